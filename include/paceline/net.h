@@ -1,0 +1,86 @@
+/*
+ * A network as data: a chain of layers, its shapes and its parameters. Knows no memory layout,
+ * no kernels and no MPI; the engine turns it into a model, the CLI prints it.
+ *
+ * Shapes are channels, height, width (C, H, W); a flat vector of F values is (F, 1, 1).
+ */
+#ifndef PACELINE_NET_H
+#define PACELINE_NET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/err.h"
+
+enum layer_type {
+    LAYER_CONV,
+    LAYER_DENSE,
+    LAYER_MAXPOOL,
+    LAYER_AVGPOOL,
+    LAYER_RELU,
+    LAYER_SIGMOID,
+    LAYER_TANH,
+    LAYER_DROPOUT,
+    LAYER_FLATTEN,
+};
+enum padding { PAD_VALID, PAD_SAME };
+enum initializer { INIT_HE, INIT_GLOROT, INIT_ZERO };
+enum loss_type { LOSS_SOFTMAX_CROSS_ENTROPY, LOSS_SQUARED_ERROR };
+
+struct shape {
+    int c, h, w;
+};
+
+/* One layer as a user writes it. Fields that a type does not use are zero. */
+struct layer_spec {
+    enum layer_type type;
+    char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
+    int units;     /* conv: filters; dense: outputs */
+    int kernel[2]; /* conv, pools: height, width */
+    int stride[2];
+    enum padding padding;
+    double rate; /* dropout: the share of values that is dropped */
+    enum initializer initializer;
+    bool bias;   /* conv, dense; default true */
+    bool frozen; /* parameters are not trained */
+};
+
+/* One layer with everything derived. */
+struct net_layer {
+    struct layer_spec spec;
+    struct shape in, out;
+    int pad_top, pad_left;    /* rows and columns of padding before the image */
+    size_t weights, biases;   /* parameter counts */
+    double flops_forward;     /* per sample, multiply and add apart, taps inside the image only */
+};
+
+struct net {
+    struct net_layer *layers;
+    size_t n_layers;
+    struct shape in, out;
+    size_t params;
+    double flops_train; /* per sample, forward and backward, exact taps; no dX of the first layer */
+};
+
+/* A built-in network; layers are terminated by n_layers. */
+struct net_def {
+    const char *name, *description;
+    struct shape in; /* the shape it was designed for; others are allowed where they fit */
+    const struct layer_spec *layers;
+    size_t n_layers;
+};
+extern const struct net_def net_defs[];
+extern const size_t n_net_defs;
+const struct net_def *net_def_find(const char *name); /* NULL when there is none */
+
+/*
+ * Derives shapes and counts of a chain; the spec's strings are copied.
+ * Fails (ERR_INVALID) naming the layer, the shape it got and what would fit.
+ * Same padding splits as Keras: total = max((ceil(H/s)-1)*s + k - H, 0), the smaller half first.
+ */
+MUST_CHECK int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
+                         struct shape in, struct err *err);
+void net_release(struct net *net);
+
+#endif

@@ -1,0 +1,143 @@
+/*
+ * The TrainingJob: what a user writes, parsed, defaulted and validated.
+ *
+ * One table of fields (common/spec_table.c) drives parsing, defaults, validation, `explain`,
+ * the reference page, the JSON form and, later, the CRD. Paths are relative to the object:
+ * "spec.training.batchSize".
+ */
+#ifndef PACELINE_SPEC_H
+#define PACELINE_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/buf.h"
+#include "paceline/err.h"
+#include "paceline/net.h"
+
+enum optimizer_type {
+    OPT_SGD, /* momentum 0: plain; nesterov: Nesterov's form */
+    OPT_ADAM,
+    OPT_ADAMW,
+    OPT_ADAGRAD,
+    OPT_ADADELTA,
+    OPT_RMSPROP,
+};
+enum schedule_type { SCHED_CONSTANT, SCHED_PIECEWISE, SCHED_COSINE, SCHED_EXPONENTIAL };
+enum last_batch { LAST_KEEP, LAST_DROP };
+enum strategy_type { STRATEGY_ALL_REDUCE };
+enum algorithm { ALGO_TREE, ALGO_RING, ALGO_MPI };
+enum comm_schedule { COMM_OVERLAP, COMM_END };
+enum wire_type { WIRE_FP32, WIRE_BF16 };
+
+struct job_optimizer {
+    enum optimizer_type type;
+    double learning_rate;
+    double momentum, dampening;
+    bool nesterov;
+    double beta1, beta2, rho, epsilon;
+    bool epsilon_inside; /* epsilon under the root (study 003's Adam) instead of beside it */
+    bool centered;       /* RMSProp: subtract the squared mean */
+    double initial_accumulator; /* Adagrad: 0 as PyTorch, 0.1 as Keras */
+    double weight_decay;        /* AdamW: decoupled; the others use training.l2 */
+};
+
+struct job_schedule {
+    enum schedule_type type;
+    double *boundaries; /* piecewise: epochs at which the next value starts */
+    size_t n_boundaries;
+    double *values; /* piecewise: multiples of learningRate, n_boundaries + 1 of them */
+    size_t n_values;
+    double decay_rate;       /* exponential: factor per decay_epochs */
+    double decay_epochs;
+    double min_factor;       /* cosine: the last multiple of learningRate */
+    double warmup_epochs;    /* linear from warmup_from * learningRate */
+    double warmup_from;
+};
+
+struct job {
+    char *name, *namespace_;
+    struct {
+        char *name;                /* a built-in network, or NULL */
+        struct layer_spec *layers; /* inline chain; n_layers 0 when name is set */
+        size_t n_layers;
+        int64_t hidden[8]; /* mlp: units of the hidden layers */
+        size_t n_hidden;
+        enum loss_type loss;
+        char *initial_weights; /* safetensors to start from, or NULL */
+    } model;
+    struct {
+        char *name; /* "fashion-mnist", "mnist" or "idx" (any IDX folder) */
+        char *path; /* folder; NULL: where the built-in set is installed */
+        double validation_split;
+        double mean, std; /* pixels in 0..1 become (x - mean) / std */
+        int64_t prefetch; /* batches made ahead by a thread; 0: in the step itself */
+        bool shuffle;
+        int64_t limit; /* use only the first N training samples; 0: all */
+    } dataset;
+    struct {
+        int64_t epochs, steps; /* steps 0: epochs decide; else stop after that many updates */
+        int64_t batch_size;    /* global: what one update sees */
+        int64_t lanes;         /* 0: the default rule */
+        enum last_batch last_batch;
+        uint64_t seed;
+        int64_t threads; /* per rank; 0: what the CPU quota allows */
+        double l2;       /* adds l2/2*sum(w^2) over weights (no biases); reported apart */
+        double clip_norm; /* 0: off */
+        struct job_optimizer optimizer;
+        struct job_schedule schedule;
+    } training;
+    struct {
+        int64_t every_epochs, every_steps, every_seconds; /* 0: off */
+        int64_t keep; /* how many besides the best and the last */
+        bool best;    /* keep the best by validation (else test) accuracy */
+    } checkpoint;
+    struct {
+        enum strategy_type type;
+        enum algorithm algorithm;
+        enum comm_schedule schedule;
+        enum wire_type wire;
+        int64_t fusion_bytes;
+        bool communication_thread;
+    } strategy;
+    struct {
+        int64_t worker, ps;
+    } replicas;
+    struct {
+        int64_t check_replicas; /* compare weights every N steps; 0: each epoch */
+        bool fail_nan; /* poison the loss at step 3, to try the failure path */
+    } debug;
+};
+
+/* All problems of a file, in the order of its lines; each is one sentence. */
+struct problems {
+    char **items;
+    size_t n;
+};
+void problems_add(struct problems *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void problems_release(struct problems *p);
+
+/*
+ * Loads a TrainingJob from YAML (or JSON, which is YAML), applies `--set path=value` overrides
+ * (paths may leave out "spec."), fills defaults, checks every field and every rule across fields.
+ * `file` is the name used in messages. Returns NULL after listing every problem in *problems.
+ */
+struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,
+                      size_t n_sets, struct problems *problems);
+struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
+                     struct problems *problems);
+void job_free(struct job *job);
+void auto_job(struct job **job);
+
+/* The effective spec (every default written out) as JSON; parses back to an equal job. */
+void job_to_json(const struct job *job, struct buf *out);
+
+/* The network of the job for samples of shape in. */
+MUST_CHECK int job_network(const struct job *job, struct shape in, struct net *net,
+                           struct err *err);
+
+/* training.lanes after the default rule: largest power of two <= batchSize/4, 1 to 64. */
+int job_lanes(const struct job *job);
+
+#endif

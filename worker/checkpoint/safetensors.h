@@ -1,0 +1,52 @@
+/*
+ * safetensors: an 8-byte little-endian header length, a JSON header (names, dtype, shape, byte
+ * offsets, "__metadata__" of strings), then the bytes. Read by the Python package.
+ * Writing is atomic (temporary file, fsync, rename): a full disk leaves the old file whole.
+ */
+#ifndef PACELINE_SAFETENSORS_H
+#define PACELINE_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/err.h"
+
+enum st_dtype { ST_F32, ST_F64, ST_I64, ST_U8 };
+
+struct st_tensor {
+    const char *name;
+    enum st_dtype dtype;
+    int n_dims;
+    int64_t dims[4];
+    const void *data;
+    size_t bytes;
+};
+
+struct st_meta {
+    const char *key, *value;
+};
+
+/* Tensors are written in the order given, 64-byte aligned start; metadata keys in order given.
+ * Same input, same bytes. */
+MUST_CHECK int st_write(const char *path, const struct st_tensor *tensors, size_t n,
+                        const struct st_meta *meta, size_t n_meta, struct err *err);
+
+/* An opened file, mapped read-only; everything inside is bounds-checked at opening. */
+struct st_file {
+    struct st_tensor *tensors;
+    size_t n;
+    struct st_meta *meta;
+    size_t n_meta;
+    void *map;
+    size_t map_bytes;
+    char *strings; /* owner of names, keys, values */
+};
+MUST_CHECK int st_open(struct st_file *f, const char *path, struct err *err);
+/* The same on bytes in memory (fuzzing); the bytes must outlive f. */
+MUST_CHECK int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,
+                        struct err *err);
+void st_close(struct st_file *f);
+const struct st_tensor *st_find(const struct st_file *f, const char *name);
+const char *st_meta_get(const struct st_file *f, const char *key);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Datasets: IDX files (plain or gzip), checked strictly, held once per host as bytes, cut into
+ * batches in an order that depends only on (seed, epoch). Knows no MPI.
+ */
+#ifndef PACELINE_DATA_H
+#define PACELINE_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/err.h"
+#include "paceline/net.h"
+#include "paceline/spec.h"
+
+/* n samples of c*h*w bytes and their labels; memory is shared by the ranks of a host. */
+struct dataset {
+    uint32_t n;
+    struct shape shape;
+    int classes; /* 1 + the largest label */
+    const uint8_t *images;
+    const uint8_t *labels;
+};
+
+/* The three sets of a job: train, validation (possibly empty) and test. Index lists refer to
+ * `all`; validation is drawn from (seed) once, never overlapping train. */
+struct datasets {
+    struct dataset train, test;
+    uint32_t *train_index, n_train;
+    uint32_t *validation_index, n_validation;
+    void *mapping; /* owner of the bytes */
+    size_t mapping_bytes;
+};
+
+/*
+ * Loads the sets that job->dataset names. With local_size > 1 the ranks of a host share one copy:
+ * local rank 0 inflates into shared memory named after run_id, the others wait for it (and fail
+ * within 60 s when it died or failed); the name is gone once all have mapped it. run_id "" with
+ * local_size 1: private memory. Errors: ERR_NOT_FOUND (names the file looked for and how to get
+ * it), ERR_INVALID (file, what was found, what is allowed).
+ */
+MUST_CHECK int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
+                             int local_rank, int local_size, struct err *err);
+void datasets_release(struct datasets *d);
+
+/* Only the shape, class count and sizes, read from the files' headers: for validate. */
+MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
+                             uint32_t *n_test, struct err *err);
+
+/* One IDX file, plain or gzip, wholly in memory: *bytes is malloc'ed payload of dims[0]*... */
+MUST_CHECK int idx_parse(const uint8_t *file, size_t len, const char *name, int want_dims,
+                         uint32_t dims[4], uint8_t **bytes, struct err *err);
+
+/* Samples of one batch: this rank's part only. */
+struct batch {
+    int64_t epoch;       /* 0-based */
+    uint32_t index;      /* of the batch in its epoch */
+    uint32_t n_global;   /* samples in the whole batch */
+    uint32_t first, n;   /* this rank has samples first .. first+n of the batch */
+    float *x;            /* [n][c*h*w], normalised */
+    const uint8_t *labels; /* [n] */
+    const uint32_t *ids; /* [n] index of each sample in the dataset: the key of dropout */
+};
+
+/* Which samples of an n-sample batch a rank has; given by the lanes (worker/model/lanes.h). */
+typedef void batch_range_fn(void *arg, uint32_t n, uint32_t *first, uint32_t *count);
+
+/*
+ * Walks the batches of an epoch range from (epoch, batch); a thread makes up to `prefetch`
+ * batches ahead (0: made in batcher_next). shuffle false: file order.
+ */
+struct batcher;
+struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
+                            const struct job *job, bool shuffle, batch_range_fn *range, void *arg);
+void batcher_free(struct batcher *b);
+void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch);
+uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
+/* The next batch, across epoch ends; valid until the following call. Never fails. */
+const struct batch *batcher_next(struct batcher *b);
+/* Seconds spent waiting for data so far. */
+double batcher_wait_seconds(const struct batcher *b);
+
+#endif

@@ -1,0 +1,41 @@
+/*
+ * Kernels: the arithmetic of training, one source per noun, compiled for every ISA.
+ *
+ * Each worker/kernels/X.c is written over vec.h, includes X.h and defines
+ * `const struct X_kernels K(X_kernels)`; the Makefile compiles it per ISA (-DISA_AVX512, ...).
+ * kernels.c chooses one table at run time. All tables are bit-equal: the sum order is part of
+ * each function's contract.
+ */
+#ifndef PACELINE_KERNELS_H
+#define PACELINE_KERNELS_H
+
+#include "worker/kernels/math.h"
+#include "worker/kernels/random.h"
+#include "worker/kernels/reduce.h"
+#include "worker/kernels/tile.h"
+#include "worker/kernels/update.h"
+
+/* Raised whenever a kernel's sum order changes; ranks compare it before step 0. */
+#define SUM_ORDER_VERSION 1
+
+struct kernels {
+    const char *isa;                    /* "c", "avx2", "avx512", "neon" */
+    const struct tile_kernels *tile;     /* convolution and dense products */
+    const struct math_kernels *math;     /* exp, log, tanh, sigmoid, softmax */
+    const struct random_kernels *random; /* counter-based Philox */
+    const struct reduce_kernels *reduce; /* sums, norms, in the one order */
+    const struct update_kernels *update; /* optimiser steps */
+};
+
+/* The best set for this CPU, or the one PACELINE_ISA names. NULL: the name is unknown or the CPU
+ * lacks it; *why then says which are available. */
+const struct kernels *kernels_select(const char **why);
+
+/* The set of that ISA, or NULL when this CPU or build cannot run it. For tests. */
+const struct kernels *kernels_find(const char *isa);
+extern const char *const kernels_isas[]; /* every name, NULL-terminated */
+
+/* Flush-to-zero and denormals-are-zero are off in this thread (IEEE gradual underflow). */
+void kernels_thread_init(void);
+
+#endif

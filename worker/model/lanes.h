@@ -1,0 +1,56 @@
+/*
+ * Lanes: the fixed cut of a batch that makes sums independent of ranks and threads.
+ *
+ * A batch of n samples is cut into L lanes (L a power of two); lane b has samples
+ * floor(b*n/L) .. floor((b+1)*n/L). A lane's sum runs in sample order; lanes are summed in one
+ * binary tree over 0..L-1, where an empty lane (n < L) is skipped, never added as zero.
+ *
+ * A rank owns a contiguous range of lanes: a few aligned subtrees ("blocks"). Each block's sum is
+ * a node of the one tree, so folding the blocks of all ranks in tree order gives the bytes of
+ * one rank. Pure; no memory but its own.
+ */
+#ifndef PACELINE_LANES_H
+#define PACELINE_LANES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LANES_MAX 1024
+#define LANES_MAX_BLOCKS 20 /* 2*log2(LANES_MAX) */
+
+/* An aligned subtree: lanes first .. first + (1 << level). */
+struct lane_block {
+    int first, level;
+};
+
+struct lanes {
+    int total;        /* L */
+    int first, count; /* this rank's lanes */
+    int n_blocks;
+    struct lane_block blocks[LANES_MAX_BLOCKS]; /* in lane order */
+};
+
+/* Lanes floor(r*L/p) .. floor((r+1)*L/p) for rank r of p; needs p <= L. */
+void lanes_init(struct lanes *l, int total, int rank, int size);
+
+static inline uint32_t lane_begin(int total, int lane, uint32_t n)
+{
+    return (uint32_t)((uint64_t)lane * n / (uint64_t)total);
+}
+
+/* Samples of the range of lanes [first, first + count). */
+static inline uint32_t lane_samples(int total, int first, int count, uint32_t n)
+{
+    return lane_begin(total, first + count, n) - lane_begin(total, first, n);
+}
+
+/* Whether any lane of the block has a sample in a batch of n. */
+static inline bool block_present(int total, struct lane_block b, uint32_t n)
+{
+    return lane_samples(total, b.first, 1 << b.level, n) > 0;
+}
+
+/* Folds doubles given per lane (absent lanes skipped) in the one tree; 0 when all are absent. */
+double lanes_fold(int total, uint32_t n, const double *per_lane);
+
+#endif
