@@ -1,0 +1,41 @@
+/*
+ * The `paceline` commands. Each takes its own argv (argv[0] is the command's name), prints its
+ * result to stdout and its problems to stderr, and returns an exit code of err.h.
+ */
+#ifndef PACELINE_CLI_H
+#define PACELINE_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "paceline/spec.h"
+
+int cmd_run(int argc, char **argv);
+int cmd_validate(int argc, char **argv);
+int cmd_explain(int argc, char **argv);
+int cmd_models(int argc, char **argv);
+int cmd_evaluate(int argc, char **argv);
+int cmd_predict(int argc, char **argv);
+int cmd_speedup(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
+
+/* The `--set path=value` options of a command line, in their order; strings are argv's. */
+struct cli_sets {
+    const char **items;
+    size_t n;
+};
+void cli_sets_add(struct cli_sets *sets, const char *path_value);
+void cli_sets_release(struct cli_sets *sets);
+
+/*
+ * Loads path with the overrides. Prints every problem to stderr and returns NULL when there are
+ * any, with the exit code in *exit_code: EXIT_DATA when the file cannot be read, else
+ * EXIT_INVALID. The caller owns the job (job_free).
+ */
+struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code);
+
+/* Prints "paceline COMMAND: message" and the hint to use --help; returns EXIT_INVALID. */
+int cli_usage_error(const char *command, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
