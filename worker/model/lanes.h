@@ -3,7 +3,8 @@
  *
  * A batch of n samples is cut into L lanes (L a power of two); lane b has samples
  * floor(b*n/L) .. floor((b+1)*n/L). A lane's sum runs in sample order; lanes are summed in one
- * binary tree over 0..L-1, where an empty lane (n < L) is skipped, never added as zero.
+ * binary tree over 0..L-1 (a node is left + right), where an empty lane (n < L) is skipped, never
+ * added as zero.
  *
  * A rank owns a contiguous range of lanes: a few aligned subtrees ("blocks"). Each block's sum is
  * a node of the one tree, so folding the blocks of all ranks in tree order gives the bytes of
@@ -49,6 +50,20 @@ static inline bool block_present(int total, struct lane_block b, uint32_t n)
 {
     return lane_samples(total, b.first, 1 << b.level, n) > 0;
 }
+
+/* One step of a fold: the sum of `into` becomes into + from. */
+struct lane_add {
+    int into, from;
+};
+
+/*
+ * How to fold blocks that cut the lanes 0..total-1 in lane order, in the one tree: *n_adds
+ * steps, fewer than there are blocks, each naming two blocks by index; those that are not present
+ * are skipped. Returns the index of the block that ends up with the sum, -1 when none is
+ * present.
+ */
+int lanes_plan(int total, const struct lane_block *blocks, const bool *present,
+               struct lane_add *adds, int *n_adds);
 
 /* Folds doubles given per lane (absent lanes skipped) in the one tree; 0 when all are absent. */
 double lanes_fold(int total, uint32_t n, const double *per_lane);

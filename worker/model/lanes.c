@@ -1,0 +1,90 @@
+#include "worker/model/lanes.h"
+
+#include <assert.h>
+#include <stddef.h>
+
+static int lane_first(int total, int rank, int size) { return (int)((int64_t)rank * total / size); }
+
+/* The largest aligned subtree that starts at lane first and has at most count lanes. */
+static int block_level(int first, int count)
+{
+    int level = 0;
+
+    while (2 << level <= count && first % (2 << level) == 0)
+        level++;
+    return level;
+}
+
+void lanes_init(struct lanes *l, int total, int rank, int size)
+{
+    assert(total > 0 && total <= LANES_MAX && (total & (total - 1)) == 0);
+    assert(size <= total && rank >= 0 && rank < size);
+
+    int end = lane_first(total, rank + 1, size);
+
+    *l = (struct lanes){.total = total, .first = lane_first(total, rank, size)};
+    l->count = end - l->first;
+    for (int lane = l->first; lane < end;) {
+        struct lane_block block = {lane, block_level(lane, end - lane)};
+
+        assert(l->n_blocks < LANES_MAX_BLOCKS);
+        l->blocks[l->n_blocks++] = block;
+        lane += 1 << block.level;
+    }
+}
+
+struct planner {
+    const struct lane_block *blocks;
+    const bool *present;
+    int next; /* block that the walk meets next */
+    struct lane_add *adds;
+    int n_adds;
+};
+
+/* Walks the subtree of lanes first .. first + count; returns the block that holds its sum. */
+static int plan_node(struct planner *p, int first, int count)
+{
+    if (p->blocks[p->next].first == first && 1 << p->blocks[p->next].level == count) {
+        int block = p->next++;
+
+        return p->present[block] ? block : -1;
+    }
+    assert(count > 1);
+
+    int left = plan_node(p, first, count / 2);
+    int right = plan_node(p, first + count / 2, count / 2);
+
+    if (left < 0 || right < 0)
+        return left < 0 ? right : left;
+    p->adds[p->n_adds++] = (struct lane_add){left, right};
+    return left;
+}
+
+int lanes_plan(int total, const struct lane_block *blocks, const bool *present,
+               struct lane_add *adds, int *n_adds)
+{
+    struct planner p = {.blocks = blocks, .present = present, .adds = adds};
+    int sum = plan_node(&p, 0, total);
+
+    *n_adds = p.n_adds;
+    return sum;
+}
+
+static double fold_node(int total, uint32_t n, const double *per_lane, int first, int count)
+{
+    int half = count / 2;
+
+    if (count == 1)
+        return per_lane[first];
+    if (lane_samples(total, first, half, n) == 0)
+        return fold_node(total, n, per_lane, first + half, half);
+    if (lane_samples(total, first + half, half, n) == 0)
+        return fold_node(total, n, per_lane, first, half);
+    return fold_node(total, n, per_lane, first, half) +
+           fold_node(total, n, per_lane, first + half, half);
+}
+
+double lanes_fold(int total, uint32_t n, const double *per_lane)
+{
+    return n ? fold_node(total, n, per_lane, 0, total) : 0.0;
+}
