@@ -1,6 +1,6 @@
 # Paceline: one Makefile, a build folder per kind of build.
-#   make help        lists the targets
-#   SANITIZER=address|thread, CC=clang, DEVELOPER=1 (warnings are errors), COVERAGE=1
+#   make help lists the targets; CC=clang, DEVELOPER=1 (warnings are errors),
+#   SANITIZER=address|thread|fuzzer and COVERAGE=1 apply to all of them.
 
 SHELL := /bin/bash
 CC ?= gcc
@@ -13,6 +13,7 @@ BUILD := build/$(notdir $(firstword $(CC)))$(if $(SANITIZER),-$(SANITIZER))$(if 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wvla $(if $(DEVELOPER),-Werror)
 SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_thread := -fsanitize=thread
+SAN_fuzzer := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 OPT := $(if $(COVERAGE),-O0 --coverage,-O3)
 CPPFLAGS += -I. -Iinclude -I$(BUILD) -D_GNU_SOURCE -include paceline/banned.h
 CFLAGS += -std=gnu11 -ffp-contract=off -g $(OPT) $(WARN) $(SAN_$(SANITIZER)) -pthread
@@ -73,19 +74,101 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# A test names what it links in a line `// LINK: common/err.c worker/kernels ...`
-# (worker/kernels: every kernel object; common: every common object); the linker then proves the
-# layering. `// MPI: 1 2 3` runs it under mpirun on so many ranks.
+# A test names what it links in a line `// LINK: common/err.c worker/kernels ...` (worker/kernels:
+# every kernel object; common: every common object), so the linker proves the layering.
+# `// LIBS: -lx` adds libraries; tests/run.sh reads `// MPI: 1 2 3` and `// TIMEOUT: 300`.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 MPI_SRC := $(wildcard tests/mpi/test_*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 MPI_BIN := $(MPI_SRC:%.c=$(BUILD)/%)
-links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(if $(filter worker/kernels,$(s)),$(KERNEL_OBJ),$(if $(filter common,$(s)),$(COMMON_OBJ),$(s:%.c=$(BUILD)/%.o))))
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
+CLI_TESTS := $(wildcard tests/cli/test_*.sh)
+# ThreadSanitizer cannot see through MPI: unit tests only.
+TESTS ?= $(UNIT_BIN) $(if $(filter thread,$(SANITIZER)),,$(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS))
+
+linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(if $(filter common,$(1)),$(COMMON_OBJ),$(1:%.c=$(BUILD)/%.o)))
+links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
+# A fuzz target has libFuzzer's main, or one that replays the inputs named on its command line.
+FUZZ_MAIN := $(if $(filter fuzzer,$(SANITIZER)),,$(BUILD)/tests/fuzz/replay.o $(COMMON_OBJ))
+FUZZ_FLAGS := $(if $(filter fuzzer,$(SANITIZER)),-fsanitize=fuzzer)
+libs = $(LIBS) $(if $(filter tests/mpi/%,$(1)),$(MPI_LIBS)) $(if $(filter tests/fuzz/%,$(1)),$(FUZZ_FLAGS)) \
+       $(shell sed -n 's|^// LIBS: *||p' $(1))
 define TEST_RULE
-$(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call links,$(1))
-	$(CC) $(LDFLAGS) -o $$@ $$^ $(LIBS) $(if $(filter tests/mpi/%,$(1)),$(MPI_LIBS)) $(shell sed -n 's|^// LIBS: *||p' $(1))
+$(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call links,$(1)) $(if $(filter tests/fuzz/%,$(1)),$(FUZZ_MAIN))
+	$(CC) $(LDFLAGS) -o $$@ $$^ $(call libs,$(1))
 endef
-$(foreach t,$(UNIT_SRC) $(MPI_SRC),$(eval $(call TEST_RULE,$(t))))
+$(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC),$(eval $(call TEST_RULE,$(t))))
+
+# These start make again: packages must be there, and flags fixed, before this file is read.
+AGAIN := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+.PHONY: demo test check asan tsan coverage fuzz
+demo: ## install what is missing, build, train Fashion-MNIST
+	@scripts/install-deps.sh build
+	@$(AGAIN) all
+	@$(BUILD)/bin/paceline run examples/fashion-cnn.yaml
+
+test: ## install what is missing, build, run every test
+	@scripts/install-deps.sh test
+	@$(AGAIN) check
+
+check: all $(filter $(BUILD)/%,$(TESTS)) ## run every test (TESTS="..." some), installing nothing
+	@BUILD=$(BUILD) tests/run.sh $(TESTS)
+
+asan: ## every test under AddressSanitizer and UBSan
+	@$(AGAIN) check SANITIZER=address
+
+tsan: ## unit tests under ThreadSanitizer
+	@$(AGAIN) check SANITIZER=thread
+
+coverage: ## tests with gcov; branch coverage per file
+	@$(AGAIN) check COVERAGE=1
+	@gcovr --root . --branches --exclude tests build/$(notdir $(CC))-coverage
+
+FUZZ_SECONDS ?= 30
+fuzz: ## run each fuzz target for FUZZ_SECONDS (30)
+	@$(AGAIN) CC=clang SANITIZER=fuzzer fuzz-run
+
+.PHONY: fuzz-run
+fuzz-run: $(FUZZ_BIN)
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.sh $(FUZZ_BIN)
+
+SOURCES := $(COMMON_SRC) $(WORKER_SRC) $(CLI_SRC) $(wildcard worker/kernels/*.c)
+OTHER_C := $(wildcard bench/*.c tests/*.[ch] tests/*/*.[ch])
+HEADERS := $(wildcard include/paceline/*.h common/*.h cli/*.h worker/*.h worker/*/*.h)
+
+.PHONY: tidy format format-check shellcheck
+tidy: $(SOURCES:%=$(BUILD)/%.tidy) ## clang-tidy: bugs, function length, complexity
+TIDY = clang-tidy --quiet $< -- $(CPPFLAGS) -std=gnu11 $(TIDY_FLAGS) && touch $@
+$(BUILD)/worker/kernels/%.c.tidy: TIDY_FLAGS = $(ISA_FLAGS_$(word 2,$(ISAS)))
+$(BUILD)/worker/comm/%.c.tidy: TIDY_FLAGS = $(MPI_CFLAGS)
+$(BUILD)/%.c.tidy: %.c .clang-tidy $(HEADERS)
+	@mkdir -p $(@D)
+	$(TIDY)
+
+format: ## rewrite every C file with clang-format
+	clang-format -i $(SOURCES) $(OTHER_C) $(HEADERS)
+
+format-check: ## fail when clang-format would change a file
+	clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
+
+shellcheck: ## lint the shell scripts
+	shellcheck .ci/run $(wildcard scripts/*.sh tests/*.sh tests/cli/*.sh bench/peers/*.sh)
+
+.PHONY: bench
+BENCH ?=
+bench: all $(BUILD)/bench/peak ## compare with PyTorch and TensorFlow (BENCH="--help")
+	@bench/peers/install.sh
+	@python3 bench/run.py --build $(BUILD) $(BENCH)
+
+$(BUILD)/bench/peak: $(BUILD)/bench/peak.o
+	$(CC) $(LDFLAGS) -o $@ $^
+
+PREFIX ?= /usr/local
+.PHONY: install
+install: all ## copy the programs to PREFIX (/usr/local)/bin
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
 
 .PHONY: clean
 clean: ## remove everything that was built

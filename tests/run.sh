@@ -1,0 +1,99 @@
+#!/bin/bash
+# Runs the tests named on the command line and ends with `N passed, N failed[, N skipped]`.
+#   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/test_err tests/cli/test_run.sh ...
+# The kind follows from the folder: unit tests and fuzz targets (each replays its corpus) run side
+# by side, tests/mpi under mpirun once per rank count in `// MPI:`, tests/cli by bash. Exit code 77
+# skips. Output is shown for failures only; `TIMEOUT: N` in a test's source changes its time limit.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit
+
+export PACELINE="$PWD/${BUILD:?}/bin/paceline" PACELINE_WORKER="$PWD/$BUILD/bin/paceline-worker"
+export PACELINE_BUILD="$PWD/$BUILD"
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1
+export PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
+export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
+export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1"
+export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+
+case "$BUILD" in
+*-address | *-thread | *-coverage | *-fuzzer) slower=6 ;;
+*) slower=1 ;;
+esac
+# ThreadSanitizer of gcc 12 and clang 14 cannot start with much address randomisation.
+fixed=()
+if [[ $BUILD == *-thread ]] && setarch -R true 2>/dev/null; then fixed=(setarch -R); fi
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 130' INT TERM
+touch "$dir/results"
+
+option() { sed -n "s/^\(\/\/\|#\) $2: *//p" "$1" | head -1; }
+
+# run_test NAME SOURCE COMMAND...: one line of verdict, the output only when it failed.
+run_test() {
+    local name=$1 source=$2 out status begin limit
+    shift 2
+    limit=$(option "$source" TIMEOUT)
+    out="$dir/$BASHPID"
+    begin=$EPOCHREALTIME
+    timeout -k 5 $((${limit:-120} * slower)) "${fixed[@]}" "$@" >"$out" 2>&1 </dev/null
+    status=$?
+    seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $begin }")
+    case $status in
+    0) verdict=passed ;;
+    77) verdict=skipped ;;
+    *) verdict=failed ;;
+    esac
+    {
+        flock 9
+        echo "$verdict" >>"$dir/results"
+        case $verdict in
+        passed) echo "ok    $name (${seconds} s)" ;;
+        skipped) echo "skip  $name: $(tail -1 "$out")" ;;
+        failed)
+            if [ $status -eq 124 ] || [ $status -eq 137 ]; then status="$status, out of time"; fi
+            echo "FAIL  $name (exit $status, ${seconds} s)"
+            tail -n 60 "$out" | sed 's/^/      /'
+            ;;
+        esac
+    } 9>"$dir/lock"
+    rm -f "$out"
+}
+
+jobs_max=$(nproc)
+for test in "$@"; do
+    source=${test#"$BUILD/"}
+    case $source in
+    tests/unit/*) command=("$test") ;;
+    tests/fuzz/*)
+        shopt -s nullglob
+        command=("$test" tests/fuzz/corpus/"${source##*/fuzz_}"/*)
+        shopt -u nullglob
+        ;;
+    *) continue ;;
+    esac
+    while [ "$(jobs -rp | wc -l)" -ge "$jobs_max" ]; do wait -n; done
+    run_test "${source#tests/}" "$source.c" "${command[@]}" &
+done
+wait
+
+for test in "$@"; do
+    source=${test#"$BUILD/"}
+    case $source in
+    tests/mpi/*)
+        for n in $(option "$source.c" MPI); do
+            run_test "${source#tests/}, $n ranks" "$source.c" \
+                mpirun --oversubscribe --bind-to none -np "$n" "$test"
+        done
+        ;;
+    tests/cli/*) run_test "${source#tests/}" "$source" bash "$source" ;;
+    esac
+done
+
+count() { grep -c "$1" "$dir/results"; }
+passed=$(count passed) failed=$(count failed) skipped=$(count skipped)
+line="$passed passed, $failed failed"
+if [ "$skipped" -gt 0 ]; then line+=", $skipped skipped"; fi
+echo "$line"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
