@@ -1,8 +1,9 @@
 # Paceline: one Makefile, a build folder per kind of build.
 #   make help lists the targets; CC=clang, DEVELOPER=1 (warnings are errors),
-#   SANITIZER=address|thread|fuzzer and COVERAGE=1 apply to all of them.
+#   SANITIZER=address|thread|fuzzer and COVERAGE=1 apply to all of them; V=1 shows commands.
 
 SHELL := /bin/bash
+say = $(if $(V),,@echo "  $(1) $(@:$(BUILD)/%=%)";)
 CC ?= gcc
 ifeq ($(origin CC),default)
 CC := gcc
@@ -53,26 +54,26 @@ all: $(PROGRAMS) ## build the programs (default)
 
 $(BUILD)/bin/paceline: $(CLI_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/bin/paceline-worker: $(WORKER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
 
 $(BUILD)/worker/comm/%.o: worker/comm/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(MPI_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(MPI_CFLAGS) -MMD -MP -c -o $@ $<
 
 define KERNEL_RULE
 $(BUILD)/worker/kernels/%.$(1).o: worker/kernels/%.c
 	@mkdir -p $$(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA_FLAGS_$(1)) -MMD -MP -c -o $$@ $$<
+	$$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA_FLAGS_$(1)) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS),$(eval $(call KERNEL_RULE,$(i))))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # A test names what it links in a line `// LINK: common/err.c worker/kernels ...` (worker/kernels:
 # every kernel object; common: every common object), so the linker proves the layering.
@@ -96,7 +97,7 @@ libs = $(LIBS) $(if $(filter tests/mpi/%,$(1)),$(MPI_LIBS)) $(if $(filter tests/
        $(shell sed -n 's|^// LIBS: *||p' $(1))
 define TEST_RULE
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call links,$(1)) $(if $(filter tests/fuzz/%,$(1)),$(FUZZ_MAIN))
-	$(CC) $(LDFLAGS) -o $$@ $$^ $(call libs,$(1))
+	$$(call say,LD)$(CC) $(LDFLAGS) -o $$@ $$^ $(call libs,$(1))
 endef
 $(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC),$(eval $(call TEST_RULE,$(t))))
 
@@ -145,7 +146,7 @@ $(BUILD)/worker/kernels/%.c.tidy: TIDY_FLAGS = $(ISA_FLAGS_$(word 2,$(ISAS)))
 $(BUILD)/worker/comm/%.c.tidy: TIDY_FLAGS = $(MPI_CFLAGS)
 $(BUILD)/%.c.tidy: %.c .clang-tidy $(HEADERS)
 	@mkdir -p $(@D)
-	$(TIDY)
+	$(call say,TIDY)$(TIDY)
 
 format: ## rewrite every C file with clang-format
 	clang-format -i $(SOURCES) $(OTHER_C) $(HEADERS)
@@ -163,7 +164,7 @@ bench: all $(BUILD)/bench/peak ## compare with PyTorch and TensorFlow (BENCH="--
 	@python3 bench/run.py --build $(BUILD) $(BENCH)
 
 $(BUILD)/bench/peak: $(BUILD)/bench/peak.o
-	$(CC) $(LDFLAGS) -o $@ $^
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^
 
 PREFIX ?= /usr/local
 .PHONY: install
