@@ -1,0 +1,165 @@
+#include "paceline/json.h"
+
+#include <math.h>
+
+#include "paceline/mem.h"
+
+void auto_json(cJSON **value) { cJSON_Delete(*value); }
+
+/* cJSON would cut a string there without a word. A backslash stands only inside strings. */
+static bool has_escaped_nul(const char *text, size_t len)
+{
+    for (size_t i = 0; i + 1 < len; i++) {
+        if (text[i] != '\\')
+            continue;
+        if (len - i >= 6 && memcmp(text + i + 1, "u0000", 5) == 0)
+            return true;
+        i++;
+    }
+    return false;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A key that the object has twice, or NULL. */
+static const char *duplicate_key(const cJSON *object)
+{
+    size_t n = 0, count = (size_t)cJSON_GetArraySize(object);
+    AUTO(auto_free) const char **keys = xcalloc(count, sizeof *keys);
+
+    for (const cJSON *c = object->child; c; c = c->next)
+        keys[n++] = c->string;
+    qsort(keys, n, sizeof *keys, compare_keys);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(keys[i - 1], keys[i]) == 0)
+            return keys[i];
+    return NULL;
+}
+
+static int check_tree(const cJSON *value, int depth, const char *name, struct err *err)
+{
+    const char *twice;
+
+    if (depth > JSON_MAX_DEPTH)
+        return err_set(err, ERR_INVALID, "%s: nested deeper than %d levels", name, JSON_MAX_DEPTH);
+    if (cJSON_IsNumber(value) && !isfinite(value->valuedouble))
+        return err_set(err, ERR_INVALID, "%s: a number is beyond the range of a double", name);
+    if (cJSON_IsObject(value) && (twice = duplicate_key(value)))
+        return err_set(err, ERR_INVALID, "%s: key \"%.60s\" stands twice in one object", name,
+                       twice);
+    for (const cJSON *c = value->child; c; c = c->next)
+        if (check_tree(c, depth + 1, name, err))
+            return -1;
+    return 0;
+}
+
+static int line_of(const char *text, const char *at)
+{
+    int line = 1;
+
+    for (; text < at; text++)
+        line += *text == '\n';
+    return line;
+}
+
+int json_parse(cJSON **out, const char *text, size_t len, const char *name, struct err *err)
+{
+    AUTO(auto_json) cJSON *root = NULL;
+    const char *end = text;
+
+    if (len > JSON_MAX_BYTES)
+        return err_set(err, ERR_INVALID, "%s: %zu bytes of JSON; at most %zu are allowed", name,
+                       len, JSON_MAX_BYTES);
+    if (memchr(text, '\0', len) || has_escaped_nul(text, len))
+        return err_set(err, ERR_INVALID, "%s: JSON holds a NUL character", name);
+    root = cJSON_ParseWithLengthOpts(text, len, &end, false);
+    if (!root)
+        return err_set(err, ERR_INVALID, "%s:%d: not valid JSON", name,
+                       end ? line_of(text, end) : 1);
+    for (const char *rest = end; rest < text + len; rest++)
+        if (!strchr(" \t\r\n", *rest))
+            return err_set(err, ERR_INVALID, "%s:%d: text after the end of the JSON value", name,
+                           line_of(text, rest));
+    if (check_tree(root, 1, name, err))
+        return -1;
+    *out = STEAL(root);
+    return 0;
+}
+
+void json_print_number(double number, struct buf *out)
+{
+    char text[32];
+
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number)
+            break;
+    }
+    buf_puts(out, isfinite(number) ? text : "null");
+}
+
+void json_print_string(const char *s, struct buf *out)
+{
+    static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+
+    buf_puts(out, "\"");
+    for (; *s; s++) {
+        const char *escape = NULL;
+
+        for (size_t i = 0; i + 1 < sizeof escapes && !escape; i += 2)
+            if (escapes[i] == *s)
+                escape = &escapes[i + 1];
+        if (escape)
+            buf_printf(out, "\\%c", *escape);
+        else if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            buf_printf(out, "\\u%04x", (unsigned char)*s);
+        else
+            buf_add(out, s, 1);
+    }
+    buf_puts(out, "\"");
+}
+
+static void print_value(const cJSON *value, int indent, int depth, struct buf *out);
+
+static void print_children(const cJSON *parent, int indent, int depth, struct buf *out)
+{
+    bool object = cJSON_IsObject(parent);
+
+    buf_puts(out, object ? "{" : "[");
+    for (const cJSON *c = parent->child; c; c = c->next) {
+        if (indent)
+            buf_printf(out, "\n%*s", indent * (depth + 1), "");
+        if (object) {
+            json_print_string(c->string, out);
+            buf_puts(out, indent ? ": " : ":");
+        }
+        print_value(c, indent, depth + 1, out);
+        if (c->next)
+            buf_puts(out, ",");
+    }
+    if (indent && parent->child)
+        buf_printf(out, "\n%*s", indent * depth, "");
+    buf_puts(out, object ? "}" : "]");
+}
+
+static void print_value(const cJSON *value, int indent, int depth, struct buf *out)
+{
+    if (cJSON_IsObject(value) || cJSON_IsArray(value))
+        print_children(value, indent, depth, out);
+    else if (cJSON_IsString(value))
+        json_print_string(value->valuestring, out);
+    else if (cJSON_IsNumber(value))
+        json_print_number(value->valuedouble, out);
+    else if (cJSON_IsBool(value))
+        buf_puts(out, cJSON_IsTrue(value) ? "true" : "false");
+    else
+        buf_puts(out, "null");
+}
+
+void json_print(const cJSON *value, int indent, struct buf *out)
+{
+    print_value(value, indent, 0, out);
+}

@@ -1,0 +1,250 @@
+#include "paceline/yaml.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <yaml.h>
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+struct reader {
+    struct yaml_doc *doc;
+    yaml_document_t source;
+    const char *name;
+    struct err *err;
+};
+
+void yaml_release(struct yaml_doc *doc)
+{
+    cJSON_Delete(doc->root);
+    free(doc->marks);
+    *doc = (struct yaml_doc){0};
+}
+
+void yaml_mark(struct yaml_doc *doc, const cJSON *node, int line)
+{
+    if ((doc->n_marks & (doc->n_marks - 1)) == 0) /* grows at powers of two */
+        doc->marks = xrealloc(doc->marks, (2 * doc->n_marks + 1) * sizeof *doc->marks);
+    doc->marks[doc->n_marks++] = (struct yaml_mark){node, line};
+}
+
+int yaml_line(const struct yaml_doc *doc, const cJSON *node)
+{
+    for (size_t i = doc->n_marks; i-- > 0;)
+        if (doc->marks[i].node == node)
+            return doc->marks[i].line;
+    return 0;
+}
+
+static int line_of(const yaml_node_t *node) { return (int)node->start_mark.line + 1; }
+
+static int fail(const struct reader *r, int line, const char *what)
+{
+    return err_set(r->err, ERR_INVALID, "%s:%d: %s", r->name, line, what);
+}
+
+static bool one_of(const char *s, const char *const *words)
+{
+    while (*words && strcmp(s, *words) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static const char *skip_digits(const char *s) { return s + strspn(s, "0123456789"); }
+
+/* [-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)? of the core schema. */
+static bool is_decimal(const char *s)
+{
+    const char *whole, *fraction, *exponent;
+
+    s += *s == '-' || *s == '+';
+    whole = skip_digits(s);
+    fraction = *whole == '.' ? skip_digits(whole + 1) : whole;
+    if (whole == s && fraction <= whole + 1)
+        return false;
+    if (*fraction != 'e' && *fraction != 'E')
+        return *fraction == '\0';
+    exponent = fraction + 1 + (fraction[1] == '-' || fraction[1] == '+');
+    return skip_digits(exponent) > exponent && *skip_digits(exponent) == '\0';
+}
+
+/* 0o17 and 0x1f; at most 2^64, beyond which it stays text. */
+static bool prefixed_integer(const char *s, double *number)
+{
+    bool hex = s[0] == '0' && s[1] == 'x';
+    const char *digits = hex ? "0123456789abcdefABCDEF" : "01234567";
+
+    if (s[0] != '0' || !(hex || s[1] == 'o') || !s[2] || s[2 + strspn(s + 2, digits)])
+        return false;
+    errno = 0;
+    *number = (double)strtoull(s + 2, NULL, hex ? 16 : 8);
+    return errno == 0;
+}
+
+static int plain_scalar(const struct reader *r, const yaml_node_t *node, const char *s, cJSON **out)
+{
+    static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
+    static const char *const trues[] = {"true", "True", "TRUE", NULL};
+    static const char *const falses[] = {"false", "False", "FALSE", NULL};
+    static const char *const no_numbers[] = {".inf",  ".Inf",  ".INF",  "-.inf", "-.Inf",
+                                             "-.INF", "+.inf", "+.Inf", "+.INF", ".nan",
+                                             ".NaN",  ".NAN",  NULL};
+    double number;
+
+    if (one_of(s, nulls))
+        *out = cJSON_CreateNull();
+    else if (one_of(s, trues) || one_of(s, falses))
+        *out = cJSON_CreateBool(one_of(s, trues));
+    else if (prefixed_integer(s, &number))
+        *out = cJSON_CreateNumber(number);
+    else if (is_decimal(s) && isfinite(strtod(s, NULL)))
+        *out = cJSON_CreateNumber(strtod(s, NULL));
+    else if (is_decimal(s) || one_of(s, no_numbers))
+        return fail(r, line_of(node), "found a number that is not finite; numbers must be finite");
+    else
+        *out = cJSON_CreateString(s);
+    return 0;
+}
+
+static int scalar(const struct reader *r, const yaml_node_t *node, cJSON **out)
+{
+    const char *s = (const char *)node->data.scalar.value;
+
+    if (strlen(s) != node->data.scalar.length)
+        return fail(r, line_of(node), "a string holds a NUL character");
+    if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+        return plain_scalar(r, node, s, out);
+    *out = cJSON_CreateString(s);
+    return 0;
+}
+
+static int convert(struct reader *r, int id, int key_line, int depth, cJSON **out);
+
+static int sequence(struct reader *r, const yaml_node_t *node, int depth, cJSON *list)
+{
+    for (const int *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
+         item++) {
+        cJSON *value = NULL;
+
+        if (convert(r, *item, 0, depth + 1, &value))
+            return -1;
+        cJSON_AddItemToArray(list, value);
+    }
+    return 0;
+}
+
+static int mapping(struct reader *r, const yaml_node_t *node, int depth, cJSON *object)
+{
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(&r->source, pair->key);
+        const char *word;
+        const cJSON *twice;
+        cJSON *value = NULL;
+
+        if (key->type != YAML_SCALAR_NODE)
+            return fail(r, line_of(key), "a key is not a plain word; keys are strings");
+        word = (const char *)key->data.scalar.value;
+        if (strlen(word) != key->data.scalar.length)
+            return fail(r, line_of(key), "a key holds a NUL character");
+        twice = cJSON_GetObjectItemCaseSensitive(object, word);
+        if (twice)
+            return err_set(r->err, ERR_INVALID,
+                           "%s:%d: key \"%.60s\" stands twice; the first is on line %d", r->name,
+                           line_of(key), word, yaml_line(r->doc, twice));
+        if (convert(r, pair->value, line_of(key), depth + 1, &value))
+            return -1;
+        cJSON_AddItemToObject(object, word, value);
+    }
+    return 0;
+}
+
+static bool has_own_tag(const yaml_node_t *node)
+{
+    static const char *const defaults[] = {YAML_STR_TAG, YAML_SEQ_TAG, YAML_MAP_TAG, NULL};
+
+    return !one_of((const char *)node->tag, defaults);
+}
+
+/* key_line 0: the value stands in a list or alone, and its own line counts. */
+static int convert(struct reader *r, int id, int key_line, int depth, cJSON **out)
+{
+    const yaml_node_t *node = yaml_document_get_node(&r->source, id);
+    AUTO(auto_json) cJSON *value = NULL;
+
+    if (depth > YAML_MAX_DEPTH)
+        return err_set(r->err, ERR_INVALID, "%s:%d: nested deeper than %d levels", r->name,
+                       line_of(node), YAML_MAX_DEPTH);
+    if (r->doc->n_marks >= YAML_MAX_NODES)
+        return err_set(r->err, ERR_INVALID, "%s:%d: more than %d values", r->name, line_of(node),
+                       YAML_MAX_NODES);
+    if (has_own_tag(node))
+        return err_set(r->err, ERR_INVALID, "%s:%d: found the tag %.60s; tags are not allowed",
+                       r->name, line_of(node), (const char *)node->tag);
+    if (node->type == YAML_SCALAR_NODE) {
+        if (scalar(r, node, &value))
+            return -1;
+    } else {
+        value = node->type == YAML_MAPPING_NODE ? cJSON_CreateObject() : cJSON_CreateArray();
+    }
+    yaml_mark(r->doc, value, key_line ? key_line : line_of(node));
+    if (node->type == YAML_SEQUENCE_NODE && sequence(r, node, depth, value))
+        return -1;
+    if (node->type == YAML_MAPPING_NODE && mapping(r, node, depth, value))
+        return -1;
+    *out = STEAL(value);
+    return 0;
+}
+
+static int load_error(const yaml_parser_t *p, const char *name, struct err *err)
+{
+    return err_set(err, ERR_INVALID, "%s:%zu: not valid YAML: %s%s%s", name,
+                   p->problem_mark.line + 1, p->context ? p->context : "", p->context ? ", " : "",
+                   p->problem ? p->problem : "out of memory");
+}
+
+/* The document is converted only when nothing follows it. */
+static int load(struct reader *r, yaml_parser_t *parser)
+{
+    yaml_document_t second;
+    const yaml_node_t *root, *extra;
+    int line = 0, rc = 0;
+
+    root = yaml_document_get_root_node(&r->source);
+    if (!root)
+        return 0;
+    if (!yaml_parser_load(parser, &second))
+        return load_error(parser, r->name, r->err);
+    extra = yaml_document_get_root_node(&second);
+    if (extra)
+        line = line_of(extra);
+    yaml_document_delete(&second);
+    if (extra)
+        rc = fail(r, line, "a second document begins; a file holds one");
+    return rc ? rc : convert(r, 1, 0, 1, &r->doc->root);
+}
+
+int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
+               struct err *err)
+{
+    struct reader r = {.doc = doc, .name = name, .err = err};
+    yaml_parser_t parser;
+    int rc = -1;
+
+    *doc = (struct yaml_doc){0};
+    if (len > YAML_MAX_BYTES)
+        return err_set(err, ERR_INVALID, "%s: %zu bytes of YAML; at most %zu are allowed", name,
+                       len, YAML_MAX_BYTES);
+    if (!yaml_parser_initialize(&parser))
+        return err_set(err, ERR_INVALID, "%s: out of memory", name);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    if (yaml_parser_load(&parser, &r.source)) {
+        rc = load(&r, &parser);
+        yaml_document_delete(&r.source);
+    } else {
+        load_error(&parser, name, err);
+    }
+    yaml_parser_delete(&parser);
+    return rc;
+}

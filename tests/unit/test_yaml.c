@@ -1,0 +1,142 @@
+// LINK: common/yaml.c common/json.c common/buf.c common/err.c common/mem.c
+/* YAML: which scalars are what, lines, limits, and what is refused. */
+#include "paceline/yaml.h"
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+static void test_scalars(void)
+{
+    static const struct {
+        const char *yaml, *json;
+    } cases[] = {
+        {"true", "true"},
+        {"False", "false"},
+        {"'true'", "\"true\""},
+        {"\"1\"", "\"1\""},
+        {"yes", "\"yes\""},
+        {"on", "\"on\""},
+        {"~", "null"},
+        {"a:", "{\"a\":null}"},
+        {"12", "12"},
+        {"-0.5e1", "-5"},
+        {"+.5", "0.5"},
+        {"1.", "1"},
+        {"1e3", "1000"},
+        {".", "\".\""},
+        {"-", "[null]"},
+        {"1e", "\"1e\""},
+        {"1_000", "\"1_000\""},
+        {"0x1f", "31"},
+        {"0o17", "15"},
+        {"0x", "\"0x\""},
+        {"017", "17"},
+        {"1.2.3", "\"1.2.3\""},
+        {"2024-01-01", "\"2024-01-01\""},
+        {"4Mi", "\"4Mi\""},
+        {"|\n  1\n", "\"1\\n\""},
+        {"{a: [1, {b: c}]}", "{\"a\":[1,{\"b\":\"c\"}]}"},
+        {"x: &v {k: 1}\ny: *v", "{\"x\":{\"k\":1},\"y\":{\"k\":1}}"},
+        {"{\n\t\"a\": \"\\u00e9\\/\"\n}", "{\"a\":\"\303\251/\"}"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(yaml_release) struct yaml_doc doc;
+        AUTO(buf_release) struct buf text;
+        struct err err = {0};
+
+        buf_init(&text, 0);
+        CHECK_INT(yaml_parse(&doc, cases[i].yaml, strlen(cases[i].yaml), "t", &err), 0);
+        CHECK_STR(err.msg, "");
+        json_print(doc.root, 0, &text);
+        CHECK_STR(text.data, cases[i].json);
+    }
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *yaml, *message;
+    } cases[] = {
+        {"a: 1\nb: 2\na: 3", "t:3: key \"a\" stands twice; the first is on line 1"},
+        {"a: 1\n---\nb: 2", "t:3: a second document"},
+        {"a: 1\nb: [1\n", "t:3: not valid YAML"},
+        {"\n? [1]\n: 2", "t:2: a key is not a plain word"},
+        {"a: !!int 3", "tags are not allowed"},
+        {"a: !own 3", "tags are not allowed"},
+        {"a:\n  - .inf", "t:2: found a number that is not finite"},
+        {"a: .nan", "not finite"},
+        {"a: 1e999", "not finite"},
+        {"a: *b", "t:1: not valid YAML"},
+        {"a: &a [*a]", "nested deeper"},
+        {"a: \"x\\0y\"", "NUL"},
+        {"\"x\\0y\": 1", "NUL"},
+        {"\tb: 1", "not valid YAML"},
+        {"a: &a [0,0,0,0,0,0,0,0,0,0]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n"
+         "c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]",
+         "more than 10000 values"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(yaml_release) struct yaml_doc doc;
+        struct err err = {0};
+
+        CHECK_INT(yaml_parse(&doc, cases[i].yaml, strlen(cases[i].yaml), "t", &err), -1);
+        CHECK_INT(err.code, ERR_INVALID);
+        CHECK_CONTAINS(err.msg, cases[i].message);
+        CHECK(doc.root == NULL);
+    }
+}
+
+static void test_lines(void)
+{
+    static const char text[] = "# comment\na: 1\nb:\n  - 2\n  - c:\n      d: 3\n";
+    AUTO(yaml_release) struct yaml_doc doc;
+    struct err err = {0};
+
+    CHECK_INT(yaml_parse(&doc, text, sizeof text - 1, "t", &err), 0);
+
+    const cJSON *b = cJSON_GetObjectItemCaseSensitive(doc.root, "b");
+    const cJSON *c = cJSON_GetObjectItemCaseSensitive(cJSON_GetArrayItem(b, 1), "c");
+
+    CHECK_INT(yaml_line(&doc, doc.root), 2);
+    CHECK_INT(yaml_line(&doc, b), 3); /* the key's line, not the value's */
+    CHECK_INT(yaml_line(&doc, cJSON_GetArrayItem(b, 0)), 4);
+    CHECK_INT(yaml_line(&doc, c), 5);
+    CHECK_INT(yaml_line(&doc, c->child), 6);
+    yaml_mark(&doc, c, -1);
+    CHECK_INT(yaml_line(&doc, c), -1);
+    CHECK_INT(yaml_line(&doc, NULL), 0);
+}
+
+static void test_limits(void)
+{
+    AUTO(auto_free) char *large = xmalloc(YAML_MAX_BYTES + 1);
+    char deep[2 * YAML_MAX_DEPTH + 2];
+    struct err err = {0};
+
+    memset(large, ' ', YAML_MAX_BYTES + 1);
+    for (size_t len = YAML_MAX_BYTES; len <= YAML_MAX_BYTES + 1; len++) {
+        AUTO(yaml_release) struct yaml_doc doc;
+
+        CHECK_INT(yaml_parse(&doc, large, len, "t", &err), len > YAML_MAX_BYTES ? -1 : 0);
+        CHECK(doc.root == NULL);
+    }
+    for (size_t depth = YAML_MAX_DEPTH; depth <= YAML_MAX_DEPTH + 1; depth++) {
+        AUTO(yaml_release) struct yaml_doc doc;
+
+        memset(deep, '[', depth);
+        memset(deep + depth, ']', depth);
+        CHECK_INT(yaml_parse(&doc, deep, 2 * depth, "t", &err), depth > YAML_MAX_DEPTH ? -1 : 0);
+    }
+}
+
+int main(void)
+{
+    test_scalars();
+    test_refused();
+    test_lines();
+    test_limits();
+    return test_result();
+}
