@@ -32,13 +32,16 @@ struct shape {
     int c, h, w;
 };
 
+/* "conv", "maxpool", ...: as written in YAML; generated layer names begin with it. NULL ends it. */
+extern const char *const layer_type_names[];
+
 /* One layer as a user writes it. Fields that a type does not use are zero. */
 struct layer_spec {
     enum layer_type type;
     char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
     int units;     /* conv: filters; dense: outputs */
     int kernel[2]; /* conv, pools: height, width */
-    int stride[2];
+    int stride[2]; /* 0: 1 for conv, the kernel for pools */
     enum padding padding;
     double rate; /* dropout: the share of values that is dropped */
     enum initializer initializer;
@@ -50,9 +53,9 @@ struct layer_spec {
 struct net_layer {
     struct layer_spec spec;
     struct shape in, out;
-    int pad_top, pad_left;    /* rows and columns of padding before the image */
-    size_t weights, biases;   /* parameter counts */
-    double flops_forward;     /* per sample, multiply and add apart, taps inside the image only */
+    int pad_top, pad_left;  /* rows and columns of padding before the image */
+    size_t weights, biases; /* parameter counts */
+    double flops_forward;   /* per sample, multiply and add apart, taps inside the image only */
 };
 
 struct net {
@@ -77,6 +80,7 @@ const struct net_def *net_def_find(const char *name); /* NULL when there is none
 /*
  * Derives shapes and counts of a chain; the spec's strings are copied.
  * Fails (ERR_INVALID) naming the layer, the shape it got and what would fit.
+ * On failure *net is empty; after success the caller owns it (net_release).
  * Same padding splits as Keras: total = max((ceil(H/s)-1)*s + k - H, 0), the smaller half first.
  */
 MUST_CHECK int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,

@@ -1,0 +1,183 @@
+// LINK: common/net.c common/err.c common/mem.c
+/* Networks as data: shapes, parameter counts, FLOPs, and chains that do not fit. */
+#include "paceline/net.h"
+
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+static const struct shape image = {1, 28, 28};
+
+static void build_def(struct net *net, const char *name)
+{
+    const struct net_def *def = net_def_find(name);
+    struct err err = {0};
+
+    CHECK(def != NULL);
+    CHECK_INT(net_build(net, def->layers, def->n_layers, def->in, &err), 0);
+    CHECK_STR(err.msg, "");
+}
+
+static void test_built_in(void)
+{
+    AUTO(net_release) struct net fashion, mnist, mlp;
+    double nominal = 0;
+
+    build_def(&fashion, "fashion-cnn");
+    build_def(&mnist, "mnist-cnn");
+    build_def(&mlp, "mlp");
+    CHECK_INT(fashion.params, 3274634);
+    CHECK_INT(mnist.params, 1199882);
+    CHECK_INT(mlp.params, 784 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10);
+    CHECK_INT(fashion.out.c, 10);
+    CHECK_STR(fashion.layers[3].spec.name, "conv2");
+    CHECK_STR(fashion.layers[10].spec.name, "dense2");
+
+    /* 82.0 MFLOP when padded taps are counted, 72.0 when only taps inside the image are. */
+    for (size_t i = 0; i < fashion.n_layers; i++) {
+        const struct net_layer *l = &fashion.layers[i];
+
+        nominal += 2.0 * (double)l->weights * l->out.h * l->out.w * (i == 0 ? 2 : 3);
+    }
+    CHECK_NEAR(nominal, 82.0e6, 0.05e6);
+    CHECK_INT(fashion.flops_train, 71959040);
+    CHECK(net_def_find("mlp2") == NULL);
+}
+
+/* Taps inside the image, counted one by one. */
+static double taps(int size, int out, int kernel, int stride, int pad)
+{
+    int n = 0;
+
+    for (int o = 0; o < out; o++)
+        for (int k = 0; k < kernel; k++) {
+            int at = o * stride - pad + k;
+
+            n += at >= 0 && at < size;
+        }
+    return n;
+}
+
+static void test_windows(void)
+{
+    static const struct {
+        int size, kernel, stride;
+        enum padding padding;
+        int out, pad;
+    } cases[] = {
+        {28, 5, 1, PAD_SAME, 28, 2}, {28, 5, 1, PAD_VALID, 24, 0}, {28, 2, 2, PAD_VALID, 14, 0},
+        {7, 2, 2, PAD_VALID, 3, 0},  {7, 2, 2, PAD_SAME, 4, 0},    {8, 3, 2, PAD_SAME, 4, 0},
+        {7, 3, 2, PAD_SAME, 4, 1},   {5, 1, 3, PAD_SAME, 2, 0},    {3, 7, 1, PAD_SAME, 3, 3},
+        {3, 4, 1, PAD_SAME, 3, 1},   {1, 9, 5, PAD_SAME, 1, 4},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct layer_spec conv = {.type = LAYER_CONV,
+                                  .units = 3,
+                                  .kernel = {cases[i].kernel, 1},
+                                  .stride = {cases[i].stride, 1},
+                                  .padding = cases[i].padding};
+        struct shape in = {2, cases[i].size, 4};
+        AUTO(net_release) struct net net;
+        struct err err = {0};
+
+        CHECK_INT(net_build(&net, &conv, 1, in, &err), 0);
+        CHECK_INT(net.out.h, cases[i].out);
+        CHECK_INT(net.out.w, 4);
+        CHECK_INT(net.layers[0].pad_top, cases[i].pad);
+        CHECK_INT(net.params, 3 * 2 * cases[i].kernel);
+        CHECK_NEAR(
+            net.layers[0].flops_forward,
+            2 * 3 * 2 * 4 *
+                taps(cases[i].size, cases[i].out, cases[i].kernel, cases[i].stride, cases[i].pad),
+            0);
+    }
+}
+
+static void test_training_flops(void)
+{
+    struct layer_spec chain[] = {{.type = LAYER_FLATTEN},
+                                 {.type = LAYER_DENSE, .units = 10},
+                                 {.type = LAYER_DENSE, .units = 10, .bias = true},
+                                 {.type = LAYER_DENSE, .units = 10}};
+    const double first = 2 * 784 * 10, next = 2 * 10 * 10;
+    struct err err = {0};
+
+    for (int frozen = 0; frozen <= 1; frozen++) {
+        AUTO(net_release) struct net net;
+
+        chain[1].frozen = frozen;
+        CHECK_INT(net_build(&net, chain, ARRAY_LEN(chain), image, &err), 0);
+        /* Frozen: neither its own gradient nor the data gradient of the layer above it. */
+        CHECK_NEAR(net.flops_train, frozen ? first + 5 * next : 2 * first + 6 * next, 0);
+        CHECK_INT(net.params, 784 * 10 + 100 + 10 + 100);
+    }
+}
+
+static void test_strides_default(void)
+{
+    struct layer_spec chain[] = {{.type = LAYER_CONV, .units = 1, .kernel = {3, 3}},
+                                 {.type = LAYER_AVGPOOL, .kernel = {3, 2}}};
+    AUTO(net_release) struct net net;
+    struct err err = {0};
+
+    CHECK_INT(net_build(&net, chain, 2, image, &err), 0);
+    CHECK_INT(net.layers[0].spec.stride[0], 1);
+    CHECK_INT(net.out.h, 8);
+    CHECK_INT(net.out.w, 13);
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        struct layer_spec layers[2];
+        struct shape in;
+        const char *message;
+    } cases[] = {
+        {{{.type = LAYER_DENSE, .units = 3}},
+         {1, 28, 28},
+         "layer dense1: a dense layer gets a 1x28x28 image"},
+        {{{.type = LAYER_CONV, .units = 3, .kernel = {29, 1}}},
+         {1, 28, 28},
+         "29x1 kernel does not fit"},
+        {{{.type = LAYER_CONV, .units = 3, .kernel = {0, 1}}}, {1, 28, 28}, "found kernel 0x1"},
+        {{{.type = LAYER_MAXPOOL, .kernel = {2, 2}, .stride = {-1, 2}}},
+         {1, 28, 28},
+         "stride -1x2"},
+        {{{.type = LAYER_CONV, .kernel = {3, 3}}}, {1, 28, 28}, "found 0 filters"},
+        {{{.type = LAYER_DROPOUT, .rate = 1}}, {1, 28, 28}, "found rate 1"},
+        {{{.type = LAYER_CONV, .units = 4096, .kernel = {1, 1}}},
+         {1, 1024, 1024},
+         "found an output of 4096x1024x1024; at most 2147483647 values"},
+        {{{.type = LAYER_CONV,
+           .units = 1 << 20,
+           .kernel = {1 << 20, 1 << 20},
+           .padding = PAD_SAME}},
+         {1 << 20, 1, 1},
+         "weights; at most 2147483647"},
+        {{{.type = LAYER_RELU}}, {0, 28, 28}, "samples of shape 0x28x28"},
+        {{{.type = LAYER_RELU, .name = (char *)"a"}, {.type = LAYER_TANH, .name = (char *)"a"}},
+         {1, 28, 28},
+         "layer a: layers 1 and 2"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        size_t n = cases[i].layers[1].name ? 2 : 1;
+        struct err err = {0};
+        struct net net;
+
+        CHECK_INT(net_build(&net, cases[i].layers, n, cases[i].in, &err), -1);
+        CHECK_INT(err.code, ERR_INVALID);
+        CHECK_CONTAINS(err.msg, cases[i].message);
+        CHECK(net.layers == NULL);
+    }
+}
+
+int main(void)
+{
+    test_built_in();
+    test_windows();
+    test_training_flops();
+    test_strides_default();
+    test_refused();
+    return test_result();
+}
