@@ -32,7 +32,7 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := tile math random reduce update
+KERNELS := product conv dense pool math random reduce update
 
 COMMON_SRC := $(wildcard common/*.c)
 KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o)) \
@@ -45,7 +45,7 @@ WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
 # The CLI reads data and checkpoints but links no MPI.
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) \
            $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
-LIBS := -lcjson -lyaml -lz -lm
+LIBS := -lcjson -lyaml -ldeflate -lz -lm
 
 PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker
 

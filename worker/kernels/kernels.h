@@ -9,22 +9,28 @@
 #ifndef PACELINE_KERNELS_H
 #define PACELINE_KERNELS_H
 
+#include "worker/kernels/conv.h"
+#include "worker/kernels/dense.h"
 #include "worker/kernels/math.h"
+#include "worker/kernels/pool.h"
+#include "worker/kernels/product.h"
 #include "worker/kernels/random.h"
 #include "worker/kernels/reduce.h"
-#include "worker/kernels/tile.h"
 #include "worker/kernels/update.h"
 
 /* Raised whenever a kernel's sum order changes; ranks compare it before step 0. */
 #define SUM_ORDER_VERSION 1
 
 struct kernels {
-    const char *isa;                    /* "c", "avx2", "avx512", "neon" */
-    const struct tile_kernels *tile;     /* convolution and dense products */
-    const struct math_kernels *math;     /* exp, log, tanh, sigmoid, softmax */
-    const struct random_kernels *random; /* counter-based Philox */
-    const struct reduce_kernels *reduce; /* sums, norms, in the one order */
-    const struct update_kernels *update; /* optimiser steps */
+    const char *isa;                       /* "c", "avx2", "avx512", "neon" */
+    const struct product_kernels *product; /* register tiles */
+    const struct conv_kernels *conv;       /* direct convolution */
+    const struct dense_kernels *dense;     /* dense layers */
+    const struct pool_kernels *pool;       /* pooling, activations */
+    const struct math_kernels *math;       /* exp, log, tanh, sigmoid, softmax */
+    const struct random_kernels *random;   /* counter-based Philox */
+    const struct reduce_kernels *reduce;   /* sums, norms, in the one order */
+    const struct update_kernels *update;   /* optimiser steps */
 };
 
 /* The best set for this CPU, or the one PACELINE_ISA names. NULL: the name is unknown or the CPU

@@ -246,6 +246,28 @@ VINLINE float vfold(vf a)
     return t[0];
 }
 
+/* out[i] = vfold(a[i]), four at a time. */
+VINLINE void vfold4(float *out, const vf a[4])
+{
+#if defined(ISA_AVX512) || defined(ISA_AVX2)
+    __m128 q[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+#if defined(ISA_AVX512)
+        __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a[i]), _mm512_extractf32x8_ps(a[i], 1));
+#else
+        __m256 h = _mm256_add_ps(a[i].a, a[i].b);
+#endif
+        q[i] = _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
+    }
+    _MM_TRANSPOSE4_PS(q[0], q[1], q[2], q[3]);
+    _mm_storeu_ps(out, _mm_add_ps(_mm_add_ps(q[0], q[2]), _mm_add_ps(q[1], q[3])));
+#else
+    for (int i = 0; i < 4; i++)
+        out[i] = vfold(a[i]);
+#endif
+}
+
 /* The first n lanes (0 to 16) of p, the rest zero; never reads past p + n. */
 VINLINE vf vload_n(const float *p, size_t n)
 {

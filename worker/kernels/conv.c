@@ -1,0 +1,443 @@
+/* Direct convolution; see conv.h for layouts and sum orders. */
+#include "worker/kernels/conv.h"
+
+#include "worker/kernels/microtile.h"
+#include "worker/kernels/product.h"
+
+extern const struct product_kernels K(product_kernels);
+
+#define CLIP_MAX 3 /* columns that a tile may lose to padding on one side */
+
+VINLINE int imax(int a, int b) { return a > b ? a : b; }
+VINLINE int imin(int a, int b) { return a < b ? a : b; }
+
+/* One output row's work: where its valid kernel rows start in x and w. */
+struct row_work {
+    const float *x, *w; /* x: column 0 of the first valid row of block 0; w: its kernel row */
+    size_t w_u;
+    int rows; /* valid kernel rows */
+};
+
+/* Sums one kernel column over blocks, rows and channels into columns [lo, T - clip) of the tile. */
+VINLINE void conv_column(const struct conv *c, int U, int T, int lo, int clip,
+                         vf acc[TILE_U][TILE_T], const float *w, size_t w_u, const float *x,
+                         int rows)
+{
+    const int blocks = blocks_of(c->c);
+    const size_t x_t = (size_t)c->stride_w * VEC, x_row = (size_t)c->w * VEC;
+    const size_t x_block = (size_t)c->h * x_row, w_block = (size_t)c->r * VEC * VEC;
+
+    for (int cb = 0; cb < blocks; cb++) {
+        const float *wr = w + (size_t)cb * w_block, *xr = x + (size_t)cb * x_block;
+        for (int r = 0; r < rows; r++) {
+            for (int ch = 0; ch < VEC; ch++)
+                tile_step(U, lo, T - clip, acc, wr + ch * VEC, w_u, xr + ch, T == 1 ? 0 : x_t);
+            wr += VEC * VEC;
+            xr += x_row;
+        }
+    }
+}
+
+/* Columns of the tile whose tap lies left and right of the image for kernel column s. */
+VINLINE int clip_left(const struct conv *c, int T, int iw0)
+{
+    return imin(T, iw0 >= 0 ? 0 : (-iw0 + c->stride_w - 1) / c->stride_w);
+}
+VINLINE int clip_right(const struct conv *c, int T, int iw0)
+{
+    int last = iw0 + (T - 1) * c->stride_w - (c->w - 1);
+    return imin(T, last <= 0 ? 0 : (last + c->stride_w - 1) / c->stride_w);
+}
+
+/* Whether each kernel column loses columns of the tile on one side only, and few. */
+static bool tile_is_regular(const struct conv *c, int T, int ow0)
+{
+    for (int s = 0; s < c->s; s++) {
+        int iw0 = ow0 * c->stride_w + s - c->pad_l;
+        int left = clip_left(c, T, iw0), right = clip_right(c, T, iw0);
+        if (left + right >= T)
+            continue;
+        if (left > CLIP_MAX || right > CLIP_MAX || (left && right))
+            return false;
+    }
+    return true;
+}
+
+#define COLUMN(L, R)                                                       \
+    case (L)*4 + (R):                                                      \
+        if ((L) + (R) < T)                                                 \
+            conv_column(&g, U, T, L, R, acc, w, work->w_u, x, work->rows); \
+        break
+
+/* The sums of T columns from ow0 of one output row, stored to dst[u*dst_u + t*16]. */
+VINLINE void conv_tile(const struct conv *c, int U, int T, int stride, const struct row_work *work,
+                       int ow0, float *dst, size_t dst_u)
+{
+    vf acc[TILE_U][TILE_T];
+    struct conv g = *c;
+    if (stride)
+        g.stride_w = stride;
+    const size_t w_s = (size_t)blocks_of(g.c) * (size_t)g.r * VEC * VEC;
+
+    UNROLL for (int u = 0; u < U; u++) { UNROLL for (int t = 0; t < T; t++) acc[u][t] = vzero(); }
+    for (int s = 0; s < g.s; s++) {
+        int iw0 = ow0 * g.stride_w + s - g.pad_l;
+        int left = clip_left(&g, T, iw0), right = clip_right(&g, T, iw0);
+        const float *w = work->w + (size_t)s * w_s;
+        const float *x = work->x + (ptrdiff_t)iw0 * VEC;
+        if (left + right >= T)
+            continue;
+        switch (left * 4 + right) {
+            COLUMN(0, 0);
+            COLUMN(1, 0);
+            COLUMN(2, 0);
+            COLUMN(3, 0);
+            COLUMN(0, 1);
+            COLUMN(0, 2);
+            COLUMN(0, 3);
+        }
+    }
+    UNROLL for (int u = 0; u < U; u++)
+    {
+        UNROLL for (int t = 0; t < T; t++) vstore(dst + (size_t)u * dst_u + t * VEC, acc[u][t]);
+    }
+}
+
+typedef void conv_tile_fn(const struct conv *c, const struct row_work *work, int ow0, float *dst,
+                          size_t dst_u);
+#define CONV_FN(U, T)                                                                           \
+    static void conv_tile_##U##_##T(const struct conv *c, const struct row_work *work, int ow0, \
+                                    float *dst, size_t dst_u)                                   \
+    {                                                                                           \
+        conv_tile(c, U, T, 1, work, ow0, dst, dst_u);                                           \
+    }
+#define CONV_ENTRY(U, T) conv_tile_##U##_##T,
+
+TILE_FOR_EACH(CONV_FN, 1)
+#if TILE_U > 1
+TILE_FOR_EACH(CONV_FN, 2)
+#endif
+static conv_tile_fn *const conv_tile_fns[TILE_U][TILE_T] = {
+    {TILE_FOR_EACH(CONV_ENTRY, 1)},
+#if TILE_U > 1
+    {TILE_FOR_EACH(CONV_ENTRY, 2)},
+#endif
+};
+
+/* Any stride, four columns at most. */
+static void conv_tile_strided(const struct conv *c, int n_u, const struct row_work *work, int ow0,
+                              int n_t, float *dst, size_t dst_u)
+{
+    for (int u = 0; u < n_u; u++) {
+        struct row_work one = *work;
+        one.w += (size_t)u * work->w_u;
+        float *to = dst + (size_t)u * dst_u;
+        if (n_t == 4 && tile_is_regular(c, 4, ow0)) {
+            conv_tile(c, 1, 4, 0, &one, ow0, to, dst_u);
+            continue;
+        }
+        for (int t = 0; t < n_t; t++)
+            conv_tile(c, 1, 1, 0, &one, ow0 + t, to + (size_t)t * VEC, dst_u);
+    }
+}
+
+static void conv_columns(const struct conv *c, int n_u, const struct row_work *work, int ow0,
+                         int n_t, float *dst, size_t dst_u)
+{
+    if (c->stride_w != 1) {
+        for (int t = 0; t < n_t; t += 4)
+            conv_tile_strided(c, n_u, work, ow0 + t, imin(4, n_t - t), dst + (size_t)t * VEC,
+                              dst_u);
+    } else if (tile_is_regular(c, n_t, ow0)) {
+        conv_tile_fns[n_u - 1][n_t - 1](c, work, ow0, dst, dst_u);
+    } else {
+        for (int t = 0; t < n_t; t++)
+            conv_tile_fns[n_u - 1][0](c, work, ow0 + t, dst + (size_t)t * VEC, dst_u);
+    }
+}
+
+/* The raw sums of one output row of blocks ob .. ob+n_u: dst[u*dst_u + ow*16]. */
+static void conv_row_blocked(const struct conv *c, const float *x, const float *w, int ob, int n_u,
+                             int oh, float *dst, size_t dst_u)
+{
+    int ih0 = oh * c->stride_h - c->pad_t;
+    int r0 = imax(0, -ih0), r1 = imin(c->r, c->h - ih0);
+    struct row_work work = {
+        .x = x + (ptrdiff_t)(ih0 + r0) * c->w * VEC,
+        .w = w + (size_t)ob * conv_weight_block(c) + (size_t)r0 * VEC * VEC,
+        .w_u = conv_weight_block(c),
+        .rows = imax(0, r1 - r0),
+    };
+    int pieces = piece_count(c->ow, TILE_T);
+    for (int i = 0; i < pieces; i++) {
+        int t0 = piece_begin(c->ow, pieces, i), t1 = piece_begin(c->ow, pieces, i + 1);
+        conv_columns(c, n_u, &work, t0, t1 - t0, dst + (size_t)t0 * VEC, dst_u);
+    }
+}
+
+/* Plain input: xe is the image extended by zeros, [C][eh][ew]. */
+static void conv_row_plain(const struct conv *c, const float *xe, int eh, int ew, const float *w,
+                           int ob, int n_u, int oh, float *dst, size_t dst_u)
+{
+    int pieces = piece_count(c->ow, TILE_T);
+    for (int i = 0; i < pieces; i++) {
+        int t0 = piece_begin(c->ow, pieces, i), t1 = piece_begin(c->ow, pieces, i + 1);
+        struct product p = {
+            .w_u = conv_weight_block(c),
+            .w_row = (size_t)c->s * VEC,
+            .w_k = VEC,
+            .x_row = (size_t)ew,
+            .x_k = 1,
+            .x_t = (size_t)c->stride_w,
+            .rows = c->r,
+            .k = c->s,
+            .dst = dst + (size_t)t0 * VEC,
+            .dst_u = dst_u,
+        };
+        for (int ch = 0; ch < c->c; ch++) {
+            p.w = w + (size_t)ob * p.w_u + (size_t)(ch * c->r * c->s) * VEC;
+            p.x = xe + ((size_t)ch * (size_t)eh + (size_t)(oh * c->stride_h)) * (size_t)ew +
+                  (size_t)(t0 * c->stride_w);
+            p.accumulate = ch > 0;
+            K(product_kernels).run(&p, n_u, t1 - t0);
+        }
+    }
+}
+
+static int extended_height(const struct conv *c) { return (c->oh - 1) * c->stride_h + c->r; }
+static int extended_width(const struct conv *c) { return (c->ow - 1) * c->stride_w + c->s; }
+
+static void extend_image(const struct conv *c, float *xe, const float *x)
+{
+    int eh = extended_height(c), ew = extended_width(c);
+    int n = imin(c->w, ew - c->pad_l);
+    memset(xe, 0, sizeof(float) * (size_t)(c->c * eh * ew));
+    for (int ch = 0; ch < c->c; ch++) {
+        for (int h = 0; h < imin(c->h, eh - c->pad_t); h++)
+            memcpy(xe + ((ch * eh + h + c->pad_t) * ew + c->pad_l), x + (ch * c->h + h) * c->w,
+                   sizeof(float) * (size_t)n);
+    }
+}
+
+/* y = sum + bias, ReLU: one row of ow pixels. */
+VINLINE void finish_row(float *y, const float *sums, int ow, vf bias, bool relu)
+{
+    for (int i = 0; i < ow; i++) {
+        vf v = vadd(vload(sums + i * VEC), bias);
+        vstore(y + i * VEC, relu ? vmax(v, vzero()) : v);
+    }
+}
+
+/* The maximum of 2x2 sums and its place, then bias and ReLU: ow/2 pixels from two rows. */
+VINLINE void finish_pooled(float *y, uint8_t *argmax, const float *sums, int ow, vf bias, bool relu)
+{
+    const float *second = sums + (size_t)ow * VEC;
+    for (int i = 0; i < ow / 2; i++) {
+        const float *from[4] = {sums + 2 * i * VEC, sums + (2 * i + 1) * VEC, second + 2 * i * VEC,
+                                second + (2 * i + 1) * VEC};
+        vf best = vload(from[0]);
+        vi place = viset1(0);
+        UNROLL for (uint32_t q = 1; q < 4; q++)
+        {
+            vf v = vload(from[q]);
+            vm greater = vgt(v, best);
+            best = vsel(greater, v, best);
+            place = vfbits(vsel(greater, vbits(viset1(q)), vbits(place)));
+        }
+        best = vadd(best, bias);
+        vstore(y + i * VEC, relu ? vmax(best, vzero()) : best);
+        uint32_t places[VEC];
+        vistore(places, place);
+        for (int l = 0; l < VEC; l++)
+            argmax[i * VEC + l] = (uint8_t)places[l];
+    }
+}
+
+static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
+                         const float *w, const float *bias, bool relu, bool pool, float *scratch)
+{
+    const int blocks = blocks_of(c->k), step = pool ? 2 : 1;
+    const int eh = extended_height(c), ew = extended_width(c);
+    const size_t row = (size_t)c->ow * VEC, dst_u = row * 2;
+    const size_t y_row = pool ? (size_t)(c->ow / 2) * VEC : row;
+    const size_t y_block = y_row * (size_t)(c->oh / step);
+    float *xe = scratch + 2 * dst_u;
+
+    if (c->plain)
+        extend_image(c, xe, x);
+    for (int ob = 0; ob < blocks; ob += TILE_U) {
+        int n_u = imin(TILE_U, blocks - ob);
+        for (int oh = 0; oh + step <= c->oh; oh += step) {
+            for (int i = 0; i < step; i++) {
+                float *dst = scratch + (size_t)i * row;
+                if (c->plain)
+                    conv_row_plain(c, xe, eh, ew, w, ob, n_u, oh + i, dst, dst_u);
+                else
+                    conv_row_blocked(c, x, w, ob, n_u, oh + i, dst, dst_u);
+            }
+            for (int u = 0; u < n_u; u++) {
+                size_t at = (size_t)(ob + u) * y_block + (size_t)(oh / step) * y_row;
+                const float *sums = scratch + (size_t)u * dst_u;
+                vf b = bias ? vload(bias + (ob + u) * VEC) : vzero();
+                if (pool)
+                    finish_pooled(y + at, argmax + at, sums, c->ow, b, relu);
+                else
+                    finish_row(y + at, sums, c->ow, b, relu);
+            }
+        }
+    }
+}
+
+/* dw of kernel row r, column s, channel block cb over output rows [oh0, oh1). */
+static void weights_blocked_tap(const struct conv *c, float *dw, const float *x, const float *dy,
+                                int n_u, int cb, int r, int s, int oh0, int oh1, bool first)
+{
+    int ow0 = imax(0, (c->pad_l - s + c->stride_w - 1) / c->stride_w);
+    int ow1 = imin(c->ow, (c->w - 1 + c->pad_l - s) / c->stride_w + 1);
+    int h0 = imax(oh0, (c->pad_t - r + c->stride_h - 1) / c->stride_h);
+    int h1 = imin(oh1, (c->h - 1 + c->pad_t - r) / c->stride_h + 1);
+    struct product p = {
+        .w = dy + (ptrdiff_t)(h0 * c->ow + ow0) * VEC,
+        .w_u = (size_t)(c->oh * c->ow) * VEC,
+        .w_row = (size_t)c->ow * VEC,
+        .w_k = VEC,
+        .x_row = (size_t)(c->stride_h * c->w) * VEC,
+        .x_k = (size_t)c->stride_w * VEC,
+        .x_t = 1,
+        .rows = imax(0, h1 - h0),
+        .k = imax(0, ow1 - ow0),
+        .dst_u = conv_weight_block(c),
+        .accumulate = !first,
+    };
+    const float *at = x + (ptrdiff_t)(cb * c->h + h0 * c->stride_h + r - c->pad_t) * c->w * VEC +
+                      (ptrdiff_t)(ow0 * c->stride_w + s - c->pad_l) * VEC;
+    int pieces = piece_count(VEC, TILE_T);
+    for (int i = 0; i < pieces; i++) {
+        int t0 = piece_begin(VEC, pieces, i), t1 = piece_begin(VEC, pieces, i + 1);
+        p.x = at + t0;
+        p.dst = dw + ((size_t)((s * blocks_of(c->c) + cb) * c->r + r) * VEC + (size_t)t0) * VEC;
+        K(product_kernels).run(&p, n_u, t1 - t0);
+    }
+}
+
+static void weights_blocked(const struct conv *c, float *dw, const float *x, const float *dy,
+                            int n_u, int oh0, int oh1, bool first)
+{
+    for (int cb = 0; cb < blocks_of(c->c); cb++) {
+        for (int s = 0; s < c->s; s++) {
+            for (int r = 0; r < c->r; r++)
+                weights_blocked_tap(c, dw, x, dy, n_u, cb, r, s, oh0, oh1, first);
+        }
+    }
+}
+
+static void weights_plain(const struct conv *c, float *dw, const float *xe, const float *dy,
+                          int n_u, bool first)
+{
+    const int eh = extended_height(c), ew = extended_width(c);
+    struct product p = {
+        .w = dy,
+        .w_u = (size_t)(c->oh * c->ow) * VEC,
+        .w_row = (size_t)c->ow * VEC,
+        .w_k = VEC,
+        .x_row = (size_t)(c->stride_h * ew),
+        .x_k = (size_t)c->stride_w,
+        .x_t = 1,
+        .rows = c->oh,
+        .k = c->ow,
+        .dst_u = conv_weight_block(c),
+        .accumulate = !first,
+    };
+    int pieces = piece_count(c->s, TILE_T);
+    for (int row = 0; row < c->c * c->r; row++) {
+        for (int i = 0; i < pieces; i++) {
+            int t0 = piece_begin(c->s, pieces, i), t1 = piece_begin(c->s, pieces, i + 1);
+            p.x = xe + (size_t)((row / c->r) * eh + row % c->r) * (size_t)ew + t0;
+            p.dst = dw + (size_t)(row * c->s + t0) * VEC;
+            K(product_kernels).run(&p, n_u, t1 - t0);
+        }
+    }
+}
+
+static void conv_backward_weights(const struct conv *c, float *dw, const float *x, const float *dy,
+                                  bool first, int ob0, int ob1, float *scratch)
+{
+    const size_t dy_block = (size_t)(c->oh * c->ow) * VEC;
+    /* rows of dy and x that stay in the first-level cache together */
+    const int row_bytes = (TILE_U * c->ow + c->stride_h * c->w) * VEC * 4;
+    const int pieces = piece_count(c->oh, imax(1, 28 * 1024 / row_bytes));
+
+    if (c->plain)
+        extend_image(c, scratch, x);
+    for (int ob = ob0; ob < ob1; ob += TILE_U) {
+        int n_u = imin(TILE_U, ob1 - ob);
+        float *to = dw + (size_t)ob * conv_weight_block(c);
+        const float *from = dy + (size_t)(ob - ob0) * dy_block;
+        if (c->plain) {
+            weights_plain(c, to, scratch, from, n_u, first);
+            continue;
+        }
+        for (int i = 0; i < pieces; i++)
+            weights_blocked(c, to, x, from, n_u, piece_begin(c->oh, pieces, i),
+                            piece_begin(c->oh, pieces, i + 1), first && i == 0);
+    }
+}
+
+/* dx of one pixel: the taps whose stride hits it, in the order s, block, r, channel. */
+static vf strided_pixel(const struct conv *c, const float *dy, const float *wt, int ih, int iw)
+{
+    const int blocks = blocks_of(c->k);
+    vf acc = vzero();
+    for (int s = 0; s < c->s; s++) {
+        int ow = iw + c->pad_l - (c->s - 1 - s);
+        if (ow < 0 || ow % c->stride_w || ow / c->stride_w >= c->ow)
+            continue;
+        for (int i = 0; i < blocks * c->r; i++) {
+            int ob = i / c->r, r = i % c->r;
+            int oh = ih + c->pad_t - (c->r - 1 - r);
+            if (oh < 0 || oh % c->stride_h || oh / c->stride_h >= c->oh)
+                continue;
+            const float *y =
+                dy + (size_t)((ob * c->oh + oh / c->stride_h) * c->ow + ow / c->stride_w) * VEC;
+            const float *w = wt + (size_t)((s * blocks + ob) * c->r + r) * VEC * VEC;
+            for (int k = 0; k < VEC; k++)
+                acc = vfma(vload(w + k * VEC), vset1(y[k]), acc);
+        }
+    }
+    return acc;
+}
+
+static void conv_backward_data_strided(const struct conv *c, float *dx, const float *dy,
+                                       const float *wt)
+{
+    const struct conv t = conv_transposed(c);
+    for (int cb = 0; cb < blocks_of(c->c); cb++) {
+        for (int i = 0; i < c->h * c->w; i++)
+            vstore(
+                dx + (size_t)(cb * c->h * c->w + i) * VEC,
+                strided_pixel(c, dy, wt + (size_t)cb * conv_weight_block(&t), i / c->w, i % c->w));
+    }
+}
+
+static void conv_transpose_weights(const struct conv *c, float *wt, const float *w)
+{
+    const struct conv t = conv_transposed(c);
+    const int kb = blocks_of(c->k), cb = blocks_of(c->c), taps = c->r * c->s;
+    for (int i = 0; i < kb * cb * taps; i++) {
+        int ob = i / (cb * taps), ib = i / taps % cb, r = i % taps / c->s, s = i % c->s;
+        const float *from = w + conv_weight_index(c, ob * VEC, ib * VEC, r, s);
+        float *to = wt + conv_weight_index(&t, ib * VEC, ob * VEC, c->r - 1 - r, c->s - 1 - s);
+        for (int a = 0; a < VEC; a++) {
+            for (int b = 0; b < VEC; b++)
+                to[b * VEC + a] = from[a * VEC + b];
+        }
+    }
+}
+
+extern const struct conv_kernels K(conv_kernels);
+const struct conv_kernels K(conv_kernels) = {
+    .forward = conv_forward,
+    .backward_weights = conv_backward_weights,
+    .backward_data_strided = conv_backward_data_strided,
+    .transpose_weights = conv_transpose_weights,
+};

@@ -1,0 +1,69 @@
+/*
+ * Convolution of one sample, direct, in channel-blocked layout.
+ *
+ * A map is [C/16][H][W][16] (channels padded to 16 with zeros); the network's input is plain
+ * [C][H][W]. Weights: [K/16][S][C/16][R][16 in][16 out], for plain input [K/16][C][R][S][16 out].
+ * R, S: kernel height and width. Sum order of an output: s, channel block, r, channel (plain:
+ * channel, r, s). A tap outside the image is skipped; for plain input the image is extended by +0.
+ */
+#ifndef PACELINE_KERNEL_CONV_H
+#define PACELINE_KERNEL_CONV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conv {
+    int c, h, w;   /* input */
+    int k, oh, ow; /* output */
+    int r, s;
+    int stride_h, stride_w, pad_t, pad_l;
+    bool plain; /* input is plain [C][H][W] */
+};
+
+static inline int blocks_of(int channels) { return (channels + 15) / 16; }
+static inline size_t conv_in_floats(const struct conv *c)
+{
+    return (size_t)(c->plain ? c->c : blocks_of(c->c) * 16) * (size_t)(c->h * c->w);
+}
+static inline size_t conv_out_floats(const struct conv *c)
+{
+    return (size_t)blocks_of(c->k) * 16 * (size_t)(c->oh * c->ow);
+}
+/* Floats of the weight slab, padding included; the same per block of 16 outputs. */
+static inline size_t conv_weight_block(const struct conv *c)
+{
+    return (size_t)(c->plain ? c->c : blocks_of(c->c) * 16) * (size_t)(c->r * c->s) * 16;
+}
+static inline size_t conv_weight_floats(const struct conv *c)
+{
+    return (size_t)blocks_of(c->k) * conv_weight_block(c);
+}
+/* Where weight [k][c][r][s] (PyTorch's order) lies in the slab. */
+size_t conv_weight_index(const struct conv *c, int k, int ch, int r, int s);
+/* The stride-1 convolution that computes the data gradient from transposed weights. */
+struct conv conv_transposed(const struct conv *c);
+/* Floats of scratch that forward and backward_weights need. */
+size_t conv_scratch_floats(const struct conv *c);
+
+struct conv_kernels {
+    /*
+     * y = conv(x) + bias, then ReLU if relu. With pool: 2x2 stride-2 max pooling of the sums before
+     * bias and ReLU (the same values, as both are monotonic), y is [K/16][oh/2][ow/2][16] and
+     * argmax gets the place 0..3 of each maximum (the first of equals). bias may be NULL.
+     */
+    void (*forward)(const struct conv *c, float *y, uint8_t *argmax, const float *x, const float *w,
+                    const float *bias, bool relu, bool pool, float *scratch);
+    /* dw += gradient of this sample for output blocks [ob0, ob1); first: dw = instead.
+     * Sum order: output rows, then columns. dw points at block 0; dy at block ob0. */
+    void (*backward_weights)(const struct conv *c, float *dw, const float *x, const float *dy,
+                             bool first, int ob0, int ob1, float *scratch);
+    /* dx of a convolution that is not stride 1, from transposed weights; stride 1 is forward on
+     * conv_transposed. */
+    void (*backward_data_strided)(const struct conv *c, float *dx, const float *dy,
+                                  const float *wt);
+    /* wt[s'][..]: the weights of conv_transposed. */
+    void (*transpose_weights)(const struct conv *c, float *wt, const float *w);
+};
+
+#endif

@@ -1,0 +1,20 @@
+/* Scratch sizes of dense layers; no arithmetic. The widest tile of any ISA is assumed. */
+#include "worker/kernels/dense.h"
+
+#define TILE_FLOATS (2 * 14 * 16)
+#define STACK_FLOATS (TILE_FLOATS * 12)
+
+size_t dense_packed_floats(const struct dense *d, int n) { return (size_t)n * (size_t)d->out; }
+
+size_t dense_forward_scratch(const struct dense *d, int n)
+{
+    /* the narrowest tile has 4 samples: n/4 + 1 packed tiles of 256 inputs by 16 */
+    return (size_t)n * (size_t)d->out + (size_t)(n / 4 + 1) * 256 * 16;
+}
+
+size_t dense_backward_scratch(const struct dense *d, int n)
+{
+    size_t gather = (size_t)DENSE_CHUNK * (size_t)d->out;
+    size_t rows = (size_t)n * DENSE_CHUNK + STACK_FLOATS;
+    return gather > rows ? gather : rows;
+}

@@ -1,0 +1,190 @@
+/* Products over a register tile; see product.h. */
+#include "worker/kernels/product.h"
+
+#include "worker/kernels/microtile.h"
+
+VINLINE void product_tile(const struct product *p, int U, int T, size_t x_t)
+{
+    vf acc[TILE_U][TILE_T];
+
+    UNROLL for (int u = 0; u < U; u++)
+    {
+        UNROLL for (int t = 0; t < T; t++) acc[u][t] =
+            p->accumulate ? vload(p->dst + (size_t)u * p->dst_u + t * VEC) : vzero();
+    }
+    const size_t w_u = p->w_u, w_k = p->w_k, x_k = p->x_k;
+    const int n_k = p->k;
+    for (int row = 0; row < p->rows; row++) {
+        const float *w = p->w + (size_t)row * p->w_row;
+        const float *x = p->x + (size_t)row * p->x_row;
+        for (int k = 0; k < n_k; k++) {
+            tile_step(U, 0, T, acc, w, w_u, x, x_t);
+            w += w_k;
+            x += x_k;
+        }
+    }
+    UNROLL for (int u = 0; u < U; u++)
+    {
+        UNROLL for (int t = 0; t < T; t++)
+            vstore(p->dst + (size_t)u * p->dst_u + t * VEC, acc[u][t]);
+    }
+}
+
+/* One tile over the 2^level lanes of a block, lane i ending before step end[i]: lane sums meet in
+ * the binary tree through a stack of tiles, left + right. */
+VINLINE void lanes_tile(const struct product *p, int U, int T, const uint32_t *end, int level,
+                        float *stack)
+{
+    const float *w = p->w, *x = p->x;
+    const size_t w_u = p->w_u, w_k = p->w_k, x_k = p->x_k;
+    uint32_t k = 0;
+
+    for (uint32_t lane = 0; lane < 1u << level; lane++) {
+        vf acc[TILE_U][TILE_T];
+        UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] = vzero();
+        for (; k < end[lane]; k++) {
+            tile_step(U, 0, T, acc, w, w_u, x, 1);
+            w += w_k;
+            x += x_k;
+        }
+        float *top = stack;
+        for (uint32_t carry = lane; carry & 1; carry >>= 1) {
+            UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] =
+                vadd(vload(top + i * VEC), acc[i / T][i % T]);
+            top += U * T * VEC;
+        }
+        if (lane + 1 < 1u << level) {
+            UNROLL for (int i = 0; i < U * T; i++) vstore(top + i * VEC, acc[i / T][i % T]);
+        } else {
+            UNROLL for (int i = 0; i < U * T; i++)
+                vstore(p->dst + (size_t)(i / T) * p->dst_u + i % T * VEC, acc[i / T][i % T]);
+        }
+    }
+}
+
+typedef void product_fn(const struct product *p);
+typedef void lanes_fn(const struct product *p, const uint32_t *end, int level, float *stack);
+#define PRODUCT_FN(U, T)                                                                 \
+    static void product_##U##_##T(const struct product *p) { product_tile(p, U, T, 1); } \
+    static void lanes_##U##_##T(const struct product *p, const uint32_t *end, int level, \
+                                float *stack)                                            \
+    {                                                                                    \
+        lanes_tile(p, U, T, end, level, stack);                                          \
+    }
+#define PRODUCT_ENTRY(U, T) product_##U##_##T,
+#define LANES_ENTRY(U, T) lanes_##U##_##T,
+
+TILE_FOR_EACH(PRODUCT_FN, 1)
+#if TILE_U > 1
+TILE_FOR_EACH(PRODUCT_FN, 2)
+#endif
+static product_fn *const product_fns[TILE_U][TILE_T] = {
+    {TILE_FOR_EACH(PRODUCT_ENTRY, 1)},
+#if TILE_U > 1
+    {TILE_FOR_EACH(PRODUCT_ENTRY, 2)},
+#endif
+};
+
+static lanes_fn *const lanes_fns[TILE_U][TILE_T] = {
+    {TILE_FOR_EACH(LANES_ENTRY, 1)},
+#if TILE_U > 1
+    {TILE_FOR_EACH(LANES_ENTRY, 2)},
+#endif
+};
+
+static void product_run_lanes(const struct product *p, int n_u, int n_t, const uint32_t *end,
+                              int level, float *stack)
+{
+    lanes_fns[n_u - 1][n_t - 1](p, end, level, stack);
+}
+
+/* Any distance between the scalars of a tile: strided first convolutions. */
+static void product_strided(const struct product *p, int n_u, int n_t)
+{
+    for (int u = 0; u < n_u; u++) {
+        for (int t = 0; t < n_t; t++) {
+            struct product one = *p;
+            one.w += (size_t)u * p->w_u;
+            one.x += (size_t)t * p->x_t;
+            one.dst += (size_t)u * p->dst_u + (size_t)t * VEC;
+            product_fns[0][0](&one);
+        }
+    }
+}
+
+static void product_run(const struct product *p, int n_u, int n_t)
+{
+    if (p->x_t == 1)
+        product_fns[n_u - 1][n_t - 1](p);
+    else
+        product_strided(p, n_u, n_t);
+}
+
+#if defined(ISA_AVX512)
+#define DOT_K 4
+#define DOT_B 6
+#elif defined(ISA_AVX2)
+#define DOT_K 4
+#define DOT_B 1
+#else
+#define DOT_K 4
+#define DOT_B 1
+#endif
+
+VINLINE void dot_tile(float *dst, size_t dst_b, const float *w, size_t w_ob, const float *y,
+                      size_t y_b, int n_ob, int BT)
+{
+    vf acc[DOT_B][DOT_K];
+    UNROLL for (int i = 0; i < BT * DOT_K; i++) acc[i / DOT_K][i % DOT_K] = vzero();
+    for (int ob = 0; ob < n_ob; ob++) {
+        vf wv[DOT_K];
+        UNROLL for (int k = 0; k < DOT_K; k++) wv[k] = vload(w + k * VEC);
+        UNROLL for (int b = 0; b < BT; b++)
+        {
+            vf yv = vload(y + (size_t)b * y_b);
+            UNROLL for (int k = 0; k < DOT_K; k++) acc[b][k] = vfma(wv[k], yv, acc[b][k]);
+        }
+        w += w_ob;
+        y += VEC;
+    }
+    UNROLL for (int b = 0; b < BT; b++) vfold4(dst + (size_t)b * dst_b, acc[b]);
+}
+
+static void product_dots(float *dst, size_t dst_b, const float *w, size_t w_tile, size_t w_ob,
+                         int n_k, const float *y, size_t y_b, int n_b, int n_ob)
+{
+    for (int b = 0; b < n_b; b += b + DOT_B <= n_b ? DOT_B : 1) {
+        const float *yb = y + (size_t)b * y_b;
+        float *out = dst + (size_t)b * dst_b;
+        for (int k = 0; k < n_k; k += DOT_K) {
+            const float *wk = w + (size_t)(k / DOT_K) * w_tile;
+            if (b + DOT_B <= n_b)
+                dot_tile(out + k, dst_b, wk, w_ob, yb, y_b, n_ob, DOT_B);
+            else
+                dot_tile(out + k, dst_b, wk, w_ob, yb, y_b, n_ob, 1);
+        }
+    }
+}
+
+static void product_transpose(float *out, const float *in, size_t in_t, int n_t, int n_k)
+{
+    for (int k0 = 0; k0 < n_k; k0 += VEC) {
+        for (int t = 0; t < n_t; t++) {
+            const float *src = in + (size_t)t * in_t + k0;
+            float *to = out + (size_t)k0 * VEC + t;
+            for (int k = 0; k < VEC; k++)
+                to[k * VEC] = src[k];
+        }
+    }
+}
+
+extern const struct product_kernels K(product_kernels);
+const struct product_kernels K(product_kernels) = {
+    .u = TILE_U,
+    .t = TILE_T,
+    .run = product_run,
+    .run_lanes = product_run_lanes,
+    .dot_k = DOT_K,
+    .dots = product_dots,
+    .transpose = product_transpose,
+};
