@@ -38,6 +38,8 @@ struct job_optimizer {
     bool nesterov;
     double beta1, beta2, rho, epsilon;
     bool epsilon_inside; /* epsilon under the root (study 003's Adam) instead of beside it */
+    bool epsilon_hat;    /* Adam: epsilon before the bias correction, as Keras */
+    bool rate_in_velocity; /* momentum: buffers hold steps, learning rate included, as Keras */
     bool centered;       /* RMSProp: subtract the squared mean */
     double initial_accumulator; /* Adagrad: 0 as PyTorch, 0.1 as Keras */
     double weight_decay;        /* AdamW: decoupled; the others use training.l2 */
