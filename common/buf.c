@@ -98,6 +98,17 @@ static int write_all(int fd, const char *bytes, size_t n)
         bytes += done;
         n -= (size_t)done;
     }
+    return 0;
+}
+
+/* Reserves the space first, so that a full disk shows before anything is written. */
+static int write_parts(int fd, const struct file_part *parts, size_t n_parts, size_t total)
+{
+    if (total && fallocate(fd, 0, 0, (off_t)total) && errno != EOPNOTSUPP && errno != ENOSYS)
+        return -1;
+    for (size_t i = 0; i < n_parts; i++)
+        if (write_all(fd, parts[i].bytes, parts[i].n))
+            return -1;
     return fsync(fd);
 }
 
@@ -113,21 +124,31 @@ static int sync_folder(const char *path)
     return fd < 0 ? -1 : fsync(fd);
 }
 
-int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err)
+int file_write_parts(const char *path, const struct file_part *parts, size_t n_parts,
+                     struct err *err)
 {
     AUTO(auto_free) char *tmp = xasprintf("%s.tmp.%ld", path, (long)getpid());
     AUTO(auto_close) int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    size_t total = 0;
 
     if (fd < 0)
         return err_set(err, ERR_IO, "%s: %s", tmp, strerror(errno));
-    if (write_all(fd, bytes, n) || rename(tmp, path)) {
+    for (size_t i = 0; i < n_parts; i++)
+        total += parts[i].n;
+    if (write_parts(fd, parts, n_parts, total) || rename(tmp, path)) {
         int cause = errno;
 
         unlink(tmp);
-        return err_set(err, ERR_IO, "%s: could not be written: %s", path, strerror(cause));
+        return err_set(err, ERR_IO, "%s: could not be written: %s; %zu bytes are needed", path,
+                       strerror(cause), total);
     }
     if (sync_folder(path))
         return err_set(err, ERR_IO, "%s: its folder could not be synced: %s", path,
                        strerror(errno));
     return 0;
+}
+
+int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err)
+{
+    return file_write_parts(path, &(struct file_part){bytes, n}, 1, err);
 }

@@ -26,4 +26,12 @@ MUST_CHECK int buf_read_file(struct buf *b, const char *path, size_t max, struct
  * On failure path is as it was and the temporary file is gone. */
 MUST_CHECK int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err);
 
+/* The same from n_parts pieces, one after the other; nothing is copied. */
+struct file_part {
+    const void *bytes;
+    size_t n;
+};
+MUST_CHECK int file_write_parts(const char *path, const struct file_part *parts, size_t n_parts,
+                                struct err *err);
+
 #endif
