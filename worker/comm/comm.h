@@ -2,8 +2,11 @@
  * Communication between ranks. This folder alone includes mpi.h.
  *
  * Start-up, small exchanges and aborting live in comm.c; gradient reduction in reducer.c with one
- * file per algorithm (tree.c, ring.c, mpi.c). Only the thread that called comm_init may call in
- * (MPI_THREAD_FUNNELED).
+ * file per algorithm (tree.c, ring.c, mpi.c). Only the thread that called comm_init may call in.
+ * (MPI_THREAD_SERIALIZED: a reducer's communication thread takes turns with it under one lock.)
+ *
+ * Transport is the launcher's choice: on one host pml ob1 with btl self,vader (Open MPI 5:
+ * self,sm), and mpi_yield_when_idle when ranks x threads exceed the cores.
  */
 #ifndef PACELINE_COMM_H
 #define PACELINE_COMM_H
@@ -19,29 +22,39 @@
 
 struct comm;
 
-/* One world per process; argc, argv as main got them. Aborts the process on MPI errors. */
+/* One world per process; argc, argv as main got them. A process that no launcher started, or that
+ * is its launcher's only one, is a world of one rank and does not start MPI at all. An MPI error
+ * later prints one line and ends every rank. */
 struct comm *comm_init(int *argc, char ***argv);
+/* Collective. */
 void comm_finalize(struct comm *c);
 int comm_rank(const struct comm *c);
 int comm_size(const struct comm *c);
-/* Ends every rank of the world with this exit code; does not return. */
+/* This rank among the ranks of its host, and how many those are. */
+int comm_local_rank(const struct comm *c);
+int comm_local_size(const struct comm *c);
+/* Ends every rank of the world with this exit code, printing nothing; does not return. c may be
+ * NULL: no world yet. */
 _Noreturn void comm_abort(struct comm *c, int exit_code);
 
-/* Blocking, small, collective. */
+/* Blocking, small, collective; not between reducer_begin and the last reducer_take. */
 void comm_barrier(struct comm *c);
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);
 int64_t comm_max(struct comm *c, int64_t value);
-void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root); /* n each */
+/* n bytes of each rank; all has room for them on the root, and may be NULL elsewhere. */
+void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root);
 
 /* Compares bytes (world size, sum-order version, spec hash, ...) over all ranks: on a difference
- * err names the first rank that differs from rank 0; the same verdict on every rank. */
+ * err (ERR_INVALID) names the first rank that differs from rank 0; the same verdict on every
+ * rank. */
 MUST_CHECK int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n,
                           struct err *err);
 
 /*
  * Reduction of a gradient slab. The rank's gradient comes as one partial sum per lane block
  * (lanes.h): blocks[i][0..n). After reduction the sum over all ranks is in blocks[0][...] on
- * every rank, the same bytes everywhere; with `tree`, the bytes that one rank would have.
+ * every rank, the same bytes everywhere; with `tree`, the bytes that one rank would have (fp32 on
+ * the wire). Blocks without a sample are not read; the other blocks are scratch afterwards.
  */
 struct reducer;
 struct reducer_config {
@@ -51,11 +64,15 @@ struct reducer_config {
     size_t fusion_bytes;         /* neighbouring ranges are sent together up to this size */
     bool thread;                 /* a communication thread of its own */
 };
+/* Collective; for slabs of n floats cut into so many lanes (at least comm_size). All buffers are
+ * allocated here, at most about one slab. */
 struct reducer *reducer_new(struct comm *c, const struct kernels *k,
                             const struct reducer_config *config, int lanes, size_t n);
+/* Collective; not within a step. */
 void reducer_free(struct reducer *r);
 
-/* Starts a step over a batch of n_samples: which blocks of which rank are absent follows. */
+/* Starts a step over a batch of n_samples (at least 1): which blocks of which rank are absent
+ * follows from it. The pointers are copied; the slabs stay the reducer's until all is taken. */
 void reducer_begin(struct reducer *r, uint32_t n_samples, float *const *blocks);
 /* The range's partial sums are final in all local blocks; every rank submits the same ranges in
  * the same order. Ranges of a step are disjoint. */
@@ -63,19 +80,21 @@ void reducer_submit(struct reducer *r, size_t offset, size_t n);
 /* Moves things on without waiting; cheap; called between kernels. */
 void reducer_poll(struct reducer *r);
 /* No more ranges come: sends what is left. Then reducer_take gives back finished ranges in any
- * order, waiting for one if need be; false when all were taken. */
+ * order, waiting for one if need be; false when all were taken, which ends the step. Together they
+ * are what was submitted, but a range may be a part of a submitted one or span neighbours. */
 void reducer_finish(struct reducer *r);
 bool reducer_take(struct reducer *r, size_t *offset, size_t *n);
 
-/* Bytes sent and seconds waited by this rank so far. */
+/* Bytes sent and seconds waited in reducer_take by this rank so far. `mpi` hides what it sends;
+ * there the bytes handed to it are counted. */
 struct reducer_stats {
     uint64_t bytes_sent;
     double wait_seconds;
 };
 struct reducer_stats reducer_stats(const struct reducer *r);
 
-/* Per-lane values of this rank -> all lanes on every rank; n doubles per lane. Begins now, ends in
- * comm_lanes_end; one may be under way. */
+/* Per-lane values of this rank -> all lanes on every rank, in lane order; n doubles per lane.
+ * Begins now (mine is copied), ends in comm_lanes_end, which waits; one may be under way. */
 void comm_lanes_begin(struct comm *c, const struct lanes *l, const double *mine, int n);
 void comm_lanes_end(struct comm *c, double *all);
 

@@ -1,0 +1,104 @@
+// LINK: common/err.c common/log.c common/mem.c worker/comm/comm.c worker/model/lanes.c
+// MPI: 1 2 3 4
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/mpi/mpi_test.h"
+
+static int64_t env_number(const char *name, int64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text ? strtoll(text, NULL, 10) : otherwise;
+}
+
+static void test_world(struct comm *c)
+{
+    CHECK_INT(comm_size(c), env_number("OMPI_COMM_WORLD_SIZE", 1));
+    CHECK_INT(comm_rank(c), env_number("OMPI_COMM_WORLD_RANK", 0));
+    CHECK_INT(comm_local_size(c), env_number("OMPI_COMM_WORLD_LOCAL_SIZE", 1));
+    CHECK_INT(comm_local_rank(c), env_number("OMPI_COMM_WORLD_LOCAL_RANK", 0));
+}
+
+static void test_small_exchanges(struct comm *c)
+{
+    int64_t rank = comm_rank(c), last = comm_size(c) - 1, value = rank + 7, all[64] = {0};
+
+    CHECK_INT(comm_max(c, -5 - rank), -5);
+    CHECK_INT(comm_max(c, rank << 40), last << 40);
+    comm_broadcast(c, &value, sizeof value, (int)last);
+    CHECK_INT(value, last + 7);
+    value = 100 + rank;
+    comm_gather(c, &value, sizeof value, rank == last ? all : NULL, (int)last);
+    for (int64_t i = 0; rank == last && i <= last; i++)
+        CHECK_INT(all[i], 100 + i);
+    comm_barrier(c);
+}
+
+static void test_agree(struct comm *c)
+{
+    int rank = comm_rank(c), size = comm_size(c);
+    struct err err = {0};
+    char text[] = "version 1", want[64];
+
+    CHECK_INT(comm_agree(c, "the text", text, sizeof text, &err), 0);
+    CHECK_INT(err.code, ERR_NONE);
+    for (int odd = 1; odd < size; odd++) {
+        /* Every rank from odd on differs: the first is named. */
+        text[8] = rank >= odd ? '2' : '1';
+        snprintf(want, sizeof want, "rank %d ", odd);
+        CHECK_INT(comm_agree(c, "the text", text, sizeof text, &err), -1);
+        CHECK_INT(err.code, ERR_INVALID);
+        CHECK_CONTAINS(err.msg, want);
+        CHECK_CONTAINS(err.msg, "the text");
+        /* Only the length of one rank differs. */
+        text[8] = '1';
+        CHECK_INT(comm_agree(c, "the length", text, rank == odd ? 3 : 9, &err), -1);
+        CHECK_CONTAINS(err.msg, want);
+    }
+    CHECK_INT(comm_agree(c, "nothing", "", 0, &err), 0);
+}
+
+static void check_lanes(struct comm *c, int total, int n)
+{
+    double mine[64 * 3], all[64 * 3];
+    struct lanes l;
+
+    lanes_init(&l, total, comm_rank(c), comm_size(c));
+    for (int i = 0; i < l.count * n; i++)
+        mine[i] = 1000.0 * total + l.first * n + i;
+    comm_lanes_begin(c, &l, mine, n);
+    memset(mine, 0, sizeof mine);
+    comm_lanes_end(c, all);
+    for (int i = 0; i < total * n; i++)
+        CHECK(all[i] == 1000.0 * total + i);
+}
+
+/* comm_abort ends the process at once, with the code, before and within a world of one. */
+static void test_abort(struct comm *c)
+{
+    for (int i = 0; i < 2 && comm_size(c) == 1; i++) {
+        int status = 0;
+        pid_t child = fork();
+
+        if (child == 0)
+            comm_abort(i ? c : NULL, 40 + i);
+        CHECK(child > 0 && waitpid(child, &status, 0) == child);
+        CHECK(WIFEXITED(status));
+        CHECK_INT(WEXITSTATUS(status), 40 + i);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    struct comm *c = comm_init(&argc, &argv);
+
+    test_world(c);
+    test_small_exchanges(c);
+    test_agree(c);
+    for (int total = 4; total <= 64; total *= 2)
+        for (int n = 1; n <= 3; n++)
+            check_lanes(c, total, n);
+    test_abort(c);
+    return mpi_test_result(c);
+}

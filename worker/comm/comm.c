@@ -1,0 +1,193 @@
+#include <assert.h>
+#include <limits.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "paceline/log.h"
+#include "paceline/mem.h"
+#include "worker/comm/world.h"
+
+enum { ABORT_SECONDS = 10 };
+
+/* Whether a launcher started this process as one of several ranks. */
+static bool is_launched(void)
+{
+    static const char *const marks[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK"};
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE");
+
+    if (size)
+        return strcmp(size, "1") != 0;
+    for (size_t i = 0; i < ARRAY_LEN(marks); i++)
+        if (getenv(marks[i]))
+            return true;
+    return false;
+}
+
+static void on_mpi_error(MPI_Comm *where, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len = 0;
+
+    (void)where;
+    MPI_Error_string(*code, text, &len);
+    log_error("MPI failed: %.*s", len, text);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_UNEXPECTED);
+    _exit(EXIT_UNEXPECTED);
+}
+
+static void find_local(struct comm *c)
+{
+    MPI_Comm host;
+
+    MPI_Comm_split_type(c->world, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &host);
+    MPI_Comm_rank(host, &c->local_rank);
+    MPI_Comm_size(host, &c->local_size);
+    MPI_Comm_free(&host);
+}
+
+struct comm *comm_init(int *argc, char ***argv)
+{
+    struct comm *c = xcalloc(1, sizeof *c);
+
+    *c = (struct comm){.size = 1, .local_size = 1, .world = MPI_COMM_NULL};
+    c->lanes_request = MPI_REQUEST_NULL;
+    if (is_launched()) {
+        MPI_Errhandler handler;
+        int provided;
+
+        MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
+        MPI_Comm_create_errhandler(on_mpi_error, &handler);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+        MPI_Comm_dup(MPI_COMM_WORLD, &c->world);
+        MPI_Errhandler_free(&handler);
+        MPI_Comm_rank(c->world, &c->rank);
+        MPI_Comm_size(c->world, &c->size);
+        find_local(c);
+    }
+    c->lanes_counts = xcalloc((size_t)c->size, sizeof *c->lanes_counts);
+    c->lanes_offsets = xcalloc((size_t)c->size, sizeof *c->lanes_offsets);
+    return c;
+}
+
+void comm_finalize(struct comm *c)
+{
+    if (c->world != MPI_COMM_NULL) {
+        MPI_Comm_free(&c->world);
+        MPI_Finalize();
+    }
+    free(c->lanes_mine);
+    free(c->lanes_all);
+    free(c->lanes_counts);
+    free(c->lanes_offsets);
+    free(c);
+}
+
+int comm_rank(const struct comm *c) { return c->rank; }
+
+int comm_size(const struct comm *c) { return c->size; }
+
+int comm_local_rank(const struct comm *c) { return c->local_rank; }
+
+int comm_local_size(const struct comm *c) { return c->local_size; }
+
+_Noreturn void comm_abort(struct comm *c, int exit_code)
+{
+    if (c && c->world != MPI_COMM_NULL) {
+        /* MPI_Abort asks the launcher, which may be gone. */
+        signal(SIGALRM, SIG_DFL);
+        alarm(ABORT_SECONDS);
+        MPI_Abort(MPI_COMM_WORLD, exit_code);
+    }
+    _exit(exit_code);
+}
+
+void comm_barrier(struct comm *c)
+{
+    if (c->size > 1)
+        MPI_Barrier(c->world);
+}
+
+void comm_broadcast(struct comm *c, void *bytes, size_t n, int root)
+{
+    assert(n <= INT_MAX);
+    if (c->size > 1)
+        MPI_Bcast(bytes, (int)n, MPI_BYTE, root, c->world);
+}
+
+int64_t comm_max(struct comm *c, int64_t value)
+{
+    if (c->size > 1)
+        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, c->world);
+    return value;
+}
+
+void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root)
+{
+    assert(n <= INT_MAX);
+    if (c->size > 1)
+        MPI_Gather(mine, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, root, c->world);
+    else
+        memcpy(all, mine, n);
+}
+
+int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, struct err *err)
+{
+    uint64_t root_n = n;
+
+    comm_broadcast(c, &root_n, sizeof root_n, 0);
+
+    AUTO(auto_free) unsigned char *root_bytes = xmalloc(root_n + 1);
+
+    if (c->rank == 0)
+        memcpy(root_bytes, bytes, n);
+    comm_broadcast(c, root_bytes, root_n, 0);
+
+    bool same = n == root_n && memcmp(bytes, root_bytes, n) == 0;
+    /* The smallest rank that differs, as a maximum of negative numbers. */
+    int64_t first = -comm_max(c, same ? -c->size : -c->rank);
+
+    if (first < c->size)
+        return err_set(err, ERR_INVALID, "rank %d and rank 0 differ in %s; all ranks must agree",
+                       (int)first, what);
+    return 0;
+}
+
+void comm_lanes_begin(struct comm *c, const struct lanes *l, const double *mine, int n)
+{
+    size_t own = (size_t)l->count * (size_t)n;
+
+    c->lanes_doubles = (size_t)l->total * (size_t)n;
+    if (c->lanes_room < c->lanes_doubles) {
+        c->lanes_mine = xrealloc(c->lanes_mine, c->lanes_doubles * sizeof *c->lanes_mine);
+        c->lanes_all = xrealloc(c->lanes_all, c->lanes_doubles * sizeof *c->lanes_all);
+        c->lanes_room = c->lanes_doubles;
+    }
+    if (c->size == 1) {
+        memcpy(c->lanes_all, mine, own * sizeof *mine);
+        return;
+    }
+    for (int rank = 0; rank < c->size; rank++) {
+        struct lanes theirs;
+
+        lanes_init(&theirs, l->total, rank, c->size);
+        c->lanes_counts[rank] = theirs.count * n;
+        c->lanes_offsets[rank] = theirs.first * n;
+    }
+    memcpy(c->lanes_mine, mine, own * sizeof *mine);
+    comm_lock(c);
+    MPI_Iallgatherv(c->lanes_mine, (int)own, MPI_DOUBLE, c->lanes_all, c->lanes_counts,
+                    c->lanes_offsets, MPI_DOUBLE, c->world, &c->lanes_request);
+    comm_unlock(c);
+}
+
+void comm_lanes_end(struct comm *c, double *all)
+{
+    int done = c->size == 1;
+
+    while (!done) {
+        comm_lock(c);
+        MPI_Test(&c->lanes_request, &done, MPI_STATUS_IGNORE);
+        comm_unlock(c);
+    }
+    memcpy(all, c->lanes_all, c->lanes_doubles * sizeof *all);
+}

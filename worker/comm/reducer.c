@@ -1,0 +1,358 @@
+#include "worker/comm/reducer.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <time.h>
+
+#include "paceline/mem.h"
+
+static const struct reducer_ops *const ops_of[] = {
+    [ALGO_TREE] = &tree_ops, [ALGO_RING] = &ring_ops, [ALGO_MPI] = &mpi_ops};
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Room for the ranges of a step is found in the first steps. */
+static struct range *ranges_insert(struct ranges *list, size_t at, struct range item)
+{
+    if (list->n == list->cap) {
+        list->cap = list->cap ? 2 * list->cap : 256;
+        list->items = xrealloc(list->items, list->cap * sizeof *list->items);
+    }
+    memmove(list->items + at + 1, list->items + at, (list->n - at) * sizeof *list->items);
+    list->items[at] = item;
+    list->n++;
+    return &list->items[at];
+}
+
+static void ranges_push(struct ranges *list, struct range item)
+{
+    ranges_insert(list, list->n, item);
+}
+
+/* Keeps the list in order of offsets and joins neighbours. */
+static void ranges_merge(struct ranges *list, struct range item)
+{
+    size_t at = list->n;
+
+    while (at > 0 && list->items[at - 1].offset > item.offset)
+        at--;
+
+    struct range *here = ranges_insert(list, at, item), *end = list->items + list->n;
+
+    if (here + 1 < end && here->offset + here->n == here[1].offset) {
+        here[1] = (struct range){here->offset, here->n + here[1].n};
+        memmove(here, here + 1, (size_t)(end - here - 1) * sizeof *here);
+        list->n--, end--;
+    }
+    if (at > 0 && here[-1].offset + here[-1].n == here->offset) {
+        here[-1].n += here->n;
+        memmove(here, here + 1, (size_t)(end - here - 1) * sizeof *here);
+        list->n--;
+    }
+}
+
+void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank, int tag)
+{
+    assert(p->n_requests < r->max_requests);
+    MPI_Isend(values, (int)n, r->wire_type, rank, tag, r->world, &p->requests[p->n_requests++]);
+    r->stats.bytes_sent += n * r->wire_bytes;
+}
+
+void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, int rank, int tag)
+{
+    assert(p->n_requests < r->max_requests);
+    MPI_Irecv(values, (int)n, r->wire_type, rank, tag, r->world, &p->requests[p->n_requests++]);
+}
+
+static size_t align_up(size_t n) { return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS; }
+
+void plan_segments(struct reducer *r, size_t buffers)
+{
+    size_t segment = align_up(r->n / (IN_FLIGHT * buffers));
+
+    if (segment > SEGMENT_MAX)
+        segment = SEGMENT_MAX;
+    if (segment < SEGMENT_MIN)
+        segment = SEGMENT_MIN;
+    if (segment > r->n)
+        segment = align_up(r->n);
+    r->segment = segment;
+    r->piece_max = segment * (size_t)r->size;
+}
+
+struct range piece_segment(const struct reducer *r, const struct piece *p, int index)
+{
+    size_t size = (size_t)r->size, each = align_up((p->n + size - 1) / size);
+    size_t begin = (size_t)index * each < p->n ? (size_t)index * each : p->n;
+
+    return (struct range){begin, p->n - begin < each ? p->n - begin : each};
+}
+
+/* Pieces that have what they waited for go on; free places take the next pieces of the queue. */
+static void advance(struct reducer *r)
+{
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        struct piece *p = &r->pieces[i];
+        int arrived = 0;
+
+        if (!p->active)
+            continue;
+        MPI_Testall(p->n_requests, p->requests, &arrived, MPI_STATUSES_IGNORE);
+        if (!arrived)
+            continue;
+        p->n_requests = 0;
+        if (r->ops->advance(r, p)) {
+            p->active = false;
+            ranges_push(&r->done, (struct range){p->offset, p->n});
+        }
+    }
+    for (int i = 0; i < IN_FLIGHT && r->queue.head < r->queue.n; i++) {
+        struct range *next = &r->queue.items[r->queue.head];
+        size_t n = next->n < r->piece_max ? next->n : r->piece_max;
+        struct piece *p = &r->pieces[i];
+
+        if (p->active)
+            continue;
+        *p = (struct piece){.active = true,
+                            .number = r->next_number++,
+                            .offset = next->offset,
+                            .n = n,
+                            .requests = p->requests,
+                            .buffer = p->buffer};
+        *next = (struct range){next->offset + n, next->n - n};
+        r->queue.head += next->n == 0;
+        r->ops->start(r, p);
+    }
+}
+
+static bool is_idle(const struct reducer *r)
+{
+    bool active = r->queue.head < r->queue.n;
+
+    for (int i = 0; i < IN_FLIGHT; i++)
+        active |= r->pieces[i].active;
+    return !active;
+}
+
+static void *communicate(void *arg)
+{
+    struct reducer *r = arg;
+
+    kernels_thread_init();
+    while (sem_wait(&r->wake) != 0 || !atomic_load(&r->stop)) {
+        bool busy = true;
+
+        while (busy) {
+            comm_lock(r->comm);
+            advance(r);
+            busy = !r->finished || !is_idle(r);
+            comm_unlock(r->comm);
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+/* The blocks of all ranks; which of them are this rank's. */
+static void list_leaves(struct reducer *r)
+{
+    size_t cap = (size_t)r->lanes;
+
+    r->leaves = xcalloc(cap, sizeof *r->leaves);
+    r->leaf_blocks = xcalloc(cap, sizeof *r->leaf_blocks);
+    r->present = xcalloc(cap, sizeof *r->present);
+    r->adds = xcalloc(cap, sizeof *r->adds);
+    for (int rank = 0; rank < r->size; rank++) {
+        struct lanes l;
+
+        lanes_init(&l, r->lanes, rank, r->size);
+        if (rank == r->rank) {
+            r->first_mine = r->n_leaves;
+            r->n_mine = l.n_blocks;
+        }
+        for (int i = 0; i < l.n_blocks; i++) {
+            r->leaves[r->n_leaves].rank = rank;
+            r->leaf_blocks[r->n_leaves++] = l.blocks[i];
+        }
+    }
+}
+
+static void start_world(struct reducer *r)
+{
+    MPI_Comm_dup(r->comm->world, &r->world);
+    r->ops->plan(r);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        r->pieces[i].buffer = xaligned(r->buffer_bytes);
+        r->pieces[i].requests = xcalloc((size_t)r->max_requests, sizeof *r->pieces[i].requests);
+    }
+    if (r->config.thread) {
+        sem_init(&r->wake, 0, 0);
+        r->has_thread = pthread_create(&r->thread, NULL, communicate, r) == 0;
+    }
+}
+
+struct reducer *reducer_new(struct comm *c, const struct kernels *k,
+                            const struct reducer_config *config, int lanes, size_t n)
+{
+    struct reducer *r = xcalloc(1, sizeof *r);
+    bool bf16 = config->wire == WIRE_BF16;
+
+    assert(c->size <= lanes && n <= INT_MAX);
+    *r = (struct reducer){.comm = c,
+                          .kernels = k->reduce,
+                          .ops = ops_of[config->algorithm],
+                          .config = *config,
+                          .rank = c->rank,
+                          .size = c->size,
+                          .lanes = lanes,
+                          .n = n,
+                          .wire_bytes = bf16 ? sizeof(uint16_t) : sizeof(float),
+                          .wire_type = bf16 ? MPI_UINT16_T : MPI_FLOAT,
+                          .bf16_sum = MPI_OP_NULL,
+                          .finished = true};
+    list_leaves(r);
+    if (r->size > 1)
+        start_world(r);
+    return r;
+}
+
+void reducer_free(struct reducer *r)
+{
+    if (!r)
+        return;
+    assert(r->finished && is_idle(r));
+    if (r->has_thread) {
+        atomic_store(&r->stop, true);
+        sem_post(&r->wake);
+        pthread_join(r->thread, NULL);
+        sem_destroy(&r->wake);
+    }
+    if (r->bf16_sum != MPI_OP_NULL)
+        MPI_Op_free(&r->bf16_sum);
+    if (r->size > 1)
+        MPI_Comm_free(&r->world);
+    for (int i = 0; i < IN_FLIGHT; i++) {
+        free(r->pieces[i].buffer);
+        free(r->pieces[i].requests);
+    }
+    free(r->leaves);
+    free(r->leaf_blocks);
+    free(r->present);
+    free(r->adds);
+    free(r->scratch);
+    free(r->pending.items);
+    free(r->queue.items);
+    free(r->done.items);
+    free(r);
+}
+
+static void plan_fold(struct reducer *r, uint32_t n_samples)
+{
+    r->n_samples = n_samples;
+    for (int i = 0; i < r->n_leaves; i++)
+        r->present[i] = block_present(r->lanes, r->leaf_blocks[i], n_samples) &&
+                        (is_mine(r, i) || !r->ops->local_fold);
+    r->sum = lanes_plan(r->lanes, r->leaf_blocks, r->present, r->adds, &r->n_adds);
+}
+
+void reducer_begin(struct reducer *r, uint32_t n_samples, float *const *blocks)
+{
+    assert(n_samples > 0);
+    comm_lock(r->comm);
+    assert(r->finished && is_idle(r) && r->done.head == r->done.n);
+    memcpy(r->blocks, blocks, (size_t)r->n_mine * sizeof *blocks);
+    if (n_samples != r->n_samples)
+        plan_fold(r, n_samples);
+    r->queue.head = r->queue.n = 0;
+    r->done.head = r->done.n = 0;
+    r->finished = false;
+    comm_unlock(r->comm);
+    if (r->has_thread)
+        sem_post(&r->wake);
+}
+
+static void flush(struct reducer *r)
+{
+    for (size_t i = 0; i < r->pending.n; i++)
+        ranges_push(&r->queue, r->pending.items[i]);
+    r->pending.n = 0;
+    r->pending_floats = 0;
+}
+
+void reducer_submit(struct reducer *r, size_t offset, size_t n)
+{
+    struct range range = {offset, n};
+    size_t bytes = n * sizeof(float);
+    bool overlap = r->config.schedule == COMM_OVERLAP;
+
+    assert(!r->finished && n > 0 && offset + n <= r->n);
+    comm_lock(r->comm);
+    if (r->size == 1) {
+        ranges_push(&r->done, range);
+    } else {
+        if (overlap && r->pending_floats * sizeof(float) + bytes > r->config.fusion_bytes)
+            flush(r);
+        ranges_merge(&r->pending, range);
+        r->pending_floats += n;
+        if (overlap && r->pending_floats * sizeof(float) >= r->config.fusion_bytes)
+            flush(r);
+        if (!r->has_thread)
+            advance(r);
+    }
+    comm_unlock(r->comm);
+}
+
+void reducer_poll(struct reducer *r)
+{
+    if (!r->has_thread && !is_idle(r))
+        advance(r);
+}
+
+void reducer_finish(struct reducer *r)
+{
+    comm_lock(r->comm);
+    flush(r);
+    r->finished = true;
+    if (!r->has_thread)
+        advance(r);
+    comm_unlock(r->comm);
+}
+
+bool reducer_take(struct reducer *r, size_t *offset, size_t *n)
+{
+    double start = 0;
+    bool found, idle;
+
+    assert(r->finished);
+    for (;;) {
+        comm_lock(r->comm);
+        if (!r->has_thread)
+            advance(r);
+        idle = is_idle(r);
+        found = r->done.head < r->done.n;
+        if (found) {
+            struct range range = r->done.items[r->done.head++];
+
+            *offset = range.offset;
+            *n = range.n;
+        }
+        comm_unlock(r->comm);
+        if (found || idle)
+            break;
+        if (start == 0)
+            start = seconds_now();
+        if (r->has_thread)
+            sched_yield();
+    }
+    if (start != 0)
+        r->stats.wait_seconds += seconds_now() - start;
+    return found;
+}
+
+struct reducer_stats reducer_stats(const struct reducer *r) { return r->stats; }

@@ -1,0 +1,131 @@
+/*
+ * The inside of a reducer, for the algorithms of this folder.
+ *
+ * Submitted ranges collect in `pending` until they are worth a message, move to `queue`, and are
+ * cut into pieces. A piece is a small state machine of one algorithm; IN_FLIGHT of them run at
+ * once, each with its own buffers, so receive buffers do not grow with the model. Every rank cuts
+ * the same pieces in the same order.
+ */
+#ifndef PACELINE_COMM_REDUCER_H
+#define PACELINE_COMM_REDUCER_H
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "worker/comm/world.h"
+
+#define IN_FLIGHT 4
+#define SEGMENT_MAX ((size_t)64 * 1024) /* floats that one rank sums of a piece, at most */
+#define SEGMENT_MIN ((size_t)16 * 1024)
+#define ALIGN_FLOATS ((size_t)16)
+#define FOLD_CHUNK ((size_t)2048) /* floats summed at a time, so that they stay in the L1 cache */
+
+struct range {
+    size_t offset, n;
+};
+
+/* items[head..n) are there. */
+struct ranges {
+    struct range *items;
+    size_t head, n, cap;
+};
+
+struct piece {
+    bool active;
+    unsigned number; /* in the order of start; the same on every rank */
+    size_t offset, n;
+    int step; /* how far the algorithm is */
+    int n_requests;
+    MPI_Request *requests;
+    unsigned char *buffer;
+};
+
+/* One algorithm. */
+struct reducer_ops {
+    bool local_fold; /* a rank folds its own blocks first: the others' are no part of the plan */
+    void (*plan)(struct reducer *r); /* sets piece_max, buffer_bytes and max_requests */
+    void (*start)(struct reducer *r, struct piece *p);
+    /* The piece's messages have arrived: goes on; true when the piece is done. */
+    bool (*advance)(struct reducer *r, struct piece *p);
+};
+extern const struct reducer_ops tree_ops, ring_ops, mpi_ops;
+
+/* A block of any rank, with where its values of the running piece are. */
+struct leaf {
+    int rank;
+    float *data;          /* a block of this rank, or what was received */
+    const uint16_t *wire; /* not NULL: what was received, as bf16 */
+};
+
+struct reducer {
+    struct comm *comm;
+    MPI_Comm world;
+    const struct reduce_kernels *kernels;
+    const struct reducer_ops *ops;
+    struct reducer_config config;
+    int rank, size, lanes;
+    size_t n;
+
+    /* The blocks of all ranks in lane order; this rank's are first_mine .. + n_mine. */
+    int n_leaves, first_mine, n_mine;
+    struct leaf *leaves;
+    struct lane_block *leaf_blocks;
+    bool *present;
+    struct lane_add *adds;
+    int n_adds, sum; /* sum: the leaf that ends up with it, -1: none is present */
+    float *scratch;  /* bf16: FOLD_CHUNK floats per leaf */
+
+    /* Per piece, from ops->plan. */
+    size_t segment, piece_max; /* floats: what one rank sums, and all of it */
+    size_t buffer_bytes;
+    int max_requests;
+    MPI_Op bf16_sum;   /* mpi.c */
+    size_t wire_bytes; /* of one value */
+    MPI_Datatype wire_type;
+
+    /* The running step. */
+    uint32_t n_samples;
+    float *blocks[LANES_MAX_BLOCKS];
+    bool finished;
+    size_t pending_floats;
+    struct ranges pending, queue, done;
+    unsigned next_number;
+    struct piece pieces[IN_FLIGHT];
+
+    struct reducer_stats stats;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool stop;
+    sem_t wake;
+};
+
+static inline bool is_mine(const struct reducer *r, int leaf)
+{
+    return leaf >= r->first_mine && leaf < r->first_mine + r->n_mine;
+}
+
+/* Sets segment and piece_max so that the pieces in flight, of `buffers` segments each, stay below
+ * one slab. */
+void plan_segments(struct reducer *r, size_t buffers);
+
+/* The index-th of the equal parts of a piece, one per rank, counted from the piece's start. */
+struct range piece_segment(const struct reducer *r, const struct piece *p, int index);
+
+/* n values on the wire; tags tell apart what two ranks have under way at once. */
+void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank,
+                int tag);
+void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, int rank, int tag);
+
+/* Points this rank's leaves at floats offset.. of its blocks. */
+void fold_locate_mine(struct reducer *r, size_t offset);
+
+/* Sums n values of all present leaves in tree order into out; zeros when none is present. */
+void fold_leaves(struct reducer *r, size_t n, float *out);
+
+/* acc[i] = acc[i] + wire[i]; the wire has floats or bf16. */
+void wire_add(const struct reducer *r, float *acc, const void *wire, size_t n);
+
+/* Rounds x to what bf16 can hold, and puts that into wire too. */
+void wire_round(const struct reducer *r, uint16_t *wire, float *x, size_t n);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * tree: the one sum order at any rank count.
+ *
+ * A piece is cut into one segment per rank (a small piece is one rank's alone). Step 0: each rank
+ * sends every segment's owner its block partials of it; the owner adds the blocks of all ranks in
+ * tree order. Step 1: owners send their sums to all.
+ */
+#include "paceline/mem.h"
+#include "worker/comm/reducer.h"
+
+enum { STEP_REDUCE, STEP_GATHER };
+
+/* Buffers of a piece: partials of the others' blocks; with bf16 also what is sent (a slot of
+ * piece_max per own block) and the sums (piece_max). */
+static void tree_plan(struct reducer *r)
+{
+    size_t others = (size_t)(r->n_leaves - r->n_mine), peers = (size_t)r->size - 1;
+
+    plan_segments(r, others);
+    r->buffer_bytes = others * r->segment * r->wire_bytes;
+    if (r->config.wire == WIRE_BF16) {
+        r->buffer_bytes += ((size_t)r->n_mine + 1) * r->piece_max * r->wire_bytes;
+        r->scratch = xaligned((size_t)r->n_leaves * FOLD_CHUNK * sizeof *r->scratch);
+    }
+    r->max_requests = (int)(others + (size_t)r->n_mine * peers);
+    if (r->max_requests < (int)(2 * peers))
+        r->max_requests = (int)(2 * peers);
+}
+
+/* The part of a piece that a rank sums, counted from the piece's start. */
+static struct range segment_of(const struct reducer *r, const struct piece *p, int rank)
+{
+    if (p->n > SEGMENT_MIN)
+        return piece_segment(r, p, rank);
+    return (struct range){0, p->number % (unsigned)r->size == (unsigned)rank ? p->n : 0};
+}
+
+static int tag_of(const struct piece *p, int step) { return (int)(p->number % 4096) * 2 + step; }
+
+static unsigned char *receive_buffer(const struct reducer *r, const struct piece *p, int leaf)
+{
+    int place = leaf < r->first_mine ? leaf : leaf - r->n_mine;
+
+    return p->buffer + (size_t)place * r->segment * r->wire_bytes;
+}
+
+/* bf16 only: place 0..n_mine-1 are own blocks, n_mine the sums. */
+static uint16_t *wire_buffer(const struct reducer *r, const struct piece *p, int place)
+{
+    size_t others = (size_t)(r->n_leaves - r->n_mine);
+
+    return (uint16_t *)(void *)p->buffer + others * r->segment + (size_t)place * r->piece_max;
+}
+
+static void send_partials(struct reducer *r, struct piece *p, int rank)
+{
+    struct range s = segment_of(r, p, rank);
+
+    if (s.n == 0)
+        return;
+    for (int i = 0; i < r->n_mine; i++) {
+        const float *values = r->blocks[i] + p->offset + s.offset;
+        const void *wire = values;
+
+        if (!r->present[r->first_mine + i])
+            continue;
+        if (r->config.wire == WIRE_BF16) {
+            uint16_t *rounded = wire_buffer(r, p, i) + s.offset;
+
+            r->kernels->to_bf16(rounded, values, s.n);
+            wire = rounded;
+        }
+        piece_send(r, p, wire, s.n, rank, tag_of(p, STEP_REDUCE));
+    }
+}
+
+static void tree_start(struct reducer *r, struct piece *p)
+{
+    struct range mine = segment_of(r, p, r->rank);
+
+    for (int leaf = 0; leaf < r->n_leaves && mine.n > 0; leaf++)
+        if (r->present[leaf] && !is_mine(r, leaf))
+            piece_receive(r, p, receive_buffer(r, p, leaf), mine.n, r->leaves[leaf].rank,
+                          tag_of(p, STEP_REDUCE));
+    for (int i = 1; i < r->size; i++)
+        send_partials(r, p, (r->rank + i) % r->size);
+}
+
+static void fold_segment(struct reducer *r, struct piece *p, struct range mine)
+{
+    fold_locate_mine(r, p->offset + mine.offset);
+    for (int leaf = 0; leaf < r->n_leaves; leaf++) {
+        void *received = is_mine(r, leaf) ? NULL : receive_buffer(r, p, leaf);
+
+        if (!received)
+            continue;
+        if (r->config.wire == WIRE_BF16)
+            r->leaves[leaf].wire = received;
+        else
+            r->leaves[leaf].data = received;
+    }
+    fold_leaves(r, mine.n, r->blocks[0] + p->offset + mine.offset);
+}
+
+/* Where the sum of a segment is sent from or received into. */
+static void *sum_buffer(const struct reducer *r, const struct piece *p, struct range s)
+{
+    if (r->config.wire == WIRE_BF16)
+        return wire_buffer(r, p, r->n_mine) + s.offset;
+    return r->blocks[0] + p->offset + s.offset;
+}
+
+static void start_gather(struct reducer *r, struct piece *p)
+{
+    struct range mine = segment_of(r, p, r->rank);
+
+    for (int i = 1; i < r->size; i++) {
+        int rank = (r->rank + r->size - i) % r->size;
+        struct range theirs = segment_of(r, p, rank);
+
+        if (theirs.n > 0)
+            piece_receive(r, p, sum_buffer(r, p, theirs), theirs.n, rank, tag_of(p, STEP_GATHER));
+    }
+    if (mine.n == 0)
+        return;
+    fold_segment(r, p, mine);
+    if (r->config.wire == WIRE_BF16)
+        wire_round(r, sum_buffer(r, p, mine), r->blocks[0] + p->offset + mine.offset, mine.n);
+    for (int i = 1; i < r->size; i++)
+        piece_send(r, p, sum_buffer(r, p, mine), mine.n, (r->rank + i) % r->size,
+                   tag_of(p, STEP_GATHER));
+}
+
+static bool tree_advance(struct reducer *r, struct piece *p)
+{
+    if (p->step++ == STEP_REDUCE) {
+        start_gather(r, p);
+        return false;
+    }
+    if (r->config.wire == WIRE_BF16)
+        for (int rank = 0; rank < r->size; rank++) {
+            struct range s = segment_of(r, p, rank);
+
+            if (rank != r->rank && s.n > 0)
+                r->kernels->from_bf16(r->blocks[0] + p->offset + s.offset, sum_buffer(r, p, s),
+                                      s.n);
+        }
+    return true;
+}
+
+const struct reducer_ops tree_ops = {
+    .plan = tree_plan, .start = tree_start, .advance = tree_advance};

@@ -1,0 +1,36 @@
+/* What the files of this folder share about the world; nobody else includes it. */
+#ifndef PACELINE_COMM_WORLD_H
+#define PACELINE_COMM_WORLD_H
+
+#include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "worker/comm/comm.h"
+
+struct comm {
+    int rank, size;
+    int local_rank, local_size;
+    MPI_Comm world; /* MPI_COMM_NULL: MPI was not started, size is 1 */
+
+    /* First come, first served: whoever calls MPI or touches a reducer's lists holds it. */
+    atomic_uint next_ticket, serving;
+
+    /* comm_lanes */
+    MPI_Request lanes_request;
+    double *lanes_mine, *lanes_all;
+    size_t lanes_doubles, lanes_room;
+    int *lanes_counts, *lanes_offsets; /* per rank */
+};
+
+static inline void comm_lock(struct comm *c)
+{
+    unsigned ticket = atomic_fetch_add(&c->next_ticket, 1);
+
+    while (atomic_load(&c->serving) != ticket)
+        sched_yield();
+}
+
+static inline void comm_unlock(struct comm *c) { atomic_fetch_add(&c->serving, 1); }
+
+#endif
