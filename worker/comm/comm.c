@@ -9,6 +9,12 @@
 
 enum { ABORT_SECONDS = 10 };
 
+/* Present in builds with LeakSanitizer: MPI loads and unloads modules in MPI_Init and MPI_Finalize,
+ * after which no suppression can name what they leak. */
+void __lsan_disable(void) __attribute__((weak));
+void __lsan_enable(void) __attribute__((weak));
+void __lsan_do_leak_check(void) __attribute__((weak));
+
 /* Whether a launcher started this process as one of several ranks. */
 static bool is_launched(void)
 {
@@ -55,7 +61,11 @@ struct comm *comm_init(int *argc, char ***argv)
         MPI_Errhandler handler;
         int provided;
 
+        if (__lsan_disable)
+            __lsan_disable();
         MPI_Init_thread(argc, argv, MPI_THREAD_SERIALIZED, &provided);
+        if (__lsan_enable)
+            __lsan_enable();
         MPI_Comm_create_errhandler(on_mpi_error, &handler);
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
         MPI_Comm_dup(MPI_COMM_WORLD, &c->world);
@@ -72,6 +82,8 @@ struct comm *comm_init(int *argc, char ***argv)
 void comm_finalize(struct comm *c)
 {
     if (c->world != MPI_COMM_NULL) {
+        if (__lsan_do_leak_check)
+            __lsan_do_leak_check();
         MPI_Comm_free(&c->world);
         MPI_Finalize();
     }
