@@ -30,6 +30,7 @@ enum strategy_type { STRATEGY_ALL_REDUCE };
 enum algorithm { ALGO_TREE, ALGO_RING, ALGO_MPI };
 enum comm_schedule { COMM_OVERLAP, COMM_END };
 enum wire_type { WIRE_FP32, WIRE_BF16 };
+enum clean_pods { CLEAN_RUNNING, CLEAN_NONE, CLEAN_ALL };
 
 struct job_optimizer {
     enum optimizer_type type;
@@ -37,10 +38,10 @@ struct job_optimizer {
     double momentum, dampening;
     bool nesterov;
     double beta1, beta2, rho, epsilon;
-    bool epsilon_inside; /* epsilon under the root (study 003's Adam) instead of beside it */
-    bool epsilon_hat;    /* Adam: epsilon before the bias correction, as Keras */
-    bool rate_in_velocity; /* momentum: buffers hold steps, learning rate included, as Keras */
-    bool centered;       /* RMSProp: subtract the squared mean */
+    bool epsilon_inside;        /* epsilon under the root (study 003's Adam) instead of beside it */
+    bool epsilon_hat;           /* Adam: epsilon before the bias correction, as Keras */
+    bool rate_in_velocity;      /* momentum: buffers hold steps, learning rate included, as Keras */
+    bool centered;              /* RMSProp: subtract the squared mean */
     double initial_accumulator; /* Adagrad: 0 as PyTorch, 0.1 as Keras */
     double weight_decay;        /* AdamW: decoupled; the others use training.l2 */
 };
@@ -51,15 +52,16 @@ struct job_schedule {
     size_t n_boundaries;
     double *values; /* piecewise: multiples of learningRate, n_boundaries + 1 of them */
     size_t n_values;
-    double decay_rate;       /* exponential: factor per decay_epochs */
+    double decay_rate; /* exponential: factor per decay_epochs */
     double decay_epochs;
-    double min_factor;       /* cosine: the last multiple of learningRate */
-    double warmup_epochs;    /* linear from warmup_from * learningRate */
+    double min_factor;    /* cosine: the last multiple of learningRate */
+    double warmup_epochs; /* linear from warmup_from * learningRate */
     double warmup_from;
 };
 
 struct job {
     char *name, *namespace_;
+    char *labels, *annotations; /* JSON objects of strings, or NULL */
     struct {
         char *name;                /* a built-in network, or NULL */
         struct layer_spec *layers; /* inline chain; n_layers 0 when name is set */
@@ -84,8 +86,8 @@ struct job {
         int64_t lanes;         /* 0: the default rule */
         enum last_batch last_batch;
         uint64_t seed;
-        int64_t threads; /* per rank; 0: what the CPU quota allows */
-        double l2;       /* adds l2/2*sum(w^2) over weights (no biases); reported apart */
+        int64_t threads;  /* per rank; 0: what the CPU quota allows */
+        double l2;        /* adds l2/2*sum(w^2) over weights (no biases); reported apart */
         double clip_norm; /* 0: off */
         struct job_optimizer optimizer;
         struct job_schedule schedule;
@@ -105,10 +107,17 @@ struct job {
     } strategy;
     struct {
         int64_t worker, ps;
+        char *worker_template, *ps_template; /* pod templates as JSON, or NULL */
     } replicas;
+    struct { /* the operator's */
+        enum clean_pods clean_pods;
+        int64_t backoff_limit;
+        int64_t ttl_seconds, deadline_seconds; /* -1: absent */
+        bool suspend;
+    } run_policy;
     struct {
         int64_t check_replicas; /* compare weights every N steps; 0: each epoch */
-        bool fail_nan; /* poison the loss at step 3, to try the failure path */
+        bool fail_nan;          /* poison the loss at step 3, to try the failure path */
     } debug;
 };
 
@@ -132,10 +141,22 @@ struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
 void job_free(struct job *job);
 void auto_job(struct job **job);
 
-/* The effective spec (every default written out) as JSON; parses back to an equal job. */
+/*
+ * The effective spec (every default written out) as JSON on one line, appended to out; parses back
+ * to an equal job.
+ */
 void job_to_json(const struct job *job, struct buf *out);
 
-/* The network of the job for samples of shape in. */
+/* What is allowed but seldom meant, one sentence each, appended. */
+void job_warnings(const struct job *job, struct problems *warnings);
+
+/* What the job's algorithm and wire format promise: "same bytes on any number of workers". */
+const char *job_promise(const struct job *job);
+
+/*
+ * The network of the job for samples of shape in. Fails (ERR_INVALID) where net_build does, and
+ * when the network does not end in a flat vector or has nothing to train.
+ */
 MUST_CHECK int job_network(const struct job *job, struct shape in, struct net *net,
                            struct err *err);
 

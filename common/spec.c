@@ -1,0 +1,530 @@
+/* From YAML to a job: every field checked against the table, every problem collected. */
+#include "paceline/spec.h"
+
+#include <limits.h>
+#include <stdarg.h>
+
+#include "common/spec_table.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+#include "paceline/yaml.h"
+
+#define MAX_PROBLEMS 100
+#define MAX_SHOWN 60 /* bytes of a value in a message */
+
+struct problem {
+    int order; /* by line, overrides last */
+    size_t index;
+    char *text;
+};
+
+struct parse {
+    struct yaml_doc doc;
+    const char *file;
+    const char *const *sets;
+    struct job *job;
+    const cJSON *nodes[SPEC_MAX_FIELDS]; /* what the file has, by index of the field */
+    bool bad[SPEC_MAX_FIELDS];           /* already reported: rules that read it stay silent */
+    struct problem problems[MAX_PROBLEMS];
+    size_t n_problems, n_left_out;
+};
+
+/* One object of fields: the job, or one of its layers. */
+struct scope {
+    void *base;
+    const cJSON **nodes;
+    bool *bad;
+    const cJSON *owner; /* where a missing field is reported */
+    const char *prefix; /* of table paths: "" or "spec.model.layers[]." */
+    const char *shown;  /* of paths in messages: "" or "spec.model.layers[2]." */
+};
+
+void problems_add(struct problems *p, const char *fmt, ...)
+{
+    va_list args;
+    char *text;
+
+    va_start(args, fmt);
+    if (vasprintf(&text, fmt, args) < 0)
+        text = xstrdup(fmt);
+    va_end(args);
+    p->items = xrealloc(p->items, (p->n + 1) * sizeof *p->items);
+    p->items[p->n++] = text;
+}
+
+void problems_release(struct problems *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->items[i]);
+    free(p->items);
+    *p = (struct problems){0};
+}
+
+/* Above 0: a line of the file; -1 - i: override i; 0: unknown. */
+static int line_of(const struct parse *p, const cJSON *node)
+{
+    return node ? yaml_line(&p->doc, node) : 0;
+}
+
+static __attribute__((format(printf, 3, 4))) void report(struct parse *p, int line, const char *fmt,
+                                                         ...)
+{
+    struct problem *problem = &p->problems[p->n_problems];
+    AUTO(auto_free) char *what = NULL;
+    va_list args;
+
+    if (p->n_problems == MAX_PROBLEMS) {
+        p->n_left_out++;
+        return;
+    }
+    va_start(args, fmt);
+    if (vasprintf(&what, fmt, args) < 0)
+        what = xstrdup(fmt);
+    va_end(args);
+    problem->order = line < 0 ? INT_MAX / 2 - line : line;
+    problem->index = p->n_problems++;
+    if (line < 0)
+        problem->text = xasprintf("--set %s: %s", p->sets[-1 - line], what);
+    else if (line > 0)
+        problem->text = xasprintf("%s:%d: %s", p->file, line, what);
+    else
+        problem->text = xasprintf("%s: %s", p->file, what);
+}
+
+static int compare_problems(const void *a, const void *b)
+{
+    const struct problem *x = a, *y = b;
+
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return x->index < y->index ? -1 : 1;
+}
+
+static void show_value(const cJSON *value, struct buf *out)
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    json_print(value, 0, &text);
+    buf_printf(out, "%.*s%s", MAX_SHOWN, cJSON_IsNull(value) ? "nothing" : text.data,
+               text.len > MAX_SHOWN ? "..." : "");
+}
+
+static size_t index_of(const struct field *f) { return (size_t)(f - spec_fields); }
+
+static bool is_later(const struct field *f, const cJSON *value)
+{
+    for (size_t i = 0; f->later && f->later[i] && cJSON_IsString(value); i++)
+        if (strcmp(f->later[i], value->valuestring) == 0)
+            return true;
+    return false;
+}
+
+/* "path: found X; allowed: Y", with the nearest word where words are allowed. */
+static void report_value(struct parse *p, const struct field *f, const char *path,
+                         const cJSON *value)
+{
+    AUTO(buf_release) struct buf text;
+    const char *near = NULL;
+    size_t n = 0;
+
+    buf_init(&text, 0);
+    show_value(value, &text);
+    if (is_later(f, value))
+        buf_puts(&text, ", which is not in this version");
+    while (f->names && f->names[n])
+        n++;
+    if (n && cJSON_IsString(value))
+        near = nearest(value->valuestring, f->names, n);
+    if (near)
+        buf_printf(&text, " (did you mean %s?)", near);
+    buf_puts(&text, "; allowed: ");
+    field_allowed(f, &text);
+    report(p, line_of(p, value), "%s: found %s", path, text.data);
+}
+
+/* The fields directly below a table path, as keys. */
+static size_t keys_below(const char *prefix, const char **keys)
+{
+    size_t n = 0, len = strlen(prefix);
+
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (strncmp(spec_fields[i].path, prefix, len) == 0 &&
+            spec_fields[i].kind != FIELD_IGNORED && !strpbrk(spec_fields[i].path + len, ".["))
+            keys[n++] = spec_fields[i].path + len;
+    return n;
+}
+
+static void report_unknown(struct parse *p, const char *prefix, const char *path,
+                           const cJSON *value)
+{
+    const char *keys[SPEC_MAX_FIELDS] = {0};
+    size_t n = keys_below(prefix, keys);
+    const char *near = nearest(value->string, keys, n);
+    AUTO(buf_release) struct buf list = {0};
+
+    if (near) {
+        report(p, line_of(p, value), "%s: unknown field; did you mean %s?", path, near);
+        return;
+    }
+    buf_init(&list, 0);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&list, "%s%s", i ? ", " : "", keys[i]);
+    report(p, line_of(p, value), "%s: unknown field; allowed: %s", path, list.data);
+}
+
+static void read_layers(struct parse *p, const struct field *f, const char *path,
+                        const cJSON *list);
+
+/* The fields of one object; prefix and shown end in a dot unless empty. */
+static void read_object(struct parse *p, struct scope *s, const cJSON *object, const char *prefix,
+                        const char *shown)
+{
+    for (const cJSON *c = object->child; c; c = c->next) {
+        AUTO(auto_free) char *path = xasprintf("%s%s", prefix, c->string);
+        AUTO(auto_free) char *name = xasprintf("%s%.*s", shown, MAX_SHOWN, c->string);
+        const struct field *f = spec_field_find(path);
+
+        if (!f) {
+            report_unknown(p, prefix, name, c);
+            continue;
+        }
+        s->nodes[index_of(f)] = c;
+        if (f->kind == FIELD_LAYERS) {
+            read_layers(p, f, name, c);
+        } else if (f->kind == FIELD_OBJECT && cJSON_IsObject(c)) {
+            AUTO(auto_free) char *below = xasprintf("%s.", path);
+
+            read_object(p, s, c, below, below);
+        } else if (f->kind == FIELD_OBJECT || !field_store(f, s->base, c)) {
+            s->bad[index_of(f)] = true;
+            report_value(p, f, name, c);
+        }
+    }
+}
+
+/* Whether the file has the object that the field belongs to; missing objects report themselves. */
+static bool has_parent(const struct scope *s, const struct field *f)
+{
+    size_t len = (size_t)(field_key(f) - f->path);
+    AUTO(auto_free) char *parent = xstrdup(f->path);
+    const struct field *above;
+
+    if (len == strlen(s->prefix))
+        return true;
+    parent[len - 1] = '\0';
+    above = spec_field_find(parent);
+    return s->nodes[index_of(above)] || !above->required;
+}
+
+static void store_default(struct scope *s, const struct field *f, const char *text)
+{
+    AUTO(yaml_release) struct yaml_doc doc;
+    struct err err;
+
+    if (yaml_parse(&doc, text, strlen(text), f->path, &err) || !field_store(f, s->base, doc.root))
+        abort(); /* the table is wrong; its test reads every default */
+}
+
+static void fill_absent(struct parse *p, struct scope *s, const struct field *f,
+                        const struct choice *choice)
+{
+    const char *text = choice ? choice->default_ : f->default_;
+
+    if (text) {
+        store_default(s, f, text);
+    } else if (f->required) {
+        AUTO(buf_release) struct buf allowed = {0};
+
+        s->bad[index_of(f)] = true;
+        if (!has_parent(s, f))
+            return;
+        buf_init(&allowed, 0);
+        field_allowed(f, &allowed);
+        report(p, line_of(p, s->owner), "%s%s: found nothing; needed: %s", s->shown,
+               f->path + strlen(s->prefix), allowed.data);
+    } else if (f->size) {
+        field_store_absent(f, s->base);
+    }
+}
+
+static void report_not_applicable(struct parse *p, struct scope *s, const struct field *f,
+                                  const struct choice *choice)
+{
+    AUTO(buf_release) struct buf values;
+
+    buf_init(&values, 0);
+    for (size_t i = 0; i < n_spec_choices; i++)
+        if (strcmp(spec_choices[i].path, f->path) == 0)
+            buf_printf(&values, "%s%s", values.len ? " " : "", spec_choices[i].values);
+    for (char *space = values.data; (space = strchr(space, ' '));)
+        *space = '|';
+    s->bad[index_of(f)] = true;
+    report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: found, but it belongs to %s: %s only",
+           s->shown, f->path + strlen(s->prefix), choice->selector + strlen(s->prefix),
+           values.data);
+}
+
+/* Defaults, missing fields, and fields that do not go with their selector's value. */
+static void finish_scope(struct parse *p, struct scope *s)
+{
+    bool layer = s->prefix[0] != '\0';
+
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        const struct field *f = &spec_fields[i];
+        const struct choice *choice;
+        bool applies;
+
+        if (field_in_layer(f) != layer)
+            continue;
+        applies = field_applies(f, s->base, &choice);
+        if (choice && s->bad[index_of(spec_field_find(choice->selector))])
+            continue;
+        if (!applies && s->nodes[i])
+            report_not_applicable(p, s, f, choice);
+        else if (applies && !s->nodes[i])
+            fill_absent(p, s, f, choice);
+    }
+}
+
+static void read_layer(struct parse *p, struct layer_spec *layer, const cJSON *value, size_t index)
+{
+    const cJSON *nodes[SPEC_MAX_FIELDS] = {0};
+    bool bad[SPEC_MAX_FIELDS] = {0};
+    AUTO(auto_free) char *name = xasprintf("spec.model.layers[%zu].", index);
+    struct scope s = {layer, nodes, bad, value, "spec.model.layers[].", name};
+
+    if (!cJSON_IsObject(value)) {
+        AUTO(buf_release) struct buf found;
+
+        buf_init(&found, 0);
+        show_value(value, &found);
+        report(p, line_of(p, value), "%.*s: found %s; allowed: an object with a type",
+               (int)strlen(name) - 1, name, found.data);
+        return;
+    }
+    read_object(p, &s, value, s.prefix, s.shown);
+    finish_scope(p, &s);
+}
+
+static void read_layers(struct parse *p, const struct field *f, const char *path, const cJSON *list)
+{
+    size_t n = cJSON_IsArray(list) ? (size_t)cJSON_GetArraySize(list) : 0, before = p->n_problems;
+    struct job *job = p->job;
+
+    if (n == 0 || n > f->max_items) {
+        p->bad[index_of(f)] = true;
+        report_value(p, f, path, list);
+        return;
+    }
+    job->model.layers = xcalloc(n, sizeof *job->model.layers);
+    job->model.n_layers = n;
+    n = 0;
+    for (const cJSON *c = list->child; c; c = c->next, n++)
+        read_layer(p, &job->model.layers[n], c, n);
+    p->bad[index_of(f)] = p->n_problems > before;
+}
+
+/* Overrides: path=value into the tree, as if the file had it. */
+
+static void mark_tree(struct parse *p, const cJSON *node, int line)
+{
+    yaml_mark(&p->doc, node, line);
+    for (const cJSON *c = node->child; c; c = c->next)
+        mark_tree(p, c, line);
+}
+
+static bool is_top_level(const char *path)
+{
+    size_t len = strcspn(path, ".[=");
+
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (strlen(spec_fields[i].path) == len && strncmp(spec_fields[i].path, path, len) == 0)
+            return true;
+    return false;
+}
+
+/* The member `key` of object, made when it is absent (and value NULL) or replaced by value. */
+static cJSON *put_member(struct parse *p, cJSON *object, const char *key, cJSON *value, int line)
+{
+    cJSON *there = cJSON_GetObjectItemCaseSensitive(object, key);
+
+    if (!value && there)
+        return there;
+    value = value ? value : cJSON_CreateObject();
+    mark_tree(p, value, line);
+    if (there)
+        cJSON_ReplaceItemInObjectCaseSensitive(object, key, value);
+    else
+        cJSON_AddItemToObject(object, key, value);
+    return value;
+}
+
+/* Follows "[3]" after a key; NULL when there is no such element. */
+static cJSON *element(cJSON *list, const char *index)
+{
+    char *end;
+    unsigned long i = strtoul(index + 1, &end, 10);
+
+    if (!cJSON_IsArray(list) || end == index + 1 || strcmp(end, "]") != 0 || i > INT_MAX)
+        return NULL;
+    return cJSON_GetArrayItem(list, (int)i);
+}
+
+/* Walks to the object that gets the last key; NULL when something else stands in the way. */
+static cJSON *walk_to(struct parse *p, char *path, char **last, int line)
+{
+    cJSON *at = p->doc.root;
+    char *rest = path, *dot;
+
+    for (; (dot = strchr(rest, '.')); rest = dot + 1) {
+        char *index;
+
+        *dot = '\0';
+        index = strchr(rest, '[');
+        if (index)
+            *index = '\0';
+        at = put_member(p, at, rest, NULL, line);
+        if (index) {
+            *index = '[';
+            at = element(at, index);
+        }
+        if (!cJSON_IsObject(at))
+            return NULL;
+    }
+    *last = rest;
+    return at;
+}
+
+static void apply_set(struct parse *p, size_t i)
+{
+    const char *set = p->sets[i], *equals = strchr(set, '=');
+    int line = -1 - (int)i;
+    AUTO(auto_free) char *path = NULL;
+    AUTO(yaml_release) struct yaml_doc value = {0};
+    cJSON *object;
+    char *last;
+    struct err err;
+
+    if (!equals || equals == set) {
+        report(p, line, "found no path=value; allowed: as in training.epochs=2");
+        return;
+    }
+    if (yaml_parse(&value, equals + 1, strlen(equals + 1), "value", &err)) {
+        report(p, line, "%s", err.msg);
+        return;
+    }
+    path = xasprintf("%s%.*s", is_top_level(set) ? "" : "spec.", (int)(equals - set), set);
+    object = walk_to(p, path, &last, line);
+    if (!object || !*last || strchr(last, '[')) {
+        report(p, line, "found no place for it; allowed: a field of an object of the file");
+        return;
+    }
+    put_member(p, object, last, value.root ? STEAL(value.root) : cJSON_CreateNull(), line);
+}
+
+static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
+{
+    for (size_t i = 0; rule->paths[i]; i++) {
+        const cJSON *node = p->nodes[index_of(spec_field_find(rule->paths[i]))];
+
+        if (node)
+            return node;
+    }
+    return p->nodes[index_of(spec_field_find("spec"))];
+}
+
+static void check_rules(struct parse *p)
+{
+    for (size_t i = 0; i < n_spec_rules; i++) {
+        const struct rule *rule = &spec_rules[i];
+        AUTO(buf_release) struct buf found;
+        bool unreadable = false;
+
+        buf_init(&found, 0);
+        for (size_t k = 0; rule->paths[k]; k++)
+            unreadable |= p->bad[index_of(spec_field_find(rule->paths[k]))];
+        if (!unreadable && !rule->warning && rule->broken(p->job, &found))
+            report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
+                   found.data, rule->allowed);
+    }
+}
+
+static void hand_over_problems(struct parse *p, struct problems *out)
+{
+    qsort(p->problems, p->n_problems, sizeof *p->problems, compare_problems);
+    for (size_t i = 0; i < p->n_problems; i++) {
+        problems_add(out, "%s", p->problems[i].text);
+        free(p->problems[i].text);
+    }
+    if (p->n_left_out)
+        problems_add(out, "%s: %zu more problems", p->file, p->n_left_out);
+}
+
+static void read_job(struct parse *p, size_t n_sets)
+{
+    struct scope s = {p->job, p->nodes, p->bad, p->doc.root, "", ""};
+
+    if (!cJSON_IsObject(p->doc.root)) {
+        report(p, 0,
+               "found no object; allowed: a TrainingJob with apiVersion, kind, metadata "
+               "and spec");
+        return;
+    }
+    for (size_t i = 0; i < n_sets; i++)
+        apply_set(p, i);
+    read_object(p, &s, p->doc.root, "", "");
+    finish_scope(p, &s);
+    check_rules(p);
+}
+
+struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,
+                      size_t n_sets, struct problems *problems)
+{
+    AUTO(auto_free) struct parse *p = xcalloc(1, sizeof *p);
+    AUTO(auto_job) struct job *job = xcalloc(1, sizeof *job);
+    size_t before = problems->n;
+    struct err err;
+
+    *p = (struct parse){.file = file, .sets = sets, .job = job};
+    if (yaml_parse(&p->doc, text, len, file, &err))
+        problems_add(problems, "%s", err.msg);
+    else
+        read_job(p, n_sets);
+    yaml_release(&p->doc);
+    hand_over_problems(p, problems);
+    return problems->n > before ? NULL : STEAL(job);
+}
+
+struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
+                     struct problems *problems)
+{
+    AUTO(buf_release) struct buf text;
+    struct err err;
+
+    if (buf_read_file(&text, path, YAML_MAX_BYTES, &err)) {
+        problems_add(problems, "%s", err.msg);
+        return NULL;
+    }
+    return job_parse(text.data, text.len, path, sets, n_sets, problems);
+}
+
+static void free_scope(void *base, bool layer)
+{
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (field_in_layer(&spec_fields[i]) == layer)
+            field_free(&spec_fields[i], base);
+}
+
+void job_free(struct job *job)
+{
+    if (!job)
+        return;
+    for (size_t i = 0; i < job->model.n_layers; i++)
+        free_scope(&job->model.layers[i], true);
+    free_scope(job, false);
+    free(job);
+}
+
+void auto_job(struct job **job) { job_free(*job); }

@@ -1,0 +1,141 @@
+/* What follows from a job: its JSON form, warnings, lanes, promise and network. */
+#include "paceline/spec.h"
+
+#include "common/spec_table.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+/* Puts value at a dotted path below root, making the objects between. */
+static void put_at(cJSON *root, const char *path, cJSON *value)
+{
+    AUTO(auto_free) char *copy = xstrdup(path);
+    char *rest = copy, *dot;
+
+    for (; (dot = strchr(rest, '.')); rest = dot + 1) {
+        cJSON *below;
+
+        *dot = '\0';
+        below = cJSON_GetObjectItemCaseSensitive(root, rest);
+        if (!below)
+            below = cJSON_AddObjectToObject(root, rest);
+        root = below;
+    }
+    cJSON_AddItemToObject(root, rest, value);
+}
+
+static cJSON *layers_to_json(const struct job *job);
+
+/* All fields of a job, or of one layer, that are present and apply. */
+static cJSON *fields_to_json(const void *base, bool layer)
+{
+    cJSON *root = cJSON_CreateObject();
+
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        const struct field *f = &spec_fields[i];
+        const struct choice *choice;
+        cJSON *value;
+
+        if (field_in_layer(f) != layer || !field_applies(f, base, &choice))
+            continue;
+        value = f->kind == FIELD_LAYERS ? layers_to_json(base) : field_load(f, base);
+        if (value)
+            put_at(root, layer ? field_key(f) : f->path, value);
+    }
+    return root;
+}
+
+static cJSON *layers_to_json(const struct job *job)
+{
+    cJSON *list = job->model.n_layers ? cJSON_CreateArray() : NULL;
+
+    for (size_t i = 0; i < job->model.n_layers; i++)
+        cJSON_AddItemToArray(list, fields_to_json(&job->model.layers[i], true));
+    return list;
+}
+
+void job_to_json(const struct job *job, struct buf *out)
+{
+    AUTO(auto_json) cJSON *root = fields_to_json(job, false);
+
+    json_print(root, 0, out);
+}
+
+void job_warnings(const struct job *job, struct problems *warnings)
+{
+    for (size_t i = 0; i < n_spec_rules; i++) {
+        AUTO(buf_release) struct buf found;
+
+        buf_init(&found, 0);
+        if (spec_rules[i].warning && spec_rules[i].broken(job, &found))
+            problems_add(warnings, "%s: found %s; %s", spec_rules[i].paths[0], found.data,
+                         spec_rules[i].allowed);
+    }
+}
+
+const char *job_promise(const struct job *job)
+{
+    static const char *const promises[] = {
+        [ALGO_TREE] = "same bytes on any number of workers",
+        [ALGO_RING] = "same bytes on every run at this number of workers",
+        [ALGO_MPI] = "all replicas equal",
+    };
+    bool rounded = job->strategy.algorithm == ALGO_TREE && job->strategy.wire == WIRE_BF16;
+
+    return promises[rounded ? ALGO_RING : job->strategy.algorithm];
+}
+
+int job_lanes(const struct job *job)
+{
+    int lanes = 1;
+
+    if (job->training.lanes)
+        return (int)job->training.lanes;
+    while (lanes < 64 && 2 * lanes <= job->training.batch_size / 4)
+        lanes *= 2;
+    return lanes;
+}
+
+/* The mlp with the hidden layers of the job; *n layers, owned by the caller. */
+static struct layer_spec *mlp_layers(const struct job *job, const struct net_def *def, size_t *n)
+{
+    struct layer_spec *layers = xcalloc(2 * job->model.n_hidden + 2, sizeof *layers);
+
+    *n = 0;
+    layers[(*n)++] = def->layers[0]; /* flatten */
+    for (size_t i = 0; i < job->model.n_hidden; i++) {
+        layers[*n] = def->layers[1]; /* dense, relu */
+        layers[(*n)++].units = (int)job->model.hidden[i];
+        layers[(*n)++] = def->layers[2];
+    }
+    layers[(*n)++] = def->layers[def->n_layers - 1];
+    return layers;
+}
+
+int job_network(const struct job *job, struct shape in, struct net *net, struct err *err)
+{
+    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
+    const struct layer_spec *layers = def ? def->layers : job->model.layers;
+    size_t n = def ? def->n_layers : job->model.n_layers, trained = 0;
+    AUTO(auto_free) struct layer_spec *mlp = NULL;
+
+    if (job->model.n_hidden)
+        layers = mlp = mlp_layers(job, def, &n);
+    if (net_build(net, layers, n, in, err))
+        return err_wrap(err, "spec.model");
+    for (size_t i = 0; i < net->n_layers; i++)
+        if (!net->layers[i].spec.frozen)
+            trained += net->layers[i].weights + net->layers[i].biases;
+    if (net->out.h != 1 || net->out.w != 1)
+        err_set(err, ERR_INVALID,
+                "spec.model: the last layer gives a %dx%dx%d image; needed: a flat vector with a "
+                "score per class, as from a dense layer",
+                net->out.c, net->out.h, net->out.w);
+    else if (trained == 0)
+        err_set(err, ERR_INVALID,
+                "spec.model: found no parameters to train; needed: a conv or dense layer that is "
+                "not frozen");
+    else
+        return 0;
+    net_release(net);
+    return -1;
+}

@@ -1,0 +1,142 @@
+/* Rules across fields: each says what it reads, when it is broken, and what is allowed. */
+#include "common/spec_table.h"
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+static bool broken_model(const struct job *job, struct buf *found)
+{
+    buf_puts(found, job->model.name ? "both name and layers" : "neither name nor layers");
+    return (job->model.name != NULL) == (job->model.n_layers > 0);
+}
+
+static bool broken_idx_path(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "name idx without a path");
+    return strcmp(job->dataset.name, "idx") == 0 && !job->dataset.path;
+}
+
+static bool broken_lanes_power(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%lld", (long long)job->training.lanes);
+    return (job->training.lanes & (job->training.lanes - 1)) != 0;
+}
+
+static bool broken_batch_workers(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "a batch of %lld for %lld workers", (long long)job->training.batch_size,
+               (long long)job->replicas.worker);
+    return job->training.batch_size < job->replicas.worker;
+}
+
+static bool broken_lanes_workers(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%lld workers for %d lanes", (long long)job->replicas.worker, job_lanes(job));
+    return job->replicas.worker > job_lanes(job);
+}
+
+static bool broken_drop_all(const struct job *job, struct buf *found)
+{
+    double left = (double)job->dataset.limit * (1 - job->dataset.validation_split);
+
+    buf_printf(found, "drop with about %.0f training samples for batches of %lld", left,
+               (long long)job->training.batch_size);
+    return job->training.last_batch == LAST_DROP && job->dataset.limit > 0 &&
+           left < (double)job->training.batch_size;
+}
+
+static bool broken_nesterov(const struct job *job, struct buf *found)
+{
+    const struct job_optimizer *o = &job->training.optimizer;
+
+    buf_printf(found, "momentum %g, dampening %g", o->momentum, o->dampening);
+    return o->nesterov && (o->momentum <= 0 || o->dampening > 0);
+}
+
+static bool broken_values(const struct job *job, struct buf *found)
+{
+    const struct job_schedule *s = &job->training.schedule;
+
+    buf_printf(found, "%zu values for %zu boundaries", s->n_values, s->n_boundaries);
+    return s->type == SCHED_PIECEWISE && s->n_values != s->n_boundaries + 1;
+}
+
+static bool broken_boundaries(const struct job *job, struct buf *found)
+{
+    const struct job_schedule *s = &job->training.schedule;
+
+    for (size_t i = 1; i < s->n_boundaries; i++) {
+        if (s->boundaries[i] > s->boundaries[i - 1])
+            continue;
+        json_print_number(s->boundaries[i - 1], found);
+        buf_puts(found, " before ");
+        json_print_number(s->boundaries[i], found);
+        return true;
+    }
+    return false;
+}
+
+static bool broken_warmup(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%g epochs of warm-up in %lld epochs", job->training.schedule.warmup_epochs,
+               (long long)job->training.epochs);
+    return job->training.steps == 0 &&
+           job->training.schedule.warmup_epochs > (double)job->training.epochs;
+}
+
+static bool broken_servers(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%lld", (long long)job->replicas.ps);
+    return job->replicas.ps > 0;
+}
+
+static bool broken_threads(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%lld workers of %lld threads for %d lanes", (long long)job->replicas.worker,
+               (long long)job->training.threads, job_lanes(job));
+    return job->replicas.worker * job->training.threads > job_lanes(job);
+}
+
+const struct rule spec_rules[] = {
+    {{"spec.model", "spec.model.name", "spec.model.layers"},
+     .allowed = "needed: exactly one of name and layers",
+     .broken = broken_model},
+    {{"spec.dataset.path", "spec.dataset.name"},
+     .allowed = "needed: the folder of the IDX files",
+     .broken = broken_idx_path},
+    {{"spec.training.lanes"},
+     .allowed = "allowed: a power of two, or 0",
+     .broken = broken_lanes_power},
+    {{"spec.training.batchSize", "spec.replicas.worker.replicas"},
+     .allowed = "allowed: at least one sample per worker",
+     .broken = broken_batch_workers},
+    {{"spec.replicas.worker.replicas", "spec.training.lanes", "spec.training.batchSize"},
+     .allowed = "allowed: at most as many workers as lanes (training.lanes, by default at most "
+                "batchSize/4)",
+     .broken = broken_lanes_workers},
+    {{"spec.training.lastBatch", "spec.dataset.limit", "spec.training.batchSize"},
+     .allowed = "allowed: at least one full batch",
+     .broken = broken_drop_all},
+    {{"spec.training.optimizer.nesterov", "spec.training.optimizer.momentum",
+      "spec.training.optimizer.dampening"},
+     .allowed = "needed with nesterov: momentum above 0 and dampening 0",
+     .broken = broken_nesterov},
+    {{"spec.training.learningRateSchedule.values", "spec.training.learningRateSchedule.boundaries"},
+     .allowed = "needed: one value more than there are boundaries",
+     .broken = broken_values},
+    {{"spec.training.learningRateSchedule.boundaries"},
+     .allowed = "needed: each boundary above the one before it",
+     .broken = broken_boundaries},
+    {{"spec.training.learningRateSchedule.warmupEpochs", "spec.training.epochs",
+      "spec.training.steps"},
+     .allowed = "allowed: at most training.epochs",
+     .broken = broken_warmup},
+    {{"spec.replicas.ps.replicas"},
+     .allowed = "allowed: 0, for parameter servers are not in this version",
+     .broken = broken_servers},
+    {{"spec.training.threads", "spec.replicas.worker.replicas", "spec.training.lanes"},
+     .allowed = "threads beyond the lanes have nothing to do where work is split by lane",
+     .warning = true,
+     .broken = broken_threads},
+};
+const size_t n_spec_rules = ARRAY_LEN(spec_rules);

@@ -1,0 +1,105 @@
+/*
+ * The one table of fields of a TrainingJob, its conditional defaults and its rules across fields.
+ * Parsing, defaults, validation, the JSON form, `explain` and the reference page are loops over it.
+ *
+ * A path ending in "[].x" is a field of each element of a list of layers; its offset is into
+ * struct layer_spec, every other offset into struct job.
+ */
+#ifndef PACELINE_SPEC_TABLE_H
+#define PACELINE_SPEC_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <cjson/cJSON.h>
+
+#include "paceline/buf.h"
+#include "paceline/spec.h"
+
+/* What a field holds; in parentheses how it is stored. */
+enum field_kind {
+    FIELD_OBJECT,   /* fields of its own (not stored) */
+    FIELD_IGNORED,  /* anything; the API server writes it (not stored) */
+    FIELD_STRING,   /* (char *) */
+    FIELD_INT,      /* (int or int64_t) */
+    FIELD_QUANTITY, /* bytes: 4194304 or "4Mi" (int64_t) */
+    FIELD_FLOAT,    /* (double) */
+    FIELD_BOOL,     /* (bool) */
+    FIELD_ENUM,     /* (an enum; names[value]) */
+    FIELD_PAIR,     /* n or [height, width] (int[2]; {0, 0} when absent) */
+    FIELD_INTS,     /* (int64_t[] and size_t) */
+    FIELD_FLOATS,   /* (double * and size_t) */
+    FIELD_LAYERS,   /* (struct layer_spec * and size_t) */
+    FIELD_MAP,      /* an object of strings (char *: JSON text) */
+    FIELD_OPAQUE,   /* an object that is kept as it is (char *: JSON text) */
+};
+
+struct field {
+    const char *path;
+    enum field_kind kind;
+    size_t offset, size;       /* size 0: not stored */
+    size_t n_offset;           /* lists: where their length is */
+    double min, max;           /* of numbers and of the elements of lists */
+    bool above_min, below_max; /* the bound itself is not allowed */
+    size_t max_items;
+    const char *const *names; /* allowed words, ended by NULL; enums index it */
+    const char *const *later; /* words of a later version */
+    const char *pattern;      /* strings: POSIX extended, what it means in pattern_text */
+    const char *pattern_text;
+    const char *default_; /* as YAML; NULL: stays absent (-1 in an integer) or see choices */
+    bool required;
+    const char *doc;
+};
+extern const struct field spec_fields[];
+extern const size_t n_spec_fields;
+#define SPEC_MAX_FIELDS 128
+
+/*
+ * A field with choices applies only while its selector has one of their values. default_ is its
+ * default there; NULL: required where the field says so, else absent.
+ */
+struct choice {
+    const char *path, *selector;
+    const char *values; /* words with a space between; of one row they share the default */
+    const char *default_;
+};
+extern const struct choice spec_choices[];
+extern const size_t n_spec_choices;
+
+/* A rule across fields; the first path that the file has gives the line of the message. */
+struct rule {
+    const char *paths[4]; /* the fields it reads, ended by NULL */
+    const char *allowed;  /* the rule in one sentence */
+    bool warning;
+    bool (*broken)(const struct job *job, struct buf *found); /* true: writes what was found */
+    const char *cel; /* the same rule for the API server; NULL until the CRD is made */
+};
+extern const struct rule spec_rules[];
+extern const size_t n_spec_rules;
+
+const struct field *spec_field_find(const char *path); /* NULL when there is none */
+bool field_in_layer(const struct field *f);            /* of struct layer_spec */
+const char *field_key(const struct field *f);          /* the last word of its path */
+
+/* Appends what is allowed: "an integer from 1 to 8", "one of tree, ring, mpi". */
+void field_allowed(const struct field *f, struct buf *out);
+
+/* "integer", "string", ... for people. */
+const char *field_kind_name(enum field_kind kind);
+
+/*
+ * Whether f applies to base (a struct job or layer_spec). When it does not, *choice is a row that
+ * names the selector; when it does, the row that holds (NULL for a field without choices).
+ */
+bool field_applies(const struct field *f, const void *base, const struct choice **choice);
+
+/* Checks the value and stores it; false, with base as it was, when it is not allowed. */
+MUST_CHECK bool field_store(const struct field *f, void *base, const cJSON *value);
+/* Stores what an absent field without a default holds. */
+void field_store_absent(const struct field *f, void *base);
+/* The stored value as a new tree, or NULL when the field is absent. */
+cJSON *field_load(const struct field *f, const void *base);
+/* Frees what the field owns. */
+void field_free(const struct field *f, void *base);
+
+#endif

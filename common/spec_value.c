@@ -1,0 +1,443 @@
+/* One field at a time: what is allowed, storing, loading, freeing. */
+#include "common/spec_table.h"
+
+#include <math.h>
+#include <regex.h>
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+#define MAX_STRING 4096
+
+static void *at(const struct field *f, void *base) { return (char *)base + f->offset; }
+
+static const void *at_const(const struct field *f, const void *base)
+{
+    return (const char *)base + f->offset;
+}
+
+static size_t *count_at(const struct field *f, void *base)
+{
+    return (size_t *)((char *)base + f->n_offset);
+}
+
+static size_t count_of(const struct field *f, const void *base)
+{
+    return *(const size_t *)((const char *)base + f->n_offset);
+}
+
+const struct field *spec_field_find(const char *path)
+{
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (strcmp(spec_fields[i].path, path) == 0)
+            return &spec_fields[i];
+    return NULL;
+}
+
+bool field_in_layer(const struct field *f) { return strstr(f->path, "[]") != NULL; }
+
+const char *field_key(const struct field *f)
+{
+    const char *dot = strrchr(f->path, '.');
+
+    return dot ? dot + 1 : f->path;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const char *w = words; w; w = strchr(w, ' ')) {
+        w += *w == ' ';
+        if (strncmp(w, word, len) == 0 && (w[len] == ' ' || w[len] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+/* The stored word of a string or an enum; NULL when it is absent. */
+static const char *stored_word(const struct field *f, const void *base)
+{
+    int value;
+
+    if (f->kind == FIELD_STRING)
+        return *(char *const *)at_const(f, base);
+    memcpy(&value, at_const(f, base), sizeof value);
+    return f->names[value];
+}
+
+bool field_applies(const struct field *f, const void *base, const struct choice **choice)
+{
+    *choice = NULL;
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const char *word;
+
+        if (strcmp(spec_choices[i].path, f->path) != 0)
+            continue;
+        *choice = &spec_choices[i];
+        word = stored_word(spec_field_find(spec_choices[i].selector), base);
+        if (word && has_word(spec_choices[i].values, word))
+            return true;
+    }
+    return *choice == NULL;
+}
+
+const char *field_kind_name(enum field_kind kind)
+{
+    static const char *const names[] = {
+        [FIELD_OBJECT] = "object",        [FIELD_IGNORED] = "any",
+        [FIELD_STRING] = "string",        [FIELD_INT] = "integer",
+        [FIELD_QUANTITY] = "bytes",       [FIELD_FLOAT] = "number",
+        [FIELD_BOOL] = "boolean",         [FIELD_ENUM] = "string",
+        [FIELD_PAIR] = "integer or pair", [FIELD_INTS] = "integers",
+        [FIELD_FLOATS] = "numbers",       [FIELD_LAYERS] = "layers",
+        [FIELD_MAP] = "map of strings",   [FIELD_OPAQUE] = "object",
+    };
+
+    return names[kind];
+}
+
+static void allowed_range(const struct field *f, struct buf *out)
+{
+    buf_puts(out, f->above_min ? " above " : f->max < 1e300 ? " from " : " of at least ");
+    json_print_number(f->min, out);
+    if (f->max >= 1e300)
+        return;
+    buf_puts(out, f->below_max ? " to below " : f->above_min ? ", at most " : " to ");
+    json_print_number(f->max, out);
+}
+
+static void allowed_words(const char *const *names, struct buf *out)
+{
+    buf_puts(out, names[1] ? "one of " : "");
+    for (size_t i = 0; names[i]; i++)
+        buf_printf(out, "%s%s", i ? ", " : "", names[i]);
+}
+
+void field_allowed(const struct field *f, struct buf *out)
+{
+    static const struct {
+        const char *text;
+        bool range;
+    } texts[] = {
+        [FIELD_OBJECT] = {"an object", false},
+        [FIELD_IGNORED] = {"anything", false},
+        [FIELD_STRING] = {"a string that is not empty", false},
+        [FIELD_INT] = {"an integer", true},
+        [FIELD_QUANTITY] = {"bytes, as an integer or with Ki, Mi or Gi,", true},
+        [FIELD_FLOAT] = {"a number", true},
+        [FIELD_BOOL] = {"true or false", false},
+        [FIELD_ENUM] = {"", false},
+        [FIELD_PAIR] = {"an integer or a list of two, [height, width],", true},
+        [FIELD_INTS] = {"integers", true},
+        [FIELD_FLOATS] = {"numbers", true},
+        [FIELD_LAYERS] = {"layers", false},
+        [FIELD_MAP] = {"an object whose values are strings", false},
+        [FIELD_OPAQUE] = {"an object", false},
+    };
+
+    if (f->names) {
+        allowed_words(f->names, out);
+        return;
+    }
+    if (f->max_items)
+        buf_printf(out, "a list of 1 to %zu ", f->max_items);
+    buf_puts(out, f->pattern ? f->pattern_text : texts[f->kind].text);
+    if (texts[f->kind].range)
+        allowed_range(f, out);
+}
+
+static bool in_range(const struct field *f, double x)
+{
+    return (f->above_min ? x > f->min : x >= f->min) && (f->below_max ? x < f->max : x <= f->max);
+}
+
+static bool is_integer(const struct field *f, const cJSON *value)
+{
+    return cJSON_IsNumber(value) && in_range(f, value->valuedouble) &&
+           value->valuedouble == floor(value->valuedouble);
+}
+
+static bool is_number(const struct field *f, const cJSON *value)
+{
+    return cJSON_IsNumber(value) && in_range(f, value->valuedouble);
+}
+
+static void put_int(const struct field *f, void *base, int64_t x)
+{
+    int small = (int)x;
+
+    memcpy(at(f, base), f->size == sizeof small ? (const void *)&small : &x, f->size);
+}
+
+static int64_t get_int(const struct field *f, const void *base)
+{
+    int small;
+    int64_t x;
+
+    memcpy(f->size == sizeof small ? (void *)&small : &x, at_const(f, base), f->size);
+    return f->size == sizeof small ? small : x;
+}
+
+static void put_text(const struct field *f, void *base, char *owned)
+{
+    char **p = at(f, base);
+
+    free(*p);
+    *p = owned;
+}
+
+static bool matches(const char *pattern, const char *s)
+{
+    regex_t re;
+    bool ok;
+
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
+        return false;
+    ok = regexec(&re, s, 0, NULL, 0) == 0;
+    regfree(&re);
+    return ok;
+}
+
+static int name_index(const struct field *f, const char *word)
+{
+    for (int i = 0; f->names[i]; i++)
+        if (strcmp(f->names[i], word) == 0)
+            return i;
+    return -1;
+}
+
+static bool store_string(const struct field *f, void *base, const cJSON *value)
+{
+    const char *s = value->valuestring;
+
+    if (!cJSON_IsString(value) || !*s || strlen(s) > MAX_STRING)
+        return false;
+    if ((f->names && name_index(f, s) < 0) || (f->pattern && !matches(f->pattern, s)))
+        return false;
+    if (f->size)
+        put_text(f, base, xstrdup(s));
+    return true;
+}
+
+static bool store_enum(const struct field *f, void *base, const cJSON *value)
+{
+    int index = cJSON_IsString(value) ? name_index(f, value->valuestring) : -1;
+
+    if (index < 0)
+        return false;
+    put_int(f, base, index);
+    return true;
+}
+
+static bool store_int(const struct field *f, void *base, const cJSON *value)
+{
+    if (!is_integer(f, value))
+        return false;
+    put_int(f, base, (int64_t)value->valuedouble);
+    return true;
+}
+
+static bool store_quantity(const struct field *f, void *base, const cJSON *value)
+{
+    static const char *const units[] = {"Ki", "Mi", "Gi"};
+    char *end;
+    double number;
+
+    if (!cJSON_IsString(value))
+        return store_int(f, base, value);
+    if (value->valuestring[0] < '0' || value->valuestring[0] > '9')
+        return false;
+    number = (double)strtoull(value->valuestring, &end, 10);
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        number *= 1024;
+        if (strcmp(end, units[i]) != 0)
+            continue;
+        if (!in_range(f, number))
+            return false;
+        put_int(f, base, (int64_t)number);
+        return true;
+    }
+    return false;
+}
+
+static bool store_float(const struct field *f, void *base, const cJSON *value)
+{
+    if (!is_number(f, value))
+        return false;
+    *(double *)at(f, base) = value->valuedouble;
+    return true;
+}
+
+static bool store_bool(const struct field *f, void *base, const cJSON *value)
+{
+    if (!cJSON_IsBool(value))
+        return false;
+    *(bool *)at(f, base) = cJSON_IsTrue(value);
+    return true;
+}
+
+static bool store_pair(const struct field *f, void *base, const cJSON *value)
+{
+    const cJSON *first = cJSON_IsArray(value) ? value->child : value;
+    const cJSON *second = cJSON_IsArray(value) && first ? first->next : first;
+    int *pair = at(f, base);
+
+    if (!is_integer(f, first) || !is_integer(f, second) || (cJSON_IsArray(value) && second->next))
+        return false;
+    pair[0] = (int)first->valuedouble;
+    pair[1] = (int)second->valuedouble;
+    return true;
+}
+
+/* The list's length when every element is allowed, else 0. */
+static size_t list_length(const struct field *f, const cJSON *value,
+                          bool (*allowed)(const struct field *, const cJSON *))
+{
+    size_t n = 0;
+
+    if (!cJSON_IsArray(value))
+        return 0;
+    for (const cJSON *c = value->child; c; c = c->next)
+        if (++n > f->max_items || !allowed(f, c))
+            return 0;
+    return n;
+}
+
+static bool store_ints(const struct field *f, void *base, const cJSON *value)
+{
+    size_t n = list_length(f, value, is_integer), i = 0;
+    int64_t *list = at(f, base);
+
+    if (n == 0)
+        return false;
+    for (const cJSON *c = value->child; c; c = c->next)
+        list[i++] = (int64_t)c->valuedouble;
+    *count_at(f, base) = n;
+    return true;
+}
+
+static bool store_floats(const struct field *f, void *base, const cJSON *value)
+{
+    size_t n = list_length(f, value, is_number), i = 0;
+    double **list = at(f, base);
+
+    if (n == 0)
+        return false;
+    free(*list);
+    *list = xcalloc(n, sizeof **list);
+    for (const cJSON *c = value->child; c; c = c->next)
+        (*list)[i++] = c->valuedouble;
+    *count_at(f, base) = n;
+    return true;
+}
+
+static bool store_json(const struct field *f, void *base, const cJSON *value)
+{
+    struct buf text;
+
+    if (!cJSON_IsObject(value))
+        return false;
+    for (const cJSON *c = value->child; c && f->kind == FIELD_MAP; c = c->next)
+        if (!cJSON_IsString(c))
+            return false;
+    buf_init(&text, 0);
+    json_print(value, 0, &text);
+    put_text(f, base, text.data);
+    return true;
+}
+
+bool field_store(const struct field *f, void *base, const cJSON *value)
+{
+    static bool (*const store[])(const struct field *, void *, const cJSON *) = {
+        [FIELD_STRING] = store_string,     [FIELD_INT] = store_int,
+        [FIELD_QUANTITY] = store_quantity, [FIELD_FLOAT] = store_float,
+        [FIELD_BOOL] = store_bool,         [FIELD_ENUM] = store_enum,
+        [FIELD_PAIR] = store_pair,         [FIELD_INTS] = store_ints,
+        [FIELD_FLOATS] = store_floats,     [FIELD_MAP] = store_json,
+        [FIELD_OPAQUE] = store_json,
+    };
+
+    if (f->kind == FIELD_IGNORED)
+        return true;
+    return store[f->kind](f, base, value);
+}
+
+/* Everything else is absent as zero. */
+void field_store_absent(const struct field *f, void *base)
+{
+    if (f->kind == FIELD_INT && f->size == sizeof(int64_t))
+        put_int(f, base, -1);
+}
+
+static cJSON *load_text(const struct field *f, const void *base)
+{
+    const char *text = *(char *const *)at_const(f, base);
+    struct err err;
+    cJSON *value = NULL;
+
+    if (!text)
+        return NULL;
+    if (f->kind == FIELD_STRING)
+        return cJSON_CreateString(text);
+    if (json_parse(&value, text, strlen(text), f->path, &err))
+        return NULL;
+    return value;
+}
+
+static cJSON *load_list(const struct field *f, const void *base)
+{
+    size_t n = f->kind == FIELD_PAIR ? 2 : count_of(f, base);
+    const void *p = at_const(f, base);
+    cJSON *list;
+
+    if (n == 0 || (f->kind == FIELD_PAIR && ((const int *)p)[0] == 0))
+        return NULL;
+    list = cJSON_CreateArray();
+    for (size_t i = 0; i < n; i++) {
+        double x = f->kind == FIELD_PAIR     ? ((const int *)p)[i]
+                   : f->kind == FIELD_FLOATS ? (*(double *const *)p)[i]
+                                             : (double)((const int64_t *)p)[i];
+
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(x));
+    }
+    return list;
+}
+
+cJSON *field_load(const struct field *f, const void *base)
+{
+    switch (f->kind) {
+    case FIELD_STRING:
+        return f->size ? load_text(f, base) : cJSON_CreateString(f->names[0]);
+    case FIELD_MAP:
+    case FIELD_OPAQUE:
+        return load_text(f, base);
+    case FIELD_INT:
+    case FIELD_QUANTITY:
+        return get_int(f, base) < f->min ? NULL : cJSON_CreateNumber((double)get_int(f, base));
+    case FIELD_FLOAT:
+        return cJSON_CreateNumber(*(const double *)at_const(f, base));
+    case FIELD_BOOL:
+        return cJSON_CreateBool(*(const bool *)at_const(f, base));
+    case FIELD_ENUM:
+        return cJSON_CreateString(stored_word(f, base));
+    case FIELD_PAIR:
+    case FIELD_INTS:
+    case FIELD_FLOATS:
+        return load_list(f, base);
+    case FIELD_OBJECT:
+    case FIELD_IGNORED:
+    case FIELD_LAYERS:
+        break;
+    }
+    return NULL;
+}
+
+void field_free(const struct field *f, void *base)
+{
+    bool owns = f->kind == FIELD_STRING || f->kind == FIELD_MAP || f->kind == FIELD_OPAQUE ||
+                f->kind == FIELD_FLOATS || f->kind == FIELD_LAYERS;
+
+    if (owns && f->size)
+        free(*(void **)at(f, base));
+}

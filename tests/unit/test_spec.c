@@ -1,0 +1,447 @@
+// LINK: common
+/* The TrainingJob: defaults, every kind of problem, overrides, the exact round trip. */
+#include "paceline/spec.h"
+
+#include "common/spec_table.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+#include "tests/test.h"
+
+#define HEAD "apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: t}\nspec:\n"
+#define MODEL HEAD "  model: {name: mlp}\n"
+
+static struct job *parse(const char *text, const char *const *sets, size_t n_sets)
+{
+    struct problems problems = {0};
+    struct job *job = job_parse(text, strlen(text), "t.yaml", sets, n_sets, &problems);
+
+    CHECK(job != NULL);
+    for (size_t i = 0; i < problems.n; i++)
+        CHECK_STR(problems.items[i], "");
+    problems_release(&problems);
+    return job;
+}
+
+static void test_defaults(void)
+{
+    AUTO(auto_job) struct job *job = parse(MODEL, NULL, 0);
+
+    if (!job)
+        return;
+    CHECK_STR(job->name, "t");
+    CHECK_STR(job->namespace_, "default");
+    CHECK_STR(job->dataset.name, "fashion-mnist");
+    CHECK_NEAR(job->dataset.mean, 0.2860, 0);
+    CHECK_NEAR(job->dataset.std, 0.3530, 0);
+    CHECK(job->dataset.shuffle);
+    CHECK_INT(job->model.n_hidden, 2);
+    CHECK_INT(job->model.hidden[1], 128);
+    CHECK_INT(job->training.epochs, 5);
+    CHECK_INT(job->training.batch_size, 128);
+    CHECK_INT(job->training.seed, 1);
+    CHECK_INT(job->training.last_batch, LAST_KEEP);
+    CHECK_INT(job->training.optimizer.type, OPT_SGD);
+    CHECK_NEAR(job->training.optimizer.learning_rate, 0.05, 0);
+    CHECK_NEAR(job->training.optimizer.momentum, 0.9, 0);
+    CHECK_INT(job->strategy.algorithm, ALGO_TREE);
+    CHECK_INT(job->strategy.fusion_bytes, 4194304);
+    CHECK_INT(job->replicas.worker, 1);
+    CHECK_INT(job->dataset.prefetch, 2);
+    CHECK_INT(job->checkpoint.keep, 1);
+    CHECK_INT(job->checkpoint.every_epochs, 1);
+    CHECK_INT(job->run_policy.backoff_limit, 6);
+    CHECK_INT(job->run_policy.ttl_seconds, -1);
+    CHECK_INT(job_lanes(job), 32);
+}
+
+static void test_optimizer_defaults(void)
+{
+    static const struct {
+        const char *name;
+        double rate, rho, epsilon, beta2;
+    } cases[] = {
+        {"adam", 0.001, 0, 1e-8, 0.999},  {"adamw", 0.001, 0, 1e-8, 0.999},
+        {"adagrad", 0.01, 0, 1e-8, 0},    {"adadelta", 1, 0.95, 1e-7, 0},
+        {"rmsprop", 0.001, 0.9, 1e-8, 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_free) char *set = xasprintf("training.optimizer.name=%s", cases[i].name);
+        AUTO(auto_job) struct job *job = parse(MODEL, (const char *const[]){set}, 1);
+
+        if (!job)
+            continue;
+        CHECK_NEAR(job->training.optimizer.learning_rate, cases[i].rate, 0);
+        CHECK_NEAR(job->training.optimizer.rho, cases[i].rho, 0);
+        CHECK_NEAR(job->training.optimizer.epsilon, cases[i].epsilon, 0);
+        CHECK_NEAR(job->training.optimizer.beta2, cases[i].beta2, 0);
+        CHECK_NEAR(job->training.optimizer.momentum, 0, 0);
+    }
+}
+
+/* Each text gives exactly the messages listed, in the order of its lines. */
+static void test_problems(void)
+{
+    static const struct {
+        const char *text;
+        const char *wanted[6];
+    } cases[] = {
+        {"[1]", {"t.yaml: found no object"}},
+        {"", {"t.yaml: found no object"}},
+        {"a: [", {"t.yaml:2: not valid YAML"}},
+        {"kind: Job\n",
+         {"t.yaml:1: kind: found \"Job\"; allowed: TrainingJob",
+          "t.yaml:1: apiVersion: found nothing; needed: paceline.dev/v1",
+          "t.yaml:1: metadata: found nothing", "t.yaml:1: spec: found nothing"}},
+        {HEAD "  training: {epochs: 2}\n",
+         {"t.yaml:1: spec.model: found nothing; needed: an object"}},
+        {MODEL "  training:\n    batchSzie: 3\n    epochs: 0\n    seed: 1.5\n    l2: many\n"
+               "    optimiser: {}\n",
+         {"t.yaml:7: spec.training.batchSzie: unknown field; did you mean batchSize?",
+          "t.yaml:8: spec.training.epochs: found 0; allowed: an integer from 1 to 1000000",
+          "t.yaml:9: spec.training.seed: found 1.5; allowed: an integer from 0",
+          "t.yaml:10: spec.training.l2: found \"many\"; allowed: a number from 0 to 1000000",
+          "t.yaml:11: spec.training.optimiser: unknown field; did you mean optimizer?"}},
+        {MODEL "  debug: {xyzzyplugh: 1}\n",
+         {"spec.debug.xyzzyplugh: unknown field; allowed: checkReplicas, failNan"}},
+        {MODEL "  training: 3\n", {"t.yaml:6: spec.training: found 3; allowed: an object"}},
+        {MODEL "  training: {optimizer: {name: adma}}\n",
+         {"found \"adma\" (did you mean adam?); allowed: one of sgd, adam, "}},
+        {MODEL "  strategy: {type: ParameterServer}\n",
+         {"found \"ParameterServer\", which is not in this version; allowed: AllReduce"}},
+        {MODEL "  training: {optimizer: {name: sgd, beta1: 0.5}}\n",
+         {"optimizer.beta1: found, but it belongs to spec.training.optimizer.name: adam|adamw "
+          "only"}},
+        {HEAD "  model: {name: fashion-cnn, hidden: [3]}\n",
+         {"spec.model.hidden: found, but it belongs to spec.model.name: mlp only"}},
+        {HEAD "  model: {name: mlp, hidden: [3, -1]}\n",
+         {"found [3,-1]; allowed: a list of 1 to 8 integers from 1 to 1048576"}},
+        {HEAD "  model: {name: mlp, hidden: [1,2,3,4,5,6,7,8,9]}\n", {"a list of 1 to 8 integers"}},
+        {HEAD "  model: {}\n", {"t.yaml:5: spec.model: found neither name nor layers; needed"}},
+        {HEAD "  model: {name: mlp, layers: [{type: relu}]}\n", {"found both name and layers"}},
+        {HEAD "  model: {layers: []}\n", {"found []; allowed: a list of 1 to 256 layers"}},
+        {HEAD "  model:\n    layers:\n    - {type: conv, kernel: [3, 3, 3]}\n    - 3\n"
+              "    - {units: 3}\n    - {type: dense, units: 3, rate: 0.5}\n    - {type: dropout, "
+              "rate: 1}\n",
+         {"t.yaml:7: spec.model.layers[0].kernel: found [3,3,3]; allowed: an integer or a list of "
+          "two",
+          "t.yaml:7: spec.model.layers[0].filters: found nothing; needed: an integer from 1",
+          "t.yaml:8: spec.model.layers[1]: found 3; allowed: an object with a type",
+          "t.yaml:9: spec.model.layers[2].type: found nothing; needed: one of conv, dense",
+          "t.yaml:10: spec.model.layers[3].rate: found, but it belongs to type: dropout only",
+          "t.yaml:11: spec.model.layers[4].rate: found 1; allowed: a number from 0 to below 1"}},
+        {MODEL "  dataset: {name: idx}\n", {"spec.dataset.path: found name idx without a path"}},
+        {MODEL "  dataset: {normalize: {std: 0}}\n", {"found 0; allowed: a number above 0"}},
+        {MODEL "  training: {lanes: 12}\n",
+         {"spec.training.lanes: found 12; allowed: a power of two"}},
+        {MODEL "  training: {batchSize: 2, lanes: 4}\n  replicas: {worker: {replicas: 3}}\n",
+         {"t.yaml:6: spec.training.batchSize: found a batch of 2 for 3 workers"}},
+        {MODEL "  training: {batchSize: 16}\n  replicas: {worker: {replicas: 5}}\n",
+         {"t.yaml:7: spec.replicas.worker.replicas: found 5 workers for 4 lanes; allowed: at "
+          "most"}},
+        {MODEL "  replicas: {ps: {replicas: 1}}\n", {"parameter servers are not in this version"}},
+        {MODEL "  training: {lastBatch: drop}\n  dataset: {limit: 100}\n",
+         {"at least one full batch"}},
+        {MODEL "  training: {optimizer: {momentum: 0, nesterov: true}}\n",
+         {"needed with nesterov"}},
+        {MODEL "  training: {learningRateSchedule: {type: piecewise}}\n",
+         {"boundaries: found nothing; needed", "values: found nothing; needed"}},
+        {MODEL "  training: {learningRateSchedule: {type: piecewise, boundaries: [2, 2], "
+               "values: [1, 2]}}\n",
+         {"values: found 2 values for 2 boundaries", "boundaries: found 2 before 2"}},
+        {MODEL "  training: {epochs: 2, learningRateSchedule: {warmupEpochs: 2.5}}\n",
+         {"found 2.5 epochs of warm-up in 2 epochs; allowed: at most training.epochs"}},
+        {MODEL "  strategy: {fusionBytes: 1Ki}\n", {"found \"1Ki\"; allowed: bytes"}},
+        {MODEL "  strategy: {fusionBytes: 1e9Ki}\n", {"found \"1e9Ki\""}},
+        {MODEL "  runPolicy: {suspend: 1}\n", {"found 1; allowed: true or false"}},
+        {HEAD "  model: {name: mlp}\n  dataset: {path: ''}\n", {"a string that is not empty"}},
+        {"apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: A, labels: {a: 1}}\n"
+         "spec: {model: {name: mlp}}",
+         {"t.yaml:3: metadata.name: found \"A\"; allowed: 1 to 50 lower-case",
+          "t.yaml:3: metadata.labels: found {\"a\":1}; allowed: an object whose values"}},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct problems problems = {0};
+        struct job *job =
+            job_parse(cases[i].text, strlen(cases[i].text), "t.yaml", NULL, 0, &problems);
+        size_t wanted = 0;
+
+        while (wanted < ARRAY_LEN(cases[i].wanted) && cases[i].wanted[wanted])
+            wanted++;
+        CHECK(job == NULL);
+        CHECK_INT(problems.n, wanted);
+        for (size_t k = 0; k < problems.n; k++)
+            CHECK_CONTAINS(problems.items[k], k < wanted ? cases[i].wanted[k] : "nothing more");
+        problems_release(&problems);
+        job_free(job);
+    }
+}
+
+static void test_sets(void)
+{
+    static const char *const sets[] = {
+        "training.epochs=2",        "spec.training.optimizer={name: adam}",
+        "metadata.name=other",      "training.optimizer.beta1=0.5",
+        "model.layers[1].units=12", "replicas.worker.replicas=2",
+        "training.epochs=3",
+    };
+    static const struct {
+        const char *set, *message;
+    } bad[] = {
+        {"training.epochs", "--set training.epochs: found no path=value"},
+        {"=3", "--set =3: found no path=value"},
+        {"training.lr=1", "--set training.lr=1: spec.training.lr: unknown field"},
+        {"training.epochs=-1", "--set training.epochs=-1: spec.training.epochs: found -1; allowed"},
+        {"training.epochs=", "spec.training.epochs: found nothing; allowed"},
+        {"training.epochs=[", "--set training.epochs=[: value:2: not valid YAML"},
+        {"kind.name=3", "--set kind.name=3: found no place for it"},
+        {"model.layers[9].units=3", "found no place for it"},
+        {"model.layers[x].units=3", "found no place for it"},
+        {"model.layers[0]=3", "found no place for it"},
+        {"replicas.worker.replicas=33", "--set replicas.worker.replicas=33: "
+                                        "spec.replicas.worker.replicas: found 33 workers for 32"},
+    };
+    static const char text[] =
+        HEAD "  model: {layers: [{type: flatten}, {type: dense, units: 3}]}\n"
+             "  training: {epochs: 1, optimizer: {name: sgd, momentum: 0}}\n";
+    AUTO(auto_job) struct job *job = parse(text, sets, ARRAY_LEN(sets));
+
+    if (job) {
+        CHECK_INT(job->training.epochs, 3);
+        CHECK_INT(job->training.optimizer.type, OPT_ADAM);
+        CHECK_NEAR(job->training.optimizer.beta1, 0.5, 0);
+        CHECK_STR(job->name, "other");
+        CHECK_INT(job->model.layers[1].units, 12);
+        CHECK_INT(job->replicas.worker, 2);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct problems problems = {0};
+
+        CHECK(!job_parse(text, sizeof text - 1, "t.yaml", &bad[i].set, 1, &problems));
+        CHECK_INT(problems.n, 1);
+        CHECK_CONTAINS(problems.n ? problems.items[0] : NULL, bad[i].message);
+        problems_release(&problems);
+    }
+}
+
+/* Every field of the table away from its default, once per value of each selector. */
+static void test_round_trip(void)
+{
+    static const char *const texts[] = {
+        "apiVersion: paceline.dev/v1\nkind: TrainingJob\n"
+        "metadata: {name: a-b, namespace: n, labels: {x: 'y'}, annotations: {d/e: \"f\\n\"}, "
+        "creationTimestamp: null, uid: u}\n"
+        "status: {anything: 1}\n"
+        "spec:\n"
+        "  model:\n"
+        "    loss: squaredError\n"
+        "    initialWeights: /a/b\n"
+        "    layers:\n"
+        "    - {type: conv, name: first, filters: 3, kernel: [3, 5], stride: [1, 2], padding: "
+        "same,\n"
+        "       initializer: glorot, bias: false, frozen: true}\n"
+        "    - {type: avgpool, kernel: 2}\n"
+        "    - {type: sigmoid}\n"
+        "    - {type: dropout, rate: 0.30000000000000004}\n"
+        "    - {type: dense, units: 10, initializer: zero}\n"
+        "  dataset: {name: idx, path: '/x y', validationSplit: 0.1, normalize: {mean: 0.1, std: "
+        "0.2},\n"
+        "    prefetch: 0, shuffle: false, limit: 1000}\n"
+        "  training: {epochs: 9, steps: 77, batchSize: 96, lanes: 16, lastBatch: drop,\n"
+        "    seed: 9007199254740991, threads: 2, l2: 1e-4, clipNorm: 0.1,\n"
+        "    optimizer: {name: rmsprop, learningRate: 0.0123456789012345678, rho: 0.7, momentum: "
+        "0.2,\n"
+        "      epsilon: 1e-300, epsilonInside: true, centered: true},\n"
+        "    learningRateSchedule: {type: piecewise, boundaries: [1, 2.5], values: [1, 0.1, "
+        "0.01],\n"
+        "      warmupEpochs: 0.5, warmupFrom: 0.1}}\n"
+        "  checkpoint: {everyEpochs: 0, everySteps: 5, everySeconds: 6, keep: 7, best: false}\n"
+        "  strategy: {algorithm: ring, schedule: end, wire: bf16, fusionBytes: 1Mi,\n"
+        "    communicationThread: true}\n"
+        "  replicas: {worker: {replicas: 3, template: {spec: {containers: [{name: c}]}}},\n"
+        "    ps: {template: {}}}\n"
+        "  runPolicy: {cleanPodPolicy: All, backoffLimit: 0, ttlSecondsAfterFinished: 0,\n"
+        "    activeDeadlineSeconds: 1, suspend: true}\n"
+        "  debug: {checkReplicas: 4, failNan: true}\n",
+        MODEL "  training: {optimizer: {name: adamw, weightDecay: 0.3}, "
+              "learningRateSchedule: {type: exponential, decayRate: 0.7, decayEpochs: 2}}\n",
+        HEAD "  model: {name: mlp, hidden: [7]}\n"
+             "  training: {optimizer: {name: adagrad, initialAccumulator: 0.1}, "
+             "learningRateSchedule: {type: cosine, minFactor: 0.25}}\n",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        AUTO(auto_job) struct job *job = parse(texts[i], NULL, 0);
+        AUTO(auto_job) struct job *again = NULL;
+        AUTO(buf_release) struct buf first, second;
+
+        buf_init(&first, 0);
+        buf_init(&second, 0);
+        if (!job)
+            continue;
+        job_to_json(job, &first);
+        again = parse(first.data, NULL, 0);
+        if (!again)
+            continue;
+        job_to_json(again, &second);
+        CHECK_STR(second.data, first.data);
+        CHECK(again->training.optimizer.learning_rate == job->training.optimizer.learning_rate);
+        CHECK(again->training.seed == job->training.seed);
+        if (i != 0)
+            continue;
+        CHECK_CONTAINS(first.data, "\"seed\":9007199254740991");
+        CHECK_CONTAINS(first.data, "\"rate\":0.30000000000000004");
+        CHECK_CONTAINS(first.data, "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}");
+        CHECK_CONTAINS(first.data, "\"labels\":{\"x\":\"y\"}");
+        CHECK_CONTAINS(first.data, "\"kernel\":[3,5],\"stride\":[1,2]");
+        CHECK_INT(again->run_policy.ttl_seconds, 0);
+        CHECK_INT(again->strategy.fusion_bytes, 1048576);
+        CHECK(!strstr(first.data, "beta1"));
+    }
+}
+
+/* Selectors stand before the fields that depend on them; each default is allowed by its field. */
+static void test_table(void)
+{
+    CHECK(n_spec_fields <= SPEC_MAX_FIELDS);
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const struct field *f = spec_field_find(spec_choices[i].path);
+        const struct field *selector = spec_field_find(spec_choices[i].selector);
+
+        CHECK(f && selector && selector < f);
+    }
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        const struct field *f = &spec_fields[i];
+
+        CHECK(spec_field_find(f->path) == f); /* no path twice */
+        CHECK(f->doc && f->doc[strlen(f->doc) - 1] == '.');
+        CHECK(f->kind != FIELD_ENUM || f->size == sizeof(int));
+    }
+    for (size_t i = 0; i < n_spec_rules; i++)
+        for (size_t k = 0; spec_rules[i].paths[k]; k++)
+            CHECK(spec_field_find(spec_rules[i].paths[k]) != NULL);
+
+    const struct field *name = spec_field_find("spec.model.name");
+    size_t n = 0;
+
+    for (; name->names[n]; n++)
+        CHECK(net_def_find(name->names[n]) != NULL);
+    CHECK_INT(n, n_net_defs);
+}
+
+static void test_network(void)
+{
+    static const struct {
+        const char *text, *message;
+        size_t params;
+    } cases[] = {
+        {HEAD "  model: {name: fashion-cnn}\n", NULL, 3274634},
+        {HEAD "  model: {name: mlp, hidden: [5]}\n", NULL, 785 * 5 + 60},
+        {HEAD "  model: {layers: [{type: conv, filters: 3, kernel: 3}]}\n",
+         "spec.model: the last layer gives a 3x26x26 image", 0},
+        {HEAD "  model: {layers: [{type: flatten}]}\n", "no parameters to train", 0},
+        {HEAD "  model: {layers: [{type: dense, units: 3}]}\n", "spec.model: layer dense1: ", 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_job) struct job *job = parse(cases[i].text, NULL, 0);
+        AUTO(net_release) struct net net = {0};
+        struct err err = {0};
+
+        if (!job)
+            continue;
+        CHECK_INT(job_network(job, (struct shape){1, 28, 28}, &net, &err),
+                  cases[i].message ? -1 : 0);
+        CHECK_INT(net.params, cases[i].params);
+        CHECK_CONTAINS(err.msg, cases[i].message ? cases[i].message : "");
+    }
+}
+
+static void test_lanes_and_promise(void)
+{
+    static const struct {
+        int batch, lanes;
+    } cases[] = {{1, 1}, {7, 1}, {8, 2}, {32, 8}, {127, 16}, {128, 32}, {256, 64}, {4096, 64}};
+    struct job job = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        job.training.batch_size = cases[i].batch;
+        CHECK_INT(job_lanes(&job), cases[i].lanes);
+    }
+    job.training.lanes = 512;
+    CHECK_INT(job_lanes(&job), 512);
+    CHECK_STR(job_promise(&job), "same bytes on any number of workers");
+    job.strategy.wire = WIRE_BF16;
+    CHECK_STR(job_promise(&job), "same bytes on every run at this number of workers");
+    job.strategy.algorithm = ALGO_MPI;
+    CHECK_STR(job_promise(&job), "all replicas equal");
+}
+
+static void test_warnings(void)
+{
+    static const char *const sets[] = {"training.threads=4", "training.lanes=8",
+                                       "replicas.worker.replicas=2"};
+
+    for (size_t n = 2; n <= 3; n++) {
+        AUTO(auto_job) struct job *job = parse(MODEL, sets, n);
+        struct problems warnings = {0};
+
+        if (job)
+            job_warnings(job, &warnings);
+        CHECK_INT(warnings.n, 0);
+        problems_release(&warnings);
+        if (job)
+            job->training.lanes = 4;
+        if (job)
+            job_warnings(job, &warnings);
+        CHECK_INT(warnings.n, n - 2);
+        problems_release(&warnings);
+    }
+}
+
+static void test_many_problems(void)
+{
+    AUTO(buf_release) struct buf text;
+    struct problems problems = {0};
+
+    buf_init(&text, 0);
+    buf_puts(&text, MODEL);
+    for (int i = 0; i < 150; i++)
+        buf_printf(&text, "  unknownxyz%d: 1\n", i);
+    CHECK(!job_parse(text.data, text.len, "t.yaml", NULL, 0, &problems));
+    CHECK_INT(problems.n, 101);
+    CHECK_STR(problems.n ? problems.items[100] : "", "t.yaml: 50 more problems");
+    problems_release(&problems);
+    CHECK(!job_load("/nonexistent/x.yaml", NULL, 0, &problems));
+    CHECK_CONTAINS(problems.items[0], "/nonexistent/x.yaml: No such file");
+    problems_release(&problems);
+}
+
+static void test_nearest(void)
+{
+    static const char *const words[] = {"ring", "tree", "mpi", "communicationThread"};
+
+    CHECK_STR(nearest("trea", words, 4), "tree");
+    CHECK_STR(nearest("rnig", words, 4), "ring");
+    CHECK_STR(nearest("MPI", words, 4), "mpi");
+    CHECK_STR(nearest("comunicationthread", words, 4), "communicationThread");
+    CHECK(nearest("abc", words, 4) == NULL);
+    CHECK(nearest("", words, 4) == NULL);
+}
+
+int main(void)
+{
+    test_defaults();
+    test_optimizer_defaults();
+    test_problems();
+    test_sets();
+    test_round_trip();
+    test_table();
+    test_network();
+    test_lanes_and_promise();
+    test_warnings();
+    test_many_problems();
+    test_nearest();
+    return test_result();
+}
