@@ -9,19 +9,21 @@
 
 #include <stddef.h>
 
-/* Coefficients of one step, derived by worker/optim from the job and the step number. */
+/* Coefficients of one step, derived by worker/optim from the job and the step number. A kernel
+ * reads those of its equation. */
 struct update_coef {
-    float lr, scale, l2;
-    float momentum, one_minus_dampening;
-    float beta1, beta2, one_minus_beta1, one_minus_beta2;
-    float rho, one_minus_rho;
-    float epsilon;
-    float step_size;      /* Adam: lr / (1 - beta1^t) or as the form needs */
-    float root_correction; /* Adam: 1 / sqrt(1 - beta2^t) */
-    float decay;          /* AdamW: 1 - lr * weightDecay */
-    int nesterov, epsilon_inside, centered;
+    float scale, l2;
+    float decay;                            /* w is multiplied by it first (AdamW), else 1 */
+    float rate;                             /* w = w - rate * step */
+    float momentum, velocity_gain;          /* velocity = momentum * velocity + gain * step */
+    float beta1, beta2;                     /* moments: m = beta1 * m + gain1 * g, */
+    float gain1, gain2;                     /*          v = beta2 * v + gain2 * g^2 */
+    float epsilon_inside;                   /* denominator: */
+    float root_correction, epsilon_outside; /* sqrt(v + inside) * correction + outside */
+    int nesterov, centered;
 };
 
+/* A slot that the optimiser does not have is NULL and is not touched. */
 typedef void update_fn(float *w, const float *g, float *s0, float *s1, float *s2, size_t n,
                        const struct update_coef *c);
 
@@ -31,7 +33,7 @@ struct update_kernels {
     update_fn *adam;     /* s0: m, s1: v; also AdamW through decay */
     update_fn *adagrad;  /* s0: sum of squares */
     update_fn *adadelta; /* s0: E[g^2], s1: E[dx^2] */
-    update_fn *rmsprop;  /* s0: E[g^2], s1: E[g] when centered, s2: momentum buffer */
+    update_fn *rmsprop;  /* s0: E[g^2], s1: velocity or NULL, s2: E[g] (with s1) or NULL */
 };
 
 #endif
