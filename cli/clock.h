@@ -1,0 +1,9 @@
+#ifndef PACELINE_CLI_CLOCK_H
+#define PACELINE_CLI_CLOCK_H
+
+#include <stdint.h>
+
+int64_t clock_ms(void);          /* monotonic */
+int64_t clock_realtime_ns(void); /* since 1970 */
+
+#endif

@@ -1,0 +1,103 @@
+#include "cli/format.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static struct text __attribute__((format(printf, 1, 2))) text_of(const char *fmt, ...)
+{
+    struct text t;
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(t.s, sizeof t.s, fmt, args);
+    va_end(args);
+    return t;
+}
+
+static const struct text none = {"-"};
+
+struct text format_count(double n)
+{
+    struct text digits, t;
+    size_t out = 0;
+
+    if (!isfinite(n) || fabs(n) >= 1e18)
+        return isfinite(n) ? format_number(n) : none;
+    digits = text_of("%.0f", n);
+    for (const char *d = digits.s; *d; d++) {
+        size_t left = 0;
+
+        while (d[left])
+            left++;
+        if (left % 3 == 0 && out > 0 && t.s[out - 1] != '-')
+            t.s[out++] = ',';
+        t.s[out++] = *d;
+    }
+    t.s[out] = '\0';
+    return t;
+}
+
+struct text format_plural(double n, const char *noun)
+{
+    return text_of("%.24s %s%s", format_count(n).s, noun, n == 1 ? "" : "s");
+}
+
+struct text format_rate(double per_second)
+{
+    return per_second < 100 ? text_of("%.1f", per_second) : format_count(per_second);
+}
+
+struct text format_percent(double share)
+{
+    return isfinite(share) ? text_of("%.2f%%", 100 * share) : none;
+}
+
+struct text format_loss(double loss)
+{
+    if (!isfinite(loss))
+        return none;
+    return loss != 0 && fabs(loss) < 1e-3 ? text_of("%.1e", loss) : text_of("%.4f", loss);
+}
+
+struct text format_seconds(double seconds)
+{
+    long long whole;
+
+    if (!isfinite(seconds) || fabs(seconds) >= 1e15)
+        return none;
+    whole = llround(seconds);
+    if (seconds < 10)
+        return text_of("%.2f s", seconds);
+    if (seconds < 99.95)
+        return text_of("%.1f s", seconds);
+    if (whole < 3600)
+        return text_of("%lld min %02lld s", whole / 60, whole % 60);
+    return text_of("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
+}
+
+struct text format_clock(double seconds)
+{
+    long long whole;
+
+    if (!isfinite(seconds) || seconds < 0 || seconds >= 1e12)
+        return text_of("-:--");
+    whole = llround(seconds);
+    if (whole < 3600)
+        return text_of("%lld:%02lld", whole / 60, whole % 60);
+    return text_of("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
+}
+
+struct text format_bytes(double bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int unit = 0;
+
+    if (!isfinite(bytes))
+        return none;
+    for (; bytes >= 1024 && unit < 4; unit++)
+        bytes /= 1024;
+    return text_of(unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+struct text format_number(double n) { return isfinite(n) ? text_of("%.6g", n) : none; }

@@ -1,0 +1,127 @@
+#include "cli/history.h"
+
+#include <stdio.h>
+
+#include "paceline/mem.h"
+
+#define PROGRESS_MAX 4096
+
+void history_init(struct history *h)
+{
+    *h = (struct history){0};
+    h->progress = cJSON_CreateArray();
+    h->epochs = cJSON_CreateArray();
+    h->predictions = cJSON_CreateArray();
+}
+
+void history_release(struct history *h)
+{
+    cJSON *const all[] = {h->start,      h->first_step, h->done,   h->error,      h->evaluation,
+                          h->checkpoint, h->progress,   h->epochs, h->predictions};
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        cJSON_Delete(all[i]);
+    *h = (struct history){0};
+}
+
+static void replace(cJSON **slot, cJSON *event)
+{
+    cJSON_Delete(*slot);
+    *slot = event;
+}
+
+/* Keeps every second element. */
+static void thin(cJSON *array)
+{
+    cJSON *item = array->child;
+
+    while (item && item->next) {
+        cJSON_Delete(cJSON_DetachItemViaPointer(array, item->next));
+        item = item->next;
+    }
+}
+
+static void drop_after(cJSON *array, int64_t step)
+{
+    cJSON *item = array->child;
+
+    while (item) {
+        cJSON *next = item->next;
+
+        if (event_integer(item, "step") > step)
+            cJSON_Delete(cJSON_DetachItemViaPointer(array, item));
+        item = next;
+    }
+}
+
+static void begin(struct history *h, cJSON *start)
+{
+    int64_t step = event_integer(start, "resumedStep");
+
+    replace(&h->start, start);
+    drop_after(h->progress, step);
+    drop_after(h->epochs, step);
+}
+
+void history_add(struct history *h, enum event_type type, cJSON *event)
+{
+    switch (type) {
+    case EVENT_UNKNOWN:
+        cJSON_Delete(event);
+        break;
+    case EVENT_START:
+        begin(h, event);
+        break;
+    case EVENT_FIRST_STEP:
+        replace(&h->first_step, event);
+        break;
+    case EVENT_PROGRESS:
+        cJSON_AddItemToArray(h->progress, event);
+        if (cJSON_GetArraySize(h->progress) > PROGRESS_MAX)
+            thin(h->progress);
+        break;
+    case EVENT_EPOCH:
+        cJSON_AddItemToArray(h->epochs, event);
+        break;
+    case EVENT_CHECKPOINT:
+        replace(&h->checkpoint, event);
+        break;
+    case EVENT_DONE:
+        replace(&h->done, event);
+        break;
+    case EVENT_ERROR:
+        replace(&h->error, event);
+        break;
+    case EVENT_EVALUATION:
+        replace(&h->evaluation, event);
+        break;
+    case EVENT_PREDICTION:
+        cJSON_AddItemToArray(h->predictions, event);
+        break;
+    }
+}
+
+static void add_line(void *arg, const char *line, size_t len)
+{
+    enum event_type type;
+    cJSON *event = event_parse(line, len, &type);
+
+    if (event && type != EVENT_DONE && type != EVENT_ERROR)
+        history_add(arg, type, event);
+    else
+        cJSON_Delete(event);
+}
+
+void history_load(struct history *h, const char *path)
+{
+    AUTO(auto_fclose) FILE *f = fopen(path, "re");
+    AUTO(auto_free) struct lines *lines = xcalloc(1, sizeof *lines);
+    char bytes[4096];
+    size_t n;
+    struct err err;
+
+    while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0)
+        if (lines_add(lines, bytes, n, add_line, h, &err) < 0)
+            return;
+    lines_end(lines, add_line, h);
+}

@@ -1,0 +1,28 @@
+/*
+ * What a run has told so far: its events, kept for the table and the report.
+ * Trees are owned by the history; progress is thinned so that any run fits.
+ */
+#ifndef PACELINE_CLI_HISTORY_H
+#define PACELINE_CLI_HISTORY_H
+
+#include <cjson/cJSON.h>
+
+#include "cli/events.h"
+
+struct history {
+    cJSON *start, *first_step, *done, *error, *evaluation; /* the newest, or NULL */
+    cJSON *checkpoint;                                     /* the newest, or NULL */
+    cJSON *progress, *epochs, *predictions;                /* arrays, in order */
+};
+
+void history_init(struct history *h);
+void history_release(struct history *h); /* also fit for AUTO */
+
+/* Takes the event over. A start that resumes at a step drops what lies after that step. */
+void history_add(struct history *h, enum event_type type, cJSON *event);
+
+/* Adds the events of an earlier part of the run, but not how that part ended; a missing file or a
+ * bad line is skipped. */
+void history_load(struct history *h, const char *path);
+
+#endif

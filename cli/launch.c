@@ -1,0 +1,339 @@
+#include "cli/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cli/children.h"
+#include "cli/clock.h"
+#include "paceline/mem.h"
+
+#define GRACE_MS 5000
+#define DRAIN_MS 300 /* for output that is under way when the process has ended */
+#define ARGUMENTS_MAX 32
+#define COUNT_TEXT 24
+
+int launch_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/*
+ * What makes Open MPI quick on one host (docs/cli.md has the times). Names are version-neutral:
+ * transports are excluded rather than chosen because shared memory is "vader" before 5.0 and
+ * "sm" after. What the user has set wins.
+ */
+enum when { ALWAYS = 1, ALONE = 2, AS_ROOT = 4, CROWDED = 8, ROOMY = 16 };
+static const struct {
+    enum when when;
+    const char *name, *value;
+} environment[] = {
+    {ALWAYS, "OMPI_MCA_pml", "ob1"},
+    {ALWAYS, "OMPI_MCA_btl", "^tcp,openib,ofi,uct,usnic,smcuda"},
+    {ALONE, "OMPI_MCA_ess_singleton_isolated", "1"},
+    {ALONE, "OMPI_MCA_orte_create_session_dirs", "0"},
+    {AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT", "1"},
+    {AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+    {AS_ROOT, "PRTE_ALLOW_RUN_AS_ROOT", "1"},
+    {AS_ROOT, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+    {CROWDED, "OMPI_MCA_mpi_yield_when_idle", "1"},
+    {ROOMY, "OMPI_MCA_mpi_yield_when_idle", "0"},
+};
+
+static void set_environment(const struct launch *l)
+{
+    int threads = l->threads > 0 ? l->threads : 1;
+    int when = ALWAYS | (l->ranks == 1 ? ALONE : 0) | (geteuid() == 0 ? AS_ROOT : 0) |
+               (l->ranks * threads > launch_cores() ? CROWDED : ROOMY);
+    char text[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(environment); i++)
+        if (when & (int)environment[i].when)
+            setenv(environment[i].name, environment[i].value, 0);
+    snprintf(text, sizeof text, "%lld", (long long)l->started_ns);
+    setenv("PACELINE_START_NS", text, 1);
+    snprintf(text, sizeof text, "%llx-%x", (unsigned long long)l->started_ns, (unsigned)getpid());
+    setenv("PACELINE_RUN_ID", text, 1);
+}
+
+/* The worker beside our own executable, unless PACELINE_WORKER names another. */
+static int find_worker(char *path, size_t size, struct err *err)
+{
+    const char *given = getenv("PACELINE_WORKER");
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    char *slash;
+
+    path[n > 0 ? n : 0] = '\0';
+    slash = strrchr(path, '/');
+    if (given && *given)
+        snprintf(path, size, "%s", given);
+    else if (slash)
+        snprintf(slash + 1, size - (size_t)(slash + 1 - path), "paceline-worker");
+    if (access(path, X_OK) < 0)
+        return err_set(err, ERR_NOT_FOUND,
+                       "cannot start the engine: %.300s: %s; build it, or name it in "
+                       "PACELINE_WORKER",
+                       path, strerror(errno));
+    return 0;
+}
+
+struct command {
+    char worker[4096];
+    char ranks[COUNT_TEXT];
+    const char *argv[ARGUMENTS_MAX];
+};
+
+static int build_command(struct command *c, const struct launch *l, struct err *err)
+{
+    const char *const mpirun[] = {"mpirun",         "-q", "-np", c->ranks, "--bind-to", "none",
+                                  "--oversubscribe"};
+    size_t n = 0;
+
+    if (find_worker(c->worker, sizeof c->worker, err) < 0)
+        return -1;
+    snprintf(c->ranks, sizeof c->ranks, "%d", l->ranks);
+    for (size_t i = 0; i < ARRAY_LEN(mpirun) && l->ranks > 1; i++)
+        c->argv[n++] = mpirun[i];
+    c->argv[n++] = c->worker;
+    for (size_t i = 0; l->arguments[i] && n < ARGUMENTS_MAX - 1; i++)
+        c->argv[n++] = l->arguments[i];
+    c->argv[n] = NULL;
+    return 0;
+}
+
+struct stream {
+    int fd; /* -1 once ended */
+    line_fn *fn;
+    void *arg;
+    struct lines lines;
+};
+
+struct engine {
+    const struct launch *launch;
+    pid_t pid;               /* leader of its process group; 0 once it was waited for */
+    int status;              /* from waitpid */
+    struct stream stream[2]; /* its output, its log */
+    int64_t deadline_ms;     /* then the group is killed, or waiting for output ends; 0: none */
+    bool stopping;
+};
+
+static void close_pipe(int (*fds)[2])
+{
+    auto_close(&(*fds)[0]);
+    auto_close(&(*fds)[1]);
+}
+
+/* In the child: never returns. errno goes through the pipe when exec fails. */
+static _Noreturn void become(const struct command *c, const struct launch *l, pid_t parent,
+                             const sigset_t *mask, const int fds[3], int failed)
+{
+    int error;
+
+    setpgid(0, 0);
+    /* mpirun ends its ranks on SIGTERM; a worker alone has nobody to end. */
+    prctl(PR_SET_PDEATHSIG, l->ranks > 1 ? SIGTERM : SIGKILL);
+    if (getppid() != parent)
+        _exit(EXIT_UNEXPECTED);
+    for (int i = 0; i < 3; i++)
+        dup2(fds[i], i);
+    sigprocmask(SIG_SETMASK, mask, NULL);
+    set_environment(l);
+    execvp(c->argv[0], (char *const *)c->argv);
+    error = errno;
+    if (write(failed, &error, sizeof error) < 0)
+        error = 0;
+    _exit(EXIT_UNEXPECTED);
+}
+
+/* Forks and execs; fds are the child's standard streams. */
+static int spawn(struct engine *e, const struct command *c, const sigset_t *mask, const int fds[3],
+                 struct err *err)
+{
+    AUTO(close_pipe) int failed[2] = {-1, -1};
+    pid_t parent = getpid();
+    int error = 0;
+
+    if (pipe2(failed, O_CLOEXEC) < 0 || (e->pid = fork()) < 0)
+        return err_set(err, ERR_IO, "cannot start a process: %s", strerror(errno));
+    if (e->pid == 0)
+        become(c, e->launch, parent, mask, fds, failed[1]);
+    close(failed[1]);
+    failed[1] = -1;
+    if (read(failed[0], &error, sizeof error) <= 0)
+        return 0;
+    waitpid(e->pid, NULL, 0);
+    e->pid = 0;
+    return err_set(err, ERR_NOT_FOUND, "cannot start %.200s: %s%s", c->argv[0], strerror(error),
+                   e->launch->ranks > 1 ? "; install Open MPI (apt-get install openmpi-bin)" : "");
+}
+
+static int start(struct engine *e, const sigset_t *mask, struct err *err)
+{
+    struct command c;
+    AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    AUTO(close_pipe) int out[2] = {-1, -1};
+    AUTO(close_pipe) int log[2] = {-1, -1};
+
+    if (build_command(&c, e->launch, err) < 0)
+        return -1;
+    if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
+        return err_set(err, ERR_IO, "cannot open a pipe to the engine: %s", strerror(errno));
+    if (spawn(e, &c, mask, (const int[]){null, out[1], log[1]}, err) < 0)
+        return -1;
+    e->stream[0].fd = out[0];
+    e->stream[1].fd = log[0];
+    out[0] = log[0] = -1;
+    return 0;
+}
+
+static void reap(struct engine *e)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid != e->pid)
+            continue;
+        e->pid = 0;
+        e->status = status;
+        e->deadline_ms = clock_ms() + DRAIN_MS;
+    }
+}
+
+static void stop(struct engine *e)
+{
+    if (e->pid > 0)
+        kill(-e->pid, e->stopping ? SIGKILL : SIGTERM);
+    if (!e->stopping)
+        e->deadline_ms = clock_ms() + GRACE_MS;
+    e->stopping = true;
+}
+
+static void take_signal(struct engine *e, int signals, struct launch_end *end)
+{
+    struct signalfd_siginfo info;
+
+    if (read(signals, &info, sizeof info) != sizeof info)
+        return;
+    if (info.ssi_signo == SIGCHLD) {
+        reap(e);
+        return;
+    }
+    end->interrupted = true;
+    stop(e);
+}
+
+static int take_output(struct stream *s, struct err *err)
+{
+    char bytes[16384];
+    ssize_t n = read(s->fd, bytes, sizeof bytes);
+
+    if (n > 0)
+        return lines_add(&s->lines, bytes, (size_t)n, s->fn, s->arg, err);
+    if (n < 0 && errno == EINTR)
+        return 0;
+    close(s->fd);
+    s->fd = -1;
+    return 0;
+}
+
+static void close_streams(struct engine *e)
+{
+    for (int i = 0; i < 2; i++) {
+        auto_close(&e->stream[i].fd);
+        e->stream[i].fd = -1;
+    }
+}
+
+/* Until the engine has ended and its streams too. */
+static int serve(struct engine *e, int signals, struct launch_end *end, struct err *err)
+{
+    int result = 0;
+
+    while (e->pid > 0 || e->stream[0].fd >= 0 || e->stream[1].fd >= 0) {
+        struct pollfd fds[] = {{.fd = e->stream[0].fd, .events = POLLIN},
+                               {.fd = e->stream[1].fd, .events = POLLIN},
+                               {.fd = signals, .events = POLLIN}};
+        int64_t left = e->deadline_ms ? e->deadline_ms - clock_ms() : -1;
+
+        if (e->deadline_ms && left <= 0) {
+            if (e->pid == 0)
+                break;
+            kill(-e->pid, SIGKILL);
+            e->deadline_ms = 0;
+        }
+        if (poll(fds, ARRAY_LEN(fds), (int)left) < 0 && errno != EINTR)
+            break;
+        if (fds[2].revents)
+            take_signal(e, signals, end);
+        for (int i = 0; i < 2; i++) {
+            if (fds[i].revents && result == 0 && take_output(&e->stream[i], err) < 0) {
+                result = err_wrap(err, "the engine floods its output");
+                close_streams(e);
+                e->stopping = true;
+                stop(e);
+            }
+        }
+    }
+    return result;
+}
+
+static void release(struct engine *e)
+{
+    close_streams(e);
+    for (int i = 0; i < 2; i++)
+        lines_end(&e->stream[i].lines, e->stream[i].fn, e->stream[i].arg);
+    free(e);
+}
+
+/* mpirun reports a rank that a signal ended as 128 + signal. */
+static void read_status(struct launch_end *end, int status, int ranks)
+{
+    end->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    if (ranks > 1 && end->exit_code > 128 && end->exit_code != EXIT_INTERRUPTED) {
+        end->signal = end->exit_code - 128;
+        end->exit_code = -1;
+    }
+}
+
+int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
+{
+    struct engine *e = xcalloc(1, sizeof *e);
+    sigset_t caught, before;
+    int signals, result;
+
+    *end = (struct launch_end){0};
+    e->launch = l;
+    e->stream[0] = (struct stream){.fd = -1, .fn = l->on_line, .arg = l->arg};
+    e->stream[1] = (struct stream){.fd = -1, .fn = l->on_log, .arg = l->arg};
+    sigemptyset(&caught);
+    sigaddset(&caught, SIGINT);
+    sigaddset(&caught, SIGTERM);
+    sigaddset(&caught, SIGHUP);
+    sigaddset(&caught, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &caught, &before);
+    signals = signalfd(-1, &caught, SFD_CLOEXEC);
+    children_adopt();
+    result = start(e, &before, err);
+    if (result == 0) {
+        result = serve(e, signals, end, err);
+        children_kill();
+        read_status(end, e->status, l->ranks);
+    }
+    release(e);
+    auto_close(&signals);
+    if (!end->interrupted) /* else nothing may stop us from saying what remains */
+        sigprocmask(SIG_SETMASK, &before, NULL);
+    return result;
+}

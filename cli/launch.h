@@ -1,0 +1,42 @@
+/*
+ * Starting the engine and ending it: one worker directly, several through mpirun, always in a
+ * process group of their own. Knows no events: it hands over lines and reports how it ended.
+ */
+#ifndef PACELINE_CLI_LAUNCH_H
+#define PACELINE_CLI_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/events.h"
+#include "paceline/err.h"
+
+struct launch {
+    const char *const *arguments; /* of paceline-worker, NULL-terminated */
+    int ranks;
+    int threads;        /* per rank; 0: one per core that is left */
+    int64_t started_ns; /* CLOCK_REALTIME when the command started */
+    line_fn *on_line;   /* the worker's standard output */
+    line_fn *on_log;    /* its standard error, and mpirun's */
+    void *arg;
+};
+
+struct launch_end {
+    int exit_code;    /* of the worker or mpirun; -1 when a signal ended a rank */
+    int signal;       /* that signal */
+    bool interrupted; /* Ctrl-C or SIGTERM reached us */
+};
+
+/*
+ * Runs the engine to its end; no process of it is left when this returns, whatever the result.
+ * Ctrl-C and SIGTERM are passed on: the group has 5 s, then it is killed; a second one kills at
+ * once. Fails when it cannot be started (ERR_NOT_FOUND) or floods us with a line without an end
+ * (ERR_INVALID).
+ */
+MUST_CHECK int launch_run(const struct launch *l, struct launch_end *end, struct err *err);
+
+/* Cores this process may use. */
+int launch_cores(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* The command line of the commands that start the engine. */
+#ifndef PACELINE_CLI_OPTIONS_H
+#define PACELINE_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/cli.h"
+
+struct options {
+    const char *operand; /* the one argument that is no option */
+    const char *out, *spec, *input, *workers, *threads;
+    int64_t steps, limit; /* 0: not given */
+    bool resume, json;
+    struct cli_sets sets;
+    char **owned; /* texts of options_set */
+    size_t n_owned;
+};
+
+/*
+ * Parses argv (argv[0] is the command). allowed: the option names this command takes, separated
+ * by spaces. False when the command ends here, with its exit code: after --help, which prints
+ * usage, or after a problem, which was printed. Strings are argv's.
+ */
+bool options_parse(struct options *o, int argc, char **argv, const char *allowed, const char *usage,
+                   int *exit_code);
+
+/* Adds an override that comes after those of the command line, as "training.threads=2". */
+void options_set(struct options *o, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void options_release(struct options *o); /* also fit for AUTO */
+
+#endif

@@ -1,0 +1,271 @@
+#include "cli/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cli/classes.h"
+#include "cli/format.h"
+#include "cli/page.h"
+#include "paceline/mem.h"
+
+#define MATRIX_MAX 20
+#define ACCURACY_BELOW 0.2
+#define LOSS_ABOVE 2.5
+
+/* One field of every event of an array, as numbers. */
+struct column {
+    double *values;
+    size_t n;
+};
+
+static struct column column_of(const cJSON *events, const char *field)
+{
+    size_t n = (size_t)cJSON_GetArraySize(events), i = 0;
+    struct column c = {xcalloc(n + 1, sizeof *c.values), n};
+    const cJSON *event;
+
+    cJSON_ArrayForEach(event, events) c.values[i++] = event_number(event, field);
+    return c;
+}
+
+static void column_release(struct column *c) { free(c->values); }
+
+/* Progress is drawn over fractional epochs, epochs over their number. */
+static struct column progress_x(const struct history *h)
+{
+    struct column steps = column_of(h->progress, "step");
+    double per_epoch = event_number(h->start, "batchesPerEpoch");
+
+    for (size_t i = 0; i < steps.n; i++)
+        steps.values[i] /= per_epoch;
+    return steps;
+}
+
+struct curve {
+    const char *label, *field;
+    int colour;
+    bool of_progress;
+};
+
+#define CURVES_MAX 3
+
+/* A plot of up to CURVES_MAX fields of the events. */
+static void plot_curves(struct buf *out, const struct history *h, const char *title,
+                        const struct curve *curves, size_t n, struct svg_plot plot)
+{
+    AUTO(column_release) struct column x_progress = progress_x(h);
+    AUTO(column_release) struct column x_epochs = column_of(h->epochs, "epoch");
+    struct column y[CURVES_MAX];
+    struct svg_series series[CURVES_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        bool fine = curves[i].of_progress;
+
+        y[i] = column_of(fine ? h->progress : h->epochs, curves[i].field);
+        series[i] = (struct svg_series){
+            .label = curves[i].label,
+            .colour = curves[i].colour,
+            .x = fine ? x_progress.values : x_epochs.values,
+            .y = y[i].values,
+            .n = y[i].n,
+            .marks = !fine,
+        };
+    }
+    plot.x_label = "epoch";
+    plot.x_max = cJSON_GetArraySize(h->epochs);
+    plot.series = series;
+    plot.n_series = n;
+    page_plot(out, title, &plot);
+    for (size_t i = 0; i < n; i++)
+        column_release(&y[i]);
+}
+
+/* 0 when there is none: fmax drops NAN. */
+static double first_of(const cJSON *events, const char *field)
+{
+    return fmax(0, event_number(cJSON_GetArrayItem(events, 0), field));
+}
+
+static void curves(struct buf *out, const struct history *h)
+{
+    static const struct curve accuracy[] = {{"train", "accuracy", 0, true},
+                                            {"validation", "validationAccuracy", 1, false},
+                                            {"test", "testAccuracy", 2, false}};
+    static const struct curve loss[] = {{"train", "loss", 0, true},
+                                        {"validation", "validationLoss", 1, false},
+                                        {"test", "testLoss", 2, false}};
+    static const struct curve rate[] = {{"learning rate", "learningRate", 3, false}};
+    static const struct curve speed[] = {{"samples/s", "samplesPerSecond", 3, true}};
+
+    struct svg_plot all = {0}, shares = {.percent = true, .y_max = 1}, losses = {0};
+
+    /* The first steps would flatten what follows: the axes start near the first epoch's test. */
+    shares.y_min = fmax(0, first_of(h->epochs, "testAccuracy") - ACCURACY_BELOW);
+    losses.y_max = LOSS_ABOVE * first_of(h->epochs, "testLoss");
+    buf_puts(out, "<section class=\"two\">");
+    plot_curves(out, h, "Accuracy", accuracy, 3, shares);
+    plot_curves(out, h, "Loss", loss, 3, losses);
+    plot_curves(out, h, "Throughput, samples per second", speed, 1, all);
+    plot_curves(out, h, "Learning rate", rate, 1, all);
+    buf_puts(out, "</section>\n");
+}
+
+static void tiles(struct buf *out, const struct history *h)
+{
+    const cJSON *done = h->done, *start = h->start;
+    struct text note;
+
+    page_tiles_begin(out);
+    note = format_percent(event_number(done, "top5"));
+    snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " in the top 5");
+    page_tile(out, "Test accuracy", format_percent(event_number(done, "testAccuracy")).s, note.s);
+    page_tile(out, "Test loss", format_loss(event_number(done, "testLoss")).s,
+              event_text(start, "model"));
+    page_tile(out, "Time", format_seconds(event_number(done, "seconds")).s,
+              format_plural(event_number(done, "step"), "step").s);
+    page_tile(out, "Samples per second", format_rate(event_number(done, "samplesPerSecond")).s,
+              "while training");
+    note = format_plural(event_number(start, "threads"), "thread");
+    snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " each, %.12s",
+             event_text(start, "isa"));
+    page_tile(out, "Ranks", format_count(event_number(start, "ranks")).s, note.s);
+    page_tiles_end(out);
+}
+
+static const char *label_of(const void *arg, int i)
+{
+    const struct class_name *names = arg;
+
+    return names[i].s;
+}
+
+static void confusion(struct buf *out, const struct report *r)
+{
+    const cJSON *rows = cJSON_GetObjectItemCaseSensitive(r->history->done, "confusion"), *row;
+    int n = cJSON_GetArraySize(rows), i = 0;
+    AUTO(auto_free) double *counts = NULL;
+    struct class_name names[MATRIX_MAX];
+
+    if (n < 2 || n > MATRIX_MAX)
+        return;
+    counts = xcalloc((size_t)(n * n), sizeof *counts);
+    cJSON_ArrayForEach(row, rows)
+    {
+        const cJSON *cell;
+        int c = 0;
+
+        names[i] = class_name(r->dataset, i);
+        cJSON_ArrayForEach(cell, row) if (c < n) counts[i * n + c++] = cell->valuedouble;
+        i++;
+    }
+    buf_puts(out, "<figure class=\"card\"><div class=\"head\"><h2>Confusion on the test set</h2>"
+                  "<div class=\"legend\"><span>rows: true class, columns: predicted</span></div>"
+                  "</div>");
+    svg_matrix(out, counts, n, label_of, names);
+    buf_puts(out, "</figure>\n");
+}
+
+static void phases(struct buf *out, const struct history *h)
+{
+    static const char *const names[] = {"forward",       "backward", "update",
+                                        "communication", "data",     "evaluate"};
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(h->done, "phases");
+    double values[ARRAY_LEN(names)], total = 0;
+
+    if (!all)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        values[i] = event_number(all, names[i]);
+        total += values[i] > 0 ? values[i] : 0;
+    }
+    buf_puts(out, "<figure class=\"card\"><div class=\"head\"><h2>Where the time went</h2>"
+                  "<div class=\"legend\">");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct text value = format_seconds(values[i]);
+
+        snprintf(value.s + strlen(value.s), sizeof value.s - strlen(value.s), ", %.1f%%",
+                 total > 0 ? 100 * values[i] / total : 0);
+        if (isfinite(values[i]))
+            page_legend(out, (int)i, names[i], value.s);
+    }
+    buf_puts(out, "</div></div>");
+    svg_shares(out, values, ARRAY_LEN(names));
+    buf_puts(out, "</figure>\n");
+}
+
+/* "148.2 MiB, 147.9 MiB": one value per rank. */
+static void memory_fact(struct buf *out, const cJSON *done)
+{
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(done, "vmHwmBytes"), *item;
+    struct buf text;
+
+    buf_init(&text, 0);
+    cJSON_ArrayForEach(item, all)
+        buf_printf(&text, "%s%s", text.len ? ", " : "", format_bytes(item->valuedouble).s);
+    page_fact(out, "peak memory per rank", text.data ? text.data : "");
+    buf_release(&text);
+}
+
+static void machine(struct buf *out, const struct report *r)
+{
+    const cJSON *start = r->history->start, *done = r->history->done;
+    const struct {
+        const char *name;
+        struct text value;
+    } facts[] = {
+        {"parameters", format_count(event_number(start, "params"))},
+        {"lanes", format_count(event_number(start, "lanes"))},
+        {"batch size", format_count(event_number(start, "batchSize"))},
+        {"batches per epoch", format_count(event_number(start, "batchesPerEpoch"))},
+        {"training samples", format_count(event_number(start, "trainSamples"))},
+        {"validation samples", format_count(event_number(start, "validationSamples"))},
+        {"test samples", format_count(event_number(start, "testSamples"))},
+        {"first step after", format_seconds(event_number(r->history->first_step, "seconds"))},
+        {"sent between ranks", format_bytes(event_number(done, "bytesSent"))},
+    };
+
+    buf_puts(out, "<section class=\"card\"><div class=\"head\"><h2>Machine and data</h2></div>"
+                  "<table>");
+    page_fact(out, "processor", event_text(start, "cpu"));
+    page_fact(out, "instruction set", event_text(start, "isa"));
+    for (size_t i = 0; i < ARRAY_LEN(facts); i++)
+        page_fact(out, facts[i].name, facts[i].value.s);
+    memory_fact(out, done);
+    page_fact(out, "checkpoint", event_text(done, "checkpoint"));
+    buf_puts(out, "</table></section>\n");
+}
+
+void report_html(const struct report *r, struct buf *out)
+{
+    const struct history *h = r->history;
+    struct buf subtitle;
+
+    buf_init(&subtitle, 0);
+    buf_printf(&subtitle, "%s on %s, %s", event_text(h->start, "model"),
+               r->dataset ? r->dataset : "its own data", r->started);
+    page_begin(out, "Paceline training report", event_text(h->start, "job"), subtitle.data);
+    tiles(out, h);
+    curves(out, h);
+    phases(out, h);
+    buf_puts(out, "<section class=\"two\">");
+    confusion(out, r);
+    machine(out, r);
+    buf_puts(out, "</section>\n<details class=\"card\" open><summary>Effective spec</summary>"
+                  "<pre>");
+    svg_text(out, r->spec);
+    buf_puts(out, "</pre></details>\n");
+    page_end(out);
+    buf_release(&subtitle);
+}
+
+int report_write(const struct report *r, const char *path, struct err *err)
+{
+    struct buf page;
+    int result;
+
+    buf_init(&page, 0);
+    report_html(r, &page);
+    result = file_write_atomic(path, page.data, page.len, err);
+    buf_release(&page);
+    return result;
+}

@@ -1,0 +1,22 @@
+/* The HTML report of a run: curves, confusion matrix, phases, machine, spec. */
+#ifndef PACELINE_CLI_REPORT_H
+#define PACELINE_CLI_REPORT_H
+
+#include "cli/history.h"
+#include "paceline/buf.h"
+#include "paceline/err.h"
+
+struct report {
+    const char *dataset; /* its name, for the classes; may be NULL */
+    const char *spec;    /* the effective spec as text */
+    const char *started; /* when, as a person reads it */
+    const struct history *history;
+};
+
+/* The page as text. What the history lacks is left out. */
+void report_html(const struct report *r, struct buf *out);
+
+/* Writes it to path, whole or not at all. */
+MUST_CHECK int report_write(const struct report *r, const char *path, struct err *err);
+
+#endif

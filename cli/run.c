@@ -1,0 +1,170 @@
+/* paceline run: trains a job on this machine and shows it. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+#include "cli/clock.h"
+#include "cli/folder.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/report.h"
+#include "cli/session.h"
+#include "paceline/mem.h"
+
+static const char usage[] =
+    "usage: paceline run JOB.yaml [options]\n"
+    "Trains the job on this machine: one worker, or several through mpirun.\n"
+    "  --set PATH=VALUE  override a field, as --set training.epochs=1; may be repeated\n"
+    "  --workers N       how many workers (ranks)\n"
+    "  --threads N       threads per worker\n"
+    "  --out DIR         the run folder (default runs/<job name>)\n"
+    "  --resume          continue from the newest checkpoint of the run folder\n"
+    "  --json            print the events, one JSON object per line\n";
+
+struct run {
+    struct job *job;
+    struct folder folder;
+    struct session session;
+    struct progress progress;
+    char *spec_path, *events_path, *report_path;
+    struct buf spec;
+    bool resume, json;
+};
+
+static void run_release(struct run *r)
+{
+    job_free(r->job);
+    folder_release(&r->folder);
+    session_release(&r->session);
+    free(r->spec_path);
+    free(r->events_path);
+    free(r->report_path);
+    buf_release(&r->spec);
+}
+
+static int open_folder(struct run *r, const char *out, struct err *err)
+{
+    AUTO(auto_free) char *path = out ? xstrdup(out) : xasprintf("runs/%s", r->job->name);
+
+    if (folder_take(&r->folder, path, r->resume, err) < 0)
+        return -1;
+    if (r->folder.moved_to)
+        fprintf(stderr, "paceline run: the earlier run is now in %s\n", r->folder.moved_to);
+    r->spec_path = folder_file(&r->folder, "job.json");
+    r->events_path = folder_file(&r->folder, "events.jsonl");
+    r->report_path = folder_file(&r->folder, "report.html");
+    return 0;
+}
+
+/* --resume without a checkpoint starts from the beginning and says so. */
+static void check_resume(struct run *r)
+{
+    AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
+
+    if (!r->resume || checkpoint)
+        return;
+    fprintf(stderr, "paceline run: %s holds no checkpoint: starting from the beginning\n",
+            r->folder.path);
+    r->resume = false;
+}
+
+static int prepare(struct run *r, const char *out, struct err *err)
+{
+    if (open_folder(r, out, err) < 0)
+        return -1;
+    check_resume(r);
+    job_to_json(r->job, &r->spec);
+    if (file_write_atomic(r->spec_path, r->spec.data, r->spec.len, err) < 0)
+        return -1;
+    if (r->resume)
+        history_load(&r->session.history, r->events_path);
+    r->session.tee = fopen(r->events_path, r->resume ? "ae" : "we");
+    if (!r->session.tee)
+        return err_set(err, ERR_IO, "cannot write %.300s: %s", r->events_path, strerror(errno));
+    return 0;
+}
+
+static int write_report(struct run *r, int64_t started_ns, struct err *err)
+{
+    time_t started = (time_t)(started_ns / 1000000000);
+    struct tm tm;
+    char when[64];
+    struct report report = {
+        .dataset = r->job->dataset.name,
+        .spec = r->spec.data,
+        .started = when,
+        .history = &r->session.history,
+    };
+
+    localtime_r(&started, &tm);
+    strftime(when, sizeof when, "%e %B %Y, %H:%M", &tm);
+    return report_write(&report, r->report_path, err);
+}
+
+static void say_what_remains(const struct run *r)
+{
+    AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
+
+    if (checkpoint)
+        fprintf(stderr,
+                "paceline run: the checkpoint %s remains; continue with: "
+                "paceline run %s --out %s --resume\n",
+                checkpoint, r->spec_path, r->folder.path);
+    else
+        fprintf(stderr, "paceline run: there is no checkpoint yet\n");
+}
+
+static int train(struct run *r, int64_t started_ns)
+{
+    const char *const arguments[] = {
+        "run", "--spec", r->spec_path, "--out", r->folder.path, r->resume ? "--resume" : NULL, NULL,
+    };
+    struct err err;
+    int code;
+
+    progress_init(&r->progress, stdout);
+    r->session.json = r->json;
+    r->session.show = r->json ? NULL : progress_show;
+    r->session.show_arg = &r->progress;
+    code = session_run(&r->session, arguments, (int)r->job->replicas.worker,
+                       (int)r->job->training.threads, started_ns, &err);
+    if (!r->json)
+        progress_end(&r->progress);
+    if (code != EXIT_OK) {
+        session_fail(&r->session, "run", code, &err);
+        say_what_remains(r);
+        return code;
+    }
+    if (write_report(r, started_ns, &err) < 0)
+        return session_fail(&r->session, "run", err_exit_code(err.code), &err);
+    if (!r->json)
+        progress_summary(&r->progress, &r->session.history, r->report_path);
+    return EXIT_OK;
+}
+
+int cmd_run(int argc, char **argv)
+{
+    int64_t started_ns = clock_realtime_ns();
+    AUTO(run_release) struct run r = {.folder = {.lock = -1}};
+    AUTO(options_release) struct options o;
+    struct err err;
+    int code;
+
+    session_init(&r.session, EVENT_DONE);
+    buf_init(&r.spec, 0);
+    if (!options_parse(&o, argc, argv, "set workers threads out resume json", usage, &code))
+        return code;
+    if (o.workers)
+        options_set(&o, "replicas.worker.replicas=%s", o.workers);
+    if (o.threads)
+        options_set(&o, "training.threads=%s", o.threads);
+    r.job = cli_load_job(o.operand, &o.sets, &code);
+    if (!r.job)
+        return code;
+    r.resume = o.resume;
+    r.json = o.json;
+    if (prepare(&r, o.out, &err) < 0)
+        return session_fail(&r.session, "run", err_exit_code(err.code), &err);
+    return train(&r, started_ns);
+}

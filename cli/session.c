@@ -1,0 +1,141 @@
+#include "cli/session.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <string.h>
+
+#include "paceline/mem.h"
+
+void session_init(struct session *s, enum event_type last)
+{
+    *s = (struct session){.last = last};
+    history_init(&s->history);
+}
+
+void session_release(struct session *s)
+{
+    history_release(&s->history);
+    if (s->tee)
+        fclose(s->tee);
+    s->tee = NULL;
+}
+
+static void note_garbage(struct session *s, const char *line)
+{
+    if (s->garbage[0])
+        return;
+    snprintf(s->garbage, sizeof s->garbage, "%s", line);
+    for (char *c = s->garbage; *c; c++)
+        if (!isprint((unsigned char)*c))
+            *c = '?';
+}
+
+static void take_line(void *arg, const char *line, size_t len)
+{
+    struct session *s = arg;
+    enum event_type type;
+    cJSON *event = event_parse(line, len, &type);
+
+    if (!event) {
+        note_garbage(s, line);
+        return;
+    }
+    if (s->tee) {
+        fprintf(s->tee, "%s\n", line);
+        fflush(s->tee);
+    }
+    if (s->json) {
+        puts(line);
+        fflush(stdout);
+    }
+    history_add(&s->history, type, event);
+    if (s->show && type != EVENT_UNKNOWN)
+        s->show(s->show_arg, type, event);
+}
+
+static void take_log(void *arg, const char *line, size_t len)
+{
+    struct session *s = arg;
+
+    if (s->show)
+        s->show(s->show_arg, EVENT_UNKNOWN, NULL);
+    fprintf(stderr, "%.*s\n", (int)len, line);
+}
+
+static const char *signal_hint(int signal)
+{
+    return signal == SIGKILL ? "; the kernel does so when memory runs out" : "";
+}
+
+/* Why an engine that gave no reason itself did not succeed. */
+static int explain_end(const struct session *s, const struct launch_end *end, struct err *err)
+{
+    if (end->signal) {
+        err_set(err, ERR_NONE, "a worker was killed by signal %d (%s)%s", end->signal,
+                strsignal(end->signal), signal_hint(end->signal));
+    } else if (s->garbage[0]) {
+        err_set(err, ERR_NONE, "the worker printed a line that is no event: \"%s\"", s->garbage);
+    } else if (end->exit_code != 0) {
+        err_set(err, ERR_NONE, "the worker ended with exit code %d and gave no reason",
+                end->exit_code);
+    } else {
+        err_set(err, ERR_NONE, "the worker ended before it was done and gave no reason");
+    }
+    return end->exit_code > 0 ? end->exit_code : EXIT_UNEXPECTED;
+}
+
+static int judge(const struct session *s, const struct launch_end *end, struct err *err)
+{
+    const struct history *h = &s->history;
+    const cJSON *last = s->last == EVENT_DONE         ? h->done
+                        : s->last == EVENT_EVALUATION ? h->evaluation
+                                                      : h->predictions->child;
+
+    if (end->interrupted) {
+        err_set(err, ERR_INTERRUPTED, "interrupted; every worker has ended");
+        return EXIT_INTERRUPTED;
+    }
+    if (h->error) {
+        int64_t code = event_integer(h->error, "code");
+
+        err_set(err, ERR_NONE, "%s", event_text(h->error, "message"));
+        return code > 0 && code < 256 ? (int)code : EXIT_UNEXPECTED;
+    }
+    return last && end->exit_code == 0 ? EXIT_OK : explain_end(s, end, err);
+}
+
+int session_run(struct session *s, const char *const *arguments, int ranks, int threads,
+                int64_t started_ns, struct err *err)
+{
+    struct launch launch = {
+        .arguments = arguments,
+        .ranks = ranks,
+        .threads = threads,
+        .started_ns = started_ns,
+        .on_line = take_line,
+        .on_log = take_log,
+        .arg = s,
+    };
+    struct launch_end end;
+
+    if (launch_run(&launch, &end, err) < 0)
+        return EXIT_UNEXPECTED;
+    return judge(s, &end, err);
+}
+
+int session_fail(const struct session *s, const char *command, int exit_code, const struct err *err)
+{
+    if (s->json && !s->history.error) {
+        AUTO(auto_json) cJSON *event = cJSON_CreateObject();
+        char *line;
+
+        cJSON_AddStringToObject(event, "event", "error");
+        cJSON_AddNumberToObject(event, "code", exit_code);
+        cJSON_AddStringToObject(event, "message", err->msg);
+        line = cJSON_PrintUnformatted(event);
+        puts(line);
+        free(line);
+    }
+    fprintf(stderr, "paceline %s: %s\n", command, err->msg);
+    return exit_code;
+}

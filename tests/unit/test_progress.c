@@ -1,0 +1,104 @@
+// LINK: cli/progress.c cli/table.c cli/format.c cli/clock.c cli/history.c cli/events.c
+// LINK: common/buf.c common/err.c common/mem.c
+#include "cli/progress.h"
+
+#include "cli/table.h"
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+static void test_bar(void)
+{
+    static const struct {
+        double share;
+        bool utf8;
+        const char *want;
+    } cases[] = {
+        {0, false, "----"},   {0.5, false, "##--"}, {1, false, "####"},  {7, false, "####"},
+        {-1, false, "----"},  {NAN, false, "----"}, {0.5, true, "██░░"}, {0.53125, true, "██▏░"},
+        {0.99, true, "███▉"}, {1, true, "████"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[3 * 4 + 1];
+
+        progress_bar(text, sizeof text, 4, cases[i].share, cases[i].utf8);
+        CHECK_STR(text, cases[i].want);
+        CHECK_INT(text_columns(text), 4);
+    }
+}
+
+static void show(struct progress *p, const char *line)
+{
+    enum event_type type;
+    AUTO(auto_json) cJSON *event = event_parse(line, strlen(line), &type);
+
+    CHECK(event);
+    progress_show(p, type, event);
+}
+
+static const char start[] =
+    "{\"event\":\"start\",\"job\":\"fashion\",\"model\":\"mlp\",\"params\":1000,\"ranks\":2,"
+    "\"threads\":1,\"isa\":\"c\",\"batchSize\":128,\"batchesPerEpoch\":100,\"epochs\":3,"
+    "\"trainSamples\":12800,\"memoryBytes\":1048576,\"resumedStep\":7}";
+static const char step[] =
+    "{\"event\":\"progress\",\"epoch\":0,\"step\":50,\"loss\":0.5,\"accuracy\":0.25,"
+    "\"samplesPerSecond\":1000,\"etaSeconds\":61}";
+static const char epoch[] =
+    "{\"event\":\"epoch\",\"epoch\":1,\"step\":100,\"loss\":0.5,\"accuracy\":0.25,"
+    "\"validationAccuracy\":null,\"testAccuracy\":0.75,\"samplesPerSecond\":1000,\"seconds\":2}";
+
+/* To a file: lines, no control characters, and not one line per progress event. */
+static void test_plain(void)
+{
+    AUTO(auto_free) char *text = NULL;
+    size_t size;
+    struct progress p;
+    FILE *out = tmpfile(), *memory = open_memstream(&text, &size);
+
+    CHECK(out && memory);
+    progress_init(&p, out);
+    CHECK(!p.live);
+    p.out = memory;
+    show(&p, start);
+    for (int i = 0; i < 100; i++)
+        show(&p, step);
+    show(&p, epoch);
+    fclose(memory);
+    fclose(out);
+    CHECK_STR(text,
+              "fashion: mlp, 1,000 parameters, 12,800 training samples\n"
+              "2 ranks x 1 thread, c, batch 128, 100 batches per epoch, 1.0 MiB per rank\n"
+              "resumed at step 7\n"
+              "epoch 1/3  step 50  1,000 samples/s  loss 0.5000  accuracy 25.00%  ETA 1:01\n"
+              "epoch 1/3  loss 0.5000  accuracy 25.00%  test 75.00%  1,000 samples/s  2.00 s\n");
+}
+
+/* On a terminal (80 columns when its size is unknown): one line that is redrawn, then cleared. */
+static void test_live(void)
+{
+    AUTO(auto_free) char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    struct progress p = {.out = memory, .live = true, .epochs = 3, .batches_per_epoch = 100};
+    const char *bar, *end;
+
+    CHECK(memory);
+    show(&p, step);
+    show(&p, epoch);
+    fclose(memory);
+    bar = strstr(text, "epoch 1/3 ");
+    end = strstr(text + 1, "\r\x1b[K");
+    CHECK(bar && end);
+    CHECK_CONTAINS(text, "#-");
+    CHECK_CONTAINS(text, " 50%");
+    CHECK(end - bar < 80);
+    CHECK_CONTAINS(end, "epoch 1/3  loss");
+}
+
+int main(void)
+{
+    test_bar();
+    test_plain();
+    test_live();
+    return test_result();
+}

@@ -1,0 +1,99 @@
+// LINK: cli/report.c cli/page.c cli/svg.c cli/format.c cli/classes.c cli/history.c cli/events.c
+// LINK: common/buf.c common/err.c common/mem.c
+#include "cli/report.h"
+
+#include "paceline/mem.h"
+#include "tests/test.h"
+#include "tests/unit/scratch.h"
+
+static void add(struct history *h, const char *line)
+{
+    enum event_type type;
+    cJSON *event = event_parse(line, strlen(line), &type);
+
+    CHECK(event);
+    history_add(h, type, event);
+}
+
+static void fill(struct history *h)
+{
+    add(h, "{\"event\":\"start\",\"job\":\"<job>\",\"model\":\"mlp\",\"ranks\":2,\"threads\":1,"
+           "\"isa\":\"avx2\",\"cpu\":\"a CPU\",\"batchesPerEpoch\":10,\"resumedStep\":0}");
+    add(h, "{\"event\":\"progress\",\"epoch\":0,\"step\":5,\"loss\":1.5,\"accuracy\":0.4,"
+           "\"samplesPerSecond\":1000}");
+    add(h, "{\"event\":\"epoch\",\"epoch\":1,\"step\":10,\"loss\":1,\"testLoss\":0.9,"
+           "\"testAccuracy\":0.75,\"validationAccuracy\":null,\"learningRate\":0.05}");
+    add(h, "{\"event\":\"done\",\"step\":10,\"seconds\":12.5,\"samplesPerSecond\":1234,"
+           "\"testLoss\":0.9,\"testAccuracy\":0.75,\"top5\":0.99,\"confusion\":[[7,3],[2,8]],"
+           "\"phases\":{\"forward\":1,\"backward\":3},\"vmHwmBytes\":[1048576,2097152],"
+           "\"checkpoint\":\"runs/x/last.safetensors\"}");
+}
+
+static void test_page(void)
+{
+    static const char *const parts[] = {
+        "<h1>&lt;job&gt;</h1>",
+        "75.00%",
+        "1,234",
+        "12.5 s",
+        "T-shirt taken for",
+        "1.0 MiB, 2.0 MiB",
+        "backward <b>3.00 s, 75.0%",
+        "epoch 1: 75%",
+        "seed: &lt;1&gt;",
+        "a CPU",
+        "</html>",
+    };
+    AUTO(history_release) struct history h;
+    AUTO(buf_release) struct buf page;
+    const struct report r = {"fashion-mnist", "seed: <1>", "today", &h};
+
+    history_init(&h);
+    buf_init(&page, 0);
+    fill(&h);
+    report_html(&r, &page);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        CHECK_CONTAINS(page.data, parts[i]);
+    CHECK(!strstr(page.data, "nan"));
+    CHECK(!strstr(page.data, "http")); /* self-contained: nothing is loaded */
+    CHECK(!strstr(page.data, "<script"));
+    CHECK(!strstr(page.data, ">validation<")); /* no such curve, no such legend */
+}
+
+/* A history without an end still gives a page. */
+static void test_empty(void)
+{
+    AUTO(history_release) struct history h;
+    AUTO(buf_release) struct buf page;
+    const struct report r = {NULL, "", "today", &h};
+
+    history_init(&h);
+    buf_init(&page, 0);
+    report_html(&r, &page);
+    CHECK_CONTAINS(page.data, "nothing was recorded");
+    CHECK(!strstr(page.data, "nan"));
+}
+
+static void test_write(void)
+{
+    AUTO(history_release) struct history h;
+    const struct report r = {NULL, "", "today", &h};
+    char *folder = scratch_make();
+    AUTO(auto_free) char *path = xasprintf("%s/report.html", folder);
+    struct err err = {0};
+
+    history_init(&h);
+    CHECK_INT(report_write(&r, path, &err), 0);
+    CHECK_INT(access(path, R_OK), 0);
+    CHECK_INT(report_write(&r, "/nonexistent/report.html", &err), -1);
+    CHECK_CONTAINS(err.msg, "/nonexistent/report.html");
+    scratch_remove(folder);
+}
+
+int main(void)
+{
+    test_page();
+    test_empty();
+    test_write();
+    return test_result();
+}
