@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <cjson/cJSON.h>
+
 #include "paceline/spec.h"
 
 int cmd_run(int argc, char **argv);
@@ -28,14 +30,36 @@ void cli_sets_add(struct cli_sets *sets, const char *path_value);
 void cli_sets_release(struct cli_sets *sets);
 
 /*
+ * Loads path with the overrides; on failure lists every problem, returns NULL and says why in
+ * *exit_code. The caller owns the job (job_free) and the problems.
+ */
+struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct problems *problems,
+                         int *exit_code);
+
+/*
  * Loads path with the overrides. Prints every problem to stderr and returns NULL when there are
  * any, with the exit code in *exit_code: EXIT_DATA when the file cannot be read, else
  * EXIT_INVALID. The caller owns the job (job_free).
  */
 struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code);
 
+/* Prints the value to stdout, indented. */
+void cli_print_json(const cJSON *value);
+
 /* Prints "paceline COMMAND: message" and the hint to use --help; returns EXIT_INVALID. */
 int cli_usage_error(const char *command, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The command line of explain and models: at most one word. */
+struct lookup {
+    const char *word; /* NULL: none */
+    bool json, markdown;
+};
+
+/*
+ * Parses argv. False when the command ends here, with its exit code: after --help, which prints
+ * usage, or after a problem, which was printed. --markdown is known when usage names it.
+ */
+bool cli_parse_lookup(struct lookup *l, int argc, char **argv, const char *usage, int *exit_code);
 
 #endif

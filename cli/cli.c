@@ -1,0 +1,82 @@
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+void cli_sets_add(struct cli_sets *sets, const char *path_value)
+{
+    sets->items = xrealloc(sets->items, (sets->n + 1) * sizeof *sets->items);
+    sets->items[sets->n++] = path_value;
+}
+
+void cli_sets_release(struct cli_sets *sets)
+{
+    free(sets->items);
+    *sets = (struct cli_sets){0};
+}
+
+struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct problems *problems,
+                         int *exit_code)
+{
+    struct job *job = job_load(path, sets->items, sets->n, problems);
+
+    *exit_code = job ? EXIT_OK : access(path, R_OK) ? EXIT_DATA : EXIT_INVALID;
+    return job;
+}
+
+struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    struct job *job = cli_read_job(path, sets, &problems, exit_code);
+
+    for (size_t i = 0; i < problems.n; i++)
+        fprintf(stderr, "%s\n", problems.items[i]);
+    return job;
+}
+
+void cli_print_json(const cJSON *value)
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    json_print(value, 2, &text);
+    puts(text.data);
+}
+
+int cli_usage_error(const char *command, const char *fmt, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "paceline %s: ", command);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fprintf(stderr, "; `paceline %s --help` says more\n", command);
+    return EXIT_INVALID;
+}
+
+bool cli_parse_lookup(struct lookup *l, int argc, char **argv, const char *usage, int *exit_code)
+{
+    *l = (struct lookup){0};
+    *exit_code = EXIT_OK;
+    for (int i = 1; i < argc && *exit_code == EXIT_OK; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            fputs(usage, stdout);
+            return false;
+        }
+        if (strcmp(argv[i], "--json") == 0)
+            l->json = true;
+        else if (strcmp(argv[i], "--markdown") == 0 && strstr(usage, "--markdown"))
+            l->markdown = true;
+        else if (argv[i][0] == '-')
+            *exit_code = cli_usage_error(argv[0], "unknown option %s", argv[i]);
+        else if (l->word)
+            *exit_code = cli_usage_error(argv[0], "one name too many: %s", argv[i]);
+        else
+            l->word = argv[i];
+    }
+    return *exit_code == EXIT_OK;
+}

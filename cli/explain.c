@@ -1,0 +1,254 @@
+/* paceline explain: the table of fields as text, as JSON and as the reference page. */
+#include "cli/cli.h"
+#include "common/spec_table.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+
+static const char usage[] =
+    "usage: paceline explain [FIELD] [--json]\n"
+    "       paceline explain --markdown\n"
+    "What a field of a TrainingJob means, what it allows, and the fields below it. FIELD is a\n"
+    "path as in spec.training.batchSize; \"spec.\" may be left out.\n"
+    "  --json      print the fields as JSON\n"
+    "  --markdown  print the reference page of all fields\n";
+
+/* The default as people read it; by the selector's value where it depends on one. */
+static void default_text(const struct field *f, struct buf *out)
+{
+    bool first = true;
+
+    if (f->default_)
+        buf_puts(out, f->default_);
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const struct choice *c = &spec_choices[i];
+
+        if (strcmp(c->path, f->path) != 0 || !c->default_)
+            continue;
+        buf_printf(out, "%s%s (%s)", first ? "" : ", ", c->default_, c->values);
+        first = false;
+    }
+}
+
+/* "only with type conv, dense": empty for a field that always applies. */
+static void applies_text(const struct field *f, struct buf *out)
+{
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const struct choice *c = &spec_choices[i];
+        const struct field *selector = spec_field_find(c->selector);
+
+        if (strcmp(c->path, f->path) == 0)
+            buf_printf(out, "%s %s", out->len ? "" : field_key(selector), c->values);
+    }
+}
+
+/* Whether the field stands directly below the object or list at path ("" for the top). */
+static bool is_below(const struct field *f, const char *path)
+{
+    size_t len = strlen(path);
+    const char *rest = f->path + len;
+
+    if (strncmp(f->path, path, len) != 0)
+        return false;
+    rest += strncmp(rest, "[]", 2) == 0 ? 2 : 0;
+    if (len && *rest++ != '.')
+        return false;
+    return !strchr(rest, '.');
+}
+
+static void print_children(const char *path)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        const struct field *f = &spec_fields[i];
+
+        if (!is_below(f, path) || f->kind == FIELD_IGNORED)
+            continue;
+        printf("%s  %-22s <%s>%s\n      %s\n", any ? "" : "\nFIELDS:\n", field_key(f),
+               field_kind_name(f->kind), f->required ? " required" : "", f->doc);
+        any = true;
+    }
+}
+
+static void print_field(const struct field *f)
+{
+    AUTO(buf_release) struct buf allowed, preset, applies;
+
+    buf_init(&allowed, 0);
+    buf_init(&preset, 0);
+    buf_init(&applies, 0);
+    field_allowed(f, &allowed);
+    default_text(f, &preset);
+    applies_text(f, &applies);
+    printf("FIELD:    %s <%s>%s\n", f->path, field_kind_name(f->kind),
+           f->required ? " required" : "");
+    if (f->kind != FIELD_OBJECT)
+        printf("ALLOWED:  %s\n", allowed.data);
+    if (preset.len)
+        printf("DEFAULT:  %s\n", preset.data);
+    if (applies.len)
+        printf("WITH:     %s\n", applies.data);
+    printf("\n%s\n", f->doc);
+    print_children(f->path);
+}
+
+static void add_text(cJSON *object, const char *key, const struct field *f,
+                     void (*write)(const struct field *, struct buf *))
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    write(f, &text);
+    if (text.len)
+        cJSON_AddStringToObject(object, key, text.data);
+}
+
+static void print_json(const char *prefix)
+{
+    AUTO(auto_json) cJSON *list = cJSON_CreateArray();
+
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        const struct field *f = &spec_fields[i];
+        cJSON *object;
+
+        if (strncmp(f->path, prefix, strlen(prefix)) != 0)
+            continue;
+        object = cJSON_CreateObject();
+        cJSON_AddStringToObject(object, "path", f->path);
+        cJSON_AddStringToObject(object, "type", field_kind_name(f->kind));
+        cJSON_AddBoolToObject(object, "required", f->required);
+        add_text(object, "allowed", f, field_allowed);
+        add_text(object, "default", f, default_text);
+        add_text(object, "with", f, applies_text);
+        cJSON_AddStringToObject(object, "description", f->doc);
+        cJSON_AddItemToArray(list, object);
+    }
+    cli_print_json(list);
+}
+
+/* In a cell of a Markdown table "|" would end the cell. */
+static void print_cell(const char *text)
+{
+    for (; *text; text++)
+        printf("%s%c", *text == '|' ? "\\" : "", *text);
+}
+
+static void print_row(const struct field *f)
+{
+    AUTO(buf_release) struct buf allowed, preset, applies;
+
+    buf_init(&allowed, 0);
+    buf_init(&preset, 0);
+    buf_init(&applies, 0);
+    field_allowed(f, &allowed);
+    default_text(f, &preset);
+    applies_text(f, &applies);
+    printf("| `%s` | ", field_key(f));
+    print_cell(allowed.data);
+    printf(" | %s | ", f->required ? "required" : preset.data);
+    print_cell(f->doc);
+    if (applies.len)
+        printf(" With %s.", applies.data);
+    puts(" |");
+}
+
+static void print_section(const char *path, const char *title, const char *doc)
+{
+    printf("\n## %s\n\n%s\n\n| field | allowed | default | meaning |\n|---|---|---|---|\n", title,
+           doc);
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (is_below(&spec_fields[i], path) && spec_fields[i].kind != FIELD_IGNORED)
+            print_row(&spec_fields[i]);
+}
+
+static void print_markdown(void)
+{
+    puts("# The TrainingJob\n\n"
+         "Every field, its values and its default. This page is printed by "
+         "`paceline explain --markdown`; `paceline explain FIELD` shows one field.");
+    print_section("", "The file", "One object of this kind per file, in YAML or JSON.");
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (spec_fields[i].kind == FIELD_OBJECT || spec_fields[i].kind == FIELD_LAYERS)
+            print_section(spec_fields[i].path, spec_fields[i].path, spec_fields[i].doc);
+    puts("\n## Rules across fields\n\n| fields | rule |\n|---|---|");
+    for (size_t i = 0; i < n_spec_rules; i++) {
+        printf("| ");
+        for (size_t k = 0; spec_rules[i].paths[k]; k++)
+            printf("%s`%s`", k ? ", " : "", spec_rules[i].paths[k]);
+        printf(" | %s%s |\n", spec_rules[i].warning ? "a warning: " : "", spec_rules[i].allowed);
+    }
+}
+
+/* As spec_field_find, without "spec." and the "[]" of lists, which kubectl has not either. */
+static const struct field *find(const char *word)
+{
+    AUTO(auto_free) char *long_form = xasprintf("spec.%s", word);
+    const char *forms[] = {word, long_form};
+
+    for (size_t k = 0; k < ARRAY_LEN(forms); k++)
+        for (size_t i = 0; i < n_spec_fields; i++) {
+            const char *path = spec_fields[i].path, *at = forms[k];
+
+            while (*path && *at) {
+                if (strncmp(path, "[]", 2) == 0 && *at == '.')
+                    path += 2;
+                if (*path != *at)
+                    break;
+                path++;
+                at++;
+            }
+            if (!*path && !*at)
+                return &spec_fields[i];
+        }
+    return NULL;
+}
+
+/* The nearest path, or one that ends in the word or in something near it. */
+static int unknown(const char *word)
+{
+    const char *names[SPEC_MAX_FIELDS] = {0};
+    const char *dot = strrchr(word, '.'), *near;
+    size_t n = 0, found = 0;
+
+    for (size_t i = 0; i < n_spec_fields; i++)
+        names[n++] = spec_fields[i].path;
+    near = nearest(word, names, n);
+    if (!near) {
+        for (size_t i = 0; i < n_spec_fields; i++)
+            names[i] = field_key(&spec_fields[i]);
+        near = nearest(dot ? dot + 1 : word, names, n);
+        while (near && names[found] != near)
+            found++;
+        near = near ? spec_fields[found].path : NULL;
+    }
+    if (near)
+        return cli_usage_error("explain", "found no field \"%s\"; did you mean %s?", word, near);
+    return cli_usage_error("explain", "found no field \"%s\"", word);
+}
+
+int cmd_explain(int argc, char **argv)
+{
+    const struct field *f;
+    struct lookup l;
+    int code;
+
+    if (!cli_parse_lookup(&l, argc, argv, usage, &code))
+        return code;
+    if (l.markdown) {
+        print_markdown();
+        return EXIT_OK;
+    }
+    f = l.word ? find(l.word) : NULL;
+    if (l.word && !f)
+        return unknown(l.word);
+    if (l.json) {
+        print_json(f ? f->path : "");
+    } else if (f) {
+        print_field(f);
+    } else {
+        puts("TrainingJob (paceline.dev/v1): one training of one network.");
+        print_children("");
+    }
+    return EXIT_OK;
+}

@@ -1,0 +1,55 @@
+/* paceline: the dispatcher. */
+#include "cli/cli.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+
+static const struct command {
+    const char *name, *arguments, *description;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"run", "JOB", "train, with progress, checkpoints and a report", cmd_run},
+    {"validate", "JOB", "check a job; memory, promise and ceiling", cmd_validate},
+    {"explain", "[FIELD]", "what a field of a job means and allows", cmd_explain},
+    {"models", "[NAME]", "the built-in networks and their layers", cmd_models},
+    {"evaluate", "CHECKPOINT", "run the test set through a checkpoint", cmd_evaluate},
+    {"predict", "CHECKPOINT", "classify images with a checkpoint", cmd_predict},
+    {"speedup", "JOB", "throughput by number of workers", cmd_speedup},
+    {"diff", "A B", "the first difference of two checkpoints", cmd_diff},
+};
+
+static void print_usage(FILE *out)
+{
+    fputs("Paceline trains neural networks on clusters of ordinary CPUs.\n\n"
+          "usage: paceline COMMAND [arguments]\n\n",
+          out);
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        fprintf(out, "  %-9s %-11s %s\n", commands[i].name, commands[i].arguments,
+                commands[i].description);
+    fputs("\n`paceline COMMAND --help` lists its options.\n"
+          "Exit codes: 0 done, 1 unexpected, 2 wrong usage or input, 3 data missing or damaged,\n"
+          "4 training diverged, 5 disk full or other I/O, 130 interrupted.\n",
+          out);
+}
+
+int main(int argc, char **argv)
+{
+    const char *names[ARRAY_LEN(commands)], *word = argc > 1 ? argv[1] : "", *near;
+
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+        names[i] = commands[i].name;
+        if (strcmp(word, names[i]) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    }
+    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+        print_usage(stdout);
+        return EXIT_OK;
+    }
+    if (argc < 2) {
+        print_usage(stderr);
+        return EXIT_INVALID;
+    }
+    near = nearest(word, names, ARRAY_LEN(names));
+    fprintf(stderr, "paceline: unknown command \"%s\"%s%s%s; `paceline --help` lists them\n", word,
+            near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return EXIT_INVALID;
+}

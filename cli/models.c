@@ -1,0 +1,162 @@
+/* paceline models: the built-in networks and their layers. */
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/table.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+
+static const char usage[] =
+    "usage: paceline models [NAME] [--json]\n"
+    "Lists the built-in networks, or the layers of one with shapes, parameters and the FLOPs of\n"
+    "the forward pass per sample (multiply and add apart, taps inside the image only).\n";
+
+static void build(struct net *net, const struct net_def *def)
+{
+    struct err err;
+
+    if (net_build(net, def->layers, def->n_layers, def->in, &err))
+        abort(); /* the built-in networks fit the shapes they name; test_net builds them */
+}
+
+static struct text mega(double flops)
+{
+    struct text t;
+
+    snprintf(t.s, sizeof t.s, flops < 1e5 ? "%.3f" : "%.1f", flops / 1e6);
+    return t;
+}
+
+static struct text shape_text(struct shape s)
+{
+    struct text t;
+
+    snprintf(t.s, sizeof t.s, s.h == 1 && s.w == 1 ? "%d" : "%dx%dx%d", s.c, s.h, s.w);
+    return t;
+}
+
+static cJSON *shape_json(struct shape s)
+{
+    return cJSON_CreateIntArray((const int[]){s.c, s.h, s.w}, 3);
+}
+
+static cJSON *net_json(const struct net_def *def, const struct net *net)
+{
+    cJSON *root = cJSON_CreateObject(), *layers;
+
+    cJSON_AddStringToObject(root, "name", def->name);
+    cJSON_AddStringToObject(root, "description", def->description);
+    cJSON_AddItemToObject(root, "input", shape_json(net->in));
+    cJSON_AddNumberToObject(root, "parameters", (double)net->params);
+    cJSON_AddNumberToObject(root, "flopsPerSample", net->flops_train);
+    layers = cJSON_AddArrayToObject(root, "layers");
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct net_layer *l = &net->layers[i];
+        cJSON *layer = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(layer, "name", l->spec.name);
+        cJSON_AddStringToObject(layer, "type", layer_type_names[l->spec.type]);
+        cJSON_AddItemToObject(layer, "output", shape_json(l->out));
+        cJSON_AddNumberToObject(layer, "parameters", (double)(l->weights + l->biases));
+        cJSON_AddNumberToObject(layer, "flopsForward", l->flops_forward);
+        cJSON_AddItemToArray(layers, layer);
+    }
+    return root;
+}
+
+static void print_net(const struct net_def *def, const struct net *net)
+{
+    static const char *const head[] = {"layer", "-output", "-parameters", "-MFLOP forward", NULL};
+    AUTO(table_release) struct table t;
+
+    printf("%s: %s\n\n", def->name, def->description);
+    table_init(&t, head);
+    table_cell(&t, "input");
+    table_cell(&t, shape_text(net->in).s);
+    table_cell(&t, "");
+    table_cell(&t, "");
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct net_layer *l = &net->layers[i];
+
+        table_cell(&t, l->spec.name);
+        table_cell(&t, shape_text(l->out).s);
+        table_cell(&t, l->weights ? format_count((double)(l->weights + l->biases)).s : "");
+        table_cell(&t, l->flops_forward > 0 ? mega(l->flops_forward).s : "");
+    }
+    table_print(&t, stdout);
+    printf("\n%s parameters; %s MFLOP per sample and update (forward and backward)\n",
+           format_count((double)net->params).s, mega(net->flops_train).s);
+}
+
+static void print_list(void)
+{
+    static const char *const head[] = {"name", "-parameters", "-MFLOP", "description", NULL};
+    AUTO(table_release) struct table t;
+
+    table_init(&t, head);
+    for (size_t i = 0; i < n_net_defs; i++) {
+        AUTO(net_release) struct net net;
+
+        build(&net, &net_defs[i]);
+        table_cell(&t, net_defs[i].name);
+        table_cell(&t, format_count((double)net.params).s);
+        table_cell(&t, mega(net.flops_train).s);
+        table_cell(&t, net_defs[i].description);
+    }
+    table_print(&t, stdout);
+}
+
+static void print_list_json(void)
+{
+    AUTO(auto_json) cJSON *list = cJSON_CreateArray();
+
+    for (size_t i = 0; i < n_net_defs; i++) {
+        AUTO(net_release) struct net net;
+
+        build(&net, &net_defs[i]);
+        cJSON_AddItemToArray(list, net_json(&net_defs[i], &net));
+    }
+    cli_print_json(list);
+}
+
+static int unknown(const char *name)
+{
+    AUTO(auto_free) const char **names = xcalloc(n_net_defs, sizeof *names);
+    const char *near;
+
+    for (size_t i = 0; i < n_net_defs; i++)
+        names[i] = net_defs[i].name;
+    near = nearest(name, names, n_net_defs);
+    return cli_usage_error("models", "found \"%s\", no built-in network%s%s%s", name,
+                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+int cmd_models(int argc, char **argv)
+{
+    const struct net_def *def;
+    AUTO(net_release) struct net net = {0};
+    struct lookup l;
+    int code;
+
+    if (!cli_parse_lookup(&l, argc, argv, usage, &code))
+        return code;
+    if (!l.word) {
+        if (l.json)
+            print_list_json();
+        else
+            print_list();
+        return EXIT_OK;
+    }
+    def = net_def_find(l.word);
+    if (!def)
+        return unknown(l.word);
+    build(&net, def);
+    if (l.json) {
+        AUTO(auto_json) cJSON *value = net_json(def, &net);
+
+        cli_print_json(value);
+    } else {
+        print_net(def, &net);
+    }
+    return EXIT_OK;
+}

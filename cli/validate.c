@@ -1,0 +1,212 @@
+/* paceline validate: whether a job is right, and what it will need and promise. */
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "cli/options.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "worker/data/data.h"
+
+static const char usage[] =
+    "usage: paceline validate JOB [options]\n"
+    "Checks a job without running it. Exit code 0 when it is right, else 2.\n"
+    "  --set PATH=VALUE  override a field; may be repeated\n"
+    "  --workers N       the same as --set replicas.worker.replicas=N\n"
+    "  --json            print the result, with the effective job, as one JSON object\n";
+
+/* What a process of the engine holds besides its own slabs: MPI and code. */
+#define RUNTIME_BYTES (21.0 * 1048576)
+
+struct estimate {
+    double parameters, activations, exchange, data, total; /* bytes per worker */
+    double ceiling;                                        /* speedup that the lanes allow */
+};
+
+struct facts {
+    const struct job *job;
+    struct net net;
+    struct estimate estimate;
+    struct problems warnings;
+};
+
+/* Copies of the parameters that the optimiser keeps. */
+static int optimizer_slots(const struct job_optimizer *o)
+{
+    switch (o->type) {
+    case OPT_SGD:
+        return o->momentum > 0;
+    case OPT_ADAM:
+    case OPT_ADAMW:
+    case OPT_ADADELTA:
+        return 2;
+    case OPT_ADAGRAD:
+        return 1;
+    case OPT_RMSPROP:
+        return 1 + o->centered + (o->momentum > 0);
+    }
+    return 0;
+}
+
+/* Element-wise layers work in place; the others keep their output for the backward pass. */
+static double kept_values(const struct net *net)
+{
+    double values = (double)net->in.c * net->in.h * net->in.w;
+
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct net_layer *l = &net->layers[i];
+        enum layer_type type = l->spec.type;
+
+        if (type == LAYER_CONV || type == LAYER_DENSE || type == LAYER_MAXPOOL ||
+            type == LAYER_AVGPOOL)
+            values += (double)l->out.c * l->out.h * l->out.w;
+    }
+    return values;
+}
+
+static struct estimate estimate(const struct job *job, const struct net *net, double n_samples)
+{
+    int64_t lanes = job_lanes(job), workers = job->replicas.worker;
+    int64_t lanes_each = (lanes + workers - 1) / workers;
+    int64_t samples_each = lanes_each * ((job->training.batch_size + lanes - 1) / lanes);
+    double tensor = sizeof(float) * (double)net->params;
+    struct estimate e = {
+        .parameters = tensor * (2 + optimizer_slots(&job->training.optimizer)),
+        .activations = sizeof(float) * kept_values(net) * (double)samples_each,
+        .exchange = workers > 1 ? tensor : 0,
+        .data = n_samples * net->in.c * net->in.h * net->in.w,
+        .ceiling = (double)lanes / (double)lanes_each,
+    };
+
+    e.total = e.parameters + e.activations + e.exchange + e.data + RUNTIME_BYTES;
+    return e;
+}
+
+/* The samples' shape from the data's headers; as published for a named set that is not here. */
+static int data_shape(const struct job *job, struct shape *shape, double *n, struct problems *notes,
+                      struct err *err)
+{
+    uint32_t n_train, n_test;
+
+    if (datasets_peek(job, shape, &n_train, &n_test, err) == 0) {
+        *n = (double)n_train + n_test;
+        return 0;
+    }
+    if (err->code != ERR_NOT_FOUND || strcmp(job->dataset.name, "idx") == 0)
+        return -1;
+    problems_add(notes, "%s; shapes as published were taken", err->msg);
+    *shape = (struct shape){1, 28, 28};
+    *n = 70000;
+    return 0;
+}
+
+static int gather(struct facts *f, struct err *err)
+{
+    struct shape shape;
+    double n;
+
+    job_warnings(f->job, &f->warnings);
+    if (data_shape(f->job, &shape, &n, &f->warnings, err) ||
+        job_network(f->job, shape, &f->net, err))
+        return -1;
+    f->estimate = estimate(f->job, &f->net, n);
+    return 0;
+}
+
+static void print_text(const struct facts *f)
+{
+    const struct estimate *e = &f->estimate;
+    const struct job *job = f->job;
+
+    puts("ok");
+    printf("promise     %s\n", job_promise(job));
+    printf("network     %s, %s parameters, %.1f MFLOP per sample and update\n",
+           job->model.name ? job->model.name : "inline", format_count((double)f->net.params).s,
+           f->net.flops_train / 1e6);
+    printf("memory      about %s per worker: parameters, gradient and optimizer %s, activations "
+           "%s,\n            exchange %s, data %s (once per host), the rest %s\n",
+           format_bytes(e->total).s, format_bytes(e->parameters).s, format_bytes(e->activations).s,
+           format_bytes(e->exchange).s, format_bytes(e->data).s, format_bytes(RUNTIME_BYTES).s);
+    printf("ceiling     %.4gx on %s: a batch of %lld in %d lanes\n", e->ceiling,
+           format_plural((double)job->replicas.worker, "worker").s,
+           (long long)job->training.batch_size, job_lanes(job));
+    for (size_t i = 0; i < f->warnings.n; i++)
+        fprintf(stderr, "warning: %s\n", f->warnings.items[i]);
+}
+
+static cJSON *texts_json(const struct problems *p)
+{
+    cJSON *list = cJSON_CreateArray();
+
+    for (size_t i = 0; i < p->n; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateString(p->items[i]));
+    return list;
+}
+
+static void print_json(const struct facts *f)
+{
+    AUTO(auto_json) cJSON *root = cJSON_CreateObject();
+    AUTO(buf_release) struct buf spec;
+    cJSON *memory, *job = NULL;
+    struct err err;
+
+    buf_init(&spec, 0);
+    job_to_json(f->job, &spec);
+    cJSON_AddBoolToObject(root, "ok", true);
+    cJSON_AddStringToObject(root, "promise", job_promise(f->job));
+    cJSON_AddNumberToObject(root, "parameters", (double)f->net.params);
+    cJSON_AddNumberToObject(root, "flopsPerSample", f->net.flops_train);
+    memory = cJSON_AddObjectToObject(root, "memoryBytes");
+    cJSON_AddNumberToObject(memory, "parameters", f->estimate.parameters);
+    cJSON_AddNumberToObject(memory, "activations", f->estimate.activations);
+    cJSON_AddNumberToObject(memory, "exchange", f->estimate.exchange);
+    cJSON_AddNumberToObject(memory, "data", f->estimate.data);
+    cJSON_AddNumberToObject(memory, "total", f->estimate.total);
+    cJSON_AddNumberToObject(root, "lanes", job_lanes(f->job));
+    cJSON_AddNumberToObject(root, "workers", (double)f->job->replicas.worker);
+    cJSON_AddNumberToObject(root, "ceiling", f->estimate.ceiling);
+    cJSON_AddItemToObject(root, "warnings", texts_json(&f->warnings));
+    if (json_parse(&job, spec.data, spec.len, "job", &err) == 0)
+        cJSON_AddItemToObject(root, "job", job);
+    cli_print_json(root);
+}
+
+static int fail(const struct problems *problems, bool json, int code)
+{
+    AUTO(auto_json) cJSON *root = cJSON_CreateObject();
+
+    for (size_t i = 0; i < problems->n; i++)
+        fprintf(stderr, "%s\n", problems->items[i]);
+    cJSON_AddBoolToObject(root, "ok", false);
+    cJSON_AddItemToObject(root, "problems", texts_json(problems));
+    if (json)
+        cli_print_json(root);
+    return code;
+}
+
+int cmd_validate(int argc, char **argv)
+{
+    AUTO(options_release) struct options o = {0};
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job) struct job *job = NULL;
+    struct facts f = {0};
+    struct err err;
+    int code;
+
+    if (!options_parse(&o, argc, argv, "set workers json", usage, &code))
+        return code;
+    if (o.workers)
+        options_set(&o, "replicas.worker.replicas=%s", o.workers);
+    f.job = job = cli_read_job(o.operand, &o.sets, &problems, &code);
+    if (!job)
+        return fail(&problems, o.json, code);
+    if (gather(&f, &err)) {
+        problems_add(&problems, "%s: %s", o.operand, err.msg);
+        code = fail(&problems, o.json, err_exit_code(err.code));
+    } else if (o.json) {
+        print_json(&f);
+    } else {
+        print_text(&f);
+    }
+    problems_release(&f.warnings);
+    net_release(&f.net);
+    return code;
+}
