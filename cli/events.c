@@ -27,8 +27,6 @@ cJSON *event_parse(const char *line, size_t len, enum event_type *type)
     return STEAL(json);
 }
 
-void auto_json(cJSON **json) { cJSON_Delete(*json); }
-
 double event_number(const cJSON *event, const char *field)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, field);

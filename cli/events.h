@@ -5,11 +5,12 @@
 #ifndef PACELINE_CLI_EVENTS_H
 #define PACELINE_CLI_EVENTS_H
 
-#include <cjson/cJSON.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "paceline/err.h"
+#include "paceline/json.h"
+#include "paceline/json.h"
 
 #define EVENT_LINE_MAX (64 * 1024)
 
@@ -29,7 +30,6 @@ enum event_type {
 /* The event on a line of len bytes, owned by the caller; NULL when the line is no JSON object
  * with a string "event". */
 cJSON *event_parse(const char *line, size_t len, enum event_type *type);
-void auto_json(cJSON **json);
 
 /* A field of an event: NAN, -1 or "" when it is absent, null or of another type. */
 double event_number(const cJSON *event, const char *field);

@@ -1,4 +1,4 @@
-// LINK: cli/events.c common/err.c common/mem.c
+// LINK: cli/events.c common/buf.c common/err.c common/json.c common/mem.c
 #include "cli/events.h"
 
 #include "paceline/mem.h"
