@@ -234,6 +234,33 @@ static void test_traffic(struct comm *c, const struct kernels *k)
                       i & 4 ? WIRE_BF16 : WIRE_FP32);
 }
 
+/* Ranges wait until fusion_bytes are together; what a step leaves does not count in the next. */
+static void test_fusion(struct comm *c, const struct kernels *k)
+{
+    enum { RANGE = 60000 };
+    struct reducer_config config = {.algorithm = ALGO_RING, .fusion_bytes = RANGE * 6};
+    struct problem t;
+
+    problem_init(&t, c, 4, 4, 2 * RANGE);
+
+    struct reducer *r = reducer_new(c, k, &config, t.lanes.total, t.n);
+
+    for (int step = 0; step < 2; step++) {
+        uint64_t before = reducer_stats(r).bytes_sent;
+
+        fill_blocks(&t);
+        reducer_begin(r, t.n_samples, t.blocks);
+        reducer_submit(r, RANGE, RANGE);
+        CHECK_INT(reducer_stats(r).bytes_sent, before);
+        reducer_submit(r, 0, RANGE);
+        CHECK((reducer_stats(r).bytes_sent > before) == (comm_size(c) > 1));
+        reducer_finish(r);
+        take_all(r, &t);
+    }
+    reducer_free(r);
+    problem_release(&t);
+}
+
 /* The values of the lanes travel while a step is under way. */
 static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool thread)
 {
@@ -282,6 +309,7 @@ int main(int argc, char **argv)
         check_problem(c, k, 32, 96, 70001);
         check_problem(c, k, 4, 9, 1200007);
         test_traffic(c, k);
+        test_fusion(c, k);
         test_lanes_within_step(c, k, false);
         test_lanes_within_step(c, k, true);
     }
