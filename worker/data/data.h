@@ -17,13 +17,14 @@
 struct dataset {
     uint32_t n;
     struct shape shape;
-    int classes; /* 1 + the largest label */
+    int classes; /* of the named set; "idx": 1 + the largest training label */
     const uint8_t *images;
     const uint8_t *labels;
 };
 
 /* The three sets of a job: train, validation (possibly empty) and test. Index lists refer to
- * `all`; validation is drawn from (seed) once, never overlapping train. */
+ * `train` and ascend; validation is drawn from (seed) once, never overlapping the training list.
+ * Both come from the first dataset.limit samples. */
 struct datasets {
     struct dataset train, test;
     uint32_t *train_index, n_train;
@@ -37,42 +38,48 @@ struct datasets {
  * local rank 0 inflates into shared memory named after run_id, the others wait for it (and fail
  * within 60 s when it died or failed); the name is gone once all have mapped it. run_id "" with
  * local_size 1: private memory. Errors: ERR_NOT_FOUND (names the file looked for and how to get
- * it), ERR_INVALID (file, what was found, what is allowed).
+ * it), ERR_INVALID (file, what was found, what is allowed), ERR_IO. On failure *d is empty.
  */
 MUST_CHECK int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
                              int local_rank, int local_size, struct err *err);
 void datasets_release(struct datasets *d);
 
-/* Only the shape, class count and sizes, read from the files' headers: for validate. */
+/* Only the sample shape and the sizes of the two files, read from their headers: for validate.
+ * Errors as datasets_load. */
 MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
                              uint32_t *n_test, struct err *err);
 
-/* One IDX file, plain or gzip, wholly in memory: *bytes is malloc'ed payload of dims[0]*... */
-MUST_CHECK int idx_parse(const uint8_t *file, size_t len, const char *name, int want_dims,
-                         uint32_t dims[4], uint8_t **bytes, struct err *err);
-
 /* Samples of one batch: this rank's part only. */
 struct batch {
-    int64_t epoch;       /* 0-based */
-    uint32_t index;      /* of the batch in its epoch */
-    uint32_t n_global;   /* samples in the whole batch */
-    uint32_t first, n;   /* this rank has samples first .. first+n of the batch */
-    float *x;            /* [n][c*h*w], normalised */
+    int64_t epoch;         /* 0-based */
+    uint32_t index;        /* of the batch in its epoch */
+    uint32_t n_global;     /* samples in the whole batch */
+    uint32_t first, n;     /* this rank has samples first .. first+n of the batch */
+    float *x;              /* [n][c*h*w], normalised */
     const uint8_t *labels; /* [n] */
-    const uint32_t *ids; /* [n] index of each sample in the dataset: the key of dropout */
+    const uint32_t *ids;   /* [n] index of each sample in the dataset: the key of dropout */
 };
 
 /* Which samples of an n-sample batch a rank has; given by the lanes (worker/model/lanes.h). */
 typedef void batch_range_fn(void *arg, uint32_t n, uint32_t *first, uint32_t *count);
 
+enum batch_order {
+    BATCHES_ALL,      /* file order, the last partial batch included: for evaluation */
+    BATCHES_TRAINING, /* as job->dataset.shuffle and job->training.last_batch say */
+};
+
 /*
- * Walks the batches of an epoch range from (epoch, batch); a thread makes up to `prefetch`
- * batches ahead (0: made in batcher_next). shuffle false: file order.
+ * Walks the batches of all epochs, starting with (0, 0); a thread makes up to dataset.prefetch
+ * batches ahead (0: made in batcher_next). index NULL: samples 0..n-1. With BATCHES_TRAINING and
+ * lastBatch drop, n must be at least batchSize. set, index, range and arg must outlive the batcher;
+ * range may be called from the thread. Cannot fail.
  */
 struct batcher;
 struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
-                            const struct job *job, bool shuffle, batch_range_fn *range, void *arg);
+                            const struct job *job, enum batch_order order, batch_range_fn *range,
+                            void *arg);
 void batcher_free(struct batcher *b);
+/* Continues with this batch; batch may be batcher_batches(b): the start of the next epoch. */
 void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch);
 uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 /* The next batch, across epoch ends; valid until the following call. Never fails. */

@@ -1,0 +1,249 @@
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "paceline/mem.h"
+#include "worker/data/data.h"
+#include "worker/kernels/random.h"
+
+/* A batch and the memory it points into. */
+struct slot {
+    struct batch batch;
+    float *x;
+    uint8_t *labels;
+    uint32_t *ids;
+};
+
+/*
+ * A ring of slots. Batch number k (counted from the start) lives in slot k % n_slots; batches
+ * freed..taken-1 are with the caller (at most one), taken..made-1 wait. The position and the order
+ * belong to whoever fills: the thread while `filling` is set, else the holder of the lock.
+ */
+struct batcher {
+    const struct dataset *set;
+    const uint32_t *index; /* or NULL: 0..n-1 */
+    uint32_t n, batch_size, n_batches;
+    bool shuffle;
+    uint64_t seed;
+    batch_range_fn *range;
+    void *arg;
+    size_t pixels;        /* per sample */
+    float normalise[256]; /* what a byte becomes */
+
+    int64_t epoch; /* position of the next batch to fill */
+    uint32_t next;
+    uint32_t *order; /* of the samples in ordered_epoch, when shuffled */
+    int64_t ordered_epoch;
+
+    struct slot *slots;
+    size_t n_slots;
+    uint64_t made, taken, freed;
+    double wait_seconds;
+
+    bool threaded, filling, stopping;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+};
+
+static double seconds_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint32_t batch_samples(const struct batcher *b, uint32_t batch)
+{
+    uint32_t begin = batch * b->batch_size;
+
+    return b->n - begin < b->batch_size ? b->n - begin : b->batch_size;
+}
+
+static void order_epoch(struct batcher *b)
+{
+    if (!b->shuffle || b->ordered_epoch == b->epoch)
+        return;
+    random_permutation(b->order, b->n, b->seed, RANDOM_SHUFFLE, (uint32_t)b->epoch);
+    b->ordered_epoch = b->epoch;
+}
+
+/* Makes the batch at the position and moves the position on. */
+static void fill(struct batcher *b, struct slot *slot)
+{
+    struct batch *batch = &slot->batch;
+    uint32_t begin;
+
+    order_epoch(b);
+    batch->epoch = b->epoch;
+    batch->index = b->next;
+    batch->n_global = batch_samples(b, b->next);
+    b->range(b->arg, batch->n_global, &batch->first, &batch->n);
+    begin = b->next * b->batch_size + batch->first;
+    for (uint32_t i = 0; i < batch->n; i++) {
+        uint32_t drawn = b->shuffle ? b->order[begin + i] : begin + i;
+        uint32_t id = b->index ? b->index[drawn] : drawn;
+        const uint8_t *image = b->set->images + (size_t)id * b->pixels;
+        float *x = slot->x + (size_t)i * b->pixels;
+
+        for (size_t k = 0; k < b->pixels; k++)
+            x[k] = b->normalise[image[k]];
+        slot->labels[i] = b->set->labels[id];
+        slot->ids[i] = id;
+    }
+    if (++b->next == b->n_batches) {
+        b->next = 0;
+        b->epoch++;
+    }
+}
+
+static void *prefetch(void *arg)
+{
+    struct batcher *b = arg;
+
+    pthread_mutex_lock(&b->lock);
+    while (!b->stopping) {
+        if (b->made == b->freed + b->n_slots) {
+            pthread_cond_wait(&b->changed, &b->lock);
+            continue;
+        }
+        b->filling = true;
+        pthread_mutex_unlock(&b->lock);
+        fill(b, &b->slots[b->made % b->n_slots]);
+        pthread_mutex_lock(&b->lock);
+        b->filling = false;
+        b->made++;
+        pthread_cond_broadcast(&b->changed);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+/* Without a thread (the system may refuse one) batches are made in batcher_next. */
+static void start_thread(struct batcher *b)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the caller's */
+    b->threaded = pthread_create(&b->thread, NULL, prefetch, b) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The most samples this rank has in any batch: the last one may cut the lanes otherwise. */
+static uint32_t most_samples(const struct batcher *b)
+{
+    uint32_t first, whole, last;
+
+    b->range(b->arg, batch_samples(b, 0), &first, &whole);
+    b->range(b->arg, batch_samples(b, b->n_batches - 1), &first, &last);
+    return whole > last ? whole : last;
+}
+
+static void slots_init(struct batcher *b, size_t n_slots)
+{
+    size_t n = most_samples(b);
+
+    b->n_slots = n_slots;
+    b->slots = xcalloc(n_slots, sizeof *b->slots);
+    for (size_t i = 0; i < n_slots; i++) {
+        struct slot *s = &b->slots[i];
+        s->x = xaligned(n * b->pixels * sizeof *s->x);
+        s->labels = xcalloc(n, sizeof *s->labels);
+        s->ids = xcalloc(n, sizeof *s->ids);
+        s->batch = (struct batch){.x = s->x, .labels = s->labels, .ids = s->ids};
+    }
+}
+
+struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
+                            const struct job *job, enum batch_order order, batch_range_fn *range,
+                            void *arg)
+{
+    struct batcher *b = xcalloc(1, sizeof *b);
+    bool training = order == BATCHES_TRAINING;
+    bool drop = training && job->training.last_batch == LAST_DROP;
+    int64_t size = job->training.batch_size;
+
+    b->set = set;
+    b->index = index;
+    b->n = n;
+    b->batch_size = size < n ? (uint32_t)size : n;
+    assert(n > 0 && !(drop && size > n));
+    b->n_batches = n / b->batch_size + (n % b->batch_size && !drop);
+    b->shuffle = training && job->dataset.shuffle;
+    b->seed = job->training.seed;
+    b->range = range;
+    b->arg = arg;
+    b->pixels = (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
+    for (int i = 0; i < 256; i++)
+        b->normalise[i] = (float)((i / 255.0 - job->dataset.mean) / job->dataset.std);
+    b->ordered_epoch = -1;
+    if (b->shuffle)
+        b->order = xcalloc(n, sizeof *b->order);
+    slots_init(b, (size_t)job->dataset.prefetch + 1);
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_cond_init(&b->changed, NULL);
+    if (job->dataset.prefetch > 0)
+        start_thread(b);
+    return b;
+}
+
+void batcher_free(struct batcher *b)
+{
+    if (!b)
+        return;
+    if (b->threaded) {
+        pthread_mutex_lock(&b->lock);
+        b->stopping = true;
+        pthread_cond_broadcast(&b->changed);
+        pthread_mutex_unlock(&b->lock);
+        pthread_join(b->thread, NULL);
+    }
+    for (size_t i = 0; i < b->n_slots; i++) {
+        free(b->slots[i].x);
+        free(b->slots[i].labels);
+        free(b->slots[i].ids);
+    }
+    free(b->slots);
+    free(b->order);
+    pthread_cond_destroy(&b->changed);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch)
+{
+    assert(batch <= b->n_batches);
+    pthread_mutex_lock(&b->lock);
+    while (b->filling)
+        pthread_cond_wait(&b->changed, &b->lock);
+    b->epoch = epoch + (batch == b->n_batches);
+    b->next = batch % b->n_batches;
+    b->made = b->taken = b->freed = 0;
+    pthread_cond_broadcast(&b->changed);
+    pthread_mutex_unlock(&b->lock);
+}
+
+uint32_t batcher_batches(const struct batcher *b) { return b->n_batches; }
+
+const struct batch *batcher_next(struct batcher *b)
+{
+    const struct batch *batch;
+    double start = seconds_now();
+
+    pthread_mutex_lock(&b->lock);
+    b->freed = b->taken;
+    pthread_cond_broadcast(&b->changed);
+    if (!b->threaded)
+        fill(b, &b->slots[b->made++ % b->n_slots]);
+    while (b->made == b->taken)
+        pthread_cond_wait(&b->changed, &b->lock);
+    batch = &b->slots[b->taken++ % b->n_slots].batch;
+    pthread_mutex_unlock(&b->lock);
+    b->wait_seconds += seconds_now() - start;
+    return batch;
+}
+
+double batcher_wait_seconds(const struct batcher *b) { return b->wait_seconds; }
