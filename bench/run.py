@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+"""make bench: the engine against PyTorch and TensorFlow, and against the machine's own FMA peak.
+
+Everything on one core (the first allowed one), the same batch, the real images held in memory, a
+step is forward, backward and update. Each round measures every contender once, in turn, and only
+figures of one round are divided by each other. A peer that is absent is "not compared".
+
+    make bench BENCH="--only fashion-cnn --batch 128 --rounds 3"
+    make bench BENCH="--sections peak,kernels"
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+VENVS = pathlib.Path(os.environ.get("BENCH_VENVS", ROOT))
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+# Keeps freed activations in the process instead of returning them to the kernel at every step.
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "4294967296"}
+MPI = {f"{p}_ALLOW_RUN_AS_ROOT{s}": "1" for p in ("OMPI", "PRTE") for s in ("", "_CONFIRM")}
+
+# name: virtual environment, script, variant, environment; the first is what most people write.
+PEERS = {
+    "PyTorch eager": ("torch", "torch_bench.py", "eager", {}),
+    "PyTorch best": ("torch", "torch_bench.py", "best", KEEP_MEMORY),
+    "PyTorch compile": ("torch", "torch_bench.py", "compile", KEEP_MEMORY),
+    "TensorFlow graph": ("tensorflow", "tf_bench.py", "graph", KEEP_MEMORY),
+    "TensorFlow XLA": ("tensorflow", "tf_bench.py", "xla", KEEP_MEMORY),
+}
+
+
+class Absent(Exception):
+    """Why a contender is not compared."""
+
+
+def pinned(cores):
+    return ["taskset", "-c", ",".join(map(str, cores))]
+
+
+def json_lines(command, **options):
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              **options)
+    except FileNotFoundError as error:
+        raise Absent(error) from None
+    if done.returncode:
+        raise Absent((done.stderr.strip() or f"exit {done.returncode}").splitlines()[-1])
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+class Engine:
+    """Our training steps; started anew for each measurement."""
+
+    def __init__(self, args, network, batch, ranks=1, **training):
+        self.command = pinned(args.cores[:ranks])
+        if ranks > 1:
+            self.command += ["mpirun", "-np", str(ranks), "--bind-to", "none"]
+        job = {
+            "apiVersion": "paceline.dev/v1", "kind": "TrainingJob", "metadata": {"name": "bench"},
+            "spec": {
+                "model": {"name": network}, "dataset": {"name": "fashion-mnist"},
+                "training": {"batchSize": batch, "threads": 1, **training},
+                "replicas": {"worker": {"replicas": ranks}},
+            },
+        }
+        self.spec = args.folder / f"job-{network}-{batch}-{ranks}-{training.get('lanes', 0)}.json"
+        self.spec.write_text(json.dumps(job))
+        self.command += [args.build / "bin/paceline-worker", "bench", "--spec", self.spec]
+
+    def run(self, *options):
+        return json_lines(self.command + list(options), env={**os.environ, **MPI})
+
+    def measure(self, steps):
+        return self.run("--steps", str(steps))[-1]
+
+    def close(self):
+        pass
+
+
+class Peer:
+    """Started once; asked for steps over a pipe."""
+
+    def __init__(self, args, name, network, batch):
+        venv, script, variant, environment = PEERS[name]
+        python = VENVS / f".venv-{venv}/bin/python"
+        if not python.exists():
+            raise Absent(f"no {python.parent.parent.name}")
+        self.errors = tempfile.TemporaryFile("w+", dir=args.folder)
+        begin = time.perf_counter()
+        self.process = subprocess.Popen(
+            pinned(args.cores[:1]) + [python, ROOT / "bench/peers" / script, "--network", network,
+             "--batch", str(batch), "--variant", variant, "--data", args.data],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            env={**os.environ, **ONE_THREAD, **environment})
+        self.version = self.answer()["version"]
+        self.first_step = time.perf_counter() - begin
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.close()
+            self.errors.seek(0)
+            errors = self.errors.read().strip().splitlines()
+            raise Absent(errors[-1] if errors else "it ended")
+        return json.loads(line)
+
+    def measure(self, steps):
+        self.process.stdin.write(f"{steps}\n")
+        self.process.stdin.flush()
+        return self.answer()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def spread(values, unit=""):
+    median = f"{statistics.median(values):.2f}{unit}"
+    return f"{median} ({min(values):.2f}-{max(values):.2f})"
+
+
+def contend(args, contenders, batch):
+    """rates[name][round]: samples per second, each contender once a round; each about
+    args.seconds long. Whoever fails drops out and is said to."""
+    steps, rates = {}, {name: [] for name in contenders}
+    for name, contender in list(contenders.items()):
+        try:
+            rate = contender.measure(max(3, 256 // batch))["samplesPerSecond"]
+            steps[name] = max(3, int(args.seconds * rate / batch))
+        except Absent as why:
+            print(f"  {name:<22} not compared: {why}")
+            del contenders[name], rates[name]
+    for _ in range(args.rounds):
+        for name, contender in contenders.items():
+            rates[name].append(contender.measure(steps[name])["samplesPerSecond"])
+    return rates
+
+
+def ratios(ours, theirs):
+    return [a / b for a, b in zip(ours, theirs)]
+
+
+def section_peers(args):
+    for network in args.only:
+        for batch in args.batch:
+            print(f"\n{network}, batch {batch}, one core: samples/s; ratio: Paceline / that row")
+            contenders = {"Paceline": Engine(args, network, batch)}
+            try:
+                for name in args.peers:
+                    try:
+                        contenders[name] = Peer(args, name, network, batch)
+                    except Absent as why:
+                        print(f"  {name:<22} not compared: {why}")
+                compare(args, contenders, batch)
+            finally:
+                for contender in contenders.values():
+                    contender.close()
+
+
+def compare(args, contenders, batch):
+    rates = contend(args, contenders, batch)
+    ours = rates.get("Paceline")
+    if not ours:
+        return
+    for name, values in rates.items():
+        against = spread(ratios(ours, values)) if name != "Paceline" else ""
+        print(f"  {name:<22} {statistics.median(values):9.1f} "
+              f"({min(values):.1f}-{max(values):.1f})   {against}")
+    best = max((name for name in rates if name not in ("Paceline", "PyTorch eager")),
+               key=lambda name: statistics.median(rates[name]), default=None)
+    if best:
+        print(f"  best peer: {best}; Paceline / best {spread(ratios(ours, rates[best]))}")
+
+
+def section_start(args):
+    """Exec to the first step, and the largest resident memory, page cache warm."""
+    print("\nfashion-cnn, batch 128: exec to first step (s), VmHWM of a rank (MiB)")
+    for ranks in (1, 2, 4):
+        firsts, memory = [], []
+        command = [args.build / "bin/paceline", "run", ROOT / "examples/fashion-cnn.yaml", "--json",
+                   "--workers", str(ranks), "--set", "training.steps=20", "--set", "training.threads=1"]
+        for _ in range(args.rounds):
+            with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+                for event in json_lines(command, cwd=folder, env={**os.environ, **MPI}):
+                    if event["event"] == "firstStep":
+                        firsts.append(event["seconds"])
+                    if event["event"] == "done":
+                        memory.append(max(event["vmHwmBytes"]) / 2**20)
+        print(f"  Paceline, {ranks} rank{'s' if ranks > 1 else ' '}     {spread(firsts)}  {spread(memory)}")
+    for name in args.peers:
+        firsts, memory = [], []
+        try:
+            for _ in range(args.rounds):
+                peer = Peer(args, name, "fashion-cnn", 128)
+                firsts.append(peer.first_step)
+                memory.append(peer.measure(20)["memoryMiB"])
+                peer.close()
+            print(f"  {name:<20} {spread(firsts)}  {spread(memory)}   version {peer.version}")
+        except Absent as why:
+            print(f"  {name:<20} not compared: {why}")
+
+
+def peak_rates(args):
+    cores = [str(core) for core in args.cores[:2]]
+    return {(line["isa"], line["processes"]): line["gflops"]
+            for line in json_lines([args.build / "bench/peak"] + cores)}
+
+
+def section_peak(args):
+    print("\nFMA peak, GFLOP/s")
+    for (isa, processes), rate in peak_rates(args).items():
+        print(f"  {isa:<8} {processes} process{'es' if processes > 1 else '  '} {rate:8.1f}")
+
+
+def section_kernels(args):
+    for network in args.only:
+        for batch in args.batch:
+            engine = Engine(args, network, batch)
+            peak = max(rate for (_, processes), rate in peak_rates(args).items() if processes == 1)
+            best = {}
+            for _ in range(args.rounds):
+                for line in engine.run("--layers"):
+                    best.setdefault(line["kernel"], []).append(line["gflops"])
+            print(f"\n{network}, batch {batch}: GFLOP/s, share of the {peak:.1f} GFLOP/s FMA peak")
+            for kernel, values in best.items():
+                median = statistics.median(values)
+                print(f"  {kernel:<26} {median:8.1f} ({min(values):.1f}-{max(values):.1f})"
+                      f"  {100 * median / peak:5.1f}%")
+
+
+def interval(values):
+    """Mean and the half width of its 95% interval."""
+    mean = statistics.mean(values)
+    if len(values) < 2:
+        return mean, float("nan")
+    return mean, 1.96 * statistics.stdev(values) / len(values) ** 0.5
+
+
+def section_order(args):
+    """What the one sum order costs: the default lanes against one lane."""
+    for network in args.only:
+        for batch in (batch for batch in args.batch if batch >= 32):
+            both = {"lanes": Engine(args, network, batch), "lane": Engine(args, network, batch, lanes=1)}
+            rates = contend(args, both, batch)
+            if len(rates) < 2:
+                continue
+            mean, half = interval([100 * (1 - r) for r in ratios(rates["lanes"], rates["lane"])])
+            print(f"\n{network}, batch {batch}: the one sum order costs {mean:.1f}% +- {half:.1f}%"
+                  f" ({args.rounds} pairs)")
+
+
+def section_ranks(args):
+    """Two ranks on two cores, against what two processes of pure arithmetic get there."""
+    if len(args.cores) < 2:
+        print("\ntwo ranks: not measured, one core only")
+        return
+    peak = peak_rates(args)
+    isa = max((isa for isa, _ in peak), key=lambda isa: peak[isa, 1])
+    host = peak[isa, 2] / peak[isa, 1]
+    for network in args.only:
+        for batch in (batch for batch in args.batch if batch >= 8):
+            rates = contend(args, {ranks: Engine(args, network, batch, ranks) for ranks in (1, 2)}, batch)
+            if len(rates) == 2:
+                print(f"\n{network}, batch {batch}: two ranks / one {spread(ratios(rates[2], rates[1]))},"
+                      f" two-process / one-process FMA peak {host:.2f}")
+
+
+SECTIONS = {
+    "peak": section_peak, "peers": section_peers, "kernels": section_kernels,
+    "order": section_order, "ranks": section_ranks, "start": section_start,
+}
+
+
+def machine():
+    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo")
+                  if line.startswith("model name")), platform.processor())
+    load = os.getloadavg()[0]
+    return f"{model}, {os.cpu_count()} CPUs, load {load:.2f}, {platform.system()} {platform.release()}"
+
+
+def listed(allowed, convert=str):
+    def parse(text):
+        items = [convert(item) for item in text.split(",")]
+        for item in items:
+            if allowed and item not in allowed:
+                raise argparse.ArgumentTypeError(f"{item!r} is none of: {', '.join(allowed)}")
+        return items
+    return parse
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    networks = ["fashion-cnn", "mnist-cnn"]
+    parser.add_argument("--only", type=listed(networks), default=networks, help="networks, by commas")
+    parser.add_argument("--batch", type=listed(None, int), default=[128, 32, 8, 1])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
+    parser.add_argument("--sections", type=listed(SECTIONS), default=list(SECTIONS))
+    parser.add_argument("--peers", type=listed(PEERS), default=list(PEERS))
+    parser.add_argument("--cores", type=listed(None, int), default=sorted(os.sched_getaffinity(0)))
+    parser.add_argument("--data", type=pathlib.Path, default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--build", type=pathlib.Path, default="build/gcc")
+    args = parser.parse_args()
+    args.build = args.build.resolve()
+    return args
+
+
+def main():
+    args = arguments()
+    print(machine())
+    with tempfile.TemporaryDirectory() as folder:
+        args.folder = pathlib.Path(folder)
+        for name in args.sections:
+            try:
+                SECTIONS[name](args)
+            except Absent as why:
+                print(f"\n{name}: not measured: {why}")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
