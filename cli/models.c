@@ -69,12 +69,8 @@ static void print_net(const struct net_def *def, const struct net *net)
     static const char *const head[] = {"layer", "-output", "-parameters", "-MFLOP forward", NULL};
     AUTO(table_release) struct table t;
 
-    printf("%s: %s\n\n", def->name, def->description);
+    printf("%s: %s; samples of %s\n\n", def->name, def->description, shape_text(net->in).s);
     table_init(&t, head);
-    table_cell(&t, "input");
-    table_cell(&t, shape_text(net->in).s);
-    table_cell(&t, "");
-    table_cell(&t, "");
     for (size_t i = 0; i < net->n_layers; i++) {
         const struct net_layer *l = &net->layers[i];
 
