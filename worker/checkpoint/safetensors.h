@@ -9,7 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
+
 #include "paceline/err.h"
+#include "paceline/file.h"
 
 enum st_dtype { ST_F32, ST_F64, ST_I64, ST_U8 };
 
@@ -26,21 +29,27 @@ struct st_meta {
     const char *key, *value;
 };
 
-/* Tensors are written in the order given, 64-byte aligned start; metadata keys in order given.
- * Same input, same bytes. */
+const char *st_dtype_name(enum st_dtype dtype); /* "F32" */
+size_t st_dtype_bytes(enum st_dtype dtype);     /* of one element */
+
+/* Tensors are written in the order given, the first at a multiple of 64 bytes; metadata keys in
+ * order given. Same input, same bytes. Between them is no padding: put 8-byte types before 4-byte
+ * ones before bytes, since a tensor off its natural place is refused when read. ERR_IO: the path,
+ * the cause and the bytes needed; the old file is whole and no temporary file is left. */
 MUST_CHECK int st_write(const char *path, const struct st_tensor *tensors, size_t n,
                         const struct st_meta *meta, size_t n_meta, struct err *err);
 
-/* An opened file, mapped read-only; everything inside is bounds-checked at opening. */
+/* An opened file, mapped read-only; everything inside is bounds-checked at opening: names are
+ * unique, and the tensors, listed in the order of their data, cover it without gap or overlap. */
 struct st_file {
     struct st_tensor *tensors;
     size_t n;
     struct st_meta *meta;
     size_t n_meta;
-    void *map;
-    size_t map_bytes;
-    char *strings; /* owner of names, keys, values */
+    struct file_map map;
+    cJSON *header; /* owner of names, keys, values */
 };
+/* ERR_NOT_FOUND, ERR_IO, ERR_INVALID: file, what was found, what is allowed; *f is empty then. */
 MUST_CHECK int st_open(struct st_file *f, const char *path, struct err *err);
 /* The same on bytes in memory (fuzzing); the bytes must outlive f. */
 MUST_CHECK int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,

@@ -1,0 +1,303 @@
+#include "worker/checkpoint/safetensors.h"
+
+#include <inttypes.h>
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+#define LENGTH_BYTES 8 /* the header's length stands before it */
+#define DATA_ALIGN 64
+#define MAX_DIMS ((int)ARRAY_LEN(((struct st_tensor *)0)->dims))
+#define METADATA "__metadata__"
+#define MAX_EXACT 9007199254740992.0 /* 2^53: doubles count exactly up to here */
+
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[] = {
+    [ST_F32] = {"F32", 4}, [ST_F64] = {"F64", 8}, [ST_I64] = {"I64", 8}, [ST_U8] = {"U8", 1}};
+
+const char *st_dtype_name(enum st_dtype dtype) { return dtypes[dtype].name; }
+
+size_t st_dtype_bytes(enum st_dtype dtype) { return dtypes[dtype].bytes; }
+
+static void header_metadata(struct buf *header, const struct st_meta *meta, size_t n_meta)
+{
+    buf_puts(header, "\"" METADATA "\":{");
+    for (size_t i = 0; i < n_meta; i++) {
+        buf_puts(header, i ? "," : "");
+        json_print_string(meta[i].key, header);
+        buf_puts(header, ":");
+        json_print_string(meta[i].value, header);
+    }
+    buf_puts(header, "}");
+}
+
+static void header_tensor(struct buf *header, const struct st_tensor *t, size_t offset)
+{
+    buf_puts(header, ",");
+    json_print_string(t->name, header);
+    buf_printf(header, ":{\"dtype\":\"%s\",\"shape\":[", dtypes[t->dtype].name);
+    for (int d = 0; d < t->n_dims; d++)
+        buf_printf(header, "%s%" PRId64, d ? "," : "", t->dims[d]);
+    buf_printf(header, "],\"data_offsets\":[%zu,%zu]}", offset, offset + t->bytes);
+}
+
+/* Length and header, padded with spaces so that the data starts at a multiple of 64. */
+static void header_print(struct buf *out, const struct st_tensor *tensors, size_t n,
+                         const struct st_meta *meta, size_t n_meta)
+{
+    uint8_t length[LENGTH_BYTES] = {0};
+    size_t offset = 0;
+
+    buf_add(out, length, sizeof length);
+    buf_puts(out, "{");
+    header_metadata(out, meta, n_meta);
+    for (size_t i = 0; i < n; i++) {
+        header_tensor(out, &tensors[i], offset);
+        offset += tensors[i].bytes;
+    }
+    buf_puts(out, "}");
+    while (out->len % DATA_ALIGN)
+        buf_puts(out, " ");
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        out->data[i] = (char)((uint64_t)(out->len - LENGTH_BYTES) >> 8 * i);
+}
+
+int st_write(const char *path, const struct st_tensor *tensors, size_t n,
+             const struct st_meta *meta, size_t n_meta, struct err *err)
+{
+    AUTO(buf_release) struct buf header;
+    AUTO(auto_free) struct file_part *parts = xcalloc(n + 1, sizeof *parts);
+
+    buf_init(&header, 0);
+    header_print(&header, tensors, n, meta, n_meta);
+    parts[0] = (struct file_part){header.data, header.len};
+    for (size_t i = 0; i < n; i++)
+        parts[i + 1] = (struct file_part){tensors[i].data, tensors[i].bytes};
+    return file_write_parts(path, parts, n + 1, err);
+}
+
+/* A whole number of 0 to 2^53; false for anything else. */
+static bool read_count(const cJSON *value, uint64_t *out)
+{
+    if (!cJSON_IsNumber(value) || !(value->valuedouble >= 0 && value->valuedouble <= MAX_EXACT))
+        return false;
+    *out = (uint64_t)value->valuedouble;
+    return (double)*out == value->valuedouble;
+}
+
+static int read_dtype(struct st_tensor *t, const cJSON *dtype, const char *file, struct err *err)
+{
+    const char *found = cJSON_IsString(dtype) ? dtype->valuestring : "none";
+
+    for (size_t i = 0; i < ARRAY_LEN(dtypes); i++)
+        if (strcmp(dtypes[i].name, found) == 0) {
+            t->dtype = (enum st_dtype)i;
+            return 0;
+        }
+    return err_set(err, ERR_INVALID, "%s: tensor %s: dtype %.20s; F32, F64, I64 and U8 are allowed",
+                   file, t->name, found);
+}
+
+/* Fills dims and, from them, bytes. */
+static int read_shape(struct st_tensor *t, const cJSON *shape, const char *file, struct err *err)
+{
+    size_t bytes = dtypes[t->dtype].bytes;
+    const cJSON *dim;
+
+    if (!cJSON_IsArray(shape) || cJSON_GetArraySize(shape) > MAX_DIMS)
+        return err_set(err, ERR_INVALID,
+                       "%s: tensor %s: its shape must be a list of at most %d sizes", file, t->name,
+                       MAX_DIMS);
+    cJSON_ArrayForEach(dim, shape)
+    {
+        uint64_t size;
+        if (!read_count(dim, &size))
+            return err_set(err, ERR_INVALID,
+                           "%s: tensor %s: size %d of its shape is not a whole number of 0 to 2^53",
+                           file, t->name, t->n_dims + 1);
+        if (__builtin_mul_overflow(bytes, size, &bytes))
+            return err_set(err, ERR_INVALID, "%s: tensor %s: its shape needs more than 2^64 bytes",
+                           file, t->name);
+        t->dims[t->n_dims++] = (int64_t)size;
+    }
+    t->bytes = bytes;
+    return 0;
+}
+
+/* Checks the offsets against shape and file, and points data into the file. */
+static int read_offsets(struct st_tensor *t, const cJSON *offsets, const uint8_t *data,
+                        size_t data_bytes, const char *file, struct err *err)
+{
+    uint64_t begin, end;
+
+    if (cJSON_GetArraySize(offsets) != 2 || !read_count(cJSON_GetArrayItem(offsets, 0), &begin) ||
+        !read_count(cJSON_GetArrayItem(offsets, 1), &end))
+        return err_set(err, ERR_INVALID, "%s: tensor %s: data_offsets must be two whole numbers",
+                       file, t->name);
+    if (begin > end || end > data_bytes)
+        return err_set(err, ERR_INVALID,
+                       "%s: tensor %s: data_offsets %" PRIu64 " to %" PRIu64
+                       "; the file has %zu bytes of data",
+                       file, t->name, begin, end, data_bytes);
+    if (end - begin != t->bytes)
+        return err_set(err, ERR_INVALID,
+                       "%s: tensor %s: data_offsets span %" PRIu64 " bytes; its shape needs %zu",
+                       file, t->name, end - begin, t->bytes);
+    t->data = data + begin;
+    if ((uintptr_t)t->data % dtypes[t->dtype].bytes)
+        return err_set(err, ERR_INVALID,
+                       "%s: tensor %s starts at byte %" PRIu64
+                       " of the data; a multiple of %zu is needed",
+                       file, t->name, begin, dtypes[t->dtype].bytes);
+    return 0;
+}
+
+static int compare_tensors(const void *a, const void *b)
+{
+    const struct st_tensor *x = a, *y = b;
+    const uint8_t *p = x->data, *q = y->data;
+
+    if (p != q)
+        return p < q ? -1 : 1;
+    return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* empty tensors first */
+}
+
+/* Sorts the tensors by place; every byte must belong to exactly one. */
+static int check_cover(struct st_file *f, const uint8_t *data, size_t data_bytes, const char *file,
+                       struct err *err)
+{
+    const uint8_t *next = data;
+
+    if (f->n)
+        qsort(f->tensors, f->n, sizeof *f->tensors, compare_tensors);
+    for (size_t i = 0; i < f->n; i++) {
+        const struct st_tensor *t = &f->tensors[i];
+        if ((const uint8_t *)t->data != next)
+            return err_set(err, ERR_INVALID,
+                           "%s: tensor %s starts at byte %td of the data; the one before it ends "
+                           "at %td",
+                           file, t->name, (const uint8_t *)t->data - data, next - data);
+        next += t->bytes;
+    }
+    if (next != data + data_bytes)
+        return err_set(err, ERR_INVALID, "%s: %td bytes of tensors; the file has %zu bytes of data",
+                       file, next - data, data_bytes);
+    return 0;
+}
+
+static int read_tensor(struct st_tensor *t, const cJSON *entry, const uint8_t *data,
+                       size_t data_bytes, const char *file, struct err *err)
+{
+    if (!cJSON_IsObject(entry))
+        return err_set(err, ERR_INVALID, "%s: tensor %s: an object is needed", file, t->name);
+    if (read_dtype(t, cJSON_GetObjectItemCaseSensitive(entry, "dtype"), file, err) ||
+        read_shape(t, cJSON_GetObjectItemCaseSensitive(entry, "shape"), file, err))
+        return -1;
+    return read_offsets(t, cJSON_GetObjectItemCaseSensitive(entry, "data_offsets"), data,
+                        data_bytes, file, err);
+}
+
+static int read_metadata(struct st_file *f, const cJSON *entry, const char *file, struct err *err)
+{
+    const cJSON *item;
+
+    if (!cJSON_IsObject(entry))
+        return err_set(err, ERR_INVALID, "%s: %s: an object is needed", file, METADATA);
+    f->meta = xcalloc((size_t)cJSON_GetArraySize(entry), sizeof *f->meta);
+    cJSON_ArrayForEach(item, entry)
+    {
+        if (!cJSON_IsString(item))
+            return err_set(err, ERR_INVALID, "%s: %s.%s: a string is needed", file, METADATA,
+                           item->string);
+        f->meta[f->n_meta++] = (struct st_meta){item->string, item->valuestring};
+    }
+    return 0;
+}
+
+static int read_header(struct st_file *f, const uint8_t *data, size_t data_bytes, const char *file,
+                       struct err *err)
+{
+    const cJSON *entry;
+
+    if (!cJSON_IsObject(f->header))
+        return err_set(err, ERR_INVALID, "%s: the header must be a JSON object", file);
+    f->tensors = xcalloc((size_t)cJSON_GetArraySize(f->header), sizeof *f->tensors);
+    cJSON_ArrayForEach(entry, f->header)
+    {
+        if (strcmp(entry->string, METADATA) == 0) {
+            if (read_metadata(f, entry, file, err))
+                return -1;
+            continue;
+        }
+        f->tensors[f->n].name = entry->string;
+        if (read_tensor(&f->tensors[f->n++], entry, data, data_bytes, file, err))
+            return -1;
+    }
+    return check_cover(f, data, data_bytes, file, err);
+}
+
+int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name, struct err *err)
+{
+    const uint8_t *start = bytes, *data;
+    uint64_t header = 0;
+
+    *f = (struct st_file){0};
+    if (len < LENGTH_BYTES)
+        return err_set(err, ERR_INVALID, "%s: %zu bytes; a safetensors file has at least %d", name,
+                       len, LENGTH_BYTES);
+    for (int i = 0; i < LENGTH_BYTES; i++)
+        header |= (uint64_t)start[i] << 8 * i;
+    if (header > len - LENGTH_BYTES)
+        return err_set(err, ERR_INVALID,
+                       "%s: a header of %" PRIu64 " bytes; the file has %zu after its length", name,
+                       header, len - LENGTH_BYTES);
+    data = start + LENGTH_BYTES + header;
+    if (json_parse(&f->header, (const char *)start + LENGTH_BYTES, (size_t)header, name, err) ==
+            0 &&
+        read_header(f, data, len - LENGTH_BYTES - (size_t)header, name, err) == 0)
+        return 0;
+    st_close(f);
+    return -1;
+}
+
+int st_open(struct st_file *f, const char *path, struct err *err)
+{
+    struct file_map map;
+
+    *f = (struct st_file){0};
+    if (file_map_open(&map, path, err))
+        return -1;
+    if (st_parse(f, map.bytes, map.len, path, err)) {
+        file_map_close(&map);
+        return -1;
+    }
+    f->map = map;
+    return 0;
+}
+
+void st_close(struct st_file *f)
+{
+    free(f->tensors);
+    free(f->meta);
+    cJSON_Delete(f->header);
+    file_map_close(&f->map);
+    *f = (struct st_file){0};
+}
+
+const struct st_tensor *st_find(const struct st_file *f, const char *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->tensors[i].name, name) == 0)
+            return &f->tensors[i];
+    return NULL;
+}
+
+const char *st_meta_get(const struct st_file *f, const char *key)
+{
+    for (size_t i = 0; i < f->n_meta; i++)
+        if (strcmp(f->meta[i].key, key) == 0)
+            return f->meta[i].value;
+    return NULL;
+}
