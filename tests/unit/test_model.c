@@ -1,0 +1,295 @@
+// LINK: worker/kernels common worker/layers/conv.c worker/layers/dense.c worker/layers/simple.c
+// LINK: worker/layers/lane_sum.c worker/model/model.c worker/model/params.c worker/model/loss.c
+// LINK: worker/model/lanes.c worker/train/threads.c worker/optim/optimizer.c
+// LINK: worker/optim/schedule.c worker/checkpoint/safetensors.c
+// Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates; and
+// the same bytes on every instruction set, thread count and cut of the lanes over ranks.
+#include "tests/test.h"
+#include "tests/unit/fill.h"
+#include "worker/checkpoint/safetensors.h"
+#include "worker/model/loss.h"
+#include "worker/model/model.h"
+#include "worker/optim/optim.h"
+
+#define LANES 4
+
+/* One rank of a world, without its wires. */
+struct rank {
+    struct lanes lanes;
+    struct lane_ends ends[LANES_MAX_BLOCKS];
+    uint32_t end_of[LANES];
+    struct model model;
+    struct pass pass;
+    struct gradient_sink sink;
+    uint32_t first; /* sample of the batch */
+};
+
+static void not_applied(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
+
+static void rank_init(struct rank *r, const struct net *net, const struct kernels *k,
+                      struct threads *threads, uint32_t n, int rank, int size)
+{
+    uint32_t *end = r->end_of;
+    memset(r, 0, sizeof *r);
+    lanes_init(&r->lanes, LANES, rank, size);
+    r->first = lane_begin(LANES, r->lanes.first, n);
+    struct model_config config = {k, threads, n, 3};
+    model_init(&r->model, net, &config);
+    r->sink.ready = not_applied;
+    r->sink.n_blocks = r->lanes.n_blocks;
+    for (int b = 0; b < r->lanes.n_blocks; b++) {
+        struct lane_block block = r->lanes.blocks[b];
+        uint32_t begin = lane_begin(LANES, block.first, n);
+        r->ends[b] = (struct lane_ends){begin - r->first, end, block.level, true};
+        for (int lane = 0; lane < 1 << block.level; lane++) {
+            end[lane] = lane_begin(LANES, block.first + lane + 1, n) - begin;
+            r->ends[b].full = r->ends[b].full && end[lane] > (lane ? end[lane - 1] : 0);
+        }
+        end += 1 << block.level;
+        r->sink.blocks[b] = xaligned(r->model.n_floats * sizeof(float));
+    }
+    r->pass = (struct pass){.n = lane_samples(LANES, r->lanes.first, r->lanes.count, n),
+                            .training = true,
+                            .n_blocks = r->lanes.n_blocks,
+                            .blocks = r->ends,
+                            .sink = &r->sink};
+}
+
+static void rank_release(struct rank *r)
+{
+    for (int b = 0; b < r->lanes.n_blocks; b++)
+        free(r->sink.blocks[b]);
+    model_release(&r->model);
+}
+
+/* Forward, loss, backward; returns the sum of the losses. */
+static double rank_step(struct rank *r, const struct job *job, const float *x,
+                        const uint8_t *labels, uint32_t n, float *outputs)
+{
+    struct model *m = &r->model;
+    const size_t row = m->layers[m->n_layers - 1].out_floats, in = m->layers[0].in_floats;
+    const float *y = model_forward(m, &r->pass, x + r->first * in);
+    float *dy = model_output_gradient(m);
+    double loss = 0;
+    for (uint32_t i = 0; i < r->pass.n; i++) {
+        loss += loss_sample(job->model.loss, m->kernels, y + i * row, row, m->classes,
+                            labels[r->first + i], n, dy + i * row, NULL)
+                    .loss;
+        if (outputs)
+            memcpy(outputs + i * (size_t)m->classes, y + i * row,
+                   sizeof(float) * (size_t)m->classes);
+    }
+    model_backward(m, &r->pass, x + r->first * in);
+    return loss;
+}
+
+/* What a vector file says of tensor P: whole, or 64 entries of it. */
+static void check_tensor(const struct st_file *f, const char *what, const struct param *p,
+                         const float *got, double tolerance)
+{
+    char name[200];
+    size_t n = param_elements(p), stride = 1, count = n;
+    snprintf(name, sizeof name, "%s.%s", what, p->name);
+    const struct st_tensor *t = st_find(f, name);
+    if (!t) {
+        snprintf(name, sizeof name, "%s.%s.entries", what, p->name);
+        t = st_find(f, name);
+        stride = (n / 64) | 1;
+        count = n < 64 ? n : 64;
+    }
+    CHECK(t != NULL);
+    const float *want = t ? t->data : NULL;
+    double largest = 0;
+    for (size_t i = 0; t && i < count; i++)
+        largest = fabs((double)want[i]) > largest ? fabs((double)want[i]) : largest;
+    for (size_t i = 0; t && i < count; i++) {
+        int before = test_failed;
+        CHECK_NEAR(got[i * stride % n], want[i], tolerance * (largest + 1e-6));
+        if (test_failed > before) {
+            fprintf(stderr, "  %s[%zu]\n", name, i * stride % n);
+            return;
+        }
+    }
+}
+
+static float initial_by_rule(const struct param *p, uint32_t tensor, uint32_t i)
+{
+    double bound = 1.0 / 32;
+    if (p->is_weight) {
+        for (bound = 1; bound > sqrt(6.0 / p->fan_in);)
+            bound /= 2;
+    }
+    uint32_t x = i + tensor * 0x9E3779B9u;
+    x = (x ^ x >> 16) * 0x85EBCA6Bu;
+    x = (x ^ x >> 13) * 0xC2B2AE35u;
+    x ^= x >> 16;
+    return (float)(((double)(x >> 8) - 8388608.0) / 8388608.0 * bound);
+}
+
+static void load_initial(const struct st_file *f, struct model *m)
+{
+    for (int i = 0; i < m->n_params; i++) {
+        const struct param *p = &m->params[i];
+        size_t n = param_elements(p);
+        AUTO(auto_free) float *flat = xmalloc(n * sizeof *flat);
+        char name[200];
+        snprintf(name, sizeof name, "initial.%s", p->name);
+        const struct st_tensor *t = st_find(f, name);
+        for (size_t e = 0; e < n; e++)
+            flat[e] =
+                t ? ((const float *)t->data)[e] : initial_by_rule(p, (uint32_t)i + 1, (uint32_t)e);
+        model_import(m, p, m->weights, flat);
+    }
+}
+
+static void check_params(const struct st_file *f, const struct model *m, const char *what,
+                         const float *slab, double tolerance)
+{
+    for (int i = 0; i < m->n_params; i++) {
+        const struct param *p = &m->params[i];
+        AUTO(auto_free) float *flat = xmalloc(param_elements(p) * sizeof *flat);
+        model_export(m, p, flat, slab);
+        check_tensor(f, what, p, flat, tolerance);
+    }
+}
+
+/* Three updates on one rank, beside PyTorch's. */
+static void check_training(const struct st_file *f, const struct job *job, const struct net *net,
+                           const struct kernels *k)
+{
+    const struct st_tensor *x = st_find(f, "x"), *labels = st_find(f, "labels");
+    const struct st_tensor *outputs = st_find(f, "outputs");
+    const double *losses = st_find(f, "losses")->data;
+    uint32_t n = (uint32_t)labels->dims[0];
+    struct threads *threads = threads_new(1);
+    struct optimizer o;
+    struct rank r;
+    float got[64];
+
+    rank_init(&r, net, k, threads, n, 0, 1);
+    optimizer_init(&o, k, job, r.model.n_floats);
+    load_initial(f, &r.model);
+    for (int step = 0; step < 3; step++) {
+        double loss = rank_step(&r, job, x->data, labels->data, n, got) / n;
+        CHECK_NEAR(loss, losses[step], 2e-6 * (1 + losses[step]));
+        if (step == 0) {
+            for (size_t i = 0; i < n * (size_t)r.model.classes; i++)
+                CHECK_NEAR(got[i], ((const float *)outputs->data)[i], 1e-5);
+            check_params(f, &r.model, "gradient", r.sink.blocks[0], 2e-5);
+        }
+        optimizer_begin_step(&o, step + 1, job->training.optimizer.learning_rate, 1);
+        for (int i = 0; i < r.model.n_params; i++) {
+            const struct param *p = &r.model.params[i];
+            optimizer_update(&o, r.model.weights + p->offset, r.sink.blocks[0] + p->offset,
+                             p->offset, p->floats, p->is_weight);
+        }
+    }
+    check_params(f, &r.model, "final", r.model.weights, 2e-5);
+    optimizer_release(&o);
+    rank_release(&r);
+    threads_free(threads);
+}
+
+/* The gradient summed over `size` ranks in the lane tree. */
+static void world_gradient(const struct st_file *f, const struct job *job, const struct net *net,
+                           const struct kernels *k, int size, int n_threads, float *sum)
+{
+    const struct st_tensor *x = st_find(f, "x"), *labels = st_find(f, "labels");
+    uint32_t n = (uint32_t)labels->dims[0];
+    struct threads *threads = threads_new(n_threads);
+    struct rank ranks[LANES];
+    double lane[LANES];
+
+    for (int r = 0; r < size; r++) {
+        rank_init(&ranks[r], net, k, threads, n, r, size);
+        load_initial(f, &ranks[r].model);
+        rank_step(&ranks[r], job, x->data, labels->data, n, NULL);
+    }
+    /* size 1, 2 or 4: every rank has one block; fold pairs */
+    for (int step = 1; step < size; step *= 2) {
+        for (int r = 0; r < size; r += 2 * step) {
+            bool left = block_present(LANES, (struct lane_block){ranks[r].lanes.first, 0}, n) ||
+                        ranks[r].pass.n;
+            if (!ranks[r + step].pass.n)
+                continue;
+            if (left)
+                k->reduce->add(ranks[r].sink.blocks[0], ranks[r + step].sink.blocks[0],
+                               ranks[r].model.n_floats);
+            else
+                memcpy(ranks[r].sink.blocks[0], ranks[r + step].sink.blocks[0],
+                       ranks[r].model.n_floats * sizeof(float));
+            ranks[r].pass.n += ranks[r + step].pass.n;
+        }
+    }
+    memcpy(sum, ranks[0].sink.blocks[0], ranks[0].model.n_floats * sizeof(float));
+    (void)lane;
+    for (int r = 0; r < size; r++)
+        rank_release(&ranks[r]);
+    threads_free(threads);
+}
+
+static void check_one_sum_order(const struct st_file *f, const struct job *job,
+                                const struct net *net)
+{
+    struct threads *one = threads_new(1);
+    struct rank r;
+    rank_init(&r, net, kernels_find("c"), one, 1, 0, 1);
+    size_t n = r.model.n_floats;
+    rank_release(&r);
+    threads_free(one);
+
+    AUTO(auto_free) float *want = xmalloc(n * sizeof(float));
+    AUTO(auto_free) float *got = xmalloc(n * sizeof(float));
+    world_gradient(f, job, net, kernels_find("c"), 1, 1, want);
+    for (const char *const *isa = kernels_isas; *isa; isa++) {
+        const struct kernels *k = kernels_find(*isa);
+        for (int size = 1; k && size <= LANES; size *= 2) {
+            for (int n_threads = 1; n_threads <= 3; n_threads++) {
+                world_gradient(f, job, net, k, size, n_threads, got);
+                CHECK_BYTES(got, want, n * sizeof(float));
+            }
+        }
+    }
+}
+
+static void test_vectors(const char *name, bool small)
+{
+    char path[200];
+    struct problems problems = {0};
+    struct err err;
+    struct st_file f;
+    struct net net;
+
+    snprintf(path, sizeof path, "tests/vectors/%s.yaml", name);
+    AUTO(auto_job) struct job *job = job_load(path, NULL, 0, &problems);
+    for (size_t i = 0; i < problems.n; i++)
+        TEST_FAIL("%s", problems.items[i]);
+    problems_release(&problems);
+    snprintf(path, sizeof path, "tests/vectors/%s.safetensors", name);
+    CHECK(job && st_open(&f, path, &err) == 0);
+    if (test_failed)
+        return;
+    const int64_t *d = st_find(&f, "x")->dims;
+    struct shape in = {(int)d[1], (int)d[2], (int)d[3]};
+    if (job_network(job, in, &net, &err) != 0) {
+        TEST_FAIL("%s", err.msg);
+        return;
+    }
+    for (const char *const *isa = kernels_isas; *isa; isa++) {
+        if (kernels_find(*isa) && (small || strcmp(*isa, "c") != 0))
+            check_training(&f, job, &net, kernels_find(*isa));
+    }
+    if (small)
+        check_one_sum_order(&f, job, &net);
+    net_release(&net);
+    st_close(&f);
+}
+
+int main(void)
+{
+    kernels_thread_init();
+    test_vectors("conv-tanh", true);
+    test_vectors("squared-sigmoid", true);
+    test_vectors("fashion-cnn", false);
+    return test_result();
+}

@@ -1,0 +1,19 @@
+/* The worker's commands, each on a trainer that is ready. */
+#ifndef PACELINE_COMMANDS_H
+#define PACELINE_COMMANDS_H
+
+#include "worker/train/trainer.h"
+
+struct worker_options {
+    const char *spec, *out, *checkpoint, *input;
+    bool resume, layers;
+    long limit, batch, steps; /* limit -1: all */
+};
+
+typedef int worker_command_fn(struct trainer *t, const struct worker_options *o, struct err *err);
+worker_command_fn worker_run, worker_evaluate, worker_predict, worker_bench;
+
+/* What a command changes in the job before anything is made of it. */
+void worker_adjust_job(struct job *job, const struct worker_options *o, const char *command);
+
+#endif

@@ -1,0 +1,213 @@
+/* Convolution, with ReLU and 2x2 max pooling fused behind it where the net has them. */
+#include "paceline/mem.h"
+#include "worker/layers/lane_sum.h"
+#include "worker/layers/layer.h"
+
+struct conv_task {
+    struct layer *l;
+    const struct pass *p;
+    float *dx;
+    const float *dy, *x, *y;
+    float *out;
+    float *target; /* where the block's gradient goes: weights, then biases */
+    const struct lane_ends *block;
+};
+
+static void forward_share(void *arg, int thread, int n_threads)
+{
+    const struct conv_task *t = arg;
+    struct layer *l = t->l;
+    const float *w = t->p->params + l->weight->offset;
+    const float *b = l->bias ? t->p->params + l->bias->offset : NULL;
+    int end = share_begin((int)t->p->n, thread + 1, n_threads);
+
+    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
+        size_t at = (size_t)i * l->out_floats;
+        t->p->kernels->conv->forward(&l->conv, t->out + at, l->pool ? l->argmax + at : NULL,
+                                     t->x + (size_t)i * l->in_floats, w, b, l->relu, l->pool,
+                                     t->p->scratch[thread]);
+    }
+}
+
+static void conv_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    struct conv_task t = {.l = l, .p = p, .x = x, .out = y};
+    threads_run(p->threads, forward_share, &t);
+}
+
+/* The gradient of the convolution's own sums for blocks [ob0, ob1) of one sample. */
+static const float *sums_gradient(const struct conv_task *t, int i, int ob0, int ob1, float *buffer)
+{
+    const struct layer *l = t->l;
+    const struct pool_kernels *k = t->p->kernels->pool;
+    size_t block = l->out_floats / (size_t)blocks_of(l->conv.k);
+    size_t at = (size_t)i * l->out_floats + (size_t)ob0 * block;
+
+    if (l->pool) {
+        k->unpool2(buffer, t->dy + at, l->relu ? t->y + at : NULL, l->argmax + at, ob1 - ob0,
+                   l->conv.oh, l->conv.ow);
+        return buffer;
+    }
+    if (l->relu) {
+        k->relu_backward(buffer, t->dy + at, t->y + at, (size_t)(ob1 - ob0) * block);
+        return buffer;
+    }
+    return t->dy + at;
+}
+
+static void data_share(void *arg, int thread, int n_threads)
+{
+    const struct conv_task *t = arg;
+    struct layer *l = t->l;
+    const struct conv_kernels *k = t->p->kernels->conv;
+    float *buffer = t->p->scratch[thread] + conv_scratch_floats(&l->conv);
+    int end = share_begin((int)t->p->n, thread + 1, n_threads);
+
+    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
+        const float *dy = sums_gradient(t, i, 0, blocks_of(l->conv.k), buffer);
+        float *dx = t->dx + (size_t)i * l->in_floats;
+        if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
+            k->forward(&l->conv_back, dx, NULL, dy, l->transposed, NULL, false, false,
+                       t->p->scratch[thread]);
+        else
+            k->backward_data_strided(&l->conv, dx, dy, l->transposed);
+        if (thread == 0 && t->p->poll)
+            t->p->poll(t->p->poll_arg);
+    }
+}
+
+struct weights_share {
+    const struct conv_task *t;
+    int thread, ob0, ob1;
+};
+
+static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
+{
+    const struct weights_share *s = arg;
+    const struct conv_task *t = s->t;
+    const struct layer *l = t->l;
+    float *scratch = t->p->scratch[s->thread];
+    float *buffer = scratch + conv_scratch_floats(&l->conv);
+    const int blocks = s->ob1 - s->ob0;
+    size_t block = l->out_floats / (size_t)blocks_of(l->conv.k);
+
+    for (uint32_t i = begin; i < end; i++) {
+        const float *dy = sums_gradient(t, (int)i, s->ob0, s->ob1, buffer);
+        t->p->kernels->conv->backward_weights(&l->conv, dst, t->x + i * l->in_floats, dy,
+                                              i == begin, s->ob0, s->ob1, scratch);
+        size_t at = i * l->out_floats + (size_t)s->ob0 * block;
+        if (l->bias)
+            t->p->kernels->pool->channel_sums(dst + l->weight->floats + s->ob0 * 16, t->dy + at,
+                                              l->relu ? t->y + at : NULL, blocks, (int)(block / 16),
+                                              i == begin);
+        if (s->thread == 0 && t->p->poll)
+            t->p->poll(t->p->poll_arg);
+    }
+}
+
+static void weights_thread(void *arg, int thread, int n_threads)
+{
+    const struct conv_task *t = arg;
+    const struct layer *l = t->l;
+    int blocks = blocks_of(l->conv.k);
+    struct weights_share share = {t, thread, share_begin(blocks, thread, n_threads),
+                                  share_begin(blocks, thread + 1, n_threads)};
+    size_t block = conv_weight_block(&l->conv);
+    struct lane_sum sum = {
+        .kernels = t->p->kernels,
+        .block = t->block,
+        .lane = weights_lane,
+        .arg = &share,
+        .at = {(size_t)share.ob0 * block, l->weight->floats + (size_t)share.ob0 * 16},
+        .n = {(size_t)(share.ob1 - share.ob0) * block,
+              l->bias ? (size_t)(share.ob1 - share.ob0) * 16 : 0},
+        .levels = l->levels,
+        .level_floats = l->level_floats,
+    };
+    if (share.ob1 > share.ob0)
+        lane_sum_run(&sum, t->target);
+}
+
+static void weights_backward(struct layer *l, struct conv_task *t)
+{
+    const struct pass *p = t->p;
+    struct gradient_sink *sink = p->sink;
+    size_t floats = l->weight->floats + (l->bias ? l->bias->floats : 0);
+
+    for (int b = 0; b < p->n_blocks; b++) {
+        t->block = &p->blocks[b];
+        t->target = sink->apply ? l->levels + l->level_floats * (size_t)t->block->level
+                                : sink->blocks[b] + l->weight->offset;
+        threads_run(p->threads, weights_thread, t);
+    }
+    if (sink->apply) {
+        sink->apply(sink->arg, l->weight->offset, l->weight->floats, t->target, true);
+        if (l->bias)
+            sink->apply(sink->arg, l->bias->offset, l->bias->floats, t->target + l->weight->floats,
+                        false);
+    } else {
+        sink->ready(sink->arg, l->weight->offset, floats);
+    }
+}
+
+static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                                const float *x, const float *y)
+{
+    struct conv_task t = {.l = l, .p = p, .dx = dx, .dy = dy, .x = x, .y = y};
+    if (dx) {
+        p->kernels->conv->transpose_weights(&l->conv, l->transposed, p->params + l->weight->offset);
+        threads_run(p->threads, data_share, &t);
+    }
+    if (!l->weight->frozen)
+        weights_backward(l, &t);
+}
+
+static void conv_layer_release(struct layer *l)
+{
+    free(l->transposed);
+    free(l->levels);
+    free(l->argmax);
+}
+
+static const struct layer_ops conv_ops = {"conv", conv_layer_forward, conv_layer_backward,
+                                          conv_layer_release};
+
+void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_options *o)
+{
+    struct conv c = {
+        .c = n->in.c,
+        .h = n->in.h,
+        .w = n->in.w,
+        .k = n->out.c,
+        .oh = n->out.h,
+        .ow = n->out.w,
+        .r = n->spec.kernel[0],
+        .s = n->spec.kernel[1],
+        .stride_h = n->spec.stride[0],
+        .stride_w = n->spec.stride[1],
+        .pad_t = n->pad_top,
+        .pad_l = n->pad_left,
+        .plain = o->image_input,
+    };
+    struct conv back = conv_transposed(&c);
+    size_t scratch = conv_scratch_floats(&c), back_scratch = conv_scratch_floats(&back);
+
+    l->ops = &conv_ops;
+    l->name = n->spec.name;
+    l->conv = c;
+    l->conv_back = back;
+    l->relu = o->relu;
+    l->pool = o->pool;
+    l->image_input = o->image_input;
+    l->out = o->pool ? (struct shape){c.k, c.oh / 2, c.ow / 2} : n->out;
+    l->in_floats = conv_in_floats(&c);
+    l->out_floats = map_floats(l->out);
+    /* the row buffers of either direction, then one sample's gradient of the sums */
+    l->scratch_floats = scratch + back_scratch + conv_out_floats(&c);
+    l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
+    l->levels = xaligned(l->level_floats * (size_t)(o->levels + 1) * sizeof(float));
+    if (!o->image_input)
+        l->transposed = xaligned(conv_weight_floats(&back) * sizeof(float));
+    if (o->pool)
+        l->argmax = xaligned(l->out_floats * o->samples);
+}

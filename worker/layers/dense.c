@@ -1,0 +1,163 @@
+/* Dense layers, with ReLU fused behind them where the net has one. */
+#include "paceline/mem.h"
+#include "worker/layers/lane_sum.h"
+#include "worker/layers/layer.h"
+
+struct dense_task {
+    struct layer *l;
+    const struct pass *p;
+    float *out, *dx;
+    const float *x, *dy;
+    int chunk0, chunk1; /* the chunks of one round */
+    size_t direct;      /* floats of scratch before the gradient chunk */
+};
+
+static void forward_share(void *arg, int thread, int n_threads)
+{
+    const struct dense_task *t = arg;
+    const struct layer *l = t->l;
+    int blocks = l->dense.out / 16;
+    t->p->kernels->dense->forward(&l->dense, t->out, t->x, t->p->params + l->weight->offset,
+                                  l->bias ? t->p->params + l->bias->offset : NULL, l->relu,
+                                  (int)t->p->n, share_begin(blocks, thread, n_threads),
+                                  share_begin(blocks, thread + 1, n_threads),
+                                  t->p->scratch[thread]);
+}
+
+static void dense_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    struct dense_task t = {.l = l, .p = p, .out = y, .x = x};
+    if (p->n)
+        threads_run(p->threads, forward_share, &t);
+}
+
+static size_t chunk_offset(const struct layer *l, int chunk)
+{
+    return l->weight->offset + (size_t)chunk * DENSE_CHUNK * (size_t)l->dense.out;
+}
+static size_t chunk_floats(const struct layer *l, int chunk)
+{
+    return (size_t)dense_chunk_inputs(&l->dense, chunk) * (size_t)l->dense.out;
+}
+
+/* One chunk of 64 inputs: data gradient, weight gradient and, where it may, the update, while its
+ * weights are in the cache. */
+static void backward_chunk(const struct dense_task *t, int chunk, int thread)
+{
+    const struct layer *l = t->l;
+    const struct pass *p = t->p;
+    const struct dense_kernels *k = p->kernels->dense;
+    struct gradient_sink *sink = p->sink;
+    float *scratch = p->scratch[thread], *direct = scratch + t->direct;
+
+    if (t->dx)
+        k->backward_data(&l->dense, chunk, t->dx, t->dy, p->params + l->weight->offset, (int)p->n,
+                         scratch);
+    if (l->weight->frozen)
+        return;
+    for (int b = 0; b < p->n_blocks; b++) {
+        if (!block_samples(&p->blocks[b]))
+            continue;
+        float *dw = sink->apply ? direct : sink->blocks[b] + chunk_offset(l, chunk);
+        k->backward_weights(&l->dense, chunk, dw, t->x, l->packed, (int)p->n, &p->blocks[b],
+                            scratch);
+    }
+    if (sink->apply)
+        sink->apply(sink->arg, chunk_offset(l, chunk), chunk_floats(l, chunk), direct, true);
+}
+
+static void backward_share(void *arg, int thread, int n_threads)
+{
+    const struct dense_task *t = arg;
+    int n = t->chunk1 - t->chunk0, end = t->chunk0 + share_begin(n, thread + 1, n_threads);
+    for (int c = t->chunk0 + share_begin(n, thread, n_threads); c < end; c++) {
+        backward_chunk(t, c, thread);
+        if (thread == 0 && t->p->poll)
+            t->p->poll(t->p->poll_arg);
+    }
+}
+
+static void bias_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
+{
+    const struct dense_task *t = arg;
+    size_t n = (size_t)t->l->dense.out;
+    memset(dst, 0, n * sizeof *dst);
+    for (uint32_t i = begin; i < end; i++)
+        t->p->kernels->reduce->add(dst, t->dy + i * n, n);
+}
+
+static void bias_backward(struct dense_task *t)
+{
+    struct layer *l = t->l;
+    const struct pass *p = t->p;
+    struct gradient_sink *sink = p->sink;
+    struct lane_sum sum = {.kernels = p->kernels,
+                           .lane = bias_lane,
+                           .arg = t,
+                           .n = {l->bias->floats, 0},
+                           .levels = l->levels,
+                           .level_floats = l->level_floats};
+
+    for (int b = 0; b < p->n_blocks; b++) {
+        sum.block = &p->blocks[b];
+        float *to = sink->apply ? l->levels + l->level_floats * (size_t)sum.block->level
+                                : sink->blocks[b] + l->bias->offset;
+        lane_sum_run(&sum, to);
+        if (sink->apply)
+            sink->apply(sink->arg, l->bias->offset, l->bias->floats, to, false);
+    }
+    if (!sink->apply)
+        sink->ready(sink->arg, l->bias->offset, l->bias->floats);
+}
+
+static void dense_layer_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                                 const float *x, const float *y)
+{
+    const int chunks = dense_chunks(&l->dense), n_threads = threads_count(p->threads);
+    const int round = p->sink->apply ? chunks : n_threads > 1 ? 4 * n_threads : 1;
+    struct dense_task t = {.l = l, .p = p, .dx = dx, .x = x, .dy = dy};
+
+    t.direct = dense_backward_scratch(&l->dense, (int)p->n);
+    if (l->relu)
+        p->kernels->pool->relu_backward(dy, dy, y, (size_t)p->n * l->out_floats);
+    if (l->bias && !l->weight->frozen)
+        bias_backward(&t);
+    if (!l->weight->frozen)
+        p->kernels->dense->pack_dy(&l->dense, l->packed, dy, (int)p->n);
+    for (t.chunk0 = 0; t.chunk0 < chunks; t.chunk0 = t.chunk1) {
+        t.chunk1 = t.chunk0 + round < chunks ? t.chunk0 + round : chunks;
+        threads_run(p->threads, backward_share, &t);
+        if (!p->sink->apply && !l->weight->frozen)
+            p->sink->ready(p->sink->arg, chunk_offset(l, t.chunk0),
+                           chunk_offset(l, t.chunk1 - 1) + chunk_floats(l, t.chunk1 - 1) -
+                               chunk_offset(l, t.chunk0));
+    }
+}
+
+static void dense_layer_release(struct layer *l)
+{
+    free(l->levels);
+    free(l->packed);
+}
+
+static const struct layer_ops dense_ops = {"dense", dense_layer_forward, dense_layer_backward,
+                                           dense_layer_release};
+
+void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
+                 int levels)
+{
+    l->ops = &dense_ops;
+    l->name = n->spec.name;
+    l->relu = relu;
+    l->out = n->out;
+    l->dense.out = blocks_of(n->out.c) * 16;
+    l->out_floats = (size_t)l->dense.out;
+    l->dense.in = (int)l->in_floats; /* set by the model: the floats of the layer below */
+    size_t fw = dense_forward_scratch(&l->dense, (int)samples);
+    size_t bw = dense_backward_scratch(&l->dense, (int)samples) +
+                (size_t)DENSE_CHUNK * (size_t)l->dense.out;
+    l->scratch_floats = fw > bw ? fw : bw;
+    l->level_floats = (size_t)l->dense.out;
+    l->levels = xaligned(l->level_floats * (size_t)(levels + 1) * sizeof(float));
+    l->packed = xaligned(dense_packed_floats(&l->dense, (int)samples) * sizeof(float));
+}

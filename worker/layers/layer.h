@@ -1,0 +1,126 @@
+/*
+ * Layers at run time: one struct of function pointers per kind. A layer works on all samples of
+ * the rank at once; threads split activations by sample and weight gradients by output block.
+ * Activations are channel-blocked, [sample][C/16][H][W][16]; the network's input is plain.
+ * Knows no MPI: a finished gradient goes to a sink.
+ */
+#ifndef PACELINE_LAYER_H
+#define PACELINE_LAYER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/net.h"
+#include "worker/kernels/kernels.h"
+#include "worker/model/lanes.h"
+#include "worker/train/threads.h"
+
+/*
+ * Where gradients go. With `apply` set (one rank, nothing to wait for) a layer hands each finished
+ * range over at once, from any thread, and nothing of model size is kept. Else the partial sum of
+ * each lane block is written to blocks[i] + offset, and thread 0 says `ready` when a range is
+ * final in all of them.
+ */
+struct gradient_sink {
+    void (*apply)(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight);
+    void (*ready)(void *arg, size_t offset, size_t n);
+    void *arg;
+    int n_blocks;
+    float *blocks[LANES_MAX_BLOCKS];
+};
+
+/* One forward or backward pass over a batch. */
+struct pass {
+    const struct kernels *kernels;
+    struct threads *threads;
+    float *const *scratch; /* per thread */
+    const float *params;
+    uint32_t n; /* samples of this rank */
+    bool training;
+    uint64_t seed;
+    uint32_t epoch;
+    const uint32_t *ids;            /* dataset index of each sample: the key of dropout */
+    int n_blocks;                   /* lane blocks of this rank */
+    const struct lane_ends *blocks; /* present or not: block_samples() */
+    struct gradient_sink *sink;
+    void (*poll)(void *arg); /* called by thread 0 between kernels; may be NULL */
+    void *poll_arg;
+};
+
+/* A trained tensor: a range of the parameter slab in the kernels' layout. */
+struct param {
+    char name[80]; /* "<layer>.weight", "<layer>.bias" */
+    size_t offset, floats;
+    bool is_weight, frozen;
+    int n_dims;
+    int64_t dims[4]; /* as others read it: [out][in][kh][kw], [out][in], [out] */
+    int fan_in, fan_out;
+    enum initializer initializer;
+};
+
+struct layer;
+struct layer_ops {
+    const char *kind;
+    /* y = f(x) for pass->n samples */
+    void (*forward)(struct layer *l, const struct pass *p, float *y, const float *x);
+    /* dx (may be NULL when nothing below is trained) and parameter gradients from dy, which may be
+     * overwritten; x and y as in forward. */
+    void (*backward)(struct layer *l, const struct pass *p, float *dx, float *dy, const float *x,
+                     const float *y);
+    void (*release)(struct layer *l);
+};
+
+struct layer {
+    const struct layer_ops *ops;
+    const char *name;             /* of the net's layer; owned by the net */
+    size_t in_floats, out_floats; /* per sample */
+    size_t scratch_floats;        /* per thread */
+    bool in_place;                /* y may be x */
+    bool relu, pool;              /* fused behind a convolution or dense layer */
+    struct param *weight, *bias;  /* NULL: none */
+    struct shape out;
+    struct conv conv, conv_back;
+    struct dense dense;
+    struct pool window;
+    enum layer_type activation;
+    double rate;
+    uint32_t number; /* of the net's layer: the key of dropout */
+    bool image_input;
+    float *transposed; /* conv: weights for the data gradient */
+    float *levels;     /* weight gradients: one buffer per level of the lane tree */
+    size_t level_floats;
+    uint8_t *argmax; /* fused pooling, per sample */
+    uint16_t *mask;  /* dropout, per sample */
+    float *packed;   /* dense: dy in the order the weight gradient reads it */
+};
+
+static inline uint32_t block_samples(const struct lane_ends *b)
+{
+    return b->end[(1u << b->level) - 1];
+}
+
+/* Makers. The model has set l->in_floats and l->out to those of the layer below: flattening moves
+ * nothing, so activations and dropout keep the map that they were given.
+ * samples: the most a pass may have; levels: of the rank's largest lane block. */
+struct conv_options {
+    bool relu, pool;
+    bool image_input; /* plain [C][H][W] */
+    uint32_t samples;
+    int levels;
+};
+void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_options *o);
+void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
+                 int levels);
+void layer_pool(struct layer *l, const struct net_layer *n);
+void layer_activation(struct layer *l, const struct net_layer *n);
+void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples);
+/* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
+void layer_pack(struct layer *l, struct shape in, bool flat);
+
+static inline size_t map_floats(struct shape s)
+{
+    return (size_t)blocks_of(s.c) * 16 * (size_t)(s.h * s.w);
+}
+
+#endif

@@ -1,0 +1,239 @@
+/* Layers without parameters: pooling, activations, dropout, and packing of the input image. */
+#include "paceline/mem.h"
+#include "worker/layers/layer.h"
+
+struct task {
+    struct layer *l;
+    const struct pass *p;
+    float *to;
+    const float *from, *x, *y;
+    void (*sample)(const struct task *t, uint32_t i);
+};
+
+static void share(void *arg, int thread, int n_threads)
+{
+    const struct task *t = arg;
+    int end = share_begin((int)t->p->n, thread + 1, n_threads);
+    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++)
+        t->sample(t, (uint32_t)i);
+}
+
+static void run(struct task t) { threads_run(t.p->threads, share, &t); }
+
+/* Pooling */
+
+static void pool_forward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    const struct pool_kernels *k = t->p->kernels->pool;
+    (l->activation == LAYER_MAXPOOL ? k->max_forward : k->avg_forward)(
+        &l->window, t->to + i * l->out_floats, t->from + i * l->in_floats);
+}
+
+static void pool_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pool_forward_sample});
+}
+
+static void pool_backward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    const struct pool_kernels *k = t->p->kernels->pool;
+    float *dx = t->to + i * l->in_floats;
+    const float *dy = t->from + i * l->out_floats;
+    if (l->activation == LAYER_MAXPOOL)
+        k->max_backward(&l->window, dx, dy, t->x + i * l->in_floats);
+    else
+        k->avg_backward(&l->window, dx, dy);
+}
+
+static void pool_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                          const float *x, const float *y)
+{
+    (void)y;
+    if (dx)
+        run((struct task){
+            .l = l, .p = p, .to = dx, .from = dy, .x = x, .sample = pool_backward_sample});
+}
+
+static const struct layer_ops pool_ops = {"pool", pool_forward, pool_backward, NULL};
+
+void layer_pool(struct layer *l, const struct net_layer *n)
+{
+    l->ops = &pool_ops;
+    l->name = n->spec.name;
+    l->activation = n->spec.type;
+    l->out = n->out;
+    l->in_floats = map_floats(n->in);
+    l->out_floats = map_floats(n->out);
+    l->window = (struct pool){
+        .blocks = blocks_of(n->in.c),
+        .h = n->in.h,
+        .w = n->in.w,
+        .oh = n->out.h,
+        .ow = n->out.w,
+        .kernel_h = n->spec.kernel[0],
+        .kernel_w = n->spec.kernel[1],
+        .stride_h = n->spec.stride[0],
+        .stride_w = n->spec.stride[1],
+        .pad_t = n->pad_top,
+        .pad_l = n->pad_left,
+    };
+}
+
+/* Activations */
+
+/* Padding lanes stay zero, so that the weights behind them do. */
+static void clear_padding(const struct layer *l, float *y)
+{
+    size_t pixels = (size_t)(l->out.h * l->out.w);
+    int used = l->out.c % 16;
+    float *last = y + l->out_floats - pixels * 16;
+    for (size_t i = 0; used && i < pixels; i++)
+        memset(last + i * 16 + used, 0, sizeof(float) * (size_t)(16 - used));
+}
+
+static void activation_forward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    const struct kernels *k = t->p->kernels;
+    float *y = t->to + i * l->out_floats;
+    const float *x = t->from + i * l->out_floats;
+
+    if (l->activation == LAYER_RELU)
+        k->pool->relu(y, x, l->out_floats);
+    else if (l->activation == LAYER_TANH)
+        k->math->tanh(y, x, l->out_floats);
+    else
+        k->math->sigmoid(y, x, l->out_floats);
+    clear_padding(l, y);
+}
+
+static void activation_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = activation_forward_sample});
+}
+
+static void activation_backward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    const struct pool_kernels *k = t->p->kernels->pool;
+    size_t at = i * l->out_floats;
+    void (*f)(float *, const float *, const float *, size_t) =
+        l->activation == LAYER_RELU   ? k->relu_backward
+        : l->activation == LAYER_TANH ? k->tanh_backward
+                                      : k->sigmoid_backward;
+    f(t->to + at, t->from + at, t->y + at, l->out_floats);
+}
+
+static void activation_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                                const float *x, const float *y)
+{
+    (void)x;
+    if (dx)
+        run((struct task){
+            .l = l, .p = p, .to = dx, .from = dy, .y = y, .sample = activation_backward_sample});
+}
+
+static const struct layer_ops activation_ops = {"activation", activation_forward,
+                                                activation_backward, NULL};
+
+void layer_activation(struct layer *l, const struct net_layer *n)
+{
+    l->ops = &activation_ops;
+    l->name = n->spec.name;
+    l->activation = n->spec.type;
+    l->out_floats = l->in_floats;
+}
+
+/* Dropout: masks keyed by sample, so the rank and thread that has it does not matter. */
+
+static void dropout_forward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    size_t n = l->out_floats;
+    const struct random_key key = {.seed = t->p->seed,
+                                   .purpose = RANDOM_DROPOUT,
+                                   .stream = t->p->epoch,
+                                   .item = t->p->ids[i],
+                                   .layer = l->number};
+    t->p->kernels->random->dropout(t->to + i * n, t->from + i * n, l->mask + i * (n / 16), &key,
+                                   (float)l->rate, n);
+}
+
+static void dropout_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    if (p->training)
+        run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = dropout_forward_sample});
+    else if (y != x)
+        memcpy(y, x, sizeof(float) * l->out_floats * p->n);
+}
+
+static void dropout_backward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    size_t n = l->out_floats;
+    t->p->kernels->random->dropout_backward(t->to + i * n, t->from + i * n, l->mask + i * (n / 16),
+                                            (float)l->rate, n);
+}
+
+static void dropout_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                             const float *x, const float *y)
+{
+    (void)x;
+    (void)y;
+    if (dx)
+        run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = dropout_backward_sample});
+}
+
+static void dropout_release(struct layer *l) { free(l->mask); }
+
+static const struct layer_ops dropout_ops = {"dropout", dropout_forward, dropout_backward,
+                                             dropout_release};
+
+void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples)
+{
+    l->ops = &dropout_ops;
+    l->name = n->spec.name;
+    l->rate = n->spec.rate;
+    l->out_floats = l->in_floats;
+    l->mask = xaligned(l->out_floats / 16 * samples * sizeof *l->mask);
+}
+
+/* Packing */
+
+static void pack_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    float *y = t->to + i * l->out_floats;
+    const float *x = t->from + i * l->in_floats;
+    size_t pixels = (size_t)(l->out.h * l->out.w);
+
+    for (size_t c = 0; c < (size_t)l->out.c; c++) {
+        for (size_t px = 0; px < pixels; px++)
+            y[((c / 16) * pixels + px) * 16 + c % 16] = x[c * pixels + px];
+    }
+}
+
+static void pack_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pack_sample});
+}
+
+static void pack_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                          const float *x, const float *y)
+{
+    (void)l, (void)p, (void)dx, (void)dy, (void)x, (void)y; /* nothing is trained below the input */
+}
+
+static const struct layer_ops pack_ops = {"pack", pack_forward, pack_backward, NULL};
+
+void layer_pack(struct layer *l, struct shape in, bool flat)
+{
+    l->ops = &pack_ops;
+    l->name = "input";
+    l->image_input = true;
+    l->out = flat ? (struct shape){in.c * in.h * in.w, 1, 1} : in;
+    l->in_floats = (size_t)(in.c * in.h * in.w);
+    l->out_floats = map_floats(l->out);
+}

@@ -1,0 +1,214 @@
+/*
+ * paceline-worker: the training engine. Started by `paceline`, by mpirun, srun or an agent:
+ *
+ *   paceline-worker run --spec JOB --out DIR [--resume]
+ *   paceline-worker evaluate --spec JOB --checkpoint FILE
+ *   paceline-worker predict --spec JOB --checkpoint FILE --input IDX [--limit N]
+ *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
+ *
+ * Rank 0 prints events (docs/cli.md) on standard output; logs go to standard error. Exit codes:
+ * include/paceline/err.h.
+ */
+#include <getopt.h>
+#include <pthread.h>
+
+#include "paceline/log.h"
+#include "paceline/mem.h"
+#include "worker/commands.h"
+#include "worker/train/events.h"
+
+static struct comm *world; /* for the abort hook only */
+
+static void abort_world(int exit_code) { comm_abort(world, exit_code); }
+
+/* Loading the data takes as long as starting MPI: both at once. */
+struct loading {
+    const struct job *job;
+    struct datasets data;
+    struct err err;
+    int rc;
+    pthread_t thread;
+    bool threaded;
+};
+
+static void *load_main(void *arg)
+{
+    struct loading *l = arg;
+    const char *run_id = getenv("PACELINE_RUN_ID");
+    const char *rank = getenv("OMPI_COMM_WORLD_LOCAL_RANK");
+    const char *size = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (!run_id)
+        run_id = getenv("PMIX_NAMESPACE");
+    bool shared = run_id && rank && size;
+    l->rc = datasets_load(&l->data, l->job, shared ? run_id : "",
+                          shared ? (int)strtol(rank, NULL, 10) : 0,
+                          shared ? (int)strtol(size, NULL, 10) : 1, &l->err);
+    return NULL;
+}
+
+static void loading_start(struct loading *l, const struct job *job)
+{
+    l->job = job;
+    l->threaded = pthread_create(&l->thread, NULL, load_main, l) == 0;
+    if (!l->threaded)
+        load_main(l);
+}
+
+static int parse_options(int argc, char **argv, struct worker_options *o)
+{
+    static const struct option options[] = {
+        {"spec", required_argument, NULL, 's'},  {"out", required_argument, NULL, 'o'},
+        {"resume", no_argument, NULL, 'r'},      {"checkpoint", required_argument, NULL, 'c'},
+        {"input", required_argument, NULL, 'i'}, {"limit", required_argument, NULL, 'l'},
+        {"batch", required_argument, NULL, 'b'}, {"steps", required_argument, NULL, 'n'},
+        {"layers", no_argument, NULL, 'k'},      {NULL, 0, NULL, 0},
+    };
+    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+        switch (c) {
+        case 's':
+            o->spec = optarg;
+            break;
+        case 'o':
+            o->out = optarg;
+            break;
+        case 'r':
+            o->resume = true;
+            break;
+        case 'c':
+            o->checkpoint = optarg;
+            break;
+        case 'i':
+            o->input = optarg;
+            break;
+        case 'l':
+            o->limit = strtol(optarg, NULL, 10);
+            break;
+        case 'b':
+            o->batch = strtol(optarg, NULL, 10);
+            break;
+        case 'n':
+            o->steps = strtol(optarg, NULL, 10);
+            break;
+        case 'k':
+            o->layers = true;
+            break;
+        default:
+            return -1;
+        }
+    }
+    return o->spec && optind == argc ? 0 : -1;
+}
+
+static const struct command {
+    const char *name;
+    worker_command_fn *run;
+} commands[] = {
+    {"run", worker_run},
+    {"evaluate", worker_evaluate},
+    {"predict", worker_predict},
+    {"bench", worker_bench},
+};
+
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; name && i < ARRAY_LEN(commands); i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+/* All ranks must compute alike: the same job, the same sum order. */
+static int check_world(struct comm *comm, const struct job *job, struct err *err)
+{
+    struct buf json;
+    uint32_t order = SUM_ORDER_VERSION;
+    buf_init(&json, 0);
+    job_to_json(job, &json);
+    int rc = comm_agree(comm, "sum-order version", &order, sizeof order, err);
+    if (rc == 0)
+        rc = comm_agree(comm, "job", json.data, json.len, err);
+    buf_release(&json);
+    if (rc == 0 && comm_size(comm) > job_lanes(job))
+        rc = err_set(err, ERR_INVALID,
+                     "spec.training.lanes: %d lanes for %d workers; allowed: at least one lane per "
+                     "worker",
+                     job_lanes(job), comm_size(comm));
+    return rc;
+}
+
+static int work(const struct command *command, const struct worker_options *o, struct comm *comm,
+                struct job *job, struct loading *loading, struct err *err)
+{
+    const char *why;
+    const struct kernels *kernels = kernels_select(&why);
+    if (!kernels)
+        return err_set(err, ERR_INVALID, "%s", why);
+    if (check_world(comm, job, err) != 0)
+        return -1;
+    if (loading->threaded)
+        pthread_join(loading->thread, NULL);
+    loading->threaded = false;
+    int failed = (int)comm_max(comm, loading->rc != 0);
+    if (failed) {
+        *err = loading->err;
+        return loading->rc != 0
+                   ? -1
+                   : err_set(err, ERR_NOT_FOUND, "another rank could not load the data");
+    }
+    struct trainer t;
+    int rc = trainer_init(&t, job, comm, kernels, &loading->data, err);
+    if (rc == 0)
+        rc = command->run(&t, o, err);
+    trainer_release(&t);
+    return rc;
+}
+
+static void print_problems(const struct problems *problems)
+{
+    AUTO(auto_free)
+    char *first = xasprintf("%s%s", problems->n ? problems->items[0] : "the job could not be read",
+                            problems->n > 1 ? " (and more)" : "");
+    for (size_t i = 1; i < problems->n; i++)
+        log_error("%s", problems->items[i]);
+    event_error(EXIT_INVALID, first);
+}
+
+int main(int argc, char **argv)
+{
+    struct worker_options o = {.limit = -1};
+    struct problems problems = {0};
+    struct loading loading = {.rc = 0};
+    struct err err = {0};
+    const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
+
+    log_init(LOG_INFO, "");
+    mem_abort_hook = abort_world;
+    kernels_thread_init();
+    if (!command || parse_options(argc - 1, argv + 1, &o) != 0) {
+        fprintf(stderr, "usage: paceline-worker run|evaluate|predict|bench --spec JOB ...\n");
+        return EXIT_INVALID;
+    }
+    AUTO(auto_job) struct job *job = job_load(o.spec, NULL, 0, &problems);
+    if (!job) {
+        print_problems(&problems);
+        problems_release(&problems);
+        return EXIT_INVALID;
+    }
+    problems_release(&problems);
+    worker_adjust_job(job, &o, argv[1]);
+    loading_start(&loading, job);
+    world = comm_init(&argc, &argv);
+    int rc = work(command, &o, world, job, &loading, &err);
+    if (loading.threaded)
+        pthread_join(loading.thread, NULL);
+    datasets_release(&loading.data);
+    if (rc != 0) {
+        int code = err_exit_code(err.code);
+        if (comm_rank(world) == 0 || err.code == ERR_NOT_FOUND)
+            event_error(code, err.msg);
+        comm_abort(world, code);
+    }
+    comm_finalize(world);
+    return EXIT_OK;
+}

@@ -1,0 +1,43 @@
+/* Losses; see loss.h. Plain C: ten outputs a sample, the order is the loop's. */
+#include "worker/model/loss.h"
+
+#define CLASSES_MAX 1024
+
+static void rank_outputs(const float *y, int n, uint8_t label, struct loss_result *r)
+{
+    int best = 0, above = 0;
+    for (int i = 0; i < n; i++) {
+        best = y[i] > y[best] ? i : best;
+        above += y[i] > y[label] || (y[i] == y[label] && i < label);
+    }
+    r->predicted = best;
+    r->correct = best == label;
+    r->top5 = above < 5;
+}
+
+struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
+                               size_t row, int n_classes, uint8_t label, uint32_t n_global,
+                               float *dy, float *probabilities)
+{
+    struct loss_result r = {0};
+    float p[CLASSES_MAX];
+
+    if (type == LOSS_SOFTMAX_CROSS_ENTROPY) {
+        r.loss = (double)k->math->softmax(p, y, (size_t)n_classes) - (double)y[label];
+    } else {
+        for (int i = 0; i < n_classes; i++) {
+            double d = (double)y[i] - (i == label);
+            r.loss += 0.5 * d * d;
+            p[i] = y[i];
+        }
+    }
+    if (dy) {
+        memset(dy, 0, row * sizeof *dy);
+        for (int i = 0; i < n_classes; i++)
+            dy[i] = (p[i] - (i == label ? 1.0f : 0.0f)) / (float)n_global;
+    }
+    if (probabilities)
+        memcpy(probabilities, p, sizeof(float) * (size_t)n_classes);
+    rank_outputs(y, n_classes, label, &r);
+    return r;
+}

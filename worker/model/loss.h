@@ -1,0 +1,29 @@
+/* Losses over a batch: per-sample loss, the gradient of the outputs, and the count of hits. */
+#ifndef PACELINE_LOSS_H
+#define PACELINE_LOSS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/net.h"
+#include "worker/kernels/kernels.h"
+
+struct loss_result {
+    double loss; /* of one sample */
+    int correct; /* 1: the largest output is the label's (the first of equals) */
+    int top5;    /* 1: the label is among the five largest */
+    int predicted;
+};
+
+/*
+ * One sample: y has n_classes outputs in a row of `row` floats. dy (may be NULL) gets the gradient
+ * of the batch's mean loss, divided by n_global; its padding is zero. probabilities (may be NULL):
+ * [n_classes].
+ * Softmax cross-entropy: log(sum exp y) - y[label]. Squared error: half the squared distance to the
+ * one-hot label.
+ */
+struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
+                               size_t row, int n_classes, uint8_t label, uint32_t n_global,
+                               float *dy, float *probabilities);
+
+#endif

@@ -1,0 +1,266 @@
+/* Builds the runtime layers of a net and runs them; see model.h. */
+#include "worker/model/model.h"
+
+#include "paceline/mem.h"
+
+/* What the net's layers from i on become: one runtime layer, and how many of them it took. */
+struct fusion {
+    int taken;
+    bool relu, pool;
+};
+
+static bool is_relu(const struct net *net, size_t i)
+{
+    return i < net->n_layers && net->layers[i].spec.type == LAYER_RELU;
+}
+
+static bool is_pool2(const struct net *net, size_t i)
+{
+    if (i >= net->n_layers || net->layers[i].spec.type != LAYER_MAXPOOL)
+        return false;
+    const struct net_layer *n = &net->layers[i];
+    const int *k = n->spec.kernel, *s = n->spec.stride;
+    bool whole = n->spec.padding == PAD_VALID || (n->in.h % 2 == 0 && n->in.w % 2 == 0);
+    return k[0] == 2 && k[1] == 2 && s[0] == 2 && s[1] == 2 && whole;
+}
+
+/* Convolution, ReLU and 2x2 pooling in either order of the last two: the values are the same. */
+static struct fusion find_fusion(const struct net *net, size_t i)
+{
+    struct fusion f = {.taken = 1};
+    enum layer_type type = net->layers[i].spec.type;
+
+    if (type == LAYER_DENSE && is_relu(net, i + 1))
+        return (struct fusion){.taken = 2, .relu = true};
+    if (type != LAYER_CONV)
+        return f;
+    for (int round = 0; round < 2; round++) {
+        if (!f.relu && is_relu(net, i + (size_t)f.taken)) {
+            f.relu = true;
+            f.taken++;
+        } else if (!f.pool && is_pool2(net, i + (size_t)f.taken)) {
+            f.pool = true;
+            f.taken++;
+        }
+    }
+    return f;
+}
+
+static struct param *add_param(struct model *m, const struct net_layer *n, const char *suffix,
+                               size_t floats)
+{
+    struct param *p = &m->params[m->n_params++];
+    snprintf(p->name, sizeof p->name, "%.64s.%s", n->spec.name, suffix);
+    p->offset = m->n_floats;
+    p->floats = floats;
+    p->frozen = n->spec.frozen;
+    p->initializer = n->spec.initializer;
+    m->n_floats += floats;
+    return p;
+}
+
+static void add_params(struct model *m, struct layer *l, const struct net_layer *n)
+{
+    bool conv = n->spec.type == LAYER_CONV;
+    int taps = conv ? n->spec.kernel[0] * n->spec.kernel[1] : 1;
+    int in = conv ? n->in.c : n->in.c * n->in.h * n->in.w;
+
+    l->weight =
+        add_param(m, n, "weight",
+                  conv ? conv_weight_floats(&l->conv) : (size_t)l->dense.in * (size_t)l->dense.out);
+    l->weight->is_weight = true;
+    l->weight->fan_in = in * taps;
+    l->weight->fan_out = n->out.c * taps;
+    l->weight->n_dims = conv ? 4 : 2;
+    l->weight->dims[0] = n->out.c;
+    l->weight->dims[1] = in;
+    if (conv) {
+        l->weight->dims[2] = n->spec.kernel[0];
+        l->weight->dims[3] = n->spec.kernel[1];
+    }
+    if (n->spec.bias) {
+        l->bias = add_param(m, n, "bias", (size_t)blocks_of(n->out.c) * 16);
+        l->bias->n_dims = 1;
+        l->bias->dims[0] = n->out.c;
+        l->bias->initializer = INIT_ZERO;
+    }
+}
+
+static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion f,
+                       const struct model_config *config, bool image)
+{
+    const struct net_layer *n = &m->net->layers[i];
+    struct conv_options o = {.relu = f.relu,
+                             .pool = f.pool,
+                             .image_input = image,
+                             .samples = config->max_samples,
+                             .levels = config->levels};
+    l->number = (uint32_t)i;
+    switch (n->spec.type) {
+    case LAYER_CONV:
+        layer_conv(l, n, &o);
+        add_params(m, l, n);
+        break;
+    case LAYER_DENSE:
+        layer_dense(l, n, f.relu, config->max_samples, config->levels);
+        add_params(m, l, n);
+        break;
+    case LAYER_MAXPOOL:
+    case LAYER_AVGPOOL:
+        layer_pool(l, n);
+        break;
+    case LAYER_DROPOUT:
+        layer_dropout(l, n, config->max_samples);
+        break;
+    default:
+        layer_activation(l, n);
+    }
+}
+
+/* Dropout may overwrite its input where nobody needs that input again: behind ReLU, pooling and
+ * linear layers, but not behind sigmoid and tanh, whose gradients are taken from their outputs. */
+static bool may_overwrite(const struct layer *below)
+{
+    return below->activation != LAYER_SIGMOID && below->activation != LAYER_TANH &&
+           !below->image_input;
+}
+
+static void build_layers(struct model *m, const struct model_config *config)
+{
+    const struct net *net = m->net;
+    enum layer_type first = net->layers[0].spec.type;
+
+    m->layers = xcalloc(net->n_layers + 1, sizeof *m->layers);
+    m->params = xcalloc(net->n_layers * 2, sizeof *m->params);
+    if (first != LAYER_CONV)
+        layer_pack(&m->layers[m->n_layers++], net->in,
+                   first == LAYER_FLATTEN || first == LAYER_DENSE);
+    for (size_t i = 0; i < net->n_layers;) {
+        struct fusion f = find_fusion(net, i);
+        if (net->layers[i].spec.type != LAYER_FLATTEN) { /* flattening moves nothing */
+            struct layer *l = &m->layers[m->n_layers];
+            if (m->n_layers) {
+                l->in_floats = l[-1].out_floats;
+                l->out = l[-1].out;
+            }
+            make_layer(m, l, i, f, config, m->n_layers == 0);
+            l->in_place = m->n_layers && l->mask && may_overwrite(&l[-1]);
+            m->n_layers++;
+        }
+        i += (size_t)f.taken;
+    }
+}
+
+static float *take(struct model *m, size_t floats_per_sample)
+{
+    return xaligned(floats_per_sample * (m->max_samples ? m->max_samples : 1) * sizeof(float));
+}
+
+static void take_memory(struct model *m)
+{
+    size_t widest = 0;
+    m->activations = xcalloc((size_t)m->n_layers, sizeof *m->activations);
+    m->lowest_trained = m->n_layers;
+    for (int i = m->n_layers - 1; i >= 0; i--) {
+        const struct layer *l = &m->layers[i];
+        if (l->weight && !l->weight->frozen)
+            m->lowest_trained = i;
+        if (l->out_floats > widest)
+            widest = l->out_floats;
+        if (l->scratch_floats > m->scratch_floats)
+            m->scratch_floats = l->scratch_floats;
+    }
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *l = &m->layers[i];
+        m->activations[i] = l->in_place ? m->activations[i - 1] : take(m, l->out_floats);
+    }
+    m->gradients[0] = take(m, widest);
+    m->gradients[1] = take(m, widest);
+    m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
+    for (int i = 0; i < threads_count(m->threads); i++)
+        m->scratch[i] = xaligned((m->scratch_floats + 16) * sizeof(float));
+    m->weights = xaligned(m->n_floats * sizeof(float));
+}
+
+void model_init(struct model *m, const struct net *net, const struct model_config *config)
+{
+    memset(m, 0, sizeof *m);
+    m->kernels = config->kernels;
+    m->threads = config->threads;
+    m->net = net;
+    m->max_samples = config->max_samples;
+    m->classes = net->out.c * net->out.h * net->out.w;
+    build_layers(m, config);
+    take_memory(m);
+}
+
+void model_release(struct model *m)
+{
+    for (int i = 0; i < m->n_layers; i++) {
+        if (!m->layers[i].in_place)
+            free(m->activations[i]);
+        if (m->layers[i].ops->release)
+            m->layers[i].ops->release(&m->layers[i]);
+    }
+    for (int i = 0; m->scratch && i < threads_count(m->threads); i++)
+        free(m->scratch[i]);
+    free(m->scratch);
+    free(m->activations);
+    free(m->gradients[0]);
+    free(m->gradients[1]);
+    free(m->weights);
+    free(m->layers);
+    free(m->params);
+    memset(m, 0, sizeof *m);
+}
+
+size_t model_bytes(const struct model *m)
+{
+    size_t per_sample = 0, widest = 0, fixed = m->n_floats;
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *l = &m->layers[i];
+        per_sample += l->in_place ? 0 : l->out_floats;
+        per_sample += l->argmax ? l->out_floats / 4 : 0;
+        widest = l->out_floats > widest ? l->out_floats : widest;
+        fixed += l->transposed ? conv_weight_floats(&l->conv_back) : 0;
+        fixed += l->level_floats * 6;
+    }
+    fixed += m->scratch_floats * (size_t)threads_count(m->threads);
+    return sizeof(float) * (fixed + (per_sample + 2 * widest) * m->max_samples);
+}
+
+const float *model_forward(struct model *m, struct pass *p, const float *x)
+{
+    p->kernels = m->kernels;
+    p->threads = m->threads;
+    p->scratch = m->scratch;
+    p->params = m->weights;
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer *l = &m->layers[i];
+        l->ops->forward(l, p, m->activations[i], i ? m->activations[i - 1] : x);
+    }
+    return m->activations[m->n_layers - 1];
+}
+
+float *model_output_gradient(struct model *m) { return m->gradients[0]; }
+
+void model_backward(struct model *m, struct pass *p, const float *x)
+{
+    float *dy = m->gradients[0], *dx = m->gradients[1];
+    for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
+        struct layer *l = &m->layers[i];
+        float *below = i > m->lowest_trained ? dx : NULL;
+        l->ops->backward(l, p, below, dy, i ? m->activations[i - 1] : x, m->activations[i]);
+        dx = dy;
+        dy = below;
+    }
+}
+
+const char *model_first_nonfinite(const struct model *m, uint32_t n)
+{
+    for (int i = 0; i < m->n_layers; i++) {
+        if (!m->kernels->reduce->all_finite(m->activations[i], n * m->layers[i].out_floats))
+            return m->layers[i].name;
+    }
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/*
+ * A model: the runtime layers of a net, its parameters in one slab, and the passes over a batch.
+ *
+ * All memory is taken in model_init. Parameters lie in layer order, weights before biases, padded
+ * to 16 by zeros that stay zero.
+ */
+#ifndef PACELINE_MODEL_H
+#define PACELINE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/net.h"
+#include "worker/layers/layer.h"
+
+struct model {
+    const struct kernels *kernels;
+    const struct net *net; /* must outlive the model */
+    struct threads *threads;
+    struct layer *layers;
+    int n_layers;
+    float **activations; /* output of each layer, samples * out_floats; some share a buffer */
+    float *gradients[2]; /* of activations, taken in turns */
+    float **scratch;     /* per thread */
+    size_t scratch_floats;
+    struct param *params;
+    int n_params;
+    size_t n_floats; /* of the parameter slab */
+    float *weights;  /* the slab */
+    uint32_t max_samples;
+    int classes;
+    int lowest_trained; /* layers below it need no data gradient */
+};
+
+struct model_config {
+    const struct kernels *kernels;
+    struct threads *threads;
+    uint32_t max_samples; /* of this rank in one pass */
+    int levels;           /* of its largest lane block */
+};
+
+/* Layers that follow a convolution are fused into it where they can be (ReLU, 2x2 max pooling).
+ * `frozen` layers keep their parameters. Cannot fail: the net was checked. */
+void model_init(struct model *m, const struct net *net, const struct model_config *config);
+void model_release(struct model *m);
+/* Bytes that model_init will take for activations, parameters and scratch. */
+size_t model_bytes(const struct model *m);
+
+/* Initial weights from (seed, tensor, element): independent of layout, ranks and ISA. */
+void model_init_weights(struct model *m, uint64_t seed);
+
+/* Outputs [n][out_floats of the last layer] of p->n samples x ([n][c*h*w]). */
+const float *model_forward(struct model *m, struct pass *p, const float *x);
+/* From the gradient of the outputs, which model_output_gradient() holds. */
+float *model_output_gradient(struct model *m);
+void model_backward(struct model *m, struct pass *p, const float *x);
+
+/* The first layer whose activations in the last pass hold NaN or infinity; NULL: none. */
+const char *model_first_nonfinite(const struct model *m, uint32_t n);
+
+/* Copies a tensor between the slab layout (src/dst at the tensor's offset of any slab of the
+ * model's shape: weights, gradients, optimiser state) and the order others read. */
+size_t param_elements(const struct param *p);
+void model_export(const struct model *m, const struct param *p, float *out, const float *slab);
+void model_import(const struct model *m, const struct param *p, float *slab, const float *in);
+
+#endif

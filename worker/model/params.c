@@ -1,0 +1,101 @@
+/* Parameters: initial values, and the way between the slab's layout and the order others read. */
+#include "paceline/mem.h"
+#include "worker/model/model.h"
+
+size_t param_elements(const struct param *p)
+{
+    size_t n = 1;
+    for (int i = 0; i < p->n_dims; i++)
+        n *= (size_t)p->dims[i];
+    return n;
+}
+
+static const struct layer *owner(const struct model *m, const struct param *p)
+{
+    for (int i = 0; i < m->n_layers; i++) {
+        if (m->layers[i].weight == p || m->layers[i].bias == p)
+            return &m->layers[i];
+    }
+    return NULL;
+}
+
+static void export_dense(const struct layer *l, float *flat, float *slab, bool import)
+{
+    struct shape in = l[-1].out; /* a dense layer is never the first: see layer_pack */
+    int pixels = in.h * in.w, inputs = in.c * pixels;
+
+    for (int i = 0; i < inputs; i++) {
+        int ch = i / pixels, at = ((ch / 16) * pixels + i % pixels) * 16 + ch % 16;
+        for (int o = 0; o < l->out.c; o++) {
+            float *a = &flat[(size_t)o * (size_t)inputs + (size_t)i];
+            float *b = &slab[dense_weight_index(&l->dense, o, at)];
+            *(import ? b : a) = *(import ? a : b);
+        }
+    }
+}
+
+static void export_conv(const struct conv *c, float *flat, float *slab, bool import)
+{
+    int taps = c->r * c->s;
+    for (int i = 0; i < c->k * c->c * taps; i++) {
+        float *b = &slab[conv_weight_index(c, i / (c->c * taps), i / taps % c->c, i % taps / c->s,
+                                           i % c->s)];
+        *(import ? b : &flat[i]) = *(import ? &flat[i] : b);
+    }
+}
+
+static void copy_param(const struct model *m, const struct param *p, float *flat, float *slab,
+                       bool import)
+{
+    const struct layer *l = owner(m, p);
+    if (!p->is_weight)
+        memcpy(import ? slab : flat, import ? flat : slab, param_elements(p) * sizeof(float));
+    else if (p->n_dims == 4)
+        export_conv(&l->conv, flat, slab, import);
+    else
+        export_dense(l, flat, slab, import);
+}
+
+void model_export(const struct model *m, const struct param *p, float *out, const float *slab)
+{
+    copy_param(m, p, out, (float *)slab + p->offset, false);
+}
+
+void model_import(const struct model *m, const struct param *p, float *slab, const float *in)
+{
+    copy_param(m, p, (float *)in, slab + p->offset, true);
+}
+
+/* He: normal with variance 2/fan_in. Glorot: uniform in +-sqrt(6/(fan_in + fan_out)). */
+static void draw(const struct model *m, const struct param *p, uint32_t tensor, uint64_t seed,
+                 float *flat)
+{
+    const struct random_kernels *k = m->kernels->random;
+    const struct random_key key = {.seed = seed, .purpose = RANDOM_INIT, .item = tensor};
+    size_t n = param_elements(p);
+
+    if (p->initializer == INIT_HE) {
+        float scale = __builtin_sqrtf(2.0f / (float)p->fan_in);
+        k->normal(flat, &key, 0, n);
+        for (size_t i = 0; i < n; i++)
+            flat[i] *= scale;
+    } else if (p->initializer == INIT_GLOROT) {
+        float limit = __builtin_sqrtf(6.0f / (float)(p->fan_in + p->fan_out));
+        k->uniform(flat, &key, 0, n);
+        for (size_t i = 0; i < n; i++)
+            flat[i] = limit * (2.0f * flat[i] - 1.0f);
+    }
+}
+
+void model_init_weights(struct model *m, uint64_t seed)
+{
+    memset(m->weights, 0, m->n_floats * sizeof(float));
+    for (int i = 0; i < m->n_params; i++) {
+        const struct param *p = &m->params[i];
+        if (p->initializer == INIT_ZERO)
+            continue;
+        AUTO(auto_free) float *flat = xmalloc((param_elements(p) + 64) * sizeof(float));
+        draw(m, p, (uint32_t)i, seed, flat);
+        model_import(m, p, m->weights, flat);
+    }
+}

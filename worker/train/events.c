@@ -1,0 +1,31 @@
+/* Events as JSON lines; see events.h. */
+#include "worker/train/events.h"
+
+#include <stdio.h>
+
+cJSON *event_new(const char *name)
+{
+    cJSON *e = cJSON_CreateObject();
+    cJSON_AddStringToObject(e, "event", name);
+    return e;
+}
+
+void event_send(cJSON *event)
+{
+    char *line = cJSON_PrintUnformatted(event);
+    if (line) {
+        fputs(line, stdout);
+        fputc('\n', stdout);
+        fflush(stdout);
+    }
+    cJSON_free(line);
+    cJSON_Delete(event);
+}
+
+void event_error(int code, const char *message)
+{
+    cJSON *e = event_new("error");
+    cJSON_AddNumberToObject(e, "code", code);
+    cJSON_AddStringToObject(e, "message", message);
+    event_send(e);
+}

@@ -1,0 +1,326 @@
+/* The training loop: epochs, evaluation, checkpoints and events; see trainer.h. */
+#include <math.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "paceline/mem.h"
+#include "worker/train/events.h"
+#include "worker/train/snapshot.h"
+
+#define PROGRESS_SECONDS 0.25
+
+/* What the loop measures and says; only rank 0 sends. */
+struct watch {
+    const char *dir;
+    bool lead; /* rank 0 */
+    double started, epoch_started, reported, saved;
+    int64_t first_step, reported_step, epoch_first_step;
+    struct totals reported_totals;
+    char *checkpoint; /* the newest, or NULL */
+};
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+/* JSON has no NaN: what is not finite is left out. */
+static void add_number(cJSON *e, const char *key, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(e, key, value);
+}
+
+static void add_totals(cJSON *e, const char *loss, const char *accuracy, struct totals t)
+{
+    if (!t.samples)
+        return;
+    add_number(e, loss, t.loss / (double)t.samples);
+    add_number(e, accuracy, (double)t.correct / (double)t.samples);
+}
+
+static double samples_per_second(const struct trainer *t, int64_t steps, double seconds)
+{
+    double per_step = (double)t->data.n_train / trainer_batches_per_epoch(t);
+    return ratio((double)steps * per_step, seconds);
+}
+
+static void send_start(const struct trainer *t, const struct watch *w)
+{
+    cJSON *e = event_new("start");
+    const struct job *job = t->job;
+    size_t params = 0;
+    for (int i = 0; i < t->model.n_params; i++)
+        params += param_elements(&t->model.params[i]);
+    size_t slabs = (size_t)(1 + t->optimizer.n_slots) + (t->slabs ? (size_t)t->lanes.n_blocks : 0);
+    cJSON_AddStringToObject(e, "job", job->name);
+    cJSON_AddStringToObject(e, "model", job->model.name ? job->model.name : "inline");
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"params", (double)params},
+        {"ranks", comm_size(t->comm)},
+        {"threads", threads_count(t->threads)},
+        {"lanes", t->lanes.total},
+        {"batchSize", (double)job->training.batch_size},
+        {"batchesPerEpoch", trainer_batches_per_epoch(t)},
+        {"epochs", ceil((double)t->steps / trainer_batches_per_epoch(t))},
+        {"steps", (double)t->steps},
+        {"trainSamples", t->data.n_train},
+        {"validationSamples", t->data.n_validation},
+        {"testSamples", t->data.test.n},
+        {"memoryBytes",
+         (double)(model_bytes(&t->model) + slabs * t->model.n_floats * sizeof(float) +
+                  t->data.mapping_bytes)},
+        {"resumedStep", (double)w->first_step},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        cJSON_AddNumberToObject(e, numbers[i].key, numbers[i].value);
+    cJSON_AddStringToObject(e, "isa", t->kernels->isa);
+    event_send(e);
+}
+
+static void send_first_step(void)
+{
+    const char *start = getenv("PACELINE_START_NS");
+    struct timespec now;
+    if (!start)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    cJSON *e = event_new("firstStep");
+    cJSON_AddNumberToObject(e, "seconds",
+                            (double)now.tv_sec + 1e-9 * (double)now.tv_nsec -
+                                1e-9 * (double)strtoll(start, NULL, 10));
+    event_send(e);
+}
+
+static void send_progress(const struct trainer *t, struct watch *w)
+{
+    double now = trainer_seconds();
+    if (!w->lead || now - w->reported < PROGRESS_SECONDS)
+        return;
+    struct totals sum = t->at.epoch_totals;
+    const struct totals *last = &w->reported_totals;
+    if (sum.samples > last->samples) {
+        sum.loss -= last->loss;
+        sum.correct -= last->correct;
+        sum.samples -= last->samples;
+    }
+    double speed = samples_per_second(t, t->at.step - w->reported_step, now - w->reported);
+    double mean = ratio(now - w->started, (double)(t->at.step - w->first_step));
+    cJSON *e = event_new("progress");
+    cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    add_totals(e, "loss", "accuracy", sum);
+    cJSON_AddNumberToObject(e, "samplesPerSecond", speed);
+    cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
+    event_send(e);
+    w->reported = now;
+    w->reported_step = t->at.step;
+    w->reported_totals = t->at.epoch_totals;
+}
+
+static int save(struct trainer *t, struct watch *w, bool best, struct err *err)
+{
+    double start = trainer_seconds();
+    int rc = 0;
+
+    if (!w->dir)
+        return 0;
+    if (w->lead) {
+        char *path = NULL;
+        rc = snapshot_write(t, w->dir, best, &path, err);
+        if (rc == 0) {
+            cJSON *e = event_new("checkpoint");
+            cJSON_AddStringToObject(e, "path", path);
+            cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+            cJSON_AddNumberToObject(e, "seconds", trainer_seconds() - start);
+            event_send(e);
+            free(w->checkpoint);
+            w->checkpoint = path;
+        }
+        w->saved = trainer_seconds();
+    }
+    return rc;
+}
+
+/* Rank 0 alone decides by the clock: it has all of the state. */
+static int save_between_epochs(struct trainer *t, struct watch *w, struct err *err)
+{
+    int64_t steps = t->job->checkpoint.every_steps, seconds = t->job->checkpoint.every_seconds;
+    bool due = (steps && t->at.step % steps == 0) ||
+               (seconds && trainer_seconds() - w->saved >= (double)seconds);
+    return due ? save(t, w, false, err) : 0;
+}
+
+static void send_epoch(const struct trainer *t, const struct watch *w, struct totals train,
+                       struct totals validation, struct totals test, double train_seconds)
+{
+    if (!w->lead)
+        return;
+    cJSON *e = event_new("epoch");
+    cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    add_totals(e, "loss", "accuracy", train);
+    add_number(e, "l2", trainer_l2(t));
+    add_totals(e, "validationLoss", "validationAccuracy", validation);
+    add_totals(e, "testLoss", "testAccuracy", test);
+    add_number(e, "learningRate", trainer_learning_rate(t));
+    add_number(e, "seconds", train_seconds);
+    add_number(e, "evaluateSeconds", trainer_seconds() - w->epoch_started - train_seconds);
+    add_number(e, "samplesPerSecond",
+               samples_per_second(t, t->at.step - w->epoch_first_step, train_seconds));
+    event_send(e);
+}
+
+/* Behind the last batch of an epoch, or the last step of all: evaluate, report, save. */
+static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, struct err *err)
+{
+    double train_seconds = trainer_seconds() - w->epoch_started;
+    struct totals train = t->at.epoch_totals, validation = {0};
+    bool last = t->at.step >= t->steps;
+
+    if (t->validation)
+        validation = trainer_evaluate(t, t->validation, NULL);
+    *test = trainer_evaluate(t, t->test, t->confusion);
+    if (trainer_check_replicas(t, err) != 0)
+        return -1;
+    if (t->at.batch == trainer_batches_per_epoch(t)) {
+        t->at.epoch++;
+        t->at.batch = 0;
+        t->at.epoch_totals = (struct totals){0};
+    }
+    struct totals judge = validation.samples ? validation : *test;
+    double accuracy = ratio((double)judge.correct, (double)judge.samples);
+    bool best = t->job->checkpoint.best && accuracy > t->at.best_accuracy;
+    if (best) {
+        t->at.best_accuracy = accuracy;
+        t->at.best_step = t->at.step;
+    }
+    send_epoch(t, w, train, validation, *test, train_seconds);
+    int64_t every = t->job->checkpoint.every_epochs;
+    if (last || best || (every && t->at.epoch % every == 0))
+        if (save(t, w, best, err) != 0)
+            return -1;
+    w->epoch_started = w->reported = trainer_seconds();
+    w->epoch_first_step = w->reported_step = t->at.step;
+    w->reported_totals = (struct totals){0};
+    return 0;
+}
+
+static void add_confusion(cJSON *e, const struct trainer *t)
+{
+    cJSON *rows = cJSON_AddArrayToObject(e, "confusion");
+    int n = t->model.classes;
+    for (int i = 0; i < n; i++) {
+        cJSON *row = cJSON_CreateArray();
+        for (int k = 0; k < n; k++)
+            cJSON_AddItemToArray(row, cJSON_CreateNumber((double)t->confusion[i * n + k]));
+        cJSON_AddItemToArray(rows, row);
+    }
+}
+
+static int64_t peak_memory(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (int64_t)u.ru_maxrss * 1024;
+}
+
+static void send_done(struct trainer *t, const struct watch *w, struct totals test)
+{
+    int64_t mine[2] = {peak_memory(),
+                       t->reducer ? (int64_t)reducer_stats(t->reducer).bytes_sent : 0};
+    AUTO(auto_free) int64_t *all = xcalloc((size_t)comm_size(t->comm) * 2, sizeof *all);
+    comm_gather(t->comm, mine, sizeof mine, all, 0);
+    if (!w->lead)
+        return;
+    const struct phases *ph = &t->phases;
+    double seconds = trainer_seconds() - w->started;
+    cJSON *e = event_new("done");
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    cJSON_AddNumberToObject(e, "seconds", seconds);
+    cJSON_AddNumberToObject(e, "trainSeconds", seconds - ph->evaluate);
+    add_number(e, "samplesPerSecond",
+               samples_per_second(t, t->at.step - w->first_step, seconds - ph->evaluate));
+    add_totals(e, "testLoss", "testAccuracy", test);
+    if (test.samples)
+        add_number(e, "top5", (double)test.top5 / (double)test.samples);
+    if (t->at.best_accuracy >= 0) {
+        add_number(e, "bestAccuracy", t->at.best_accuracy);
+        add_number(e, "bestStep", (double)t->at.best_step);
+    }
+    add_confusion(e, t);
+    if (w->checkpoint)
+        cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
+    cJSON *p = cJSON_AddObjectToObject(e, "phases");
+    const struct {
+        const char *key;
+        double value;
+    } phases[] = {{"data", ph->data},         {"forward", ph->forward},
+                  {"backward", ph->backward}, {"communication", ph->communication},
+                  {"update", ph->update},     {"evaluate", ph->evaluate}};
+    for (size_t i = 0; i < ARRAY_LEN(phases); i++)
+        cJSON_AddNumberToObject(p, phases[i].key, phases[i].value);
+    cJSON *memory = cJSON_AddArrayToObject(e, "vmHwmBytes");
+    double sent = 0;
+    for (int r = 0; r < comm_size(t->comm); r++) {
+        cJSON_AddItemToArray(memory, cJSON_CreateNumber((double)all[2 * r]));
+        sent += (double)all[2 * r + 1];
+    }
+    cJSON_AddNumberToObject(e, "bytesSent", sent);
+    event_send(e);
+}
+
+static int prepare(struct trainer *t, struct watch *w, bool resume, struct err *err)
+{
+    const char *initial = t->job->model.initial_weights;
+    if (resume && snapshot_resume(t, w->dir, err) != 0)
+        return -1;
+    if (!resume && initial && snapshot_load_weights(t, initial, err) != 0)
+        return -1;
+    batcher_seek(t->batches, t->at.epoch, t->at.batch);
+    w->first_step = w->reported_step = w->epoch_first_step = t->at.step;
+    w->reported_totals = t->at.epoch_totals;
+    if (w->lead)
+        send_start(t, w);
+    w->started = w->epoch_started = w->reported = w->saved = trainer_seconds();
+    return 0;
+}
+
+static int loop(struct trainer *t, struct watch *w, struct totals *test, struct err *err)
+{
+    const uint32_t batches = trainer_batches_per_epoch(t);
+    const int64_t check = t->job->debug.check_replicas;
+
+    while (t->at.step < t->steps) {
+        if (w->lead && t->at.step == w->first_step)
+            send_first_step();
+        if (trainer_step(t, err) != 0)
+            return -1;
+        send_progress(t, w);
+        if (check && t->at.step % check == 0 && trainer_check_replicas(t, err) != 0)
+            return -1;
+        if (t->at.batch == batches || t->at.step == t->steps) {
+            if (end_epoch(t, w, test, err) != 0)
+                return -1;
+        } else if (w->lead && save_between_epochs(t, w, err) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int trainer_run(struct trainer *t, const char *dir, bool resume, struct err *err)
+{
+    struct watch w = {.dir = dir, .lead = comm_rank(t->comm) == 0};
+    struct totals test = {0};
+
+    if (prepare(t, &w, resume, err) != 0)
+        return -1;
+    if (t->at.step >= t->steps) /* resumed behind its end: only the result is missing */
+        test = trainer_evaluate(t, t->test, t->confusion);
+    int rc = loop(t, &w, &test, err);
+    if (rc == 0)
+        send_done(t, &w, test);
+    free(w.checkpoint);
+    return rc;
+}

@@ -1,0 +1,26 @@
+/*
+ * A fixed team of threads inside a rank. threads_run calls fn on all of them at once and returns
+ * when the last is done; thread 0 is the caller. Waiting spins briefly, then sleeps.
+ */
+#ifndef PACELINE_THREADS_H
+#define PACELINE_THREADS_H
+
+struct threads;
+typedef void thread_fn(void *arg, int thread, int n_threads);
+
+/* cpus: masks to pin to are taken from the process's own affinity; one thread: nothing is made. */
+struct threads *threads_new(int n);
+void threads_free(struct threads *t);
+int threads_count(const struct threads *t);
+void threads_run(struct threads *t, thread_fn *fn, void *arg);
+
+/* CPUs this process may use: its affinity mask, cut by the cgroup's quota (rounded up). */
+int threads_available_cpus(void);
+
+/* The share [begin, end) of n items that falls to thread i of n_threads. */
+static inline int share_begin(int n, int i, int n_threads)
+{
+    return (int)((long)n * i / n_threads);
+}
+
+#endif
