@@ -47,7 +47,8 @@ static void test_exit_codes(void)
 
 static void test_memory(void)
 {
-    static const size_t sizes[] = {0, 1, 63, 64, 65, 4 << 20, (4 << 20) + 1};
+    static const size_t sizes[] = {0,      1,      63,     64,      65,
+                                   100000, 100000, 100000, 4 << 20, (4 << 20) + 1};
 
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
         AUTO(auto_free) unsigned char *p = xaligned(sizes[i]);

@@ -225,6 +225,22 @@ static void test_sets(void)
     }
 }
 
+/* The file's problems come first, then those of the overrides in their order. */
+static void test_sets_order(void)
+{
+    static const char *const sets[] = {"training.lanes=5", "training.epochs=0", "debug.failNan=3"};
+    static const char *const wanted[] = {"t.yaml:6: ", "--set training.lanes=5: ",
+                                         "--set training.epochs=0: ", "--set debug.failNan=3: "};
+    static const char text[] = MODEL "  training: {seed: -1}\n";
+    struct problems problems = {0};
+
+    CHECK(!job_parse(text, sizeof text - 1, "t.yaml", sets, ARRAY_LEN(sets), &problems));
+    CHECK_INT(problems.n, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < problems.n && i < ARRAY_LEN(wanted); i++)
+        CHECK_CONTAINS(problems.items[i], wanted[i]);
+    problems_release(&problems);
+}
+
 /* Every field of the table away from its default, once per value of each selector. */
 static void test_round_trip(void)
 {
@@ -424,6 +440,7 @@ static void test_nearest(void)
 
     CHECK_STR(nearest("trea", words, 4), "tree");
     CHECK_STR(nearest("rnig", words, 4), "ring");
+    CHECK_STR(nearest("irgn", words, 4), "ring"); /* two swaps, but three other errors */
     CHECK_STR(nearest("MPI", words, 4), "mpi");
     CHECK_STR(nearest("comunicationthread", words, 4), "communicationThread");
     CHECK(nearest("abc", words, 4) == NULL);
@@ -436,6 +453,7 @@ int main(void)
     test_optimizer_defaults();
     test_problems();
     test_sets();
+    test_sets_order();
     test_round_trip();
     test_table();
     test_network();

@@ -1,0 +1,59 @@
+#!/bin/bash
+# validate, explain and models: what they print, exit codes, and the reference page.
+. tests/cli/lib.sh
+
+"$PACELINE" explain --markdown >page || fail "explain --markdown"
+cmp page "$repo/docs/reference.md" ||
+    fail "docs/reference.md is out of date: paceline explain --markdown >docs/reference.md"
+
+for example in "$repo"/examples/*.yaml; do
+    out=$("$PACELINE" validate "$example" 2>errors)
+    same "exit of $example" $? 0
+    same "first line of $example" "$(head -1 <<<"$out")" ok
+done
+out=$("$PACELINE" validate "$repo/examples/fashion-cnn.yaml" 2>&1)
+check promise "$out" "same bytes on any number of workers"
+check parameters "$out" "3,274,634 parameters, 72.0 MFLOP"
+check ceiling "$out" "2x on 2 workers"
+out=$("$PACELINE" validate "$repo/examples/fashion-cnn.yaml" --workers 3 2>&1)
+check "ceiling of 3" "$out" "2.909x on 3 workers"
+
+"$PACELINE" validate "$repo/examples/mlp.yaml" --set training.epochs=0 --set training.lr=1 \
+    >out 2>errors
+same "exit of a bad job" $? 2
+same "output of a bad job" "$(cat out)" ""
+same "problems" "$(wc -l <errors)" 2
+check "first problem" "$(cat errors)" "--set training.epochs=0: spec.training.epochs: found 0;"
+"$PACELINE" validate "$repo/examples/mlp.yaml" --set training.epochs=0 --json >out 2>errors
+same "exit of a bad job as JSON" $? 2
+check "problems as JSON" "$(cat out)" '"ok": false'
+"$PACELINE" validate absent.yaml >out 2>errors
+same "exit of an absent job" $? 3
+check "absent job" "$(cat errors)" "absent.yaml: No such file"
+sed 's/{type: flatten}/{type: relu}/' "$repo/examples/inline-graph.yaml" >bad.yaml
+"$PACELINE" validate bad.yaml >out 2>errors
+same "exit of shapes that do not fit" $? 2
+check "shapes that do not fit" "$(cat errors)" "layer features: a dense layer gets a 32x7x7 image"
+
+# The effective job that validate prints is a job again, and the same one.
+"$PACELINE" validate "$repo/examples/adam-cosine.yaml" --json >first.json 2>errors
+python3 -c 'import json; json.dump(json.load(open("first.json"))["job"], open("job.json", "w"))'
+"$PACELINE" validate job.json --json >second.json 2>errors
+cmp first.json second.json || fail "the effective job changes when it is read again"
+
+out=$("$PACELINE" explain training.batchSize)
+check explain "$out" "an integer from 1 to 1048576"
+check "explain default" "$out" "DEFAULT:  128"
+check "explain below" "$("$PACELINE" explain model.layers)" "kernel"
+out=$("$PACELINE" explain batchSzie 2>&1)
+same "exit of an unknown field" $? 2
+check "unknown field" "$out" "did you mean spec.training.batchSize?"
+check models "$("$PACELINE" models fashion-cnn)" "64x14x14"
+out=$("$PACELINE" models fashion-cn 2>&1)
+same "exit of an unknown model" $? 2
+check "unknown model" "$out" "did you mean fashion-cnn?"
+out=$("$PACELINE" modles 2>&1)
+same "exit of an unknown command" $? 2
+check "unknown command" "$out" "did you mean models?"
+
+verdict
