@@ -10,7 +10,6 @@
 
 #include "paceline/err.h"
 #include "paceline/json.h"
-#include "paceline/json.h"
 
 #define EVENT_LINE_MAX (64 * 1024)
 

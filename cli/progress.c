@@ -204,6 +204,7 @@ summary_line(const struct progress *p, const char *name, const char *fmt, ...)
 void progress_summary(const struct progress *p, const struct history *h, const char *report)
 {
     const cJSON *done = h->done, *start = h->start;
+    const char *cpu = event_text(start, "cpu");
     const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);
 
     fputc('\n', p->out);
@@ -219,10 +220,10 @@ void progress_summary(const struct progress *p, const struct history *h, const c
                  format_seconds(event_number(h->first_step, "seconds")).s);
     summary_line(p, "throughput", "%s samples/s",
                  format_rate(event_number(done, "samplesPerSecond")).s);
-    summary_line(p, "ran on", "%s x %s, %s, %s",
+    summary_line(p, "ran on", "%s x %s, %s%s%s",
                  format_plural(event_number(start, "ranks"), "rank").s,
                  format_plural(event_number(start, "threads"), "thread").s,
-                 event_text(start, "isa"), event_text(start, "cpu"));
+                 event_text(start, "isa"), *cpu ? ", " : "", cpu);
     summary_line(p, "checkpoint", "%s", event_text(done, "checkpoint"));
     summary_line(p, "report", "%s", report);
 }

@@ -148,7 +148,7 @@ static void confusion(struct buf *out, const struct report *r)
 
     if (n < 2 || n > MATRIX_MAX)
         return;
-    counts = xcalloc((size_t)(n * n), sizeof *counts);
+    counts = xcalloc((size_t)n * (size_t)n, sizeof *counts);
     cJSON_ArrayForEach(row, rows)
     {
         const cJSON *cell;

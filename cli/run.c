@@ -10,6 +10,7 @@
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "paceline/json.h"
 #include "paceline/mem.h"
 
 static const char usage[] =
@@ -69,13 +70,32 @@ static void check_resume(struct run *r)
     r->resume = false;
 }
 
+/* The effective spec, indented for people. Not synced: each run writes it anew, and waiting for
+ * the disk would delay the first step. */
+static int write_spec(struct run *r, struct err *err)
+{
+    AUTO(auto_json) cJSON *spec = NULL;
+    AUTO(buf_release) struct buf compact;
+    FILE *f;
+
+    buf_init(&compact, 0);
+    job_to_json(r->job, &compact);
+    if (json_parse(&spec, compact.data, compact.len, r->spec_path, err) < 0)
+        return -1;
+    json_print(spec, 2, &r->spec);
+    buf_puts(&r->spec, "\n");
+    f = fopen(r->spec_path, "we");
+    if (f && fputs(r->spec.data, f) >= 0 && fclose(f) == 0)
+        return 0;
+    return err_set(err, ERR_IO, "cannot write %.300s: %s", r->spec_path, strerror(errno));
+}
+
 static int prepare(struct run *r, const char *out, struct err *err)
 {
     if (open_folder(r, out, err) < 0)
         return -1;
     check_resume(r);
-    job_to_json(r->job, &r->spec);
-    if (file_write_atomic(r->spec_path, r->spec.data, r->spec.len, err) < 0)
+    if (write_spec(r, err) < 0)
         return -1;
     if (r->resume)
         history_load(&r->session.history, r->events_path);

@@ -70,7 +70,9 @@ static int parse_counts(struct measurement *m, const char *list)
 
 static double lanes_ceiling(int lanes, int workers)
 {
-    return (double)lanes / ((lanes + workers - 1) / workers);
+    int most = (lanes + workers - 1) / workers; /* lanes of the busiest worker */
+
+    return (double)lanes / most;
 }
 
 static void take_result(struct measurement *m, struct row *row, const struct history *h,
@@ -158,8 +160,11 @@ static void html_table(const struct table *t, struct buf *out)
     buf_puts(out, "<section class=\"card\"><table class=\"num\"><tr>");
     for (size_t c = 0; c < t->n_columns; c++)
         buf_printf(out, "<th>%s</th>", t->head[c] + 1);
-    for (size_t i = 0; i < t->n_cells; i++)
-        buf_printf(out, "%s<td>%s</td>", i % t->n_columns == 0 ? "</tr><tr>" : "", t->cells[i]);
+    for (size_t row = 0; row < t->n_cells; row += t->n_columns) {
+        buf_puts(out, "</tr><tr>");
+        for (size_t c = 0; c < t->n_columns; c++)
+            buf_printf(out, "<td>%s</td>", t->cells[row + c]);
+    }
     buf_puts(out, "</tr></table></section>\n");
 }
 

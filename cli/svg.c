@@ -132,9 +132,13 @@ static void axes(struct buf *out, const struct svg_plot *plot, const struct fram
         tick_label(out, plot, fabs(value) < f->y.step / 1e6 ? 0 : value);
         buf_puts(out, "</text>");
     }
-    for (double x = f->x.min; x <= f->x.max + 1e-9; x += f->x.step)
-        buf_printf(out, "<text class=\"tick mid\" x=\"%.1f\" y=\"%.1f\">%s</text>", place_x(f, x),
-                   HEIGHT - BOTTOM + 16, format_number(x).s);
+    n = (int)((f->x.max - f->x.min) / f->x.step + 1e-9);
+    for (int i = 0; i <= n; i++) {
+        double value = f->x.min + i * f->x.step;
+
+        buf_printf(out, "<text class=\"tick mid\" x=\"%.1f\" y=\"%.1f\">%s</text>",
+                   place_x(f, value), HEIGHT - BOTTOM + 16, format_number(value).s);
+    }
     buf_printf(out, "<text class=\"tick mid\" x=\"%.1f\" y=\"%.1f\">", (LEFT + WIDTH - RIGHT) / 2,
                HEIGHT - 5);
     svg_text(out, plot->x_label);

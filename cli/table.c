@@ -56,9 +56,7 @@ void table_print(const struct table *t, FILE *out)
     }
     for (size_t c = 0; c < t->n_columns; c++)
         print_cell(out, t->head[c] + right[c], width[c], right[c], c + 1 == t->n_columns);
-    for (size_t i = 0; i < t->n_cells; i++) {
-        size_t c = i % t->n_columns;
-
-        print_cell(out, t->cells[i], width[c], right[c], c + 1 == t->n_columns);
-    }
+    for (size_t row = 0; row < t->n_cells; row += t->n_columns)
+        for (size_t c = 0; c < t->n_columns; c++)
+            print_cell(out, t->cells[row + c], width[c], right[c], c + 1 == t->n_columns);
 }

@@ -1,0 +1,64 @@
+#!/bin/bash
+# However the engine ends, there is one sentence and the documented exit code.
+. tests/cli/lib.sh
+fake
+
+while IFS='|' read -r mode code sentence; do
+    for workers in 1 2; do
+        errors=$(FAKE=$mode "$PACELINE" run job.yaml --workers $workers --out "$mode-$workers" \
+            2>&1 >/dev/null)
+        same "$mode, $workers workers, exit code" $? "$code"
+        check "$mode, $workers workers" "$errors" "paceline run: $sentence"
+        same "$mode, $workers workers, sentences" "$(grep -c '' <<<"$errors")" 2
+    done
+done <<'END'
+vanish|1|the worker ended before it was done and gave no reason
+no-reason|7|the worker ended with exit code 7 and gave no reason
+killed|1|a worker was killed by signal 9 (Killed)
+error|4|the loss is nan at step 3, layer dense2
+garbage|1|the worker printed a line that is no event: "?? {not json"
+flood|1|the engine floods its output: a line is longer than 65536 bytes
+fail-late|5|the worker ended with exit code 5 and gave no reason
+END
+
+errors=$(FAKE=killed "$PACELINE" run job.yaml --out kept 2>&1 >/dev/null)
+check "what remains" "$errors" "the checkpoint kept/step-100.safetensors remains; continue with: paceline run kept/job.json --out kept --resume"
+
+errors=$(FAKE=unknown-event "$PACELINE" run job.yaml --out unknown 2>&1 >/dev/null)
+same "unknown events are ignored, exit code" $? 0
+same "unknown events are ignored" "$errors" ""
+
+errors=$(FAKE=log "$PACELINE" run job.yaml --out log 2>&1 >/dev/null)
+same "the worker's log goes to standard error" "$errors" "worker log line"
+
+errors=$(PACELINE_WORKER=/nonexistent/worker "$PACELINE" run job.yaml --out none 2>&1 >/dev/null)
+same "no worker, exit code" $? 1
+check "no worker" "$errors" "cannot start the engine: /nonexistent/worker"
+
+mkdir bin
+errors=$(PATH=$dir/bin "$PACELINE" run job.yaml --workers 2 --out none 2>&1 >/dev/null)
+same "no mpirun, exit code" $? 1
+check "no mpirun" "$errors" "install Open MPI"
+
+errors=$("$PACELINE" run absent.yaml 2>&1 >/dev/null)
+same "no job file, exit code" $? 3
+check "no job file" "$errors" "absent.yaml"
+while IFS='|' read -r arguments sentence; do
+    # shellcheck disable=SC2086
+    errors=$("$PACELINE" $arguments 2>&1 >/dev/null)
+    same "$arguments, exit code" $? 2
+    check "$arguments" "$errors" "$sentence"
+done <<'END'
+run|which file?
+run job.yaml other.yaml|one file too many: other.yaml
+run job.yaml --speed 3|unknown option --speed
+run job.yaml --resume=yes|--resume takes no value
+run job.yaml --out|--out needs a value
+run job.yaml --workers many|replicas
+run job.yaml --set training.epochs=0|epochs
+speedup job.yaml|--workers is ""
+speedup job.yaml --workers 1,x|--workers is "1,x"
+speedup job.yaml --workers 1,2 --steps 0|--steps is "0"; it takes a whole number from 1
+predict x.safetensors|--input is missing
+END
+verdict

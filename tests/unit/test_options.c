@@ -1,0 +1,112 @@
+// LINK: cli/options.c common/err.c common/mem.c
+#include "cli/options.h"
+
+#include <stdarg.h>
+
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+static char problem[256];
+
+/* Stand-ins for cli.c, which knows every command. */
+int cli_usage_error(const char *command, const char *fmt, ...)
+{
+    va_list args;
+
+    (void)command;
+    va_start(args, fmt);
+    vsnprintf(problem, sizeof problem, fmt, args);
+    va_end(args);
+    return EXIT_INVALID;
+}
+
+void cli_sets_add(struct cli_sets *sets, const char *path_value)
+{
+    sets->items = xrealloc(sets->items, (sets->n + 1) * sizeof *sets->items);
+    sets->items[sets->n++] = path_value;
+}
+
+void cli_sets_release(struct cli_sets *sets) { free(sets->items); }
+
+#define ALLOWED "set workers steps out resume json"
+#define ARGS_MAX 10
+
+static bool parse(struct options *o, int *code, const char *const *args)
+{
+    static char *argv[ARGS_MAX];
+    int argc = 0;
+
+    argv[argc++] = "run";
+    for (; *args; args++)
+        argv[argc++] = (char *)*args;
+    argv[argc] = NULL;
+    problem[0] = '\0';
+    return options_parse(o, argc, argv, ALLOWED, "usage\n", code);
+}
+
+static void test_good(void)
+{
+    AUTO(options_release) struct options o;
+    int code = -1;
+
+    CHECK(parse(&o, &code,
+                (const char *const[]){"--set", "a=1", "job.yaml", "--set=b=2", "--steps=20",
+                                      "--resume", "--out", "--odd", NULL}));
+    CHECK_INT(code, EXIT_OK);
+    CHECK_STR(o.operand, "job.yaml");
+    CHECK_STR(o.out, "--odd");
+    CHECK_INT(o.steps, 20);
+    CHECK(o.resume && !o.json && !o.workers);
+    options_set(&o, "threads=%d", 2);
+    CHECK_INT(o.sets.n, 3);
+    CHECK_STR(o.sets.items[0], "a=1");
+    CHECK_STR(o.sets.items[1], "b=2");
+    CHECK_STR(o.sets.items[2], "threads=2");
+}
+
+static void test_end_of_options(void)
+{
+    AUTO(options_release) struct options o;
+    int code;
+
+    CHECK(parse(&o, &code, (const char *const[]){"--json", "--", "--help", NULL}));
+    CHECK_STR(o.operand, "--help");
+}
+
+static void test_refused(void)
+{
+    static const struct {
+        const char *args[3], *problem;
+    } cases[] = {
+        {{NULL}, "which file?"},
+        {{"a", "b", NULL}, "one file too many: b"},
+        {{"--limit", "3", NULL}, "unknown option --limit"}, /* of another command */
+        {{"--", "a", NULL}, ""},
+        {{"--se", "a=1", NULL}, "unknown option --se"},
+        {{"--resume=1", NULL}, "--resume takes no value"},
+        {{"--out", NULL}, "--out needs a value"},
+        {{"--steps=", NULL}, "--steps is \"\"; it takes a whole number from 1"},
+        {{"--steps=-1", NULL}, "--steps is \"-1\"; it takes a whole number from 1"},
+        {{"--steps=1e3", NULL}, "--steps is \"1e3\"; it takes a whole number from 1"},
+        {{"--steps=99999999999999999999", NULL},
+         "--steps is \"99999999999999999999\"; it takes a whole number from 1"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(options_release) struct options o;
+        bool good = !*cases[i].problem;
+        int code = -1;
+
+        CHECK_INT(parse(&o, &code, cases[i].args), good);
+        CHECK_INT(code, good ? EXIT_OK : EXIT_INVALID);
+        CHECK_STR(problem, cases[i].problem);
+    }
+}
+
+int main(void)
+{
+    test_good();
+    test_end_of_options();
+    test_refused();
+    return test_result();
+}
