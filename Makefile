@@ -104,7 +104,7 @@ $(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC),$(eval $(call TEST_RULE,$(t))))
 # These start make again: packages must be there, and flags fixed, before this file is read.
 AGAIN := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: demo test check asan tsan coverage fuzz
+.PHONY: demo test tests check asan tsan coverage fuzz
 demo: ## install what is missing, build, train Fashion-MNIST
 	@scripts/install-deps.sh build
 	@$(AGAIN) all
@@ -114,7 +114,9 @@ test: ## install what is missing, build, run every test
 	@scripts/install-deps.sh test
 	@$(AGAIN) check
 
-check: all $(filter $(BUILD)/%,$(TESTS)) ## run every test (TESTS="..." some), installing nothing
+tests: all $(filter $(BUILD)/%,$(TESTS)) ## build the tests
+
+check: tests ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) tests/run.sh $(TESTS)
 
 asan: ## every test under AddressSanitizer and UBSan

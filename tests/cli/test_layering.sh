@@ -1,0 +1,67 @@
+#!/bin/bash
+# The layers, proved on the objects: each folder uses symbols of its own and of the folders named
+# here, and MPI is called by worker/comm alone (ARCHITECTURE.md).
+set -euo pipefail
+build=${PACELINE_BUILD:?}
+
+# folder: the folders below it whose symbols it may use
+layers='
+common:
+worker/kernels:       common
+worker/model:         common worker/kernels worker/layers
+worker/layers:        common worker/kernels worker/model
+worker/optim:         common worker/kernels
+worker/data:          common worker/kernels
+worker/checkpoint:    common
+worker/comm:          common worker/kernels worker/model
+worker/train:         common worker/kernels worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
+worker:               common worker/kernels worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train
+cli:                  common worker/data worker/checkpoint worker/kernels
+'
+
+list=$(mktemp)
+trap 'rm -f "$list"' EXIT
+# One line per symbol: folder, T (defined) or U (used), symbol.
+find "$build/common" "$build/worker" "$build/cli" -name '*.o' | while read -r object; do
+    folder=${object#"$build/"}
+    nm -g "$object" | awk -v folder="${folder%/*}" '
+        NF == 2 && $1 == "U" { print folder, "U", $2 }
+        NF == 3 { print folder, "T", $3 }'
+done >"$list"
+
+awk '
+    FNR == NR { # the table
+        if (split($0, row, ":") == 2) {
+            folder = row[1]
+            known[folder] = 1
+            n = split(row[2], below, " ")
+            for (i = 1; i <= n; i++)
+                allowed[folder, below[i]] = 1
+        }
+        next
+    }
+    !($1 in known) { print $1 " is in no layer"; bad = 1; known[$1] = 1 }
+    $2 == "T" { home[$3] = $1; defined++ }
+    $2 == "U" { use[$1 " " $3] = 1 }
+    END {
+        for (u in use) {
+            split(u, part, " ")
+            from = part[1]; symbol = part[2]
+            if (symbol ~ /^P?MPI_/ && from != "worker/comm") {
+                print from " calls " symbol ": only worker/comm may"
+                bad = 1
+            }
+            if (symbol in home && home[symbol] != from && !((from, home[symbol]) in allowed)) {
+                print from " uses " symbol " of " home[symbol]
+                bad = 1
+            }
+        }
+        if (defined < 50) { print "only " defined + 0 " symbols found"; bad = 1 }
+        exit bad
+    }' <(echo "$layers") "$list"
+
+# Headers too: naming mpi.h elsewhere would not show in the symbols.
+if grep -rlE '#include *[<"]mpi\.h' common worker cli include --include='*.[ch]' | grep -v '^worker/comm/'; then
+    echo "includes mpi.h outside worker/comm"
+    exit 1
+fi
