@@ -8,15 +8,16 @@ build=${PACELINE_BUILD:?}
 layers='
 common:
 worker/kernels:       common
-worker/model:         common worker/kernels worker/layers
-worker/layers:        common worker/kernels worker/model
+worker/threads:       common
+worker/layers:        common worker/kernels worker/threads worker/model
+worker/model:         common worker/kernels worker/threads worker/layers
 worker/optim:         common worker/kernels
 worker/data:          common worker/kernels
 worker/checkpoint:    common
 worker/comm:          common worker/kernels worker/model
-worker/train:         common worker/kernels worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
-worker:               common worker/kernels worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train
-cli:                  common worker/data worker/checkpoint worker/kernels
+worker/train:         common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
+worker:               common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train
+cli:                  common worker/kernels worker/data worker/checkpoint
 '
 
 list=$(mktemp)
