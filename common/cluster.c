@@ -230,7 +230,8 @@ int hostfile_parse(struct hostfile *hostfile, const char *text, size_t len, cons
     if (len > CLUSTER_MAX_BYTES || memchr(text, '\0', len))
         return err_set(err, ERR_INVALID, "%s: allowed: text of at most %zu bytes", name,
                        CLUSTER_MAX_BYTES);
-    rest = copy = strndup(text, len);
+    copy = xasprintf("%.*s", (int)len, text);
+    rest = copy;
     for (int number = 1; (line = strsep(&rest, "\n")); number++) {
         char where[300];
 

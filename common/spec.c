@@ -281,10 +281,10 @@ static void finish_scope(struct parse *p, struct scope *s)
         applies = field_applies(f, s->base, &choice);
         if (choice && s->bad[index_of(spec_field_find(choice->selector))])
             continue;
-        if (!applies && s->nodes[i])
-            report_not_applicable(p, s, f, choice);
-        else if (applies && !s->nodes[i])
+        if (applies && !s->nodes[i])
             fill_absent(p, s, f, choice);
+        else if (!applies && choice && s->nodes[i])
+            report_not_applicable(p, s, f, choice);
     }
 }
 

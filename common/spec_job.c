@@ -118,8 +118,10 @@ int job_network(const struct job *job, struct shape in, struct net *net, struct 
     size_t n = def ? def->n_layers : job->model.n_layers, trained = 0;
     AUTO(auto_free) struct layer_spec *mlp = NULL;
 
-    if (job->model.n_hidden)
-        layers = mlp = mlp_layers(job, def, &n);
+    if (def && job->model.n_hidden) {
+        mlp = mlp_layers(job, def, &n);
+        layers = mlp;
+    }
     if (net_build(net, layers, n, in, err))
         return err_wrap(err, "spec.model");
     for (size_t i = 0; i < net->n_layers; i++)

@@ -48,7 +48,8 @@ const struct field spec_fields[] = {
      .doc = "A built-in network; `paceline models` lists them."},
     {"spec.model.hidden", FIELD_INTS, JOB_LIST(model.hidden, model.n_hidden), RANGE(1, 1 << 20),
      .max_items = 8, .doc = "Units of each hidden layer of the mlp."},
-    {"spec.model.layers", FIELD_LAYERS, JOB_LIST(model.layers, model.n_layers), .max_items = 256,
+    {"spec.model.layers", FIELD_LAYERS, .offset = offsetof(struct job, model.layers),
+     .size = sizeof(void *), .n_offset = offsetof(struct job, model.n_layers), .max_items = 256,
      .doc = "An inline network: each layer takes what the one before it gives; the last one "
             "gives a score per class."},
     {"spec.model.layers[].type", FIELD_ENUM, LAYER(type), .names = layer_type_names,

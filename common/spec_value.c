@@ -154,7 +154,7 @@ static bool in_range(const struct field *f, double x)
 
 static bool is_integer(const struct field *f, const cJSON *value)
 {
-    return cJSON_IsNumber(value) && in_range(f, value->valuedouble) &&
+    return value && cJSON_IsNumber(value) && in_range(f, value->valuedouble) &&
            value->valuedouble == floor(value->valuedouble);
 }
 
