@@ -25,16 +25,16 @@ extern void (*mem_abort_hook)(int exit_code);
 
 #define AUTO(fn) __attribute__((cleanup(fn)))
 
-void auto_free(void *pp);        /* char *, void *, any heap pointer */
+void auto_free(void *pp); /* char *, void *, any heap pointer */
 void auto_fclose(FILE **f);
 void auto_close(const int *fd);
 
 /* Hands the pointer over: yields it and leaves NULL behind, so that AUTO frees nothing. */
-#define STEAL(p)                                                                                   \
-    __extension__({                                                                                \
-        __typeof__(p) steal_tmp_ = (p);                                                            \
-        (p) = NULL;                                                                                \
-        steal_tmp_;                                                                                \
+#define STEAL(p)                        \
+    __extension__({                     \
+        __typeof__(p) steal_tmp_ = (p); \
+        (p) = NULL;                     \
+        steal_tmp_;                     \
     })
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
