@@ -1,0 +1,90 @@
+#!/bin/bash
+# TIMEOUT: 400
+# One sum order: the same job writes the same checkpoint on 1 to 4 ranks, 1 and 2 threads, every
+# instruction set, either schedule, with the last batch partial or smaller than the lanes, and
+# when it is interrupted and resumed.
+. tests/cli/lib.sh
+
+mkdir data
+python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
+cat >job.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: order}
+spec:
+  model:
+    layers:
+      - {type: conv, filters: 20, kernel: 5, padding: same}
+      - {type: relu}
+      - {type: maxpool, kernel: 2, stride: 2}
+      - {type: conv, filters: 33, kernel: 3, stride: 1, padding: same}
+      - {type: relu}
+      - {type: maxpool, kernel: 2, stride: 2}
+      - {type: flatten}
+      - {type: dense, units: 70}
+      - {type: relu}
+      - {type: dropout, rate: 0.4}
+      - {type: dense, units: 4}
+  dataset: {name: idx, path: data}
+  training: {epochs: 2, batchSize: 64, lanes: 16, threads: 1}
+  checkpoint: {best: false}
+JOB
+
+# result NAME [ENV=VALUE] ARGUMENTS...: runs the job and prints the digest of its last checkpoint.
+result() {
+    local out=$1
+    shift
+    env "${extra[@]}" "$PACELINE" run job.yaml --out "$out" "$@" >"$out.log" 2>&1 ||
+        { cat "$out.log"; echo "exit code $?"; return; }
+    sha256sum <"$(ls "$out"/checkpoint-*.safetensors | tail -1)"
+}
+extra=(PACELINE_TEST=1)
+
+want=$(result base)
+check "the first run" "$want" "  -"
+for n in 2 3 4; do same "$n ranks" "$(result "ranks$n" --workers $n)" "$want"; done
+same "2 threads" "$(result threads --set training.threads=2)" "$want"
+same "2 ranks of 2 threads" "$(result both --workers 2 --set training.threads=2)" "$want"
+same "schedule end" "$(result end --workers 2 --set strategy.schedule=end)" "$want"
+same "a communication thread" \
+    "$(result thread --workers 2 --set strategy.communicationThread=true)" "$want"
+for isa in c avx2 avx512 neon; do
+    extra=(PACELINE_ISA=$isa)
+    got=$(result "isa-$isa")
+    case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
+done
+extra=(PACELINE_TEST=1)
+
+# 270 = 4 * 64 + 14: 14 samples on 16 lanes leave lanes and, at 4 ranks, blocks empty already;
+# three samples leave whole ranks without any.
+few=$(result few --set dataset.limit=67)
+same "a last batch of 3 on 4 ranks" "$(result few4 --workers 4 --set dataset.limit=67)" "$few"
+same "a last batch of 3 on 3 ranks, 2 threads" \
+    "$(result few3 --workers 3 --set training.threads=2 --set dataset.limit=67)" "$few"
+if [ "$few" = "$want" ]; then fail "other data gave the same weights"; fi
+
+# Clipping waits for the norm of the whole gradient.
+clip=$(result clip --set training.clipNorm=0.5)
+same "clipping on 3 ranks" "$(result clip3 --workers 3 --set training.clipNorm=0.5)" "$clip"
+if [ "$clip" = "$want" ]; then fail "clipping changed nothing"; fi
+
+# Every optimiser keeps its state: stopped in the middle of an epoch, resumed on other ranks.
+for optimizer in sgd adam adadelta rmsprop adagrad adamw; do
+    whole=$(result "whole-$optimizer" --set training.optimizer="{name: $optimizer}")
+    result "parts-$optimizer" --set training.optimizer="{name: $optimizer}" \
+        --set training.steps=3 >/dev/null
+    same "$optimizer, resumed" "$(result "parts-$optimizer" --resume --workers 2 \
+        --set training.optimizer="{name: $optimizer}")" "$whole"
+done
+
+# Ring and MPI promise less: the same bytes on every run, and equal replicas.
+for algorithm in ring mpi; do
+    one=$(result "$algorithm-1" --workers 3 --set strategy.algorithm=$algorithm)
+    check "$algorithm" "$one" "  -"
+    if [ $algorithm = ring ]; then
+        same "ring again" "$(result ring-2 --workers 3 --set strategy.algorithm=ring)" "$one"
+    fi
+    check "$algorithm, bf16" "$(result "$algorithm-bf16" --workers 3 \
+        --set strategy.algorithm=$algorithm --set strategy.wire=bf16)" "  -"
+done
+verdict
