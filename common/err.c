@@ -36,6 +36,7 @@ int err_exit_code(enum err_code code)
         return EXIT_OK;
     case ERR_INVALID:
         return EXIT_INVALID;
+    case ERR_DAMAGED:
     case ERR_NOT_FOUND:
         return EXIT_DATA;
     case ERR_IO:

@@ -11,6 +11,7 @@
 enum err_code {
     ERR_NONE = 0,
     ERR_INVALID,   /* the input is wrong; trying again will not help */
+    ERR_DAMAGED,   /* a file is not what it should be: data, checkpoint */
     ERR_NOT_FOUND, /* a file, field or object is absent */
     ERR_IO,        /* the system refused: disk full, permission, broken pipe */
     ERR_CONFLICT,  /* somebody else changed it first */

@@ -159,22 +159,22 @@ static void refuses_bad_folders(void)
     check_refused(&fashion, ERR_NOT_FOUND, "t10k-images-idx3-ubyte",
                   "install the Debian package dataset-fashion-mnist or set spec.dataset.path");
     put("train-labels-idx1-ubyte", idx_bytes(labels, TRAIN - 1, 1, (uint32_t)TRAIN - 1));
-    check_refused(&job, ERR_INVALID, "train-labels-idx1-ubyte: 49 labels;", "has 50 images");
+    check_refused(&job, ERR_DAMAGED, "train-labels-idx1-ubyte: 49 labels;", "has 50 images");
     put("t10k-images-idx3-ubyte",
         idx_bytes(images, TEST * PIXELS, 3, (uint32_t)TEST, (uint32_t)W, (uint32_t)H));
-    check_refused(&job, ERR_INVALID, "t10k-images-idx3-ubyte: images of 5 x 3",
+    check_refused(&job, ERR_DAMAGED, "t10k-images-idx3-ubyte: images of 5 x 3",
                   "the training images are 3 x 5");
     put("train-labels-idx1-ubyte", idx_bytes(labels, TRAIN - 1, 1, (uint32_t)TRAIN));
-    check_refused(&job, ERR_INVALID, "dataset idx: ", "train-labels-idx1-ubyte: cut short: 49");
+    check_refused(&job, ERR_DAMAGED, "dataset idx: ", "train-labels-idx1-ubyte: cut short: 49");
 
     labels[17] = 10;
     put("train-labels-idx1-ubyte", idx_bytes(labels, TRAIN, 1, (uint32_t)TRAIN));
-    check_refused(&fashion, ERR_INVALID, "train-labels-idx1-ubyte: label 10 of sample 17",
+    check_refused(&fashion, ERR_DAMAGED, "train-labels-idx1-ubyte: label 10 of sample 17",
                   "0 to 9 are allowed");
     labels[4] = 8;
     drop("t10k-labels-idx1-ubyte.gz");
     put("t10k-labels-idx1-ubyte", idx_bytes(labels, TEST, 1, (uint32_t)TEST));
-    check_refused(&job, ERR_INVALID, "t10k-labels-idx1-ubyte: label 8 of sample 4",
+    check_refused(&job, ERR_DAMAGED, "t10k-labels-idx1-ubyte: label 8 of sample 4",
                   "0 to 6 are allowed");
     drop("t10k-labels-idx1-ubyte");
 }
@@ -183,16 +183,16 @@ static void refuses_bad_settings(void)
 {
     struct job job = new_job("cifar", folder);
 
-    check_refused(&job, ERR_INVALID, "\"cifar\"", "fashion-mnist, mnist and idx are allowed");
+    check_refused(&job, ERR_DAMAGED, "\"cifar\"", "fashion-mnist, mnist and idx are allowed");
     job = new_job("idx", NULL);
     check_refused(&job, ERR_NOT_FOUND, "no folder is given", "spec.dataset.path");
     job = new_job("idx", folder);
     job.dataset.validation_split = 0.001;
-    check_refused(&job, ERR_INVALID, "0.001 of 50 samples is 0", "1 to 49 are allowed");
+    check_refused(&job, ERR_DAMAGED, "0.001 of 50 samples is 0", "1 to 49 are allowed");
     job = new_job("idx", folder);
     job.training.last_batch = LAST_DROP;
     job.training.batch_size = 51;
-    check_refused(&job, ERR_INVALID, "batchSize: 51 with lastBatch drop", "at most the 50");
+    check_refused(&job, ERR_DAMAGED, "batchSize: 51 with lastBatch drop", "at most the 50");
 }
 
 static void finds_the_environment(void)
@@ -264,7 +264,7 @@ static int load_bad(int rank, const char *run)
     struct err err = {0};
 
     CHECK_INT(datasets_load(&d, &job, run, rank, RANKS, &err), -1);
-    CHECK_INT(err.code, ERR_INVALID);
+    CHECK_INT(err.code, ERR_DAMAGED);
     CHECK_CONTAINS(err.msg, "train-labels-idx1-ubyte: 49 labels;");
     CHECK(!d.mapping);
     return 0;

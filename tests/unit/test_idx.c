@@ -47,7 +47,7 @@ static void check_refused(struct bytes file, int n_dims, const char *sentence)
         free(out);
     }
     CHECK_INT(rc, -1);
-    CHECK_INT(err.code, ERR_INVALID);
+    CHECK_INT(err.code, ERR_DAMAGED);
     CHECK_STR(err.msg, sentence);
     free(file.data);
 }

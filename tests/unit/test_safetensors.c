@@ -144,7 +144,7 @@ static void judges_headers(void)
 
         CHECK_INT(st_parse(&f, b.data, b.len, "f", &err), headers[i].sentence ? -1 : 0);
         CHECK_STR(err.msg, headers[i].sentence ? headers[i].sentence : "");
-        CHECK_INT(err.code, headers[i].sentence ? ERR_INVALID : ERR_NONE);
+        CHECK_INT(err.code, headers[i].sentence ? ERR_DAMAGED : ERR_NONE);
         if (f.n == 2) /* in the order of the data, not of the header */
             CHECK_STR(f.tensors[0].name, "a");
         st_close(&f);
@@ -184,7 +184,7 @@ static void judges_files(void)
     CHECK_INT(err.code, ERR_NOT_FOUND);
     CHECK_CONTAINS(err.msg, absent);
     CHECK_INT(st_open(&f, folder, &err), -1);
-    CHECK_INT(err.code, ERR_INVALID);
+    CHECK_INT(err.code, ERR_DAMAGED);
     CHECK_CONTAINS(err.msg, "not a regular file");
     scratch_write(folder, "empty", "", 0);
     CHECK_INT(st_open(&f, empty, &err), -1);

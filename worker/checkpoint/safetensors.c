@@ -96,7 +96,7 @@ static int read_dtype(struct st_tensor *t, const cJSON *dtype, const char *file,
             t->dtype = (enum st_dtype)i;
             return 0;
         }
-    return err_set(err, ERR_INVALID, "%s: tensor %s: dtype %.20s; F32, F64, I64 and U8 are allowed",
+    return err_set(err, ERR_DAMAGED, "%s: tensor %s: dtype %.20s; F32, F64, I64 and U8 are allowed",
                    file, t->name, found);
 }
 
@@ -107,18 +107,18 @@ static int read_shape(struct st_tensor *t, const cJSON *shape, const char *file,
     const cJSON *dim;
 
     if (!cJSON_IsArray(shape) || cJSON_GetArraySize(shape) > MAX_DIMS)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s: its shape must be a list of at most %d sizes", file, t->name,
                        MAX_DIMS);
     cJSON_ArrayForEach(dim, shape)
     {
         uint64_t size;
         if (!read_count(dim, &size))
-            return err_set(err, ERR_INVALID,
+            return err_set(err, ERR_DAMAGED,
                            "%s: tensor %s: size %d of its shape is not a whole number of 0 to 2^53",
                            file, t->name, t->n_dims + 1);
         if (__builtin_mul_overflow(bytes, size, &bytes))
-            return err_set(err, ERR_INVALID, "%s: tensor %s: its shape needs more than 2^64 bytes",
+            return err_set(err, ERR_DAMAGED, "%s: tensor %s: its shape needs more than 2^64 bytes",
                            file, t->name);
         t->dims[t->n_dims++] = (int64_t)size;
     }
@@ -134,20 +134,20 @@ static int read_offsets(struct st_tensor *t, const cJSON *offsets, const uint8_t
 
     if (cJSON_GetArraySize(offsets) != 2 || !read_count(cJSON_GetArrayItem(offsets, 0), &begin) ||
         !read_count(cJSON_GetArrayItem(offsets, 1), &end))
-        return err_set(err, ERR_INVALID, "%s: tensor %s: data_offsets must be two whole numbers",
+        return err_set(err, ERR_DAMAGED, "%s: tensor %s: data_offsets must be two whole numbers",
                        file, t->name);
     if (begin > end || end > data_bytes)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s: data_offsets %" PRIu64 " to %" PRIu64
                        "; the file has %zu bytes of data",
                        file, t->name, begin, end, data_bytes);
     if (end - begin != t->bytes)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s: data_offsets span %" PRIu64 " bytes; its shape needs %zu",
                        file, t->name, end - begin, t->bytes);
     t->data = data + begin;
     if ((uintptr_t)t->data % dtypes[t->dtype].bytes)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s starts at byte %" PRIu64
                        " of the data; a multiple of %zu is needed",
                        file, t->name, begin, dtypes[t->dtype].bytes);
@@ -175,14 +175,14 @@ static int check_cover(struct st_file *f, const uint8_t *data, size_t data_bytes
     for (size_t i = 0; i < f->n; i++) {
         const struct st_tensor *t = &f->tensors[i];
         if ((const uint8_t *)t->data != next)
-            return err_set(err, ERR_INVALID,
+            return err_set(err, ERR_DAMAGED,
                            "%s: tensor %s starts at byte %td of the data; the one before it ends "
                            "at %td",
                            file, t->name, (const uint8_t *)t->data - data, next - data);
         next += t->bytes;
     }
     if (next != data + data_bytes)
-        return err_set(err, ERR_INVALID, "%s: %td bytes of tensors; the file has %zu bytes of data",
+        return err_set(err, ERR_DAMAGED, "%s: %td bytes of tensors; the file has %zu bytes of data",
                        file, next - data, data_bytes);
     return 0;
 }
@@ -191,7 +191,7 @@ static int read_tensor(struct st_tensor *t, const cJSON *entry, const uint8_t *d
                        size_t data_bytes, const char *file, struct err *err)
 {
     if (!cJSON_IsObject(entry))
-        return err_set(err, ERR_INVALID, "%s: tensor %s: an object is needed", file, t->name);
+        return err_set(err, ERR_DAMAGED, "%s: tensor %s: an object is needed", file, t->name);
     if (read_dtype(t, cJSON_GetObjectItemCaseSensitive(entry, "dtype"), file, err) ||
         read_shape(t, cJSON_GetObjectItemCaseSensitive(entry, "shape"), file, err))
         return -1;
@@ -204,12 +204,12 @@ static int read_metadata(struct st_file *f, const cJSON *entry, const char *file
     const cJSON *item;
 
     if (!cJSON_IsObject(entry))
-        return err_set(err, ERR_INVALID, "%s: %s: an object is needed", file, METADATA);
+        return err_set(err, ERR_DAMAGED, "%s: %s: an object is needed", file, METADATA);
     f->meta = xcalloc((size_t)cJSON_GetArraySize(entry), sizeof *f->meta);
     cJSON_ArrayForEach(item, entry)
     {
         if (!cJSON_IsString(item))
-            return err_set(err, ERR_INVALID, "%s: %s.%s: a string is needed", file, METADATA,
+            return err_set(err, ERR_DAMAGED, "%s: %s.%s: a string is needed", file, METADATA,
                            item->string);
         f->meta[f->n_meta++] = (struct st_meta){item->string, item->valuestring};
     }
@@ -222,7 +222,7 @@ static int read_header(struct st_file *f, const uint8_t *data, size_t data_bytes
     const cJSON *entry;
 
     if (!cJSON_IsObject(f->header))
-        return err_set(err, ERR_INVALID, "%s: the header must be a JSON object", file);
+        return err_set(err, ERR_DAMAGED, "%s: the header must be a JSON object", file);
     f->tensors = xcalloc((size_t)cJSON_GetArraySize(f->header), sizeof *f->tensors);
     cJSON_ArrayForEach(entry, f->header)
     {
@@ -245,12 +245,12 @@ int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,
 
     *f = (struct st_file){0};
     if (len < LENGTH_BYTES)
-        return err_set(err, ERR_INVALID, "%s: %zu bytes; a safetensors file has at least %d", name,
+        return err_set(err, ERR_DAMAGED, "%s: %zu bytes; a safetensors file has at least %d", name,
                        len, LENGTH_BYTES);
     for (int i = 0; i < LENGTH_BYTES; i++)
         header |= (uint64_t)start[i] << 8 * i;
     if (header > len - LENGTH_BYTES)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: a header of %" PRIu64 " bytes; the file has %zu after its length", name,
                        header, len - LENGTH_BYTES);
     data = start + LENGTH_BYTES + header;

@@ -49,7 +49,7 @@ struct st_file {
     struct file_map map;
     cJSON *header; /* owner of names, keys, values */
 };
-/* ERR_NOT_FOUND, ERR_IO, ERR_INVALID: file, what was found, what is allowed; *f is empty then. */
+/* ERR_NOT_FOUND, ERR_IO, ERR_DAMAGED: file, what was found, what is allowed; *f is empty then. */
 MUST_CHECK int st_open(struct st_file *f, const char *path, struct err *err);
 /* The same on bytes in memory (fuzzing); the bytes must outlive f. */
 MUST_CHECK int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,

@@ -1,5 +1,6 @@
 #include <assert.h>
 #include <limits.h>
+#include <sanitizer/lsan_interface.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -11,9 +12,9 @@ enum { ABORT_SECONDS = 10 };
 
 /* Present in builds with LeakSanitizer: MPI loads and unloads modules in MPI_Init and MPI_Finalize,
  * after which no suppression can name what they leak. */
-void __lsan_disable(void) __attribute__((weak));
-void __lsan_enable(void) __attribute__((weak));
-void __lsan_do_leak_check(void) __attribute__((weak));
+#pragma weak __lsan_disable
+#pragma weak __lsan_enable
+#pragma weak __lsan_do_leak_check
 
 /* Whether a launcher started this process as one of several ranks. */
 static bool is_launched(void)

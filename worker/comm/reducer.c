@@ -189,7 +189,7 @@ static void start_world(struct reducer *r)
     r->ops->plan(r);
     for (int i = 0; i < IN_FLIGHT; i++) {
         r->pieces[i].buffer = xaligned(r->buffer_bytes);
-        r->pieces[i].requests = xcalloc((size_t)r->max_requests, sizeof *r->pieces[i].requests);
+        r->pieces[i].requests = xcalloc((size_t)r->max_requests, sizeof(MPI_Request));
     }
     if (r->config.thread) {
         sem_init(&r->wake, 0, 0);
@@ -266,7 +266,8 @@ void reducer_begin(struct reducer *r, uint32_t n_samples, float *const *blocks)
     assert(n_samples > 0);
     comm_lock(r->comm);
     assert(r->finished && is_idle(r) && r->done.head == r->done.n);
-    memcpy(r->blocks, blocks, (size_t)r->n_mine * sizeof *blocks);
+    for (int i = 0; i < r->n_mine; i++)
+        r->blocks[i] = blocks[i];
     if (n_samples != r->n_samples)
         plan_fold(r, n_samples);
     r->queue.head = r->queue.n = 0;

@@ -38,7 +38,7 @@ struct datasets {
  * local rank 0 inflates into shared memory named after run_id, the others wait for it (and fail
  * within 60 s when it died or failed); the name is gone once all have mapped it. run_id "" with
  * local_size 1: private memory. Errors: ERR_NOT_FOUND (names the file looked for and how to get
- * it), ERR_INVALID (file, what was found, what is allowed), ERR_IO. On failure *d is empty.
+ * it), ERR_DAMAGED (file, what was found, what is allowed), ERR_IO. On failure *d is empty.
  */
 MUST_CHECK int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
                              int local_rank, int local_size, struct err *err);

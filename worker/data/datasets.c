@@ -100,7 +100,7 @@ static int check_labels(const uint8_t *labels, uint32_t n, int classes, const ch
 {
     for (uint32_t i = 0; i < n; i++)
         if (labels[i] >= classes)
-            return err_set(err, ERR_INVALID, "%s: label %d of sample %u; 0 to %d are allowed", file,
+            return err_set(err, ERR_DAMAGED, "%s: label %d of sample %u; 0 to %d are allowed", file,
                            labels[i], i, classes - 1);
     return 0;
 }
@@ -218,11 +218,11 @@ static int split(struct datasets *d, const struct job *job, struct err *err)
     uint32_t n_validation = (uint32_t)(share * n + 0.5);
 
     if (share > 0 && (n_validation < 1 || n_validation >= n))
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "spec.dataset.validationSplit: %g of %u samples is %u; 1 to %u are allowed",
                        share, n, n_validation, n - 1);
     if (job->training.last_batch == LAST_DROP && n - n_validation < batch)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "spec.training.batchSize: %lld with lastBatch drop; at most the %u training "
                        "samples are allowed",
                        (long long)batch, n - n_validation);

@@ -43,7 +43,7 @@ static int check_magic(const struct idx_file *f, uint32_t magic, int want_dims, 
 
     if (magic == want)
         return 0;
-    return err_set(err, ERR_INVALID,
+    return err_set(err, ERR_DAMAGED,
                    "%s: magic number 0x%08x; 0x%08x (unsigned bytes, %d dimension%s) is needed",
                    f->name, magic, want, want_dims, want_dims == 1 ? "" : "s");
 }
@@ -56,12 +56,12 @@ static int read_dims(struct idx_file *f, const uint8_t *head, struct err *err)
     for (int i = 0; i < f->n_dims; i++) {
         uint32_t dim = big_endian(head + 4 + 4 * i), max = i ? IDX_MAX_SIDE : UINT32_MAX;
         if (dim < 1 || dim > max)
-            return err_set(err, ERR_INVALID, "%s: dimension %d is %u; 1 to %u are allowed", f->name,
+            return err_set(err, ERR_DAMAGED, "%s: dimension %d is %u; 1 to %u are allowed", f->name,
                            i + 1, dim, max);
         f->dims[i] = dim;
         payload *= dim; /* below 2^32 before, so below 2^64 now */
         if (payload > UINT32_MAX - f->header)
-            return err_set(err, ERR_INVALID,
+            return err_set(err, ERR_DAMAGED,
                            "%s: the dimensions need %llu bytes or more; less "
                            "than 4 GiB are allowed",
                            f->name, (unsigned long long)payload);
@@ -76,7 +76,7 @@ static int check_plain_length(const struct idx_file *f, struct err *err)
 
     if (found == f->payload)
         return 0;
-    return err_set(err, ERR_INVALID,
+    return err_set(err, ERR_DAMAGED,
                    "%s: %s: %zu bytes after the header, whose dimensions need %zu", f->name,
                    found < f->payload ? "cut short" : "trailing bytes", found, f->payload);
 }
@@ -87,12 +87,12 @@ static int check_gzip_length(const struct idx_file *f, struct err *err)
     uint32_t announced = little_endian(f->bytes + f->len - 4);
 
     if (announced != need)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: the gzip trailer says %u bytes, the dimensions need %zu: the file is "
                        "cut short, damaged or has trailing bytes",
                        f->name, announced, need);
     if (need / DEFLATE_MAX_RATIO > f->len)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: %zu compressed bytes; they cannot hold the %zu bytes of the dimensions",
                        f->name, f->len, need);
     return 0;
@@ -115,7 +115,7 @@ int idx_open(struct idx_file *f, const uint8_t *bytes, size_t len, const char *n
     if (found >= 4 && check_magic(f, big_endian(head), want_dims, err))
         return -1;
     if (found < f->header)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: %zu%s bytes; an IDX file starts with %zu bytes of "
                        "header",
                        name, found, f->gzip ? " uncompressed" : "", f->header);
@@ -140,12 +140,12 @@ int idx_unpack(const struct idx_file *f, uint8_t *out, struct err *err)
     result = libdeflate_gzip_decompress_ex(inflater, f->bytes, f->len, out, need, &used, NULL);
     libdeflate_free_decompressor(inflater);
     if (result != LIBDEFLATE_SUCCESS)
-        return err_set(err, ERR_INVALID,
+        return err_set(err, ERR_DAMAGED,
                        "%s: the compressed data is damaged; it must inflate to %zu bytes with the "
                        "right checksum",
                        f->name, need);
     if (used != f->len)
-        return err_set(err, ERR_INVALID, "%s: %zu trailing bytes after the compressed data",
+        return err_set(err, ERR_DAMAGED, "%s: %zu trailing bytes after the compressed data",
                        f->name, f->len - used);
     return 0;
 }

@@ -26,13 +26,13 @@ struct idx_file {
 
 /*
  * Reads the header and checks it against the length of the file; bytes and name must outlive f.
- * ERR_INVALID: not the wanted number of dimensions, not unsigned bytes, an empty or oversized
+ * ERR_DAMAGED: not the wanted number of dimensions, not unsigned bytes, an empty or oversized
  * dimension, a file that is cut short or has trailing bytes.
  */
 MUST_CHECK int idx_open(struct idx_file *f, const uint8_t *bytes, size_t len, const char *name,
                         int want_dims, struct err *err);
 
-/* Writes header and payload, f->header + f->payload bytes, to out. ERR_INVALID: damaged gzip. */
+/* Writes header and payload, f->header + f->payload bytes, to out. ERR_DAMAGED: damaged gzip. */
 MUST_CHECK int idx_unpack(const struct idx_file *f, uint8_t *out, struct err *err);
 
 #endif

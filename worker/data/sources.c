@@ -80,11 +80,11 @@ static int check_pairs(const struct sources *s, struct err *err)
     for (int i = TRAIN_IMAGES; i < N_SOURCES; i += TEST_IMAGES - TRAIN_IMAGES) {
         uint32_t images = files[i].idx.dims[0], labels = files[i + 1].idx.dims[0];
         if (images != labels)
-            return err_set(err, ERR_INVALID, "%s: %u labels; %s has %u images", files[i + 1].path,
+            return err_set(err, ERR_DAMAGED, "%s: %u labels; %s has %u images", files[i + 1].path,
                            labels, files[i].path, images);
     }
     if (train[1] != test[1] || train[2] != test[2])
-        return err_set(err, ERR_INVALID, "%s: images of %u x %u; the training images are %u x %u",
+        return err_set(err, ERR_DAMAGED, "%s: images of %u x %u; the training images are %u x %u",
                        files[TEST_IMAGES].path, test[1], test[2], train[1], train[2]);
     return 0;
 }

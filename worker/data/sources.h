@@ -22,7 +22,7 @@ struct sources {
 /*
  * Opens the files of job->dataset: in its path, else where the set is installed, else in a folder
  * of its name in $PACELINE_DATA. ERR_NOT_FOUND: a file is absent (the message says how to get it);
- * ERR_INVALID: a header is wrong, or images and labels, or train and test, do not go together.
+ * ERR_DAMAGED: a header is wrong, or images and labels, or train and test, do not go together.
  */
 MUST_CHECK int sources_open(struct sources *s, const struct job *job, struct err *err);
 void sources_close(struct sources *s); /* also fit for AUTO */

@@ -10,6 +10,14 @@
 
 #include "worker/kernels/vec.h"
 
+/* Plain C has no vector registers to keep values in: calls cost it little and spare the compiler
+ * (sanitizers above all) functions of many thousand instructions. */
+#if defined(ISA_C)
+#define FUNCTION static __attribute__((noinline, unused))
+#else
+#define FUNCTION VINLINE
+#endif
+
 #define LOG2E 0x1.715476p+0f
 #define LN2_HI 0x1.62e4p-1f /* 16 bits: its product with an exponent is exact */
 #define LN2_LO 0x1.7f7d1cp-20f
@@ -22,7 +30,7 @@ VINLINE vf vabs(vf x) { return vbits(viand(vfbits(x), viset1(~SIGN_BIT))); }
 VINLINE vi vsign(vf x) { return viand(vfbits(x), viset1(SIGN_BIT)); }
 
 /* c[0] + c[1]*x + ... + c[n-1]*x^(n-1), by Horner */
-VINLINE vf vpoly(vf x, const float *c, int n)
+FUNCTION vf vpoly(vf x, const float *c, int n)
 {
     vf y = vset1(c[n - 1]);
 
@@ -32,10 +40,10 @@ VINLINE vf vpoly(vf x, const float *c, int n)
 }
 
 /* 2^k for -126 <= k <= 127 in two's complement */
-VINLINE vf vpow2(vi k) { return vbits(vishl(viadd(k, viset1(127)), 23)); }
+FUNCTION vf vpow2(vi k) { return vbits(vishl(viadd(k, viset1(127)), 23)); }
 
 /* e^x = 2^n * e^r, |r| <= ln2/2. Overflow gives infinity, underflow is gradual. */
-VINLINE vf vexp(vf x)
+FUNCTION vf vexp(vf x)
 {
     static const float c[] = {0x1.fffffcp-2f, 0x1.55548ap-3f, 0x1.55584ep-5f, 0x1.123f30p-7f,
                               0x1.6ad158p-10f};
@@ -53,7 +61,7 @@ VINLINE vf vexp(vf x)
 }
 
 /* ln x = e*ln2 + ln(1+f), sqrt(1/2) <= 1+f < sqrt(2). 0: -infinity; below 0: NaN. */
-VINLINE vf vlog(vf x)
+FUNCTION vf vlog(vf x)
 {
     static const float c[] = {0x1.555548p-2f,  -0x1.000014p-2f, 0x1.99a458p-3f,
                               -0x1.5556d8p-3f, 0x1.233e54p-3f,  -0x1.fcd21cp-4f,
@@ -73,7 +81,7 @@ VINLINE vf vlog(vf x)
 }
 
 /* A polynomial below 0.625, else 1 - 2q/(1+q), q = e^(-2|x|); odd, tanh(-0) = -0. */
-VINLINE vf vtanh(vf x)
+FUNCTION vf vtanh(vf x)
 {
     static const float c[] = {-0x1.555554p-2f, 0x1.11107ap-3f,  -0x1.b9f188p-5f,
                               0x1.63a550p-6f,  -0x1.0c5ed0p-7f, 0x1.1a2816p-9f};
@@ -86,7 +94,7 @@ VINLINE vf vtanh(vf x)
 }
 
 /* 1/(1+q) or q/(1+q), q = e^-|x|: accurate on both sides, no overflow. */
-VINLINE vf vsigmoid(vf x)
+FUNCTION vf vsigmoid(vf x)
 {
     vf q = vexp(vbits(vior(vfbits(x), viset1(SIGN_BIT))));
 
@@ -94,7 +102,7 @@ VINLINE vf vsigmoid(vf x)
 }
 
 /* cos(2*pi*x), 0 <= x < 1: sine or cosine of what is left of the nearest quarter, |r| <= 1/8. */
-VINLINE vf vcos2pi(vf x)
+FUNCTION vf vcos2pi(vf x)
 {
     static const float s[] = {-0x1.777a5cp-23f, -0x1.4abbcep+5f, 0x1.466b78p+6f, -0x1.32adaap+6f,
                               0x1.443a9ap+5f};
