@@ -183,16 +183,16 @@ static void refuses_bad_settings(void)
 {
     struct job job = new_job("cifar", folder);
 
-    check_refused(&job, ERR_DAMAGED, "\"cifar\"", "fashion-mnist, mnist and idx are allowed");
+    check_refused(&job, ERR_INVALID, "\"cifar\"", "fashion-mnist, mnist and idx are allowed");
     job = new_job("idx", NULL);
     check_refused(&job, ERR_NOT_FOUND, "no folder is given", "spec.dataset.path");
     job = new_job("idx", folder);
     job.dataset.validation_split = 0.001;
-    check_refused(&job, ERR_DAMAGED, "0.001 of 50 samples is 0", "1 to 49 are allowed");
+    check_refused(&job, ERR_INVALID, "0.001 of 50 samples is 0", "1 to 49 are allowed");
     job = new_job("idx", folder);
     job.training.last_batch = LAST_DROP;
     job.training.batch_size = 51;
-    check_refused(&job, ERR_DAMAGED, "batchSize: 51 with lastBatch drop", "at most the 50");
+    check_refused(&job, ERR_INVALID, "batchSize: 51 with lastBatch drop", "at most the 50");
 }
 
 static void finds_the_environment(void)

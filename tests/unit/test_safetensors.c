@@ -184,7 +184,7 @@ static void judges_files(void)
     CHECK_INT(err.code, ERR_NOT_FOUND);
     CHECK_CONTAINS(err.msg, absent);
     CHECK_INT(st_open(&f, folder, &err), -1);
-    CHECK_INT(err.code, ERR_DAMAGED);
+    CHECK_INT(err.code, ERR_INVALID);
     CHECK_CONTAINS(err.msg, "not a regular file");
     scratch_write(folder, "empty", "", 0);
     CHECK_INT(st_open(&f, empty, &err), -1);

@@ -259,6 +259,7 @@ int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,
         read_header(f, data, len - LENGTH_BYTES - (size_t)header, name, err) == 0)
         return 0;
     st_close(f);
+    err->code = ERR_DAMAGED; /* also where the JSON parser refused it */
     return -1;
 }
 

@@ -218,11 +218,11 @@ static int split(struct datasets *d, const struct job *job, struct err *err)
     uint32_t n_validation = (uint32_t)(share * n + 0.5);
 
     if (share > 0 && (n_validation < 1 || n_validation >= n))
-        return err_set(err, ERR_DAMAGED,
+        return err_set(err, ERR_INVALID,
                        "spec.dataset.validationSplit: %g of %u samples is %u; 1 to %u are allowed",
                        share, n, n_validation, n - 1);
     if (job->training.last_batch == LAST_DROP && n - n_validation < batch)
-        return err_set(err, ERR_DAMAGED,
+        return err_set(err, ERR_INVALID,
                        "spec.training.batchSize: %lld with lastBatch drop; at most the %u training "
                        "samples are allowed",
                        (long long)batch, n - n_validation);
