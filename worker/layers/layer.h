@@ -80,6 +80,7 @@ struct layer {
     bool relu, pool;              /* fused behind a convolution or dense layer */
     struct param *weight, *bias;  /* NULL: none */
     struct shape out;
+    struct shape flattened; /* flatten: the map below */
     struct conv conv, conv_back;
     struct dense dense;
     struct pool window;
@@ -100,8 +101,8 @@ static inline uint32_t block_samples(const struct lane_ends *b)
     return b->end[(1u << b->level) - 1];
 }
 
-/* Makers. The model has set l->in_floats and l->out to those of the layer below: flattening moves
- * nothing, so activations and dropout keep the map that they were given.
+/* Makers. The model has set l->in_floats and l->out to those of the layer below: activations and
+ * dropout keep the map that they were given.
  * samples: the most a pass may have; levels: of the rank's largest lane block. */
 struct conv_options {
     bool relu, pool;
@@ -117,10 +118,18 @@ void layer_activation(struct layer *l, const struct net_layer *n);
 void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
+/* Blocked map -> row of [C][H][W], padded to 16. */
+void layer_flatten(struct layer *l, const struct net_layer *n);
 
 static inline size_t map_floats(struct shape s)
 {
     return (size_t)blocks_of(s.c) * 16 * (size_t)(s.h * s.w);
+}
+/* Where element f of a plain [C][H][W] lies in the blocked map. */
+static inline size_t map_index(struct shape s, size_t f)
+{
+    size_t pixels = (size_t)(s.h * s.w), c = f / pixels;
+    return ((c / 16) * pixels + f % pixels) * 16 + c % 16;
 }
 
 #endif

@@ -1,4 +1,5 @@
-/* Layers without parameters: pooling, activations, dropout, and packing of the input image. */
+/* Layers without parameters: pooling, activations, dropout, packing of the input image and
+ * flattening. */
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
 
@@ -200,7 +201,7 @@ void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples)
     l->mask = xaligned(l->out_floats / 16 * samples * sizeof *l->mask);
 }
 
-/* Packing */
+/* Packing and unpacking */
 
 static void pack_sample(const struct task *t, uint32_t i)
 {
@@ -236,4 +237,47 @@ void layer_pack(struct layer *l, struct shape in, bool flat)
     l->out = flat ? (struct shape){in.c * in.h * in.w, 1, 1} : in;
     l->in_floats = (size_t)(in.c * in.h * in.w);
     l->out_floats = map_floats(l->out);
+}
+
+static void flatten_forward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    float *y = t->to + i * l->out_floats;
+    const float *x = t->from + i * l->in_floats;
+    for (size_t f = 0; f < (size_t)l->out.c; f++)
+        y[f] = x[map_index(l->flattened, f)];
+}
+
+static void flatten_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = flatten_forward_sample});
+}
+
+static void flatten_backward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    float *dx = t->to + i * l->in_floats;
+    const float *dy = t->from + i * l->out_floats;
+    memset(dx, 0, l->in_floats * sizeof *dx);
+    for (size_t f = 0; f < (size_t)l->out.c; f++)
+        dx[map_index(l->flattened, f)] = dy[f];
+}
+
+static void flatten_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                             const float *x, const float *y)
+{
+    (void)x, (void)y;
+    if (dx)
+        run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = flatten_backward_sample});
+}
+
+static const struct layer_ops flatten_ops = {"flatten", flatten_forward, flatten_backward, NULL};
+
+void layer_flatten(struct layer *l, const struct net_layer *n)
+{
+    l->ops = &flatten_ops;
+    l->name = n->spec.name;
+    l->flattened = l->out;
+    l->out = n->out;
+    l->out_floats = map_floats(n->out);
 }

@@ -112,6 +112,9 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     case LAYER_DROPOUT:
         layer_dropout(l, n, config->max_samples);
         break;
+    case LAYER_FLATTEN:
+        layer_flatten(l, n);
+        break;
     default:
         layer_activation(l, n);
     }
@@ -123,6 +126,22 @@ static bool may_overwrite(const struct layer *below)
 {
     return below->activation != LAYER_SIGMOID && below->activation != LAYER_TANH &&
            !below->image_input;
+}
+
+/* Flattening moves nothing where a dense layer comes next to read the map as it lies, behind layers
+ * that work value by value at most. */
+static bool flatten_moves(const struct net *net, size_t i, struct shape map)
+{
+    if (map.h * map.w == 1)
+        return false;
+    while (++i < net->n_layers) {
+        enum layer_type type = net->layers[i].spec.type;
+        if (type == LAYER_CONV || type == LAYER_MAXPOOL || type == LAYER_AVGPOOL)
+            return true;
+        if (type == LAYER_DENSE)
+            return false;
+    }
+    return true;
 }
 
 static void build_layers(struct model *m, const struct model_config *config)
@@ -137,7 +156,8 @@ static void build_layers(struct model *m, const struct model_config *config)
                    first == LAYER_FLATTEN || first == LAYER_DENSE);
     for (size_t i = 0; i < net->n_layers;) {
         struct fusion f = find_fusion(net, i);
-        if (net->layers[i].spec.type != LAYER_FLATTEN) { /* flattening moves nothing */
+        bool flatten = net->layers[i].spec.type == LAYER_FLATTEN;
+        if (!flatten || flatten_moves(net, i, m->layers[m->n_layers - 1].out)) {
             struct layer *l = &m->layers[m->n_layers];
             if (m->n_layers) {
                 l->in_floats = l[-1].out_floats;

@@ -22,10 +22,10 @@ static const struct layer *owner(const struct model *m, const struct param *p)
 static void export_dense(const struct layer *l, float *flat, float *slab, bool import)
 {
     struct shape in = l[-1].out; /* a dense layer is never the first: see layer_pack */
-    int pixels = in.h * in.w, inputs = in.c * pixels;
+    int inputs = in.c * in.h * in.w;
 
     for (int i = 0; i < inputs; i++) {
-        int ch = i / pixels, at = ((ch / 16) * pixels + i % pixels) * 16 + ch % 16;
+        int at = (int)map_index(in, (size_t)i);
         for (int o = 0; o < l->out.c; o++) {
             float *a = &flat[(size_t)o * (size_t)inputs + (size_t)i];
             float *b = &slab[dense_weight_index(&l->dense, o, at)];

@@ -1,0 +1,342 @@
+// LINK: worker/kernels common worker/layers/conv.c worker/layers/dense.c worker/layers/simple.c
+// LINK: worker/layers/lane_sum.c worker/model/model.c worker/model/params.c worker/model/loss.c
+// LINK: worker/model/lanes.c worker/train/threads.c
+// Finite differences: outputs and gradients of every kind of layer beside a net in double
+// precision, over odd shapes, fused and not; and the same bytes on one thread, on three, and when
+// gradients are applied as they come.
+#include "paceline/spec.h"
+#include "tests/test.h"
+#include "tests/unit/fill.h"
+#include "tests/unit/net_reference.h"
+#include "tests/unit/rank.h"
+#include "worker/model/loss.h"
+
+#define SAMPLES 6 /* of the four lanes two have two */
+#define STEP 1e-5
+#define PER_TENSOR 10
+
+static const struct net_case {
+    struct shape in;
+    const char *loss, *layers;
+} cases[] = {
+    /* dense layers and activations */
+    {{2, 3, 5}, "softmaxCrossEntropy", "{type: flatten}, {type: dense, units: 3}"},
+    {{1, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: flatten}, {type: dense, units: 17}, {type: relu}, {type: dense, units: 33},"
+     "{type: sigmoid}, {type: dense, units: 5}, {type: tanh}, {type: dense, units: 4}"},
+    {{1, 6, 6},
+     "squaredError",
+     "{type: flatten}, {type: dense, units: 70, bias: false}, {type: relu},"
+     "{type: dense, units: 3, bias: false}, {type: sigmoid}"},
+    {{5, 1, 1}, "squaredError", "{type: dense, units: 18}, {type: tanh}, {type: dense, units: 2}"},
+    {{3, 5, 9},
+     "softmaxCrossEntropy",
+     "{type: flatten}, {type: flatten}, {type: tanh}, {type: dense, units: 4}, {type: relu},"
+     "{type: relu}"},
+    /* convolution, ReLU and pooling, fused in either order, with an odd row and column left over */
+    {{3, 9, 7},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 5, kernel: 3}, {type: relu}, {type: maxpool, kernel: 2},"
+     "{type: flatten}, {type: dense, units: 4}"},
+    {{1, 8, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 20, kernel: 5, padding: same}, {type: maxpool, kernel: 2},"
+     "{type: relu}, {type: conv, filters: 33, kernel: 3, padding: same}, {type: relu},"
+     "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 10}"},
+    {{2, 9, 11},
+     "squaredError",
+     "{type: conv, filters: 7, kernel: 2}, {type: conv, filters: 18, kernel: 3, bias: false},"
+     "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 3}"},
+    {{1, 7, 9},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 4, kernel: 3, padding: same}, {type: relu}, {type: relu},"
+     "{type: maxpool, kernel: 2, padding: same}, {type: flatten}, {type: dense, units: 4}"},
+    /* a tile of the widest kernels and a rest; a kernel wider than what a tile may lose */
+    {{2, 2, 31},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 40, kernel: [1, 5], padding: same}, {type: relu},"
+     "{type: conv, filters: 17, kernel: [2, 9], padding: same}, {type: flatten},"
+     "{type: dense, units: 3}"},
+    {{17, 4, 5},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 3, kernel: 1}, {type: conv, filters: 6, kernel: 7, padding: same},"
+     "{type: sigmoid}, {type: flatten}, {type: dense, units: 3}"},
+    /* strides, also wider than the kernel */
+    {{2, 11, 10},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 18, kernel: [3, 4], stride: [2, 3], padding: same}, {type: tanh},"
+     "{type: conv, filters: 5, kernel: 3, stride: 2, padding: same}, {type: relu},"
+     "{type: flatten}, {type: dense, units: 4}"},
+    {{1, 13, 14},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 3, kernel: 3}, {type: conv, filters: 4, kernel: 2, stride: 3},"
+     "{type: maxpool, kernel: 1, stride: 2}, {type: flatten}, {type: dense, units: 3}"},
+    {{3, 12, 12},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 20, kernel: 3, stride: 1}, {type: relu},"
+     "{type: conv, filters: 16, kernel: 5, stride: [1, 2], padding: same}, {type: relu},"
+     "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 3}"},
+    /* pooling: overlapping windows, padding, means */
+    {{2, 10, 9},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 18, kernel: 3, padding: same},"
+     "{type: maxpool, kernel: 3, stride: 2, padding: same}, {type: flatten},"
+     "{type: dense, units: 4}"},
+    {{1, 9, 9},
+     "squaredError",
+     "{type: conv, filters: 5, kernel: 3}, {type: sigmoid},"
+     "{type: avgpool, kernel: 3, stride: 1, padding: same},"
+     "{type: avgpool, kernel: [2, 3], stride: 2}, {type: flatten}, {type: dense, units: 4}"},
+    {{1, 8, 8},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 4, kernel: 3}, {type: avgpool, kernel: 6}"},
+    /* first on the image: pooling, activations, dropout */
+    {{3, 9, 9},
+     "softmaxCrossEntropy",
+     "{type: maxpool, kernel: 3, stride: 2}, {type: conv, filters: 6, kernel: 3}, {type: relu},"
+     "{type: flatten}, {type: dense, units: 4}"},
+    {{2, 7, 7},
+     "softmaxCrossEntropy",
+     "{type: sigmoid}, {type: dropout, rate: 0.2}, {type: conv, filters: 17, kernel: 3},"
+     "{type: tanh}, {type: flatten}, {type: dense, units: 4}"},
+    {{2, 7, 7},
+     "squaredError",
+     "{type: dropout, rate: 0.3}, {type: flatten}, {type: dense, units: 40}, {type: relu},"
+     "{type: dense, units: 4}"},
+    /* dropout: in place and not, behind flattening, twice, last */
+    {{1, 9, 9},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 20, kernel: 3}, {type: relu}, {type: maxpool, kernel: 2},"
+     "{type: dropout, rate: 0.4}, {type: conv, filters: 9, kernel: 2}, {type: dropout, rate: 0.1},"
+     "{type: relu}, {type: flatten}, {type: dropout, rate: 0.25}, {type: tanh},"
+     "{type: dense, units: 20}, {type: relu}, {type: dropout, rate: 0.5}, {type: dense, units: 4}"},
+    {{1, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: flatten}, {type: dense, units: 20}, {type: sigmoid}, {type: dropout, rate: 0.2},"
+     "{type: dropout, rate: 0.2}, {type: dense, units: 19}, {type: tanh},"
+     "{type: dropout, rate: 0.2}, {type: dense, units: 4}, {type: dropout, rate: 0.1}"},
+    /* frozen layers in the middle, at the bottom, at the top */
+    {{2, 8, 8},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 6, kernel: 3}, {type: relu},"
+     "{type: conv, filters: 7, kernel: 3, frozen: true}, {type: relu}, {type: flatten},"
+     "{type: dense, units: 20, frozen: true}, {type: relu}, {type: dense, units: 4}"},
+    {{2, 8, 8},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 6, kernel: 3, frozen: true}, {type: maxpool, kernel: 2},"
+     "{type: conv, filters: 7, kernel: 2}, {type: flatten},"
+     "{type: dense, units: 4, frozen: true}"},
+    /* flattened where no dense layer follows */
+    {{1, 6, 7},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 3, kernel: 4, stride: 2}, {type: flatten}"},
+    {{1, 7, 7},
+     "squaredError",
+     "{type: conv, filters: 18, kernel: 6}, {type: flatten}, {type: tanh},"
+     "{type: dropout, rate: 0.2}"},
+    {{1, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 3, kernel: 3}, {type: relu}, {type: flatten},"
+     "{type: conv, filters: 5, kernel: 1}, {type: flatten}"},
+    {{1, 5, 5},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 17, kernel: 4}, {type: flatten}, {type: sigmoid},"
+     "{type: maxpool, kernel: 1}, {type: dense, units: 3}"},
+};
+
+static const uint32_t ids[SAMPLES] = {7, 0, 91, 12, 3, 60000};
+
+struct trial {
+    struct job *job;
+    struct net net;
+    float *x;
+    uint8_t labels[SAMPLES];
+};
+
+static void trial_init(struct trial *t, const struct net_case *c, uint32_t seed)
+{
+    struct problems problems = {0};
+    struct err err = {0};
+    AUTO(auto_free)
+    char *text = xasprintf("apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: t}\n"
+                           "spec: {model: {loss: %s, layers: [%s]}}\n",
+                           c->loss, c->layers);
+    t->job = job_parse(text, strlen(text), "case", NULL, 0, &problems);
+    for (size_t i = 0; i < problems.n; i++)
+        TEST_FAIL("%s", problems.items[i]);
+    problems_release(&problems);
+    if (!t->job || job_network(t->job, c->in, &t->net, &err) != 0) {
+        fprintf(stderr, "%s: %s\n", c->layers, err.msg);
+        exit(1);
+    }
+    size_t n = SAMPLES * shape_values(c->in);
+    t->x = xmalloc(n * sizeof *t->x);
+    fill_uniform(t->x, n, seed);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        t->labels[i] = (uint8_t)(fill_u32(seed + 1, i) % (uint32_t)shape_values(t->net.out));
+}
+
+static void trial_release(struct trial *t)
+{
+    free(t->x);
+    net_release(&t->net);
+    job_free(t->job);
+}
+
+static void apply_copy(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
+{
+    struct rank *r = arg;
+    const struct param *p = r->model.params;
+    while (offset >= p->offset + p->floats)
+        p++;
+    CHECK(p->is_weight == is_weight && offset + n <= p->offset + p->floats);
+    memcpy(r->sink.blocks[0] + offset, gradient, n * sizeof *gradient);
+}
+
+static void set_weights(struct model *m, uint32_t seed)
+{
+    for (int i = 0; i < m->n_params; i++) {
+        const struct param *p = &m->params[i];
+        size_t n = param_elements(p);
+        AUTO(auto_free) float *flat = xmalloc(n * sizeof *flat);
+        fill_uniform(flat, n, seed + (uint32_t)i);
+        for (size_t e = 0; p->is_weight && e < n; e++)
+            flat[e] *= (float)sqrt(6.0 / p->fan_in);
+        model_import(m, p, m->weights, flat);
+    }
+}
+
+/* Forward, loss and backward over all samples; the gradient is in r->sink.blocks[0]. */
+static void run(struct rank *r, const struct trial *t, struct threads *threads, bool apply,
+                uint32_t seed)
+{
+    rank_init(r, &t->net, kernels_select(NULL), threads, SAMPLES, 0, 1);
+    r->sink.apply = apply ? apply_copy : NULL;
+    r->sink.arg = r;
+    r->pass.ids = ids;
+    r->pass.seed = seed;
+    r->pass.epoch = 3;
+    set_weights(&r->model, seed);
+
+    struct model *m = &r->model;
+    const size_t row = m->layers[m->n_layers - 1].out_floats;
+    const float *y = model_forward(m, &r->pass, t->x);
+    float *dy = model_output_gradient(m);
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        loss_sample(t->job->model.loss, m->kernels, y + i * row, row, m->classes, t->labels[i],
+                    SAMPLES, dy + i * row, NULL);
+    model_backward(m, &r->pass, t->x);
+}
+
+static double mean_loss(const struct reference *ref, const struct trial *t)
+{
+    const size_t in = shape_values(t->net.in);
+    double sum = 0;
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        AUTO(auto_free) double *y = reference_forward(ref, t->x + i * in, i);
+        sum += reference_loss(t->job->model.loss, y, ref->model->classes, t->labels[i]);
+    }
+    return sum / SAMPLES;
+}
+
+static void check_outputs(const struct reference *ref, const struct trial *t)
+{
+    const struct model *m = ref->model;
+    const float *y = m->activations[m->n_layers - 1];
+    const size_t row = m->layers[m->n_layers - 1].out_floats, in = shape_values(t->net.in);
+
+    for (uint32_t i = 0; i < SAMPLES; i++) {
+        AUTO(auto_free) double *want = reference_forward(ref, t->x + i * in, i);
+        for (int k = 0; k < m->classes; k++)
+            CHECK_NEAR((double)y[i * row + (size_t)k], want[k], 1e-5 * (1 + fabs(want[k])));
+    }
+}
+
+static double numeric(struct reference *ref, const struct trial *t, int param, size_t e)
+{
+    double *w = &ref->params[param][e], was = *w;
+    *w = was + STEP;
+    double above = mean_loss(ref, t);
+    *w = was - STEP;
+    double below = mean_loss(ref, t);
+    *w = was;
+    return (above - below) / (2 * STEP);
+}
+
+static void check_tensor(struct reference *ref, const struct trial *t, int param, const float *slab)
+{
+    const struct param *p = &ref->model->params[param];
+    size_t n = param_elements(p), stride = n > PER_TENSOR ? (n / PER_TENSOR) | 1 : 1;
+    AUTO(auto_free) float *got = xmalloc(n * sizeof *got);
+    double largest = 0;
+
+    model_export(ref->model, p, got, slab);
+    for (size_t e = 0; e < n; e++)
+        largest = fabs((double)got[e]) > largest ? fabs((double)got[e]) : largest;
+    CHECK(p->frozen ? largest == 0 : largest > 0);
+    for (size_t i = 0; !p->frozen && i < PER_TENSOR && i < n; i++)
+        CHECK_NEAR((double)got[i * stride % n], numeric(ref, t, param, i * stride % n),
+                   2e-5 * largest + 1e-8);
+}
+
+/* The padding of a slab stays zero: what is not exported is counted. */
+static void check_padding(const struct model *m, const float *slab)
+{
+    size_t inside = 0, all = 0;
+    for (size_t i = 0; i < m->n_floats; i++)
+        all += slab[i] != 0;
+    for (int i = 0; i < m->n_params; i++) {
+        size_t n = param_elements(&m->params[i]);
+        AUTO(auto_free) float *flat = xmalloc(n * sizeof *flat);
+        model_export(m, &m->params[i], flat, slab);
+        for (size_t e = 0; e < n; e++)
+            inside += flat[e] != 0;
+    }
+    CHECK_INT(all, inside);
+}
+
+static void check_same(const struct trial *t, const struct rank *want, int n_threads, bool apply,
+                       uint32_t seed)
+{
+    struct threads *threads = threads_new(n_threads);
+    struct rank r;
+    run(&r, t, threads, apply, seed);
+    CHECK_BYTES(r.sink.blocks[0], want->sink.blocks[0], r.model.n_floats * sizeof(float));
+    rank_release(&r);
+    threads_free(threads);
+}
+
+static void test_case(const struct net_case *c, uint32_t seed)
+{
+    struct threads *one = threads_new(1);
+    struct reference ref;
+    struct trial t;
+    struct rank r;
+    int before = test_failed;
+
+    trial_init(&t, c, seed);
+    run(&r, &t, one, false, seed);
+    reference_init(&ref, &r.model);
+    check_outputs(&ref, &t);
+    for (int i = 0; i < r.model.n_params; i++)
+        check_tensor(&ref, &t, i, r.sink.blocks[0]);
+    check_padding(&r.model, r.sink.blocks[0]);
+    check_same(&t, &r, 3, false, seed);
+    check_same(&t, &r, 1, true, seed);
+    check_same(&t, &r, 2, true, seed);
+    if (test_failed > before)
+        fprintf(stderr, "  of %dx%dx%d: %s\n", c->in.c, c->in.h, c->in.w, c->layers);
+    reference_release(&ref);
+    rank_release(&r);
+    trial_release(&t);
+    threads_free(one);
+}
+
+int main(void)
+{
+    kernels_thread_init();
+    for (uint32_t i = 0; i < ARRAY_LEN(cases); i++)
+        test_case(&cases[i], 100 * (i + 1));
+    return test_result();
+}
