@@ -15,9 +15,10 @@ WARN := -Wall -Wextra -Wpedantic -Wshadow -Wmissing-prototypes -Wvla $(if $(DEVE
 SAN_address := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SAN_thread := -fsanitize=thread
 SAN_fuzzer := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
-OPT := $(if $(COVERAGE),-O0 --coverage,-O3)
+# Sanitized code is compiled for minutes at -O3.
+OPT := $(if $(COVERAGE),-g -O0 --coverage,$(if $(SANITIZER),-g1 -O1,-g -O3))
 CPPFLAGS += -I. -Iinclude -I$(BUILD) -D_GNU_SOURCE -include paceline/banned.h
-CFLAGS += -std=gnu11 -ffp-contract=off -g $(OPT) $(WARN) $(SAN_$(SANITIZER)) -pthread
+CFLAGS += -std=gnu11 -ffp-contract=off $(OPT) $(WARN) $(SAN_$(SANITIZER)) -pthread
 LDFLAGS += $(SAN_$(SANITIZER)) $(if $(COVERAGE),--coverage) -pthread
 MPI_CFLAGS := $(shell mpicc --showme:compile 2>/dev/null)
 MPI_LIBS := $(shell mpicc --showme:link 2>/dev/null)

@@ -253,28 +253,35 @@ VINLINE void finish_pooled(float *y, uint8_t *argmax, const float *sums, int ow,
     }
 }
 
+/* Sums of `step` output rows from oh, for blocks ob .. ob+n_u: dst[u*dst_u + row*ow*16]. */
+static void conv_rows(const struct conv *c, const float *x, const float *w, int ob, int n_u, int oh,
+                      int step, float *dst, size_t dst_u)
+{
+    for (int i = 0; i < step; i++) {
+        float *to = dst + (size_t)(i * c->ow) * VEC;
+        if (c->plain)
+            conv_row_plain(c, x, extended_height(c), extended_width(c), w, ob, n_u, oh + i, to,
+                           dst_u);
+        else
+            conv_row_blocked(c, x, w, ob, n_u, oh + i, to, dst_u);
+    }
+}
+
 static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
                          const float *w, const float *bias, bool relu, bool pool, float *scratch)
 {
     const int blocks = blocks_of(c->k), step = pool ? 2 : 1;
-    const int eh = extended_height(c), ew = extended_width(c);
-    const size_t row = (size_t)c->ow * VEC, dst_u = row * 2;
-    const size_t y_row = pool ? (size_t)(c->ow / 2) * VEC : row;
-    const size_t y_block = y_row * (size_t)(c->oh / step);
-    float *xe = scratch + 2 * dst_u;
+    const size_t dst_u = 2 * (size_t)c->ow * VEC;
+    const size_t y_row = (size_t)(c->ow / step) * VEC, y_block = y_row * (size_t)(c->oh / step);
 
-    if (c->plain)
-        extend_image(c, xe, x);
+    if (c->plain) {
+        extend_image(c, scratch + 2 * dst_u, x);
+        x = scratch + 2 * dst_u;
+    }
     for (int ob = 0; ob < blocks; ob += TILE_U) {
         int n_u = imin(TILE_U, blocks - ob);
         for (int oh = 0; oh + step <= c->oh; oh += step) {
-            for (int i = 0; i < step; i++) {
-                float *dst = scratch + (size_t)i * row;
-                if (c->plain)
-                    conv_row_plain(c, xe, eh, ew, w, ob, n_u, oh + i, dst, dst_u);
-                else
-                    conv_row_blocked(c, x, w, ob, n_u, oh + i, dst, dst_u);
-            }
+            conv_rows(c, x, w, ob, n_u, oh, step, scratch, dst_u);
             for (int u = 0; u < n_u; u++) {
                 size_t at = (size_t)(ob + u) * y_block + (size_t)(oh / step) * y_row;
                 const float *sums = scratch + (size_t)u * dst_u;

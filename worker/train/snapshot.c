@@ -217,11 +217,11 @@ static int check_same_job(const struct trainer *t, const struct st_file *f, cons
         const char *there = st_meta_get(f, fixed[i]), *here = NULL;
         for (size_t k = 0; k < mine.n; k++)
             here = strcmp(mine.items[k].key, fixed[i]) == 0 ? mine.items[k].value : here;
-        if (!there || strcmp(there, here) != 0)
+        if (!there || !here || strcmp(there, here) != 0)
             return err_set(err, ERR_INVALID,
                            "%s: written with %s %s, but the job has %s; a run is resumed with the "
                            "same value",
-                           path, fixed[i], there ? there : "unknown", here);
+                           path, fixed[i], there ? there : "unknown", here ? here : "none");
     }
     return 0;
 }
