@@ -15,7 +15,12 @@
 #include <string.h>
 
 #define VEC 16
+#if defined(ISA_C) && (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__))
+/* Sanitizers check every lane of the plain C form; inlined, a kernel would compile for minutes. */
+#define VINLINE static __attribute__((noinline, unused))
+#else
 #define VINLINE static inline __attribute__((always_inline, unused))
+#endif
 #define K_PASTE2(name, isa) name##_##isa
 #define K_PASTE(name, isa) K_PASTE2(name, isa)
 #define K(name) K_PASTE(name, ISA)
