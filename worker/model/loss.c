@@ -1,8 +1,6 @@
 /* Losses; see loss.h. Plain C: ten outputs a sample, the order is the loop's. */
 #include "worker/model/loss.h"
 
-#define CLASSES_MAX 1024
-
 static void rank_outputs(const float *y, int n, uint8_t label, struct loss_result *r)
 {
     int best = 0, above = 0;
@@ -20,7 +18,7 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
                                float *dy, float *probabilities)
 {
     struct loss_result r = {0};
-    float p[CLASSES_MAX];
+    float p[LOSS_CLASSES_MAX];
 
     if (type == LOSS_SOFTMAX_CROSS_ENTROPY) {
         r.loss = (double)k->math->softmax(p, y, (size_t)n_classes) - (double)y[label];

@@ -8,6 +8,8 @@
 #include "paceline/net.h"
 #include "worker/kernels/kernels.h"
 
+#define LOSS_CLASSES_MAX 1024
+
 struct loss_result {
     double loss; /* of one sample */
     int correct; /* 1: the largest output is the label's (the first of equals) */
@@ -16,9 +18,9 @@ struct loss_result {
 };
 
 /*
- * One sample: y has n_classes outputs in a row of `row` floats. dy (may be NULL) gets the gradient
- * of the batch's mean loss, divided by n_global; its padding is zero. probabilities (may be NULL):
- * [n_classes].
+ * One sample: y has n_classes outputs (at most LOSS_CLASSES_MAX) in a row of `row` floats. dy (may
+ * be NULL) gets the gradient of the batch's mean loss, divided by n_global; its padding is zero.
+ * probabilities (may be NULL): [n_classes].
  * Softmax cross-entropy: log(sum exp y) - y[label]. Squared error: half the squared distance to the
  * one-hot label.
  */

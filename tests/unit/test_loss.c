@@ -1,0 +1,146 @@
+// LINK: worker/kernels common worker/model/loss.c
+// Losses: known values, gradients beside finite differences of the definition, padding, ties,
+// numbers too large for a plain exp, and the same bytes on every instruction set.
+#include "tests/test.h"
+#include "tests/unit/fill.h"
+#include "worker/model/loss.h"
+
+#define ROW 32
+
+static const struct kernels *best(void) { return kernels_select(NULL); }
+
+static struct loss_result loss_of(enum loss_type type, const float *y, int n, int label, float *dy)
+{
+    return loss_sample(type, best(), y, ROW, n, (uint8_t)label, 1, dy, NULL);
+}
+
+static void test_known(void)
+{
+    const float equal[ROW] = {1, 1, 1, 1}, y[ROW] = {2, -1, 0.5f};
+    float dy[ROW];
+    struct loss_result r = loss_of(LOSS_SOFTMAX_CROSS_ENTROPY, equal, 4, 2, dy);
+
+    CHECK_NEAR(r.loss, log(4), 1e-6);
+    for (int i = 0; i < 4; i++)
+        CHECK_NEAR((double)dy[i], i == 2 ? -0.75 : 0.25, 1e-7);
+    r = loss_of(LOSS_SQUARED_ERROR, y, 3, 1, dy);
+    CHECK_NEAR(r.loss, 0.5 * (4 + 4 + 0.25), 1e-12);
+    CHECK_NEAR((double)dy[0], 2, 0);
+    CHECK_NEAR((double)dy[1], -2, 0);
+    CHECK_NEAR((double)dy[2], 0.5, 0);
+}
+
+static double defined(enum loss_type type, const double *y, int n, int label)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        double d = y[i] - (i == label);
+        sum += type == LOSS_SQUARED_ERROR ? 0.5 * d * d : exp(y[i]);
+    }
+    return type == LOSS_SQUARED_ERROR ? sum : log(sum) - y[label];
+}
+
+static void test_gradient(enum loss_type type, int n, int label, uint32_t n_global, uint32_t seed)
+{
+    const double h = 1e-5;
+    float y[ROW], dy[ROW];
+    double exact[ROW];
+
+    fill_uniform(y, ROW, seed);
+    for (int i = 0; i < ROW; i++)
+        exact[i] = (double)(y[i] *= 5);
+    memset(dy, 0x7f, sizeof dy);
+    struct loss_result r = loss_sample(type, best(), y, ROW, n, (uint8_t)label, n_global, dy, NULL);
+    CHECK_NEAR(r.loss, defined(type, exact, n, label), 2e-6 * (1 + r.loss));
+    for (int i = 0; i < n; i++) {
+        double was = exact[i];
+        exact[i] = was + h;
+        double above = defined(type, exact, n, label);
+        exact[i] = was - h;
+        double below = defined(type, exact, n, label);
+        exact[i] = was;
+        CHECK_NEAR((double)dy[i] * n_global, (above - below) / (2 * h), 1e-6);
+    }
+    for (int i = n; i < ROW; i++)
+        CHECK(dy[i] == 0);
+}
+
+/* The first of the largest is predicted; of equals, the smaller class stands higher. */
+static void test_ranks(void)
+{
+    static const struct {
+        float y[8];
+        int label, predicted, correct, top5;
+    } ranks[] = {
+        {{0, 3, 1, 2, 0, 0, 0, 0}, 1, 1, 1, 1}, {{0, 3, 1, 2, 0, 0, 0, 0}, 3, 1, 0, 1},
+        {{5, 5, 5, 5, 5, 5, 5, 5}, 0, 0, 1, 1}, {{5, 5, 5, 5, 5, 5, 5, 5}, 4, 0, 0, 1},
+        {{5, 5, 5, 5, 5, 5, 5, 5}, 5, 0, 0, 0}, {{1, 2, 3, 4, 5, 6, 7, 8}, 3, 7, 0, 1},
+        {{1, 2, 3, 4, 5, 6, 7, 8}, 2, 7, 0, 0}, {{-1, -2, -3, -4, -5, -6, -7, -8}, 0, 0, 1, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
+        struct loss_result r = loss_of(LOSS_SQUARED_ERROR, ranks[i].y, 8, ranks[i].label, NULL);
+        CHECK_INT(r.predicted, ranks[i].predicted);
+        CHECK_INT(r.correct, ranks[i].correct);
+        CHECK_INT(r.top5, ranks[i].top5);
+    }
+}
+
+static void test_large(void)
+{
+    const float y[ROW] = {1000, 990, -1000}, nan[ROW] = {0, NAN, 0};
+    float dy[ROW], p[3];
+    struct loss_result r = loss_sample(LOSS_SOFTMAX_CROSS_ENTROPY, best(), y, ROW, 3, 1, 1, dy, p);
+
+    CHECK_NEAR(r.loss, 10 + log1p(exp(-10)), 1e-4);
+    CHECK_NEAR((double)p[0], 1 / (1 + exp(-10)), 1e-6);
+    CHECK_NEAR((double)p[0] + (double)p[1] + (double)p[2], 1, 1e-6);
+    CHECK(p[2] == 0 && dy[2] == 0);
+    CHECK_NEAR((double)dy[1], (double)p[1] - 1, 1e-7);
+    CHECK(isnan(loss_of(LOSS_SOFTMAX_CROSS_ENTROPY, nan, 3, 0, NULL).loss));
+    CHECK(isnan(loss_of(LOSS_SQUARED_ERROR, nan, 3, 0, NULL).loss));
+}
+
+static void test_most_classes(void)
+{
+    static float y[LOSS_CLASSES_MAX], dy[LOSS_CLASSES_MAX], p[LOSS_CLASSES_MAX];
+    y[1000] = 3;
+    struct loss_result r = loss_sample(LOSS_SOFTMAX_CROSS_ENTROPY, best(), y, LOSS_CLASSES_MAX,
+                                       LOSS_CLASSES_MAX, 255, 2, dy, p);
+    CHECK_INT(r.predicted, 1000);
+    CHECK_NEAR(r.loss, log(LOSS_CLASSES_MAX - 1 + exp(3)), 1e-5);
+    CHECK_NEAR((double)dy[1000], exp(3) / (LOSS_CLASSES_MAX - 1 + exp(3)) / 2, 1e-7);
+}
+
+static void test_same_bytes(void)
+{
+    float y[ROW], want[ROW], got[ROW];
+    fill_uniform(y, ROW, 5);
+    for (int type = 0; type < 2; type++) {
+        struct loss_result first =
+            loss_sample(type, kernels_find("c"), y, ROW, 21, 3, 64, want, NULL);
+        for (const char *const *isa = kernels_isas; *isa; isa++) {
+            if (!kernels_find(*isa))
+                continue;
+            struct loss_result r =
+                loss_sample(type, kernels_find(*isa), y, ROW, 21, 3, 64, got, NULL);
+            CHECK_BYTES(got, want, sizeof got);
+            CHECK_BYTES(&r.loss, &first.loss, sizeof r.loss);
+        }
+    }
+}
+
+int main(void)
+{
+    kernels_thread_init();
+    test_known();
+    for (uint32_t i = 0; i < 20; i++) {
+        int n = 2 + (int)(fill_u32(i, 0) % 30), label = (int)(fill_u32(i, 1) % (uint32_t)n);
+        test_gradient(LOSS_SOFTMAX_CROSS_ENTROPY, n, label, 1 + i * 7, i);
+        test_gradient(LOSS_SQUARED_ERROR, n, label, 1 + i * 7, i);
+    }
+    test_ranks();
+    test_large();
+    test_most_classes();
+    test_same_bytes();
+    return test_result();
+}
