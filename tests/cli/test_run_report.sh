@@ -44,7 +44,8 @@ if page.seen.get("svg", 0) < 6:
     bad.append("fewer drawings than figures")
 if "nan" in text.lower().split():
     bad.append("a number is no number")
-print("\n".join(bad))
+if bad:
+    print("\n".join(bad))
 sys.exit(bool(bad))
 PY
 verdict

@@ -37,6 +37,7 @@ check "evaluate without a file" "$errors" "absent.safetensors"
 # One epoch, then resumed: the same final bytes.
 "$PACELINE" run job.yaml --out parts --set training.epochs=1 >/dev/null || fail "first part"
 "$PACELINE" run job.yaml --out parts --resume >/dev/null || fail "second part"
+same "resumed at the epoch's end" "$(field parts/events.jsonl start resumedStep)" 32
 cmp "$checkpoint" "$(field parts/events.jsonl "done" checkpoint)" || fail "resume differs"
 
 # Ctrl-C in the middle.
