@@ -49,7 +49,6 @@ static void send_start(const struct trainer *t, const struct watch *w)
     size_t params = 0;
     for (int i = 0; i < t->model.n_params; i++)
         params += param_elements(&t->model.params[i]);
-    size_t slabs = (size_t)(1 + t->optimizer.n_slots) + (t->slabs ? (size_t)t->lanes.n_blocks : 0);
     cJSON_AddStringToObject(e, "job", job->name);
     cJSON_AddStringToObject(e, "model", job->model.name ? job->model.name : "inline");
     const struct {
@@ -67,9 +66,7 @@ static void send_start(const struct trainer *t, const struct watch *w)
         {"trainSamples", t->data.n_train},
         {"validationSamples", t->data.n_validation},
         {"testSamples", t->data.test.n},
-        {"memoryBytes",
-         (double)(model_bytes(&t->model) + slabs * t->model.n_floats * sizeof(float) +
-                  t->data.mapping_bytes)},
+        {"memoryBytes", (double)(trainer_bytes(t) + t->data.mapping_bytes)},
         {"resumedStep", (double)w->first_step},
     };
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "paceline/mem.h"
+#include "worker/train/memory.h"
 
 double trainer_seconds(void)
 {
@@ -87,6 +88,28 @@ static int check_sizes(const struct trainer *t, struct err *err)
     return 0;
 }
 
+uint64_t trainer_bytes(const struct trainer *t)
+{
+    size_t slabs = (size_t)(1 + t->optimizer.n_slots);
+    if (!t->sink.apply) /* gradients of each block, and what is on its way */
+        slabs += (size_t)t->lanes.n_blocks + (t->reducer != NULL);
+    return model_bytes(&t->model) + (slabs - 1) * t->model.n_floats * sizeof(float);
+}
+
+/* Before the first step, not in the middle of a day: the sum over the ranks of this host. */
+static int check_memory(const struct trainer *t, struct err *err)
+{
+    uint64_t ranks = (uint64_t)comm_local_size(t->comm), limit = memory_limit();
+    uint64_t need = trainer_bytes(t) * ranks + t->data.mapping_bytes;
+    if (need <= limit)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "the job needs %llu MiB of memory for %llu ranks on this host, the limit is "
+                   "%llu MiB; a smaller spec.training.batchSize or model needs less",
+                   (unsigned long long)(need >> 20), (unsigned long long)ranks,
+                   (unsigned long long)(limit >> 20));
+}
+
 static void init_batches(struct trainer *t)
 {
     struct datasets *d = &t->data;
@@ -162,6 +185,8 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats);
     init_lanes(t);
     init_gradients(t);
+    if (check_memory(t, err) != 0)
+        return -1;
     init_batches(t);
     t->confusion = xcalloc((size_t)(t->model.classes * t->model.classes), sizeof *t->confusion);
     return 0;

@@ -65,10 +65,12 @@ struct trainer {
 #define LANE_VALUES 3
 
 /* Takes ownership of *data (emptied). The network must fit its shape; at most one thread per lane.
- * Fails with ERR_INVALID naming what does not fit. */
+ * Fails with ERR_INVALID naming what does not fit, memory included. */
 MUST_CHECK int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
                             const struct kernels *kernels, struct datasets *data, struct err *err);
 void trainer_release(struct trainer *t);
+/* Bytes of this rank, besides the data: model, optimiser state, gradients. */
+uint64_t trainer_bytes(const struct trainer *t);
 double trainer_seconds(void); /* a monotonic clock */
 
 /* One update: forward, loss, backward, reduction, update. Adds the batch to t->at.epoch_totals and
