@@ -130,7 +130,7 @@ static void check_moments(const struct kernels *k, const struct kernels *plain)
     CHECK_NEAR(sum[1] / FLOATS_MAX, 0, 0.04);
     CHECK_NEAR(square[1] / FLOATS_MAX, 1, 0.06);
     CHECK_NEAR(fourth / FLOATS_MAX, 3, 0.4);
-    CHECK_NEAR(product / (FLOATS_MAX / 2), 0, 0.06); /* sine and cosine of a pair */
+    CHECK_NEAR(2 * product / FLOATS_MAX, 0, 0.06); /* sine and cosine of a pair */
 }
 
 static void check_permutation(void)

@@ -50,9 +50,9 @@ static void check_cosine(void)
     CHECK_NEAR(schedule_rate(&job, 5), 0.5 * 0.55, 1e-16);
     CHECK_NEAR(schedule_rate(&job, 10), 0.05, 1e-16);
     CHECK_NEAR(schedule_rate(&job, 12), 0.05, 1e-16);
-    for (double epoch = 0; epoch < 10; epoch += 0.37)
-        CHECK_NEAR(schedule_rate(&job, epoch),
-                   0.5 * (0.1 + 0.9 * 0.5 * (1 + cos(M_PI * epoch / 10))), 3e-16);
+    for (int i = 0; i < 100; i++)
+        CHECK_NEAR(schedule_rate(&job, 0.1 * i),
+                   0.5 * (0.1 + 0.9 * 0.5 * (1 + cos(M_PI * 0.01 * i))), 3e-16);
     job.training.schedule.warmup_epochs = 2;
     CHECK_NEAR(schedule_rate(&job, 0), 0, 0);
     CHECK_NEAR(schedule_rate(&job, 1), 0.25, 0);
@@ -70,8 +70,8 @@ static void check_exponential(void)
     job.training.schedule.decay_epochs = 2;
     CHECK_NEAR(schedule_rate(&job, 0), 0.5, 0);
     CHECK_NEAR(schedule_rate(&job, 4), 0.5 * 0.96 * 0.96, 2e-16);
-    for (double epoch = 0; epoch < 10; epoch += 0.37)
-        CHECK_NEAR(schedule_rate(&job, epoch), 0.5 * pow(0.96, epoch / 2), 5e-16);
+    for (int i = 0; i < 100; i++)
+        CHECK_NEAR(schedule_rate(&job, 0.1 * i), 0.5 * pow(0.96, 0.05 * i), 5e-16);
     job.training.schedule.warmup_epochs = 1;
     CHECK_NEAR(schedule_rate(&job, 0.5), 0.25, 0);
     CHECK_NEAR(schedule_rate(&job, 1), 0.5, 0);

@@ -32,15 +32,19 @@ static update_fn *choose_update(const struct update_kernels *k, const struct job
 
 static int count_slots(const struct job_optimizer *c)
 {
-    int n = 0;
-
-    if (c->type == OPT_SGD)
+    switch (c->type) {
+    case OPT_SGD:
         return c->momentum > 0;
-    if (c->type == OPT_RMSPROP)
+    case OPT_ADAM:
+    case OPT_ADAMW:
+    case OPT_ADADELTA:
+        return 2;
+    case OPT_ADAGRAD:
+        return 1;
+    case OPT_RMSPROP:
         return c->centered ? 3 : c->momentum > 0 ? 2 : 1;
-    while (n < OPTIM_MAX_SLOTS && slot_names[c->type][n])
-        n++;
-    return n;
+    }
+    return 0;
 }
 
 void optimizer_init(struct optimizer *o, const struct kernels *kernels, const struct job *job,
@@ -48,17 +52,18 @@ void optimizer_init(struct optimizer *o, const struct kernels *kernels, const st
 {
     const struct job_optimizer *c = &job->training.optimizer;
     size_t stride = (n_params + 15) / 16 * 16; /* whole cache lines */
+    int n_slots = count_slots(c);
 
     *o = (struct optimizer){.kernels = kernels,
                             .config = *c,
                             .l2 = job->training.l2,
                             .update = choose_update(kernels->update, c),
-                            .n_slots = count_slots(c),
+                            .n_slots = n_slots,
                             .n_params = n_params};
-    if (!o->n_slots)
+    if (!n_slots)
         return;
-    float *slab = xaligned((size_t)o->n_slots * stride * sizeof *slab);
-    for (int i = 0; i < o->n_slots; i++) {
+    float *slab = xaligned((size_t)n_slots * stride * sizeof *slab);
+    for (int i = 0; i < n_slots; i++) {
         o->slot_names[i] = slot_names[c->type][i];
         o->slots[i] = slab + (size_t)i * stride;
     }
