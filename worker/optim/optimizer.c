@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <math.h>
 
 #include "paceline/mem.h"
@@ -54,6 +55,7 @@ void optimizer_init(struct optimizer *o, const struct kernels *kernels, const st
     size_t stride = (n_params + 15) / 16 * 16; /* whole cache lines */
     int n_slots = count_slots(c);
 
+    assert(n_slots <= OPTIM_MAX_SLOTS);
     *o = (struct optimizer){.kernels = kernels,
                             .config = *c,
                             .l2 = job->training.l2,
