@@ -52,7 +52,7 @@ static const char style[] =
     "table.num td,table.num th{text-align:right}table.num td:first-child,"
     "table.num th:first-child{text-align:left}th{color:var(--soft);font-weight:500;font-size:13px}"
     "pre{margin:12px 0 0;font:12.5px/1.55 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;"
-    "white-space:pre-wrap;overflow-wrap:anywhere}"
+    "columns:3 260px;column-gap:28px;white-space:pre-wrap;overflow-wrap:anywhere}"
     "summary{cursor:pointer;font-weight:640;font-size:15px}"
     "footer{color:var(--soft);font-size:13px}"
     "@media print{.card,.tiles{break-inside:avoid}body{background:#fff}}";

@@ -78,6 +78,7 @@ static double lanes_ceiling(int lanes, int workers)
 static void take_result(struct measurement *m, struct row *row, const struct history *h,
                         const struct job *job)
 {
+    const char *cpu = event_text(h->start, "cpu");
     double per_worker;
 
     row->samples_per_second = event_number(h->done, "samplesPerSecond");
@@ -87,9 +88,8 @@ static void take_result(struct measurement *m, struct row *row, const struct his
     row->efficiency = row->speedup / row->workers;
     row->ceiling = lanes_ceiling(job_lanes(job), row->workers);
     snprintf(m->title, sizeof m->title, "%s", job->name);
-    snprintf(m->machine, sizeof m->machine, "%s on %.80s, batch %lld",
-             event_text(h->start, "model"), event_text(h->start, "cpu"),
-             (long long)job->training.batch_size);
+    snprintf(m->machine, sizeof m->machine, "%s, batch %lld%s%.80s", event_text(h->start, "model"),
+             (long long)job->training.batch_size, *cpu ? ", on " : "", cpu);
 }
 
 static struct job *load(struct options *o, int workers, int *code)

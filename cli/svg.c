@@ -101,7 +101,7 @@ static bool frame_of(struct frame *f, const struct svg_plot *plot)
     if (f->x.min > f->x.max)
         return false;
     if (plot->y_min < plot->y_max)
-        f->y = (struct axis){fmax(f->y.min, plot->y_min), fmin(f->y.max, plot->y_max), 1};
+        f->y = (struct axis){plot->y_min, fmax(plot->y_min, fmin(f->y.max, plot->y_max)), 1};
     else
         axis_include(&f->y, 0);
     axis_include(&f->x, 0);
@@ -228,7 +228,7 @@ static void matrix_row(struct buf *out, const double *row, int n, int r, svg_lab
         buf_printf(out, ": %s</title></rect>", format_count(row[c]).s);
         if (row[c] > 0)
             buf_printf(out, "<text class=\"cell mid%s\" x=\"%.0f\" y=\"%.0f\">%.0f</text>",
-                       r == c && share > 0.5 ? " on" : "", CELL_LABELS + (c + 0.5) * CELL,
+                       share > 0.5 ? " on" : "", CELL_LABELS + (c + 0.5) * CELL,
                        r * CELL + CELL / 2 + 4, row[c]);
     }
 }

@@ -25,7 +25,7 @@ struct svg_series {
 struct svg_plot {
     const char *x_label;
     bool percent;        /* y is a share */
-    double y_min, y_max; /* the y axis shows no more than this; equal: all of the data and 0 */
+    double y_min, y_max; /* the y axis starts here and ends here at most; equal: all data and 0 */
     double x_max;        /* the x axis reaches at least this */
     const struct svg_series *series;
     size_t n_series;

@@ -58,6 +58,8 @@ static void test_range(void)
              &(struct svg_plot){
                  .x_label = "epoch", .y_min = 0.6, .y_max = 1, .series = &series, .n_series = 1});
     CHECK_INT(count(b.data, "<circle"), 2);
+    CHECK_CONTAINS(b.data, ">0.6<");
+    CHECK(!strstr(b.data, ">0.5<"));
 }
 
 /* Degenerate data draws without NaN or infinity. */
