@@ -1,4 +1,4 @@
-// LINK: worker/kernels common worker/train/threads.c
+// LINK: worker/kernels common worker/threads/threads.c
 // The team of threads: each member runs each round once, also after it has slept; threads_run
 // returns when the last is done; no member flushes subnormal numbers to zero.
 #include <sched.h>
@@ -11,7 +11,7 @@
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "worker/kernels/kernels.h"
-#include "worker/train/threads.h"
+#include "worker/threads/threads.h"
 
 #define MEMBERS 5
 #define ROUNDS 300

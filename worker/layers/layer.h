@@ -14,7 +14,7 @@
 #include "paceline/net.h"
 #include "worker/kernels/kernels.h"
 #include "worker/model/lanes.h"
-#include "worker/train/threads.h"
+#include "worker/threads/threads.h"
 
 /*
  * Where gradients go. With `apply` set (one rank, nothing to wait for) a layer hands each finished

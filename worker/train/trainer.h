@@ -13,7 +13,7 @@
 #include "worker/data/data.h"
 #include "worker/model/model.h"
 #include "worker/optim/optim.h"
-#include "worker/train/threads.h"
+#include "worker/threads/threads.h"
 
 /* Seconds by what the rank was doing. */
 struct phases {

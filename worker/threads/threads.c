@@ -1,5 +1,5 @@
 /* A team of threads with a spinning, then sleeping, start and end; see threads.h. */
-#include "worker/train/threads.h"
+#include "worker/threads/threads.h"
 
 #include <pthread.h>
 #include <sched.h>
