@@ -8,7 +8,7 @@ build=${PACELINE_BUILD:?}
 layers='
 common:
 worker/kernels:       common
-worker/threads:       common
+worker/threads:       common worker/kernels
 worker/layers:        common worker/kernels worker/threads worker/model
 worker/model:         common worker/kernels worker/threads worker/layers
 worker/optim:         common worker/kernels
@@ -24,8 +24,9 @@ list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 # One line per symbol: folder, T (defined) or U (used), symbol.
 find "$build/common" "$build/worker" "$build/cli" -name '*.o' | while read -r object; do
-    folder=${object#"$build/"}
-    nm -g "$object" | awk -v folder="${folder%/*}" '
+    object=${object#"$build/"}
+    [ -e "${object%%.*}.c" ] || continue # left by a source that is gone
+    nm -g "$build/$object" | awk -v folder="${object%/*}" '
         NF == 2 && $1 == "U" { print folder, "U", $2 }
         NF == 3 { print folder, "T", $3 }'
 done >"$list"
