@@ -25,7 +25,7 @@ enum layer_type {
     LAYER_FLATTEN,
 };
 enum padding { PAD_VALID, PAD_SAME };
-enum initializer { INIT_HE, INIT_GLOROT, INIT_ZERO };
+enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO }; /* Glorot: Keras's default */
 enum loss_type { LOSS_SOFTMAX_CROSS_ENTROPY, LOSS_SQUARED_ERROR };
 
 struct shape {
