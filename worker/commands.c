@@ -39,26 +39,19 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
     struct totals sum = trainer_evaluate(t, t->test, t->confusion);
     if (comm_rank(t->comm) != 0)
         return 0;
-    int n = t->model.classes;
     cJSON *e = event_new("evaluation");
     cJSON_AddNumberToObject(e, "samples", (double)sum.samples);
     cJSON_AddNumberToObject(e, "loss", sum.loss / (double)sum.samples);
     cJSON_AddNumberToObject(e, "accuracy", (double)sum.correct / (double)sum.samples);
     cJSON_AddNumberToObject(e, "top5", (double)sum.top5 / (double)sum.samples);
-    cJSON *rows = cJSON_AddArrayToObject(e, "confusion");
-    for (int i = 0; i < n; i++) {
-        cJSON *row = cJSON_CreateArray();
-        for (int k = 0; k < n; k++)
-            cJSON_AddItemToArray(row, cJSON_CreateNumber((double)t->confusion[i * n + k]));
-        cJSON_AddItemToArray(rows, row);
-    }
+    event_add_confusion(e, t->confusion, t->model.classes);
     event_send(e);
     return 0;
 }
 
 static void send_prediction(const struct trainer *t, uint32_t index, const float *y)
 {
-    float p[1024];
+    float p[LOSS_CLASSES_MAX];
     struct loss_result r =
         loss_sample(t->job->model.loss, t->kernels, y, 0, t->model.classes, 0, 1, NULL, p);
     cJSON *e = event_new("prediction");
@@ -112,12 +105,12 @@ int worker_predict(struct trainer *t, const struct worker_options *o, struct err
     if (o->limit >= 0 && (uint32_t)o->limit < n)
         n = (uint32_t)o->limit;
     AUTO(auto_free) float *x = xaligned(pixels * sizeof *x);
-    float mean = (float)t->job->dataset.mean, std = (float)t->job->dataset.std;
+    const double mean = t->job->dataset.mean, std = t->job->dataset.std;
     t->pass.n = 1;
     t->pass.training = false;
     for (uint32_t i = 0; i < n && comm_rank(t->comm) == 0; i++) {
         for (size_t k = 0; k < pixels; k++)
-            x[k] = ((float)bytes[i * pixels + k] / 255.0f - mean) / std;
+            x[k] = (float)((bytes[i * pixels + k] / 255.0 - mean) / std); /* as batches have it */
         send_prediction(t, i, model_forward(&t->model, &t->pass, x));
     }
     return 0;

@@ -11,11 +11,14 @@
  */
 #include <getopt.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/commands.h"
 #include "worker/train/events.h"
+
+#define ROOT_ABORT_SECONDS 5
 
 static struct comm *world; /* for the abort hook only */
 
@@ -137,6 +140,30 @@ static int check_world(struct comm *comm, const struct job *job, struct err *err
     return rc;
 }
 
+/* The error of the lowest rank that has one becomes everybody's: rank 0 is the one who tells. */
+static int agree(struct comm *comm, int rc, struct err *err)
+{
+    int root = (int)-comm_max(comm, rc ? -comm_rank(comm) : -comm_size(comm));
+    if (root == comm_size(comm))
+        return 0;
+    comm_broadcast(comm, err, sizeof *err, root);
+    return -1;
+}
+
+/* Hosts may hold different files under one name. */
+static int check_data(struct comm *comm, const struct datasets *d, struct err *err)
+{
+    const uint32_t sizes[] = {d->train.n,
+                              d->test.n,
+                              d->n_train,
+                              (uint32_t)d->train.shape.c,
+                              (uint32_t)d->train.shape.h,
+                              (uint32_t)d->train.shape.w};
+    if (comm_agree(comm, "the sizes of the data set", sizes, sizeof sizes, err) != 0)
+        return -1;
+    return comm_agree(comm, "the labels of the data set", d->train.labels, d->train.n, err);
+}
+
 static int work(const struct command *command, const struct worker_options *o, struct comm *comm,
                 struct job *job, struct loading *loading, struct err *err)
 {
@@ -149,18 +176,16 @@ static int work(const struct command *command, const struct worker_options *o, s
     if (loading->threaded)
         pthread_join(loading->thread, NULL);
     loading->threaded = false;
-    int failed = (int)comm_max(comm, loading->rc != 0);
-    if (failed) {
+    if (loading->rc != 0)
         *err = loading->err;
-        return loading->rc != 0
-                   ? -1
-                   : err_set(err, ERR_NOT_FOUND, "another rank could not load the data");
-    }
+    if (agree(comm, loading->rc, err) != 0 || check_data(comm, &loading->data, err) != 0)
+        return -1;
     struct trainer t;
-    int rc = trainer_init(&t, job, comm, kernels, &loading->data, err);
+    int rc = agree(comm, trainer_init(&t, job, comm, kernels, &loading->data, err), err);
     if (rc == 0)
         rc = command->run(&t, o, err);
-    trainer_release(&t);
+    if (rc == 0) /* collective: a rank that fails alone would wait for the others */
+        trainer_release(&t);
     return rc;
 }
 
@@ -205,8 +230,10 @@ int main(int argc, char **argv)
     datasets_release(&loading.data);
     if (rc != 0) {
         int code = err_exit_code(err.code);
-        if (comm_rank(world) == 0 || err.code == ERR_NOT_FOUND)
+        if (comm_rank(world) == 0)
             event_error(code, err.msg);
+        else
+            sleep(ROOT_ABORT_SECONDS); /* rank 0 failed alike and ends all: one abort is enough */
         comm_abort(world, code);
     }
     comm_finalize(world);

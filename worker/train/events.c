@@ -22,6 +22,19 @@ void event_send(cJSON *event)
     cJSON_Delete(event);
 }
 
+void event_add_confusion(cJSON *event, const int64_t *counts, int n)
+{
+    if (n > CONFUSION_MAX)
+        return;
+    cJSON *rows = cJSON_AddArrayToObject(event, "confusion");
+    for (int i = 0; i < n; i++) {
+        cJSON *row = cJSON_CreateArray();
+        for (int k = 0; k < n; k++)
+            cJSON_AddItemToArray(row, cJSON_CreateNumber((double)counts[i * n + k]));
+        cJSON_AddItemToArray(rows, row);
+    }
+}
+
 void event_error(int code, const char *message)
 {
     cJSON *e = event_new("error");

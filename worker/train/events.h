@@ -3,10 +3,16 @@
 #define PACELINE_EVENTS_H
 
 #include <cjson/cJSON.h>
+#include <stdint.h>
 
 /* A new event of that name; fill it with cJSON_Add*, then events_send, which frees it. */
 cJSON *event_new(const char *name);
 void event_send(cJSON *event);
+
+/* Counts as rows [label][predicted]; left out beyond CONFUSION_MAX classes, for a line is bounded.
+ */
+#define CONFUSION_MAX 100
+void event_add_confusion(cJSON *event, const int64_t *counts, int n);
 
 /* {"event":"error"}: code is the exit code. */
 void event_error(int code, const char *message);

@@ -139,13 +139,13 @@ static int save(struct trainer *t, struct watch *w, bool best, struct err *err)
     return rc;
 }
 
-/* Rank 0 alone decides by the clock: it has all of the state. */
-static int save_between_epochs(struct trainer *t, struct watch *w, struct err *err)
+/* By steps or by the clock: ranks may disagree, but rank 0 alone saves, for it has all of the
+ * state. */
+static bool is_due(const struct trainer *t, const struct watch *w)
 {
     int64_t steps = t->job->checkpoint.every_steps, seconds = t->job->checkpoint.every_seconds;
-    bool due = (steps && t->at.step % steps == 0) ||
-               (seconds && trainer_seconds() - w->saved >= (double)seconds);
-    return due ? save(t, w, false, err) : 0;
+    return (steps && t->at.step % steps == 0) ||
+           (seconds && trainer_seconds() - w->saved >= (double)seconds);
 }
 
 static void send_epoch(const struct trainer *t, const struct watch *w, struct totals train,
@@ -194,25 +194,13 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
     }
     send_epoch(t, w, train, validation, *test, train_seconds);
     int64_t every = t->job->checkpoint.every_epochs;
-    if (last || best || (every && t->at.epoch % every == 0))
-        if (save(t, w, best, err) != 0)
-            return -1;
+    bool due = last || best || (every && t->at.epoch % every == 0) || is_due(t, w);
+    if (due && save(t, w, best, err) != 0)
+        return -1;
     w->epoch_started = w->reported = trainer_seconds();
     w->epoch_first_step = w->reported_step = t->at.step;
     w->reported_totals = (struct totals){0};
     return 0;
-}
-
-static void add_confusion(cJSON *e, const struct trainer *t)
-{
-    cJSON *rows = cJSON_AddArrayToObject(e, "confusion");
-    int n = t->model.classes;
-    for (int i = 0; i < n; i++) {
-        cJSON *row = cJSON_CreateArray();
-        for (int k = 0; k < n; k++)
-            cJSON_AddItemToArray(row, cJSON_CreateNumber((double)t->confusion[i * n + k]));
-        cJSON_AddItemToArray(rows, row);
-    }
 }
 
 static int64_t peak_memory(void)
@@ -245,7 +233,7 @@ static void send_done(struct trainer *t, const struct watch *w, struct totals te
         add_number(e, "bestAccuracy", t->at.best_accuracy);
         add_number(e, "bestStep", (double)t->at.best_step);
     }
-    add_confusion(e, t);
+    event_add_confusion(e, t->confusion, t->model.classes);
     if (w->checkpoint)
         cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
     cJSON *p = cJSON_AddObjectToObject(e, "phases");
@@ -299,7 +287,7 @@ static int loop(struct trainer *t, struct watch *w, struct totals *test, struct 
         if (t->at.batch == batches || t->at.step == t->steps) {
             if (end_epoch(t, w, test, err) != 0)
                 return -1;
-        } else if (w->lead && save_between_epochs(t, w, err) != 0) {
+        } else if (is_due(t, w) && save(t, w, false, err) != 0) {
             return -1;
         }
     }

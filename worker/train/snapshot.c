@@ -12,7 +12,7 @@
 
 #define PREFIX "checkpoint-"
 #define SUFFIX ".safetensors"
-#define META_MAX 16
+#define META_MAX 20
 
 /* What a checkpoint says of its training besides the tensors. */
 struct meta {
@@ -43,6 +43,8 @@ static void describe(const struct trainer *t, struct meta *m)
     meta_add(m, "epoch", "%" PRId64, at->epoch);
     meta_add(m, "batch", "%" PRIu32, at->batch);
     meta_add(m, "batchSize", "%" PRId64, t->job->training.batch_size);
+    meta_add(m, "trainSamples", "%" PRIu32, t->data.n_train);
+    meta_add(m, "batchesPerEpoch", "%" PRIu32, trainer_batches_per_epoch(t));
     meta_add(m, "seed", "%" PRIu64, t->job->training.seed);
     meta_add(m, "lanes", "%d", t->lanes.total);
     meta_add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
@@ -168,8 +170,8 @@ static int load_tensor(struct trainer *t, const struct st_file *f, const char *p
     tensor_name(t, slot, p, name);
     const struct st_tensor *s = st_find(f, name);
     if (!s)
-        return err_set(err, ERR_INVALID, "%s: no tensor %s; it is a checkpoint of another model",
-                       path, name);
+        return err_set(err, ERR_INVALID, "%s: no tensor %s; it is a checkpoint of another %s", path,
+                       name, slot < 0 ? "model" : "optimizer");
     bool same = s->dtype == ST_F32 && s->n_dims == p->n_dims &&
                 memcmp(s->dims, p->dims, sizeof(int64_t) * (size_t)p->n_dims) == 0;
     if (!same)
@@ -210,7 +212,8 @@ static int check_same_job(const struct trainer *t, const struct st_file *f, cons
                           struct err *err)
 {
     struct meta mine;
-    static const char *const fixed[] = {"batchSize", "seed", "lanes", "optimizer", "sumOrder"};
+    static const char *const fixed[] = {"batchSize", "trainSamples", "batchesPerEpoch", "seed",
+                                        "lanes",     "optimizer",    "sumOrder"};
 
     describe(t, &mine);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
@@ -226,6 +229,31 @@ static int check_same_job(const struct trainer *t, const struct st_file *f, cons
     return 0;
 }
 
+static int read_position(struct trainer *t, const struct st_file *f, const char *path,
+                         struct err *err)
+{
+    const int64_t batches = trainer_batches_per_epoch(t), batch = meta_int(f, "batch");
+    const int64_t step = meta_int(f, "step"), epoch = meta_int(f, "epoch");
+    const int64_t whole = step - batch; /* steps of the epochs that are done */
+
+    if (batch < 0 || batch >= batches || whole < 0 || whole % batches || whole / batches != epoch)
+        return err_set(err, ERR_DAMAGED,
+                       "%s: step %" PRId64 " cannot be batch %" PRId64 " of epoch %" PRId64
+                       " with %" PRId64 " batches in an epoch",
+                       path, step, batch, epoch, batches);
+    t->at = (struct position){
+        .step = step,
+        .epoch = epoch,
+        .batch = (uint32_t)batch,
+        .epoch_totals = {.loss = meta_double(f, "epochLoss"),
+                         .samples = meta_int(f, "epochSamples"),
+                         .correct = meta_int(f, "epochCorrect")},
+        .best_accuracy = meta_double(f, "bestAccuracy"),
+        .best_step = meta_int(f, "bestStep"),
+    };
+    return 0;
+}
+
 static int read_checkpoint(struct trainer *t, const char *path, bool everything, struct err *err)
 {
     struct st_file f;
@@ -237,16 +265,7 @@ static int read_checkpoint(struct trainer *t, const char *path, bool everything,
     if (rc == 0 && everything)
         rc = load_slots(t, &f, path, 0, t->optimizer.n_slots, err);
     if (rc == 0 && everything)
-        t->at = (struct position){
-            .step = meta_int(&f, "step"),
-            .epoch = meta_int(&f, "epoch"),
-            .batch = (uint32_t)meta_int(&f, "batch"),
-            .epoch_totals = {.loss = meta_double(&f, "epochLoss"),
-                             .samples = meta_int(&f, "epochSamples"),
-                             .correct = meta_int(&f, "epochCorrect")},
-            .best_accuracy = meta_double(&f, "bestAccuracy"),
-            .best_step = meta_int(&f, "bestStep"),
-        };
+        rc = read_position(t, &f, path, err);
     st_close(&f);
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "paceline/mem.h"
+#include "worker/model/loss.h"
 #include "worker/train/memory.h"
 
 double trainer_seconds(void)
@@ -74,6 +75,10 @@ static void init_gradients(struct trainer *t)
 static int check_sizes(const struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
+    if (t->model.classes > LOSS_CLASSES_MAX)
+        return err_set(err, ERR_INVALID,
+                       "spec.model: the last layer has %d outputs; at most %d classes are allowed",
+                       t->model.classes, LOSS_CLASSES_MAX);
     if (t->model.classes < d->train.classes)
         return err_set(err, ERR_INVALID,
                        "spec.model: the last layer has %d outputs, but the data have %d classes",
