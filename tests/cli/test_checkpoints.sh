@@ -1,0 +1,108 @@
+#!/bin/bash
+# TIMEOUT: 300
+# Which checkpoints a run leaves, and that what continues, evaluates and predicts from them gives
+# what the run itself would have: checkpoint.*, training.steps, fine-tuning, ends of epochs.
+. tests/cli/lib.sh
+
+mkdir data
+python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
+cat >job.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: checkpoints}
+spec:
+  model: {name: mlp, hidden: [20]}
+  dataset: {name: idx, path: data}
+  training: {epochs: 3, batchSize: 64, lanes: 8, threads: 1, optimizer: {name: adam}}
+  checkpoint: {everyEpochs: 0, best: false, keep: 100}
+JOB
+
+# run OUT ARGUMENT...
+run() { "$PACELINE" run job.yaml --json --out "$@" >"$1.json" || fail "$* ended with $?"; }
+# files OUT: the steps that have a checkpoint, and best.
+files() { find "$1" -name '*.safetensors' -printf '%f\n' | sed 's/checkpoint-0*//; s/.safetensors//' | sort -n | xargs; }
+last() { sha256sum <"$1/checkpoint-$(printf %08d "$(files "$1" | sed 's/.* //')").safetensors"; }
+
+# 270 samples: five batches in an epoch.
+run plain
+same "the last only" "$(files plain)" 15
+run epochs --set checkpoint.everyEpochs=2
+same "every other epoch" "$(files epochs)" "10 15"
+run steps --set checkpoint.everySteps=5
+same "every fifth step, the end of an epoch" "$(files steps)" "5 10 15"
+run odd --set checkpoint.everySteps=4
+same "every fourth step" "$(files odd)" "4 8 12 15"
+run kept --set checkpoint.everySteps=1 --set checkpoint.keep=2
+same "two besides the last" "$(files kept)" "13 14 15"
+run none --set checkpoint.everySteps=1 --set checkpoint.keep=0
+same "none besides the last" "$(files none)" 15
+run best --set checkpoint.best=true --set checkpoint.keep=0 --set dataset.validationSplit=0.2
+case $(files best) in "best "[0-9]*) ;; *) fail "the best: $(files best)" ;; esac
+for out in epochs steps odd kept none; do same "$out, bytes" "$(last $out)" "$(last plain)"; done
+
+# Continued: from the end of an epoch, from its middle, behind its end, with steps that end there.
+for from in 5 10 4 8; do
+    mkdir "from$from"
+    cp "$(ls steps/checkpoint-*0"$from".safetensors odd/checkpoint-*0"$from".safetensors 2>/dev/null)" "from$from"
+    run "from$from" --resume --workers 2
+    same "resumed at step $from" "$(last "from$from")" "$(last plain)"
+    check "resumed at step $from" "$(cat "from$from.json")" "\"resumedStep\":$from"
+done
+cp -a plain ended
+run ended --resume
+same "resumed behind its end" "$(last ended)" "$(last plain)"
+accuracy() { sed -n '/"event":"done"/s/.*"testAccuracy":\([0-9.]*\).*/\1/p' "$1"; }
+same "resumed behind its end, accuracy" "$(accuracy ended.json)" "$(accuracy plain.json)"
+run seven --set training.steps=7
+same "seven steps" "$(files seven)" 7
+run seven --resume --set training.steps=10
+run seven --resume
+same "seven, ten, all" "$(last seven)" "$(last plain)"
+
+# A batch larger than the set, of one, and more lanes than samples.
+run large --set training.batchSize=1000 --set training.lanes=64
+run large2 --set training.batchSize=1000 --workers 3 --set training.lanes=64 --set training.threads=2
+same "one batch of all" "$(last large2)" "$(last large)"
+run one --set training.batchSize=1 --set training.steps=20
+same "batches of one" "$(files one)" 20
+run wide --set training.lanes=1024
+run wide4 --set training.lanes=1024 --workers 4
+same "1024 lanes for 64 samples" "$(last wide4)" "$(last wide)"
+
+# L2, clipping and frozen layers, alone and together, from the weights of another run.
+layers='{layers: [{type: flatten}, {type: dense, units: 20FROZEN}, {type: relu}, {type: dense, units: 4}]}'
+run start --set model="${layers/FROZEN/}"
+tune() {
+    run "$1" --set model="${layers/FROZEN/, frozen: true}" \
+        --set model.initialWeights=start/checkpoint-00000015.safetensors "${@:2}"
+}
+tune tuned
+tune tuned2 --workers 2
+same "frozen" "$(last tuned2)" "$(last tuned)"
+tune clipped --set training.clipNorm=0.1 --set training.l2=0.01
+tune clipped2 --set training.clipNorm=0.1 --set training.l2=0.01 --workers 3 --set training.threads=2
+same "frozen, clipped, with L2" "$(last clipped2)" "$(last clipped)"
+if [ "$(last clipped)" = "$(last tuned)" ]; then fail "clipping and L2 changed nothing"; fi
+first=$("$PACELINE" diff start/checkpoint-00000015.safetensors tuned/checkpoint-00000015.safetensors)
+check "what was tuned" "$first" "dense2"
+case $first in *"dense1.weight"*"differ"*) fail "a frozen layer changed: $first" ;; esac
+
+# Evaluation on any number of ranks, and prediction, agree with the run.
+for workers in 1 3; do
+    sed "s/\"replicas\": *1/\"replicas\": $workers/" plain/job.json >evaluate.json
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -q --oversubscribe -np $workers \
+        "$PACELINE_WORKER" evaluate --spec evaluate.json \
+        --checkpoint plain/checkpoint-00000015.safetensors >evaluation.$workers 2>&1
+done
+same "evaluation on three ranks" "$(cat evaluation.3)" "$(cat evaluation.1)"
+check "evaluation" "$(cat evaluation.1)" "\"accuracy\":$(accuracy plain.json)"
+"$PACELINE" predict plain/checkpoint-00000015.safetensors --input data/t10k-images-idx3-ubyte --json \
+    >predictions || fail "predict"
+same "predictions" "$(grep -c '"event":"prediction"' predictions)" 40
+
+# Many classes: the run ends well, without a matrix longer than a line of events.
+run many --set model='{layers: [{type: flatten}, {type: dense, units: 1000}]}' --set training.steps=2
+check "many classes" "$(cat many.json)" '"top5":'
+case $(cat many.json) in *confusion*) fail "a matrix of 1000 classes" ;; esac
+check "few classes" "$(cat plain.json)" '"confusion":[['
+verdict
