@@ -12,63 +12,63 @@
 
 static int test_checked, test_failed;
 
-#define TEST_FAIL(...)                                                                             \
-    do {                                                                                           \
-        test_failed++;                                                                             \
-        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__);                                            \
-        fprintf(stderr, __VA_ARGS__);                                                              \
-        fputc('\n', stderr);                                                                       \
+#define TEST_FAIL(...)                                  \
+    do {                                                \
+        test_failed++;                                  \
+        fprintf(stderr, "%s:%d: ", __FILE__, __LINE__); \
+        fprintf(stderr, __VA_ARGS__);                   \
+        fputc('\n', stderr);                            \
     } while (0)
 
-#define CHECK(cond)                                                                                \
-    do {                                                                                           \
-        test_checked++;                                                                            \
-        if (!(cond))                                                                               \
-            TEST_FAIL("%s", #cond);                                                                \
+#define CHECK(cond)                 \
+    do {                            \
+        test_checked++;             \
+        if (!(cond))                \
+            TEST_FAIL("%s", #cond); \
     } while (0)
 
-#define CHECK_INT(got, want)                                                                       \
-    do {                                                                                           \
-        long long g_ = (long long)(got), w_ = (long long)(want);                                   \
-        test_checked++;                                                                            \
-        if (g_ != w_)                                                                              \
-            TEST_FAIL("%s: got %lld, want %lld", #got, g_, w_);                                    \
+#define CHECK_INT(got, want)                                     \
+    do {                                                         \
+        long long g_ = (long long)(got), w_ = (long long)(want); \
+        test_checked++;                                          \
+        if (g_ != w_)                                            \
+            TEST_FAIL("%s: got %lld, want %lld", #got, g_, w_);  \
     } while (0)
 
-#define CHECK_NEAR(got, want, tolerance)                                                           \
-    do {                                                                                           \
-        double g_ = (got), w_ = (want), t_ = (tolerance);                                          \
-        test_checked++;                                                                            \
-        if (!(fabs(g_ - w_) <= t_))                                                                \
-            TEST_FAIL("%s: got %.9g, want %.9g within %.3g", #got, g_, w_, t_);                    \
+#define CHECK_NEAR(got, want, tolerance)                                        \
+    do {                                                                        \
+        double g_ = (got), w_ = (want), t_ = (tolerance);                       \
+        test_checked++;                                                         \
+        if (!(fabs(g_ - w_) <= t_))                                             \
+            TEST_FAIL("%s: got %.9g, want %.9g within %.3g", #got, g_, w_, t_); \
     } while (0)
 
-#define CHECK_STR(got, want)                                                                       \
-    do {                                                                                           \
-        const char *g_ = (got), *w_ = (want);                                                      \
-        test_checked++;                                                                            \
-        if (!g_ || strcmp(g_, w_) != 0)                                                            \
-            TEST_FAIL("%s: got \"%s\", want \"%s\"", #got, g_ ? g_ : "(null)", w_);                \
+#define CHECK_STR(got, want)                                                        \
+    do {                                                                            \
+        const char *g_ = (got), *w_ = (want);                                       \
+        test_checked++;                                                             \
+        if (!g_ || strcmp(g_, w_) != 0)                                             \
+            TEST_FAIL("%s: got \"%s\", want \"%s\"", #got, g_ ? g_ : "(null)", w_); \
     } while (0)
 
-#define CHECK_CONTAINS(got, part)                                                                  \
-    do {                                                                                           \
-        const char *g_ = (got), *w_ = (part);                                                      \
-        test_checked++;                                                                            \
-        if (!g_ || !strstr(g_, w_))                                                                \
-            TEST_FAIL("%s: \"%s\" lacks \"%s\"", #got, g_ ? g_ : "(null)", w_);                    \
+#define CHECK_CONTAINS(got, part)                                               \
+    do {                                                                        \
+        const char *g_ = (got), *w_ = (part);                                   \
+        test_checked++;                                                         \
+        if (!g_ || !strstr(g_, w_))                                             \
+            TEST_FAIL("%s: \"%s\" lacks \"%s\"", #got, g_ ? g_ : "(null)", w_); \
     } while (0)
 
 /* The first differing byte is named. */
-#define CHECK_BYTES(got, want, n)                                                                  \
-    do {                                                                                           \
-        const unsigned char *g_ = (const void *)(got), *w_ = (const void *)(want);                 \
-        size_t n_ = (n), i_ = 0;                                                                   \
-        test_checked++;                                                                            \
-        while (i_ < n_ && g_[i_] == w_[i_])                                                        \
-            i_++;                                                                                  \
-        if (i_ < n_)                                                                               \
-            TEST_FAIL("%s: byte %zu of %zu is %02x, want %02x", #got, i_, n_, g_[i_], w_[i_]);     \
+#define CHECK_BYTES(got, want, n)                                                              \
+    do {                                                                                       \
+        const unsigned char *g_ = (const void *)(got), *w_ = (const void *)(want);             \
+        size_t n_ = (n), i_ = 0;                                                               \
+        test_checked++;                                                                        \
+        while (i_ < n_ && g_[i_] == w_[i_])                                                    \
+            i_++;                                                                              \
+        if (i_ < n_)                                                                           \
+            TEST_FAIL("%s: byte %zu of %zu is %02x, want %02x", #got, i_, n_, g_[i_], w_[i_]); \
     } while (0)
 
 static inline int test_result(void)

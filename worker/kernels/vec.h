@@ -58,8 +58,8 @@ VINLINE vi viand(vi a, vi b) { return _mm512_and_si512(a, b); }
 VINLINE vi vior(vi a, vi b) { return _mm512_or_si512(a, b); }
 #define vishl(a, n) _mm512_slli_epi32(a, n) /* n: a constant */
 #define vishr(a, n) _mm512_srli_epi32(a, n)
-VINLINE vf vbits(vi a) { return _mm512_castsi512_ps(a); }  /* the same bits as floats */
-VINLINE vi vfbits(vf a) { return _mm512_castps_si512(a); } /* the same bits as integers */
+VINLINE vf vbits(vi a) { return _mm512_castsi512_ps(a); }   /* the same bits as floats */
+VINLINE vi vfbits(vf a) { return _mm512_castps_si512(a); }  /* the same bits as integers */
 VINLINE vf vcvt_u24(vi a) { return _mm512_cvtepi32_ps(a); } /* exact: values below 2^24 */
 VINLINE uint32_t vmbits(vm m) { return m; }                 /* bit i: lane i */
 VINLINE vm vmfrom(uint32_t bits) { return (vm)bits; }
@@ -182,12 +182,12 @@ typedef struct {
     uint32_t v[VEC]; /* all ones or zero */
 } vm;
 
-#define VEACH(type, expr)                                                                          \
-    do {                                                                                           \
-        type r_;                                                                                   \
-        for (int i = 0; i < VEC; i++)                                                              \
-            r_.v[i] = (expr);                                                                      \
-        return r_;                                                                                 \
+#define VEACH(type, expr)             \
+    do {                              \
+        type r_;                      \
+        for (int i = 0; i < VEC; i++) \
+            r_.v[i] = (expr);         \
+        return r_;                    \
     } while (0)
 VINLINE vf vset1(float x) { VEACH(vf, x); }
 VINLINE vf vzero(void) { return vset1(0.0f); }
