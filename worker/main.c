@@ -180,13 +180,15 @@ static int work(const struct command *command, const struct worker_options *o, s
         *err = loading->err;
     if (agree(comm, loading->rc, err) != 0 || check_data(comm, &loading->data, err) != 0)
         return -1;
-    struct trainer t;
-    int rc = agree(comm, trainer_init(&t, job, comm, kernels, &loading->data, err), err);
+    struct trainer *t = xcalloc(1, sizeof *t);
+    int rc = agree(comm, trainer_init(t, job, comm, kernels, &loading->data, err), err);
     if (rc == 0)
-        rc = command->run(&t, o, err);
-    if (rc == 0) /* collective: a rank that fails alone would wait for the others */
-        trainer_release(&t);
-    return rc;
+        rc = command->run(t, o, err);
+    if (rc != 0)
+        return rc; /* to end all ranks: releasing is collective, and threads still read ahead */
+    trainer_release(t);
+    free(t);
+    return 0;
 }
 
 static void print_problems(const struct problems *problems)
