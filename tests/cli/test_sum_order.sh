@@ -49,7 +49,7 @@ same "schedule end" "$(result end --workers 2 --set strategy.schedule=end)" "$wa
 same "a communication thread" \
     "$(result thread --workers 2 --set strategy.communicationThread=true)" "$want"
 for isa in c avx2 avx512 neon; do
-    extra=(PACELINE_ISA=$isa)
+    extra=("PACELINE_ISA=$isa")
     got=$(result "isa-$isa")
     case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
 done

@@ -81,7 +81,11 @@ static struct conv random_conv(uint32_t seed)
 {
     uint32_t i = 0;
 #define PICK(n) (int)(fill_u32(seed, i++) % (uint32_t)(n))
-    struct conv c = {.c = 1 + PICK(40), .k = 1 + PICK(70), .r = 1 + PICK(6), .s = 1 + PICK(6)};
+    struct conv c = {0};
+    c.c = 1 + PICK(40);
+    c.k = 1 + PICK(70);
+    c.r = 1 + PICK(6);
+    c.s = 1 + PICK(6);
     c.plain = PICK(3) == 0;
     if (c.plain)
         c.c = 1 + PICK(4);
