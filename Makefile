@@ -152,13 +152,13 @@ $(BUILD)/%.c.tidy: %.c .clang-tidy $(HEADERS)
 	$(call say,TIDY)$(TIDY)
 
 format: ## rewrite every C file with clang-format
-	clang-format -i $(SOURCES) $(OTHER_C) $(HEADERS)
+	@clang-format -i $(SOURCES) $(OTHER_C) $(HEADERS)
 
 format-check: ## fail when clang-format would change a file
-	clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
+	@clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
 
 shellcheck: ## lint the shell scripts
-	shellcheck .ci/run $(wildcard scripts/*.sh tests/*.sh tests/cli/*.sh bench/peers/*.sh)
+	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/cli/*.sh bench/peers/*.sh)
 
 .PHONY: bench
 BENCH ?=
