@@ -370,9 +370,8 @@ static void conv_backward_weights(const struct conv *c, float *dw, const float *
                                   bool first, int ob0, int ob1, float *scratch)
 {
     const size_t dy_block = (size_t)(c->oh * c->ow) * VEC;
-    /* rows of dy and x that stay in the first-level cache together */
-    const int row_bytes = (TILE_U * c->ow + c->stride_h * c->w) * VEC * 4;
-    const int pieces = piece_count(c->oh, imax(1, 28 * 1024 / row_bytes));
+    const int row_bytes = (TILE_U * c->ow + c->stride_h * c->w) * VEC * (int)sizeof(float);
+    const int pieces = piece_count(c->oh, imax(1, conv_cache_bytes() / row_bytes));
 
     if (c->plain)
         extend_image(c, scratch, x);

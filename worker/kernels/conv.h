@@ -46,6 +46,10 @@ struct conv conv_transposed(const struct conv *c);
 /* Floats of scratch that forward and backward_weights need. */
 size_t conv_scratch_floats(const struct conv *c);
 
+/* What rows of dy and x may take together to stay in the first-level cache. Any value gives the
+ * same bytes. */
+int conv_cache_bytes(void);
+
 struct conv_kernels {
     /*
      * y = conv(x) + bias, then ReLU if relu. With pool: 2x2 stride-2 max pooling of the sums before

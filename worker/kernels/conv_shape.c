@@ -1,6 +1,23 @@
 /* Shapes and layouts of convolutions; no arithmetic. */
 #include "worker/kernels/conv.h"
 
+#include <unistd.h>
+
+#define SMALLEST_CACHE (32 * 1024)
+
+int conv_cache_bytes(void)
+{
+    static _Atomic int bytes; /* the same whoever writes it first */
+    if (!bytes) {
+        long size = -1;
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+        size = sysconf(_SC_LEVEL1_DCACHE_SIZE);
+#endif
+        bytes = (int)(size > SMALLEST_CACHE ? size : SMALLEST_CACHE) / 8 * 7;
+    }
+    return bytes;
+}
+
 size_t conv_weight_index(const struct conv *c, int k, int ch, int r, int s)
 {
     size_t block = (size_t)(k / 16) * conv_weight_block(c), lane = (size_t)(k % 16);
