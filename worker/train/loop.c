@@ -42,6 +42,18 @@ static double samples_per_second(const struct trainer *t, int64_t steps, double 
     return ratio((double)steps * per_step, seconds);
 }
 
+/* "model name" of /proc/cpuinfo; "" where there is none (arm64). */
+static void cpu_name(char name[128])
+{
+    AUTO(auto_fclose) FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    name[0] = '\0';
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "model name : %127[^\n]", name) == 1)
+            return;
+    }
+}
+
 static void send_start(const struct trainer *t, const struct watch *w)
 {
     cJSON *e = event_new("start");
@@ -71,7 +83,10 @@ static void send_start(const struct trainer *t, const struct watch *w)
     };
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         cJSON_AddNumberToObject(e, numbers[i].key, numbers[i].value);
+    char cpu[128];
+    cpu_name(cpu);
     cJSON_AddStringToObject(e, "isa", t->kernels->isa);
+    cJSON_AddStringToObject(e, "cpu", cpu);
     event_send(e);
 }
 
