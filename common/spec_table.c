@@ -120,6 +120,9 @@ const struct field spec_fields[] = {
      .doc = "Fixes initial weights, order of samples and dropout."},
     {"spec.training.threads", FIELD_INT, JOB(training.threads), RANGE(0, 1024), .default_ = "0",
      .doc = "Threads per worker; 0: what the CPU quota allows."},
+    {"spec.training.pinThreads", FIELD_BOOL, JOB(training.pin_threads), .default_ = "false",
+     .doc =
+         "Keeps each computing thread on a CPU of its own, where the job has its CPUs to itself."},
     {"spec.training.l2", FIELD_FLOAT, JOB(training.l2), RANGE(0, 1e6), .default_ = "0",
      .doc = "Adds l2/2 times the sum of squared weights (not biases) to the loss; reported apart."},
     {"spec.training.clipNorm", FIELD_FLOAT, JOB(training.clip_norm), RANGE(0, MOST),

@@ -134,6 +134,31 @@ void threads_run(struct threads *t, thread_fn *fn, void *arg)
     }
 }
 
+/* The n-th CPU of the mask, or -1. */
+static int nth_cpu(const cpu_set_t *set, int n)
+{
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, set) && n-- == 0)
+            return cpu;
+    }
+    return -1;
+}
+
+int threads_pin(struct threads *t, int local_rank)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0 ||
+        nth_cpu(&set, local_rank * t->n + t->n - 1) < 0)
+        return -1;
+    for (int i = 0; i < t->n; i++) {
+        cpu_set_t one;
+        CPU_ZERO(&one);
+        CPU_SET(nth_cpu(&set, local_rank * t->n + i), &one);
+        pthread_setaffinity_np(i ? t->members[i].id : pthread_self(), sizeof one, &one);
+    }
+    return 0;
+}
+
 static int quota_cpus(void)
 {
     long quota, period;

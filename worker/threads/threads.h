@@ -8,11 +8,15 @@
 struct threads;
 typedef void thread_fn(void *arg, int thread, int n_threads);
 
-/* cpus: masks to pin to are taken from the process's own affinity; one thread: nothing is made. */
 struct threads *threads_new(int n);
 void threads_free(struct threads *t);
 int threads_count(const struct threads *t);
 void threads_run(struct threads *t, thread_fn *fn, void *arg);
+
+/* Keeps thread i of rank local_rank on the CPU number local_rank*count + i of the process's mask;
+ * -1 where the mask has too few, and nothing is changed. Threads made later by the caller inherit
+ * its CPU. */
+int threads_pin(struct threads *t, int local_rank);
 
 /* CPUs this process may use: its affinity mask, cut by the cgroup's quota (rounded up). */
 int threads_available_cpus(void);

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
 #include "worker/train/memory.h"
@@ -193,6 +194,9 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     if (check_memory(t, err) != 0)
         return -1;
     init_batches(t);
+    /* last, so that the threads that make batches may run anywhere */
+    if (job->training.pin_threads && threads_pin(t->threads, comm_local_rank(comm)) != 0)
+        log_warn("spec.training.pinThreads: fewer CPUs than threads; none is pinned");
     t->confusion = xcalloc((size_t)(t->model.classes * t->model.classes), sizeof *t->confusion);
     return 0;
 }
