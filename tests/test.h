@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int test_checked, test_failed;
+static _Atomic int test_checked, test_failed; /* checks may run on any thread */
 
 #define TEST_FAIL(...)                                  \
     do {                                                \
