@@ -11,6 +11,7 @@
 
 struct reference {
     const struct model *model; /* for its masks */
+    bool training;             /* else dropout changes nothing */
     double **params;           /* in the model's order, each as model_export gives it */
 };
 
@@ -21,7 +22,7 @@ static inline size_t shape_values(struct shape s)
 
 static inline void reference_init(struct reference *r, const struct model *m)
 {
-    *r = (struct reference){m, xcalloc((size_t)m->n_params, sizeof *r->params)};
+    *r = (struct reference){m, true, xcalloc((size_t)m->n_params, sizeof *r->params)};
     for (int i = 0; i < m->n_params; i++) {
         const struct param *p = &m->params[i];
         size_t n = param_elements(p);
@@ -112,7 +113,7 @@ static inline double reference_value(const struct reference *r, size_t number, u
     case LAYER_TANH:
         return tanh(x[f]);
     case LAYER_DROPOUT:
-        return x[f] * reference_kept(r->model, number, i, f);
+        return r->training ? x[f] * reference_kept(r->model, number, i, f) : x[f];
     case LAYER_FLATTEN:
         return x[f];
     }

@@ -322,6 +322,9 @@ static void test_case(const struct net_case *c, uint32_t seed)
     for (int i = 0; i < r.model.n_params; i++)
         check_tensor(&ref, &t, i, r.sink.blocks[0]);
     check_padding(&r.model, r.sink.blocks[0]);
+    r.pass.training = ref.training = false;
+    model_forward(&r.model, &r.pass, t.x);
+    check_outputs(&ref, &t);
     check_same(&t, &r, 3, false, seed);
     check_same(&t, &r, 1, true, seed);
     check_same(&t, &r, 2, true, seed);
