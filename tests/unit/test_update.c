@@ -2,6 +2,8 @@
 /* Optimiser steps: every ISA equals plain C over any values and sizes, and touches nothing else. */
 #include "tests/unit/floats.h"
 
+#define VEC_FLOATS 16
+
 static float start[5][FLOATS_MAX], got[4][FLOATS_MAX], want[4][FLOATS_MAX];
 
 static const struct {
@@ -90,9 +92,51 @@ static void check_centered_floor(const struct kernels *k, const struct kernels *
     CHECK(isnan(w));
 }
 
+/* Averages of a weight whose gradient has died decay to 0, not into the subnormal numbers. */
+static void check_decay(const struct kernels *k, const struct kernels *plain)
+{
+    const struct update_coef coef = {.scale = 1,
+                                     .decay = 1,
+                                     .rate = 0.1f,
+                                     .momentum = 0.9f,
+                                     .velocity_gain = 1,
+                                     .beta1 = 0.9f,
+                                     .beta2 = 0.8f,
+                                     .gain1 = 0.1f,
+                                     .gain2 = 0.2f,
+                                     .epsilon_inside = 1e-5f,
+                                     .root_correction = 1,
+                                     .epsilon_outside = 1e-6f};
+    const float none[VEC_FLOATS] = {0};
+
+    (void)plain;
+    for (size_t u = 0; u < sizeof updates / sizeof *updates; u++) {
+        float w[VEC_FLOATS] = {0}, s[3][VEC_FLOATS];
+        int zeros = 0;
+        update_fn *fn;
+
+        memcpy(&fn, (const char *)k->update + updates[u].offset, sizeof fn);
+        for (int i = 0; i < 3 * VEC_FLOATS; i++)
+            s[i / VEC_FLOATS][i % VEC_FLOATS] = (float)(i + 1) * 1e-3f;
+        for (int step = 0; step < 2000; step++) {
+            fn(w, none, s[0], s[1], updates[u].slots == 3 ? s[2] : NULL, VEC_FLOATS, &coef);
+            for (int i = 0; i < updates[u].slots * VEC_FLOATS; i++)
+                if (fpclassify(s[i / VEC_FLOATS][i % VEC_FLOATS]) == FP_SUBNORMAL)
+                    TEST_FAIL("%s, %s: a subnormal average in step %d", k->isa, updates[u].name,
+                              step);
+        }
+        for (int i = 0; i < VEC_FLOATS; i++)
+            zeros += s[0][i] == 0;
+        CHECK_INT(zeros, strcmp(updates[u].name, "sgd") && strcmp(updates[u].name, "adagrad")
+                             ? VEC_FLOATS
+                             : 0);
+    }
+}
+
 int main(void)
 {
     each_isa(check_isa);
     each_isa(check_centered_floor);
+    each_isa(check_decay);
     return test_result();
 }

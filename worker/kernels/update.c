@@ -16,10 +16,14 @@ VINLINE void descend(struct point *p, vf step, const struct update_coef *c)
     p->w = vfma(vset1(-c->rate), step, p->w);
 }
 
-/* decay * old + gain * new */
+/* decay * old + gain * new; 0 below UPDATE_TINY, since an average that only decays would end among
+ * the subnormal numbers and stay there, where every operation takes a hundred times as long. */
 VINLINE vf average(float decay, vf old, float gain, vf new)
 {
-    return vfma(vset1(decay), old, vmul(vset1(gain), new));
+    vf sum = vfma(vset1(decay), old, vmul(vset1(gain), new));
+    vf size = vbits(viand(vfbits(sum), viset1(0x7fffffff)));
+
+    return vsel(vgt(vset1(UPDATE_TINY), size), vzero(), sum);
 }
 
 VINLINE vf denominator(vf v, const struct update_coef *c)

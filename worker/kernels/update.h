@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* Moving averages smaller than this become 0. */
+#define UPDATE_TINY 0x1p-96f
+
 /* Coefficients of one step, derived by worker/optim from the job and the step number. A kernel
  * reads those of its equation. */
 struct update_coef {

@@ -1,6 +1,12 @@
 /* Losses; see loss.h. Plain C: ten outputs a sample, the order is the loop's. */
 #include "worker/model/loss.h"
 
+/* A gradient this small would only make subnormal numbers, which are slow, further down. */
+static float settle(float gradient)
+{
+    return gradient < 0x1p-60f && gradient > -0x1p-60f ? 0.0f : gradient;
+}
+
 static void rank_outputs(const float *y, int n, uint8_t label, struct loss_result *r)
 {
     int best = 0, above = 0;
@@ -32,7 +38,7 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
     if (dy) {
         memset(dy, 0, row * sizeof *dy);
         for (int i = 0; i < n_classes; i++)
-            dy[i] = (p[i] - (i == label ? 1.0f : 0.0f)) / (float)n_global;
+            dy[i] = settle((p[i] - (i == label ? 1.0f : 0.0f)) / (float)n_global);
     }
     if (probabilities)
         memcpy(probabilities, p, sizeof(float) * (size_t)n_classes);

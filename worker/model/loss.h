@@ -19,10 +19,9 @@ struct loss_result {
 
 /*
  * One sample: y has n_classes outputs (at most LOSS_CLASSES_MAX) in a row of `row` floats. dy (may
- * be NULL) gets the gradient of the batch's mean loss, divided by n_global; its padding is zero.
- * probabilities (may be NULL): [n_classes].
- * Softmax cross-entropy: log(sum exp y) - y[label]. Squared error: half the squared distance to the
- * one-hot label.
+ * be NULL) gets the gradient of the batch's mean loss, divided by n_global, 0 below 2^-60; its
+ * padding is zero. probabilities (may be NULL): [n_classes]. Softmax cross-entropy: log(sum exp y)
+ * - y[label]. Squared error: half the squared distance to the one-hot label.
  */
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
                                size_t row, int n_classes, uint8_t label, uint32_t n_global,
