@@ -124,12 +124,31 @@ static void product_run(const struct product *p, int n_u, int n_t)
 #define DOT_K 4
 #define DOT_B 6
 #elif defined(ISA_AVX2)
-#define DOT_K 4
-#define DOT_B 1
+#define DOT_K 2
+#define DOT_B 3
 #else
-#define DOT_K 4
-#define DOT_B 1
+#define DOT_K 2
+#define DOT_B 2
 #endif
+
+/* Folds the sums of a tile, four at a time. */
+VINLINE void dot_store(float *dst, size_t dst_b, vf acc[DOT_B][DOT_K], int BT)
+{
+    UNROLL for (int i = 0; i < BT * DOT_K; i += 4)
+    {
+        vf four[4];
+        float sums[4];
+        UNROLL for (int j = 0; j < 4; j++)
+        {
+            int at = i + j < BT * DOT_K ? i + j : i;
+            four[j] = acc[at / DOT_K][at % DOT_K];
+        }
+        vfold4(sums, four);
+        const int n = BT * DOT_K - i < 4 ? BT * DOT_K - i : 4;
+        UNROLL for (int j = 0; j < n; j++)
+            dst[(size_t)((i + j) / DOT_K) * dst_b + (size_t)((i + j) % DOT_K)] = sums[j];
+    }
+}
 
 VINLINE void dot_tile(float *dst, size_t dst_b, const float *w, size_t w_ob, const float *y,
                       size_t y_b, int n_ob, int BT)
@@ -147,7 +166,7 @@ VINLINE void dot_tile(float *dst, size_t dst_b, const float *w, size_t w_ob, con
         w += w_ob;
         y += VEC;
     }
-    UNROLL for (int b = 0; b < BT; b++) vfold4(dst + (size_t)b * dst_b, acc[b]);
+    dot_store(dst, dst_b, acc, BT);
 }
 
 static void product_dots(float *dst, size_t dst_b, const float *w, size_t w_tile, size_t w_ob,
