@@ -151,6 +151,8 @@ damaged "a truncated checkpoint" "checkpoint-00000002.safetensors" truncate -s -
 damaged "an empty checkpoint" "0 bytes" truncate -s 0
 damaged "an impossible position" "step 2 cannot be batch 3 of epoch 0" \
     sed -i '1s/"batch":"2"/"batch":"3"/'
+damaged "a position between batches" "step 2 cannot be batch 1 of epoch 0" \
+    sed -i '1s/"batch":"2"/"batch":"1"/'
 damaged "a position behind the epoch" "step 2 cannot be batch 7 of epoch 0" \
     sed -i '1s/"batch":"2"/"batch":"7"/'
 
