@@ -28,24 +28,6 @@ struct facts {
     struct problems warnings;
 };
 
-/* Copies of the parameters that the optimiser keeps. */
-static int optimizer_slots(const struct job_optimizer *o)
-{
-    switch (o->type) {
-    case OPT_SGD:
-        return o->momentum > 0;
-    case OPT_ADAM:
-    case OPT_ADAMW:
-    case OPT_ADADELTA:
-        return 2;
-    case OPT_ADAGRAD:
-        return 1;
-    case OPT_RMSPROP:
-        return 1 + o->centered + (o->momentum > 0);
-    }
-    return 0;
-}
-
 /* Element-wise layers work in place; the others keep their output for the backward pass. */
 static double kept_values(const struct net *net)
 {
@@ -69,7 +51,7 @@ static struct estimate estimate(const struct job *job, const struct net *net, do
     int64_t samples_each = lanes_each * ((job->training.batch_size + lanes - 1) / lanes);
     double tensor = sizeof(float) * (double)net->params;
     struct estimate e = {
-        .parameters = tensor * (2 + optimizer_slots(&job->training.optimizer)),
+        .parameters = tensor * (2 + job_optimizer_slots(&job->training.optimizer)),
         .activations = sizeof(float) * kept_values(net) * (double)samples_each,
         .exchange = workers > 1 ? tensor : 0,
         .data = n_samples * net->in.c * net->in.h * net->in.w,

@@ -95,6 +95,23 @@ int job_lanes(const struct job *job)
     return lanes;
 }
 
+int job_optimizer_slots(const struct job_optimizer *o)
+{
+    switch (o->type) {
+    case OPT_SGD:
+        return o->momentum > 0;
+    case OPT_ADAM:
+    case OPT_ADAMW:
+    case OPT_ADADELTA:
+        return 2;
+    case OPT_ADAGRAD:
+        return 1;
+    case OPT_RMSPROP:
+        return o->centered ? 3 : o->momentum > 0 ? 2 : 1;
+    }
+    return 0;
+}
+
 /* The mlp with the hidden layers of the job; *n layers, owned by the caller. */
 static struct layer_spec *mlp_layers(const struct job *job, const struct net_def *def, size_t *n)
 {

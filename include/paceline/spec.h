@@ -161,6 +161,9 @@ const char *job_promise(const struct job *job);
 MUST_CHECK int job_network(const struct job *job, struct shape in, struct net *net,
                            struct err *err);
 
+/* Copies of the parameters that the optimiser keeps as its state: 0 to 3. */
+int job_optimizer_slots(const struct job_optimizer *o);
+
 /* training.lanes after the default rule: largest power of two <= batchSize/4, 1 to 64. */
 int job_lanes(const struct job *job);
 

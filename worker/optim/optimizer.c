@@ -31,29 +31,12 @@ static update_fn *choose_update(const struct update_kernels *k, const struct job
     return NULL;
 }
 
-static int count_slots(const struct job_optimizer *c)
-{
-    switch (c->type) {
-    case OPT_SGD:
-        return c->momentum > 0;
-    case OPT_ADAM:
-    case OPT_ADAMW:
-    case OPT_ADADELTA:
-        return 2;
-    case OPT_ADAGRAD:
-        return 1;
-    case OPT_RMSPROP:
-        return c->centered ? 3 : c->momentum > 0 ? 2 : 1;
-    }
-    return 0;
-}
-
 void optimizer_init(struct optimizer *o, const struct kernels *kernels, const struct job *job,
                     size_t n_params)
 {
     const struct job_optimizer *c = &job->training.optimizer;
     size_t stride = (n_params + 15) / 16 * 16; /* whole cache lines */
-    int n_slots = count_slots(c);
+    int n_slots = job_optimizer_slots(c);
 
     assert(n_slots <= OPTIM_MAX_SLOTS);
     *o = (struct optimizer){.kernels = kernels,
