@@ -79,9 +79,9 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
 
     for (int i = 0; i < t->model.n_params; i++)
         floats += param_elements(&t->model.params[i]);
-    AUTO(auto_free)
-    float *flat = xmalloc(floats * (size_t)(t->optimizer.n_slots + 1) * sizeof *flat);
-    float *to = flat;
+    if (!t->snapshot) /* kept: what is freed under MPI's allocator settings may not be used again */
+        t->snapshot = xaligned(floats * (size_t)(t->optimizer.n_slots + 1) * sizeof(float));
+    float *to = t->snapshot;
     for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
         for (int i = 0; i < t->model.n_params; i++) {
             const struct param *p = &t->model.params[i];

@@ -216,6 +216,7 @@ void trainer_release(struct trainer *t)
     datasets_release(&t->data);
     threads_free(t->threads);
     free(t->slabs);
+    free(t->snapshot);
     free(t->lane_ends);
     free(t->lane_values);
     free(t->all_lane_values);

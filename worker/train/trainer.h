@@ -56,7 +56,8 @@ struct trainer {
     double *lane_values, *all_lane_values; /* LANE_VALUES per lane */
     struct position at;
     struct phases phases;
-    int64_t steps; /* in all */
+    float *snapshot; /* rank 0: tensors in the order of a checkpoint; made by the first one */
+    int64_t steps;   /* in all */
     bool evaluating;
     int64_t *confusion; /* [label][predicted] of the last evaluation of the test set */
 };
