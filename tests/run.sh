@@ -37,7 +37,7 @@ run_test() {
     limit=$(option "$source" TIMEOUT)
     out="$dir/$BASHPID"
     begin=$EPOCHREALTIME
-    { timeout -k 5 $((${limit:-120} * slower)) "${fixed[@]}" "$@" >"$out" 2>&1 </dev/null; } \
+    { timeout -k 5 $((${limit:-300} * slower)) "${fixed[@]}" "$@" >"$out" 2>&1 </dev/null; } \
         2>/dev/null # where bash would add its own line about a signal
     status=$?
     seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $begin }")
