@@ -147,7 +147,6 @@ static void world_gradient(const struct st_file *f, const struct job *job, const
     uint32_t n = (uint32_t)labels->dims[0];
     struct threads *threads = threads_new(n_threads);
     struct rank ranks[LANES];
-    double lane[LANES];
 
     for (int r = 0; r < size; r++) {
         rank_init(&ranks[r], net, k, threads, n, r, size);
@@ -171,7 +170,6 @@ static void world_gradient(const struct st_file *f, const struct job *job, const
         }
     }
     memcpy(sum, ranks[0].sink.blocks[0], ranks[0].model.n_floats * sizeof(float));
-    (void)lane;
     for (int r = 0; r < size; r++)
         rank_release(&ranks[r]);
     threads_free(threads);
