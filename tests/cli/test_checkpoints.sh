@@ -69,6 +69,12 @@ run wide --set training.lanes=1024
 run wide4 --set training.lanes=1024 --workers 4
 same "1024 lanes for 64 samples" "$(last wide4)" "$(last wide)"
 
+# Of a last batch of 10 the fourth of eight ranks has more samples than of one of 11.
+few=(--set training.batchSize=11 --set dataset.limit=21)
+run few "${few[@]}"
+run few8 "${few[@]}" --workers 8
+same "a smaller batch with more samples" "$(last few8)" "$(last few)"
+
 # L2, clipping and frozen layers, alone and together, from the weights of another run.
 layers='{layers: [{type: flatten}, {type: dense, units: 20FROZEN}, {type: relu}, {type: dense, units: 4}]}'
 run start --set model="${layers/FROZEN/}"
