@@ -286,5 +286,6 @@ int main(void)
                    drawn(seed, 10, 1, 40), 10 * seed);
     }
     test_dense(k, 3136, 1024, 32, 1);
+    test_dense(k, 16, 16, 200000, 2); /* squared, more than an int holds */
     return test_result();
 }
