@@ -120,6 +120,21 @@ resumed "another optimizer" 2 "written with optimizer" job.yaml \
     --set training.optimizer='{name: adam}'
 resumed "drop without a whole batch" 2 "lastBatch" job.yaml --set training.batchSize=512 \
     --set training.lastBatch=drop
+# The last update breaks the weights, after its loss was still finite.
+cat >broken.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: broken}
+spec:
+  model: {layers: [{type: flatten}, {type: dense, units: 4}]}
+  dataset: {name: idx, path: data}
+  training: {steps: 4, batchSize: 8, l2: 1e6, optimizer: {name: sgd, learningRate: 1e6, momentum: 0}}
+JOB
+for workers in 1 2; do
+    refused "weights that the last update broke, $workers" 4 "step 4: the update made a weight NaN" \
+        broken.yaml --workers $workers --out "broken$workers"
+    same "weights that the last update broke, files" "$(find "broken$workers" -name '*.safetensors')" ""
+done
 resumed "NaN in the loss" 4 "step 3: the loss is" job.yaml --set debug.failNan=true
 resumed "a diverging job" 4 "the first layer with NaN or infinity is dense" job.yaml \
     --set training.optimizer.learningRate=1e6 --set training.l2=1e6 --set checkpoint.everySteps=0

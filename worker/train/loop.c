@@ -130,6 +130,17 @@ static void send_progress(const struct trainer *t, struct watch *w)
     w->reported_totals = t->at.epoch_totals;
 }
 
+/* The loss of a step is known before its update: weights that the update broke are not kept. */
+static int check_weights(const struct trainer *t, struct err *err)
+{
+    if (t->kernels->reduce->all_finite(t->model.weights, t->model.n_floats))
+        return 0;
+    return err_set(err, ERR_DIVERGED,
+                   "step %lld: the update made a weight NaN or infinite; try a smaller "
+                   "spec.training.optimizer.learningRate or set spec.training.clipNorm",
+                   (long long)t->at.step);
+}
+
 static int save(struct trainer *t, struct watch *w, bool best, struct err *err)
 {
     double start = trainer_seconds();
@@ -137,6 +148,8 @@ static int save(struct trainer *t, struct watch *w, bool best, struct err *err)
 
     if (!w->dir)
         return 0;
+    if (check_weights(t, err) != 0)
+        return -1;
     if (w->lead) {
         char *path = NULL;
         rc = snapshot_write(t, w->dir, best, &path, err);
@@ -190,6 +203,8 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
     struct totals train = t->at.epoch_totals, validation = {0};
     bool last = t->at.step >= t->steps;
 
+    if (check_weights(t, err) != 0)
+        return -1;
     if (t->validation)
         validation = trainer_evaluate(t, t->validation, NULL);
     *test = trainer_evaluate(t, t->test, t->confusion);
