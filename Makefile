@@ -40,15 +40,18 @@ KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o))
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c))
 CLI_SRC := $(wildcard cli/*.c)
+OPERATOR_SRC := $(wildcard operator/*.c operator/*/*.c)
 
 COMMON_OBJ := $(COMMON_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
 # The CLI reads data and checkpoints but links no MPI.
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) \
            $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
+OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
 LIBS := -lcjson -lyaml -ldeflate -lz -lm
+OPERATOR_LIBS := -lcurl -lwebsockets -lssl -lcrypto
 
-PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker
+PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
 
 .PHONY: all
 all: $(PROGRAMS) ## build the programs (default)
@@ -60,6 +63,10 @@ $(BUILD)/bin/paceline: $(CLI_OBJ) $(COMMON_OBJ)
 $(BUILD)/bin/paceline-worker: $(WORKER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
+
+$(BUILD)/bin/paceline-operator: $(OPERATOR_OBJ) $(COMMON_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
 $(BUILD)/worker/comm/%.o: worker/comm/%.c
 	@mkdir -p $(@D)
@@ -76,8 +83,8 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# A test names what it links in a line `// LINK: common/err.c worker/kernels ...` (worker/kernels:
-# every kernel object; common: every common object), so the linker proves the layering.
+# A test names what it links in a line `// LINK: common/err.c operator/core ...` (a folder: every
+# object of it), so the linker proves the layering.
 # `// LIBS: -lx` adds libraries; tests/run.sh reads `// MPI: 1 2 3` and `// TIMEOUT: 300`.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 MPI_SRC := $(wildcard tests/mpi/test_*.c)
@@ -85,11 +92,12 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 MPI_BIN := $(MPI_SRC:%.c=$(BUILD)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
-CLI_TESTS := $(wildcard tests/cli/test_*.sh)
+CLI_TESTS := $(wildcard tests/cli/test_*.sh tests/operator/test_*.sh)
+API_TESTS := $(wildcard tests/api/test_*.sh)
 # ThreadSanitizer cannot see through MPI: unit tests only.
-TESTS ?= $(UNIT_BIN) $(if $(filter thread,$(SANITIZER)),,$(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS))
+TESTS ?= $(UNIT_BIN) $(if $(filter thread,$(SANITIZER)),,$(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS))
 
-linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(if $(filter common,$(1)),$(COMMON_OBJ),$(1:%.c=$(BUILD)/%.o)))
+linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c))))
 links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
 # A fuzz target has libFuzzer's main, or one that replays the inputs named on its command line.
 FUZZ_MAIN := $(if $(filter fuzzer,$(SANITIZER)),,$(BUILD)/tests/fuzz/replay.o $(COMMON_OBJ))
@@ -138,9 +146,9 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (30)
 fuzz-run: $(FUZZ_BIN)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.sh $(FUZZ_BIN)
 
-SOURCES := $(COMMON_SRC) $(WORKER_SRC) $(CLI_SRC) $(wildcard worker/kernels/*.c)
+SOURCES := $(COMMON_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(wildcard worker/kernels/*.c)
 OTHER_C := $(wildcard bench/*.c tests/*.[ch] tests/*/*.[ch])
-HEADERS := $(wildcard include/paceline/*.h common/*.h cli/*.h worker/*.h worker/*/*.h)
+HEADERS := $(wildcard include/paceline/*.h common/*.h cli/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck
 tidy: $(SOURCES:%=$(BUILD)/%.tidy) ## clang-tidy: bugs, function length, complexity
@@ -158,7 +166,7 @@ format-check: ## fail when clang-format would change a file
 	@clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
 
 shellcheck: ## lint the shell scripts
-	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/cli/*.sh bench/peers/*.sh)
+	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/*/*.sh bench/peers/*.sh)
 
 .PHONY: bench
 BENCH ?=

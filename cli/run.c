@@ -147,7 +147,7 @@ static int train(struct run *r, int64_t started_ns)
     r->session.json = r->json;
     r->session.show = r->json ? NULL : progress_show;
     r->session.show_arg = &r->progress;
-    code = session_run(&r->session, arguments, (int)r->job->replicas.worker,
+    code = session_run(&r->session, arguments, (int)r->job->replicas[ROLE_WORKER].replicas,
                        (int)r->job->training.threads, started_ns, &err);
     if (!r->json)
         progress_end(&r->progress);

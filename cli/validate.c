@@ -46,7 +46,7 @@ static double kept_values(const struct net *net)
 
 static struct estimate estimate(const struct job *job, const struct net *net, double n_samples)
 {
-    int64_t lanes = job_lanes(job), workers = job->replicas.worker;
+    int64_t lanes = job_lanes(job), workers = job->replicas[ROLE_WORKER].replicas;
     int64_t lanes_each = (lanes + workers - 1) / workers;
     int64_t samples_each = lanes_each * ((job->training.batch_size + lanes - 1) / lanes);
     double tensor = sizeof(float) * (double)net->params;
@@ -108,7 +108,7 @@ static void print_text(const struct facts *f)
            format_bytes(e->total).s, format_bytes(e->parameters).s, format_bytes(e->activations).s,
            format_bytes(e->exchange).s, format_bytes(e->data).s, format_bytes(RUNTIME_BYTES).s);
     printf("ceiling     %.4gx on %s: a batch of %lld in %d lanes\n", e->ceiling,
-           format_plural((double)job->replicas.worker, "worker").s,
+           format_plural((double)job->replicas[ROLE_WORKER].replicas, "worker").s,
            (long long)job->training.batch_size, job_lanes(job));
     for (size_t i = 0; i < f->warnings.n; i++)
         fprintf(stderr, "warning: %s\n", f->warnings.items[i]);
@@ -143,7 +143,7 @@ static void print_json(const struct facts *f)
     cJSON_AddNumberToObject(memory, "data", f->estimate.data);
     cJSON_AddNumberToObject(memory, "total", f->estimate.total);
     cJSON_AddNumberToObject(root, "lanes", job_lanes(f->job));
-    cJSON_AddNumberToObject(root, "workers", (double)f->job->replicas.worker);
+    cJSON_AddNumberToObject(root, "workers", (double)f->job->replicas[ROLE_WORKER].replicas);
     cJSON_AddNumberToObject(root, "ceiling", f->estimate.ceiling);
     cJSON_AddItemToObject(root, "warnings", texts_json(&f->warnings));
     if (json_parse(&job, spec.data, spec.len, "job", &err) == 0)

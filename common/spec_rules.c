@@ -25,14 +25,15 @@ static bool broken_lanes_power(const struct job *job, struct buf *found)
 static bool broken_batch_workers(const struct job *job, struct buf *found)
 {
     buf_printf(found, "a batch of %lld for %lld workers", (long long)job->training.batch_size,
-               (long long)job->replicas.worker);
-    return job->training.batch_size < job->replicas.worker;
+               (long long)job->replicas[ROLE_WORKER].replicas);
+    return job->training.batch_size < job->replicas[ROLE_WORKER].replicas;
 }
 
 static bool broken_lanes_workers(const struct job *job, struct buf *found)
 {
-    buf_printf(found, "%lld workers for %d lanes", (long long)job->replicas.worker, job_lanes(job));
-    return job->replicas.worker > job_lanes(job);
+    buf_printf(found, "%lld workers for %d lanes", (long long)job->replicas[ROLE_WORKER].replicas,
+               job_lanes(job));
+    return job->replicas[ROLE_WORKER].replicas > job_lanes(job);
 }
 
 static bool broken_drop_all(const struct job *job, struct buf *found)
@@ -86,15 +87,16 @@ static bool broken_warmup(const struct job *job, struct buf *found)
 
 static bool broken_servers(const struct job *job, struct buf *found)
 {
-    buf_printf(found, "%lld", (long long)job->replicas.ps);
-    return job->replicas.ps > 0;
+    buf_printf(found, "%lld", (long long)job->replicas[ROLE_PS].replicas);
+    return job->replicas[ROLE_PS].replicas > 0;
 }
 
 static bool broken_threads(const struct job *job, struct buf *found)
 {
-    buf_printf(found, "%lld workers of %lld threads for %d lanes", (long long)job->replicas.worker,
-               (long long)job->training.threads, job_lanes(job));
-    return job->replicas.worker * job->training.threads > job_lanes(job);
+    buf_printf(found, "%lld workers of %lld threads for %d lanes",
+               (long long)job->replicas[ROLE_WORKER].replicas, (long long)job->training.threads,
+               job_lanes(job));
+    return job->replicas[ROLE_WORKER].replicas * job->training.threads > job_lanes(job);
 }
 
 const struct rule spec_rules[] = {

@@ -6,7 +6,7 @@
 set -euo pipefail
 
 build=(gcc make libc6-dev libopenmpi-dev openmpi-bin libcjson-dev libyaml-dev zlib1g-dev
-    libdeflate-dev dataset-fashion-mnist)
+    libdeflate-dev dataset-fashion-mnist libcurl4-openssl-dev libwebsockets-dev libssl-dev)
 test=(clang clang-tidy clang-format 'libclang-rt-14-dev|libclang-rt-dev' libopenblas-dev python3
     gcovr shellcheck)
 

@@ -2,12 +2,13 @@
 # Runs the tests named on the command line and ends with `N passed, N failed[, N skipped]`.
 #   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/test_err tests/cli/test_run.sh ...
 # The kind follows from the folder: unit tests and fuzz targets (each replays its corpus) run side
-# by side, tests/mpi under mpirun once per rank count in `// MPI:`, tests/cli by bash. Exit code 77
+# by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash. Exit code 77
 # skips. Output is shown for failures only; `TIMEOUT: N` in a test's source changes its time limit.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
 export PACELINE="$PWD/${BUILD:?}/bin/paceline" PACELINE_WORKER="$PWD/$BUILD/bin/paceline-worker"
+export PACELINE_OPERATOR="$PWD/$BUILD/bin/paceline-operator"
 export PACELINE_BUILD="$PWD/$BUILD"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_ALLOW_RUN_AS_ROOT=1
 export PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
@@ -88,7 +89,7 @@ for test in "$@"; do
                 mpirun --oversubscribe --bind-to none -np "$n" "$test"
         done
         ;;
-    tests/cli/*) run_test "${source#tests/}" "$source" bash "$source" ;;
+    *.sh) run_test "${source#tests/}" "$source" bash "$source" ;;
     esac
 done
 

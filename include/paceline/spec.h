@@ -12,7 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
+
 #include "paceline/buf.h"
+#include "paceline/cluster.h"
 #include "paceline/err.h"
 #include "paceline/net.h"
 
@@ -31,6 +34,18 @@ enum algorithm { ALGO_TREE, ALGO_RING, ALGO_MPI };
 enum comm_schedule { COMM_OVERLAP, COMM_END };
 enum wire_type { WIRE_FP32, WIRE_BF16 };
 enum clean_pods { CLEAN_RUNNING, CLEAN_NONE, CLEAN_ALL };
+enum restart_policy { RESTART_NEVER, RESTART_ON_FAILURE, RESTART_ALWAYS, RESTART_EXIT_CODE };
+enum success_policy { SUCCESS_DEFAULT, SUCCESS_ALL_WORKERS };
+enum scale_policy { SCALE_RECREATE, SCALE_DYNAMIC };
+enum gang { GANG_NONE, GANG_VOLCANO, GANG_SCHEDULER_PLUGINS, GANG_KUEUE };
+enum network_policy { NETWORK_JOB, NETWORK_NONE };
+
+/* spec.replicas.<role>: the pods of one role. */
+struct job_role {
+    int64_t replicas;
+    enum restart_policy restart;
+    char *template_; /* a pod template as JSON, or NULL */
+};
 
 struct job_optimizer {
     enum optimizer_type type;
@@ -106,16 +121,33 @@ struct job {
         int64_t fusion_bytes;
         bool communication_thread;
     } strategy;
+    struct job_role replicas[N_CLUSTER_ROLES];
+    int64_t min_workers, max_workers; /* bounds of scaling; -1: absent */
+    /* What follows is the operator's. */
     struct {
-        int64_t worker, ps;
-        char *worker_template, *ps_template; /* pod templates as JSON, or NULL */
-    } replicas;
-    struct { /* the operator's */
         enum clean_pods clean_pods;
         int64_t backoff_limit;
         int64_t ttl_seconds, deadline_seconds; /* -1: absent */
         bool suspend;
+        enum success_policy success;
+        enum scale_policy scale;
+        int64_t node_loss_seconds; /* how long pods tolerate a node that is not ready */
+        int64_t fence_seconds;     /* after the grace period, before a silent pod is given up */
+        char *managed_by;          /* NULL or ours; anything else: hands off */
     } run_policy;
+    struct {
+        enum gang gang;
+        char *scheduler; /* schedulerName of the pods; NULL: by gang, else the cluster's default */
+        char *queue, *priority_class; /* or NULL */
+        int64_t min_available;        /* -1: all pods */
+    } scheduling;
+    struct {
+        bool list_evaluator; /* TF_CONFIG names the evaluator, as TFJob does */
+    } cluster_spec;
+    struct {
+        enum network_policy type;
+        char *extra_ingress; /* JSON list of NetworkPolicyIngressRules, or NULL */
+    } network;
     struct {
         int64_t check_replicas; /* compare weights every N steps; 0: each epoch */
         bool fail_nan;          /* poison the loss at step 3, to try the failure path */
@@ -141,6 +173,12 @@ struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
                      struct problems *problems);
 void job_free(struct job *job);
 void auto_job(struct job **job);
+
+/* The same from the API's JSON: only apiVersion, kind, metadata and spec are read. */
+struct job *job_from_json(const cJSON *object, struct problems *problems);
+
+/* Whether the built-in engine trains (spec.model is given); else the templates say what runs. */
+bool job_builtin(const struct job *job);
 
 /*
  * The effective spec (every default written out) as JSON on one line, appended to out; parses back

@@ -45,7 +45,7 @@ static void test_defaults(void)
     CHECK_NEAR(job->training.optimizer.momentum, 0.9, 0);
     CHECK_INT(job->strategy.algorithm, ALGO_TREE);
     CHECK_INT(job->strategy.fusion_bytes, 4194304);
-    CHECK_INT(job->replicas.worker, 1);
+    CHECK_INT(job->replicas[ROLE_WORKER].replicas, 1);
     CHECK_INT(job->dataset.prefetch, 2);
     CHECK_INT(job->checkpoint.keep, 1);
     CHECK_INT(job->checkpoint.every_epochs, 1);
@@ -213,7 +213,7 @@ static void test_sets(void)
         CHECK_NEAR(job->training.optimizer.beta1, 0.5, 0);
         CHECK_STR(job->name, "other");
         CHECK_INT(job->model.layers[1].units, 12);
-        CHECK_INT(job->replicas.worker, 2);
+        CHECK_INT(job->replicas[ROLE_WORKER].replicas, 2);
     }
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         struct problems problems = {0};

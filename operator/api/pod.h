@@ -1,0 +1,37 @@
+/* A pod of a TrainingJob as the cache keeps it: one allocation, a few hundred bytes. */
+#ifndef PACELINE_OPERATOR_API_POD_H
+#define PACELINE_OPERATOR_API_POD_H
+
+#include "operator/api/meta.h"
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
+
+struct pod {
+    struct meta meta;
+    enum cluster_role role;
+    int index;
+    int64_t incarnation;
+    enum pod_phase phase;
+    bool ready;     /* condition Ready */
+    bool scheduled; /* has a node */
+    bool tracked;   /* carries our finalizer */
+    bool disrupted; /* reason Evicted, Preempting, NodeLost, ... or condition DisruptionTarget */
+    bool has_exit_code; /* a trainer container terminated */
+    int exit_code;      /* of the main container (see objects.h), else of the first that failed */
+    int64_t restart_count; /* by the kubelet, over all containers */
+    int64_t finished_ms;   /* terminated.finishedAt of the main container; 0: unknown */
+    int64_t started_ms;    /* status.startTime */
+    const char *reason;  /* why it failed or waits: "OOMKilled", "ImagePullBackOff", ...; or NULL */
+    const char *message; /* in the server's words; or NULL */
+    const char *ip, *node; /* or NULL */
+};
+
+/*
+ * A pod from the API's JSON. Fails (ERR_INVALID) when it is not one of ours: labels missing or not
+ * what LABEL_* say, numbers out of range, bad metadata. The caller frees *out with free().
+ */
+MUST_CHECK int pod_decode(struct pod **out, const cJSON *object, struct err *err);
+
+bool pod_finished(const struct pod *p); /* Succeeded or Failed */
+
+#endif

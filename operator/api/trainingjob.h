@@ -1,0 +1,88 @@
+/* A TrainingJob as the operator keeps it: trimmed metadata, the parsed spec, the status. */
+#ifndef PACELINE_OPERATOR_API_TRAININGJOB_H
+#define PACELINE_OPERATOR_API_TRAININGJOB_H
+
+#include "operator/api/ledger.h"
+#include "operator/api/meta.h"
+#include "paceline/buf.h"
+#include "paceline/spec.h"
+
+enum condition_type {
+    COND_CREATED,
+    COND_RUNNING,    /* all wanted pods run */
+    COND_RESTARTING, /* a pod is being replaced */
+    COND_SUSPENDED,
+    COND_PODS_BLOCKED, /* the API server refuses pods; carries its sentence, clears itself */
+    COND_SUCCEEDED,    /* terminal */
+    COND_FAILED,       /* terminal */
+    N_CONDITIONS
+};
+extern const char *const condition_names[N_CONDITIONS];
+
+struct condition {
+    bool present, status; /* status: True or False */
+    const char *reason, *message;
+    int64_t since_ms; /* lastTransitionTime */
+};
+
+struct role_status {
+    int active, ready, succeeded, failed; /* descriptive: pods that run; ...; indices so far */
+    int64_t restarts; /* operator-made, of this role, and those of the kubelet in pods now gone */
+    struct ledger completed, lost; /* indices that succeeded; that failed and are tolerated */
+    struct ledger incarnations;    /* above status.world.incarnation */
+};
+
+/*
+ * Durable parts are written before the action that depends on them (operator-notes 1):
+ * conditions Created, Suspended, Succeeded, Failed; the clock; world; restarts; ledgers.
+ */
+struct tj_status {
+    struct condition conditions[N_CONDITIONS];
+    int64_t observed_generation;
+    int64_t start_ms, completion_ms; /* 0: absent */
+    int64_t active_since_ms;         /* the deadline's clock runs since; 0: it stands */
+    int64_t active_ms;               /* what it counted before */
+    struct {
+        int64_t generation;                /* 0: no world yet; names the ConfigMap */
+        int64_t replicas[N_CLUSTER_ROLES]; /* what this generation's cluster spec lists */
+        int64_t incarnation;               /* where this generation's incarnations begin */
+    } world;
+    int64_t restarts; /* towards backoffLimit: operator-made, and the kubelet's in gone pods */
+    int64_t backoff_until_ms; /* no replacement is created before */
+    struct role_status roles[N_CLUSTER_ROLES];
+};
+
+struct tj {
+    struct arena arena; /* owns every string here */
+    struct meta meta;
+    struct job *job;     /* the effective spec; NULL when it is invalid */
+    const char *problem; /* why it is invalid, one sentence; or NULL */
+    struct tj_status status;
+};
+
+/*
+ * A TrainingJob from the API's JSON. A spec that does not parse gives job NULL and problem set, a
+ * damaged status counts as a problem too. Fails (ERR_INVALID) only without usable metadata.
+ * The caller owns *out (tj_free).
+ */
+MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
+void tj_free(struct tj *tj);
+
+/* Whether the status says Succeeded or Failed. */
+bool status_terminal(const struct tj_status *s);
+/* The incarnation that index of role has now. */
+int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, int index);
+/* Deep copy into the arena. */
+void status_copy(struct tj_status *out, const struct tj_status *in, struct arena *a);
+
+/*
+ * The body of a JSON merge patch on .../status: {"metadata":{"uid":..,"resourceVersion":..},
+ * "status":{...}}, absent fields as null, so that fields of others (progress, scaling) stay.
+ */
+void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct buf *out);
+
+/* Equal in what decisions depend on / in everything. */
+bool status_equal_durable(const struct tj_status *a, const struct tj_status *b);
+bool status_equal(const struct tj_status *a, const struct tj_status *b);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Keys that want a look. A key is in the queue once, is not handed out while its last look is still
+ * in flight, and comes back if it was added meanwhile. Fair: first come, first served. Time is an
+ * argument, milliseconds of a monotonic clock.
+ */
+#ifndef PACELINE_OPERATOR_CORE_WORKQUEUE_H
+#define PACELINE_OPERATOR_CORE_WORKQUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct workqueue *workqueue_new(void);
+void workqueue_free(struct workqueue *q);
+
+void workqueue_add(struct workqueue *q, const char *key, int64_t now_ms);
+/* Not before at_ms; the earliest of several wins; an add in between does not cancel it. */
+void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms);
+/* The next key, or NULL; it is in flight until workqueue_done. Valid until then. */
+const char *workqueue_pop(struct workqueue *q, int64_t now_ms);
+void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms);
+/* Forgets its timers; a key that is in flight stays so. */
+void workqueue_forget(struct workqueue *q, const char *key);
+
+/* Milliseconds until a key can be popped: 0 now, -1 never. */
+int64_t workqueue_next_ms(const struct workqueue *q, int64_t now_ms);
+size_t workqueue_depth(const struct workqueue *q); /* ready to be popped, or added in flight */
+
+#endif

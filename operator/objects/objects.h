@@ -1,0 +1,45 @@
+/*
+ * The objects of a job as JSON bodies for the API server. Pure: what they contain follows from the
+ * job, its status and the operator's settings alone, so making one twice makes the same bytes.
+ */
+#ifndef PACELINE_OPERATOR_OBJECTS_OBJECTS_H
+#define PACELINE_OPERATOR_OBJECTS_OBJECTS_H
+
+#include "operator/reconcile/plan.h"
+#include "paceline/buf.h"
+
+struct objects_config {
+    const char *operator_namespace;  /* NetworkPolicies let its pods in */
+    const char *worker_image;        /* of built-in jobs */
+    const unsigned char *master_key; /* 32 bytes: jobs' keys are HKDF(master, job UID) */
+};
+
+/* The name of the owned object: Service "<job>", ConfigMap "<job>-<generation>", ... */
+void owned_name(char out[NAME_SIZE], const struct tj *tj, enum owned_kind kind, int64_t generation);
+/* "/api/v1/namespaces/<ns>/services": where objects of the kind are created. ns NULL: all. */
+void owned_path(struct buf *out, const struct tj *tj, const char *ns, enum owned_kind kind);
+/* Whether the job wants an object of this kind at all (PodGroup: only with a gang that has one). */
+bool owned_wanted(const struct tj *tj, enum owned_kind kind);
+
+/* Appends the object. Fails (ERR_INVALID) when it would be beyond the API's limits. */
+MUST_CHECK int owned_body(const struct objects_config *config, const struct tj *tj,
+                          enum owned_kind kind, struct buf *out, struct err *err);
+
+/*
+ * Makes bodies of a role's pods; the role's template is parsed and merged once.
+ * Fails (ERR_INVALID) naming the template's path when it cannot be a pod template.
+ */
+struct pod_maker *pod_maker_new(const struct objects_config *config, const struct tj *tj,
+                                enum cluster_role role, struct err *err);
+void pod_maker_free(struct pod_maker *m); /* NULL is fine */
+void pod_maker_body(const struct pod_maker *m, int index, int64_t incarnation, struct buf *out);
+
+/* TF_CONFIG of a process as the container sees it, for documents and tests. */
+void tf_config_text(const struct tj *tj, enum cluster_role role, int index, struct buf *out);
+
+/* An event on the job. name is unique for the job; at_ms is when it happened. */
+void event_body(const struct tj *tj, const struct plan_event *e, const char *component,
+                int64_t at_ms, struct buf *out);
+void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_event *e);
+
+#endif

@@ -1,0 +1,67 @@
+/* What reconcile wants done. Made in one arena, freed whole. */
+#ifndef PACELINE_OPERATOR_RECONCILE_PLAN_H
+#define PACELINE_OPERATOR_RECONCILE_PLAN_H
+
+#include "operator/api/pod.h"
+#include "operator/api/trainingjob.h"
+
+/* Objects of a job besides its pods. */
+enum owned_kind {
+    OWNED_SERVICE,
+    OWNED_SECRET,
+    OWNED_CONFIG_MAP, /* of one generation: "<job>-<generation>" */
+    OWNED_NETWORK_POLICY,
+    OWNED_POD_GROUP,
+    N_OWNED
+};
+extern const char *const owned_kind_names[N_OWNED]; /* "Service", ... */
+
+enum action_type {
+    ACTION_CREATE_OWNED,     /* owned */
+    ACTION_DELETE_OWNED,     /* owned; of world.generation `generation` */
+    ACTION_DRY_RUN_POD,      /* role: would the API server take its pods? */
+    ACTION_CREATE_POD,       /* role, index, incarnation */
+    ACTION_DELETE_POD,       /* pod: by UID and resourceVersion */
+    ACTION_FORCE_DELETE_POD, /* pod: grace 0 and without our finalizer; its node is lost */
+    ACTION_RELEASE_POD,      /* pod: remove our finalizer */
+    ACTION_DELETE_JOB,       /* TTL: by UID and resourceVersion, in the background */
+};
+
+struct action {
+    enum action_type type;
+    enum owned_kind owned;
+    enum cluster_role role;
+    int index;
+    int64_t incarnation, generation;
+    const struct pod *pod; /* borrowed from the observation */
+};
+
+/* An event; its name is made of the job's UID and the key, so one key is one event, ever. */
+struct plan_event {
+    bool warning;
+    const char *reason, *message, *key;
+};
+
+struct plan {
+    struct arena arena;
+    /*
+     * Either a status to write or actions, never both: what actions depend on is then in status
+     * before they are taken, and descriptive status comes when nothing else is left to do.
+     */
+    const struct tj_status *status; /* NULL: leave it */
+    bool urgent;                    /* the status is durable: do not hold it back */
+    struct action *actions;
+    size_t n_actions, cap_actions;
+    struct plan_event *events;
+    size_t n_events, cap_events;
+    int64_t requeue_ms; /* wall-clock time of the next look; 0: only when something changes */
+};
+
+void plan_release(struct plan *p); /* also fit for AUTO */
+struct action *plan_add(struct plan *p, enum action_type type);
+/* Message in the plan's arena; key must be unique for the fact told. */
+void plan_event(struct plan *p, bool warning, const char *key, const char *reason, const char *fmt,
+                ...) __attribute__((format(printf, 5, 6)));
+void plan_requeue(struct plan *p, int64_t at_ms); /* the earliest wins */
+
+#endif

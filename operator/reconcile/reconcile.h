@@ -1,0 +1,88 @@
+/*
+ * reconcile: what is, and the time, to what has to be done. Pure: no I/O, no clock, no randomness,
+ * no logging. Called again whenever something changed and at plan.requeue_ms; it is
+ * level-triggered, so a plan that was lost half-way is made again from what is then there.
+ *
+ * The rules, in the order in which they are looked at; the first that changes durable status ends
+ * the look (the plan is that status alone):
+ *
+ *  1. managedBy of somebody else: nothing. A job that is being deleted: release every pod that is
+ *     being deleted or finished, nothing else.
+ *  2. A spec that is invalid (tj->problem): condition Failed, reason InvalidSpec - but only while
+ * no world exists; a running job keeps its world and says so in an event.
+ *  3. Outcomes. A pod of the current incarnation that finished:
+ *     - Succeeded (phase Succeeded): its index joins `completed`, its restart_count the restarts.
+ *       If it was being deleted, only when it finished strictly before the second it was asked to
+ *       stop in (finished_ms < deletion_ms - deletion_grace_ms): a graceful exit after SIGTERM is
+ *       no success; then it counts as disrupted.
+ *     - Failed: disrupted (pod->disrupted, or deleted while it ran) or retryable by the role's
+ *       policy (ExitCode: code >= 128 or none; OnFailure, Always: always, since the kubelet
+ *       restarts containers and only a lost pod ends Failed) gives a restart: restarts of job and
+ *       role + 1 + its restart_count, the index's incarnation + 1, condition Restarting with the
+ *       cause, back-off. When restarts have reached backoffLimit: Failed, BackoffLimitExceeded.
+ *       Else permanent: Failed, reason ReplicaFailed - or, for a worker of a Dynamic job with
+ *       restart policy Never, `lost`, as long as minReplicas others are left.
+ *     - a pod being deleted that never had a node: incarnation + 1, nothing counted.
+ *     - a pod being deleted whose deletion_ms + fence_seconds passed and which still has not
+ *       finished: its node is lost; a restart like a disruption.
+ *     Only current incarnations decide; a pod of an older one has been decided already. A pod of a
+ *     newer one means that our status is stale: touch nothing of that index.
+ *     The kubelet's restarts in live pods count too: restarts + sum(restart_count) > backoffLimit
+ *     is Failed, BackoffLimitExceeded.
+ *  4. Success: by the chief, if there is one; else worker 0 or all workers; AllWorkers: every
+ *     worker (and the chief). Success wins over a failure seen in the same look. One terminal
+ *     condition, ever: what is terminal stays as it is, whatever pods and users do later.
+ *  5. Deadline: active_ms + (now - active_since_ms) >= activeDeadlineSeconds: Failed,
+ *     DeadlineExceeded.
+ *  6. Suspend: clock stopped, Suspended True, Running False, world.incarnation above every
+ *     incarnation so far, ledgers of incarnations emptied; the pods are then of an older
+ *     incarnation and are deleted. Resume: Suspended False (reason Resumed), the clock goes on.
+ *     A job created suspended makes nothing at all (no dry run, no objects).
+ *  7. World: none yet: dry run per role, then generation 1, start_ms, Created, the clock starts.
+ *     Counts in the spec differ from it: Recreate: generation + 1, world.incarnation above all;
+ *     Dynamic and built-in jobs: counts change, on the way down incarnation + 1 for each index that
+ *     goes, so that its name is not used again. `completed` is never forgotten.
+ *  8. Objects: whatever of Service, Secret, ConfigMap (of this generation), NetworkPolicy, PodGroup
+ *     is wanted and not there is created, before any pod. ConfigMaps of older generations go when
+ *     no pod of an older incarnation is left.
+ *  9. Pods: unwanted ones (older incarnation, index out of range) are deleted once, released when
+ *     finished, forced when lost (3). A wanted index that is not completed or lost and has no pod
+ *     of any incarnation that is not finished gets one - after backoff_until_ms if its incarnation
+ *     is above the world's, not while hold_until_ms lies ahead, and not while objects are missing.
+ * 10. After a terminal condition: cleanPodPolicy (Running: those not finished; All: all; None: none
+ *     - but pods of older incarnations always go), every finished pod is released, ttlSeconds after
+ *     completion the job is deleted.
+ * 11. Nothing to do: descriptive status (counts, Running, PodsBlocked, Restarting False when all
+ *     run again, observedGeneration), at most every STATUS_INTERVAL_MS unless a condition changed
+ *     or everything runs.
+ *
+ * Times are wall-clock milliseconds. Every wait (deadline, TTL, back-off, fence, hold, status
+ * interval) leaves a requeue_ms.
+ */
+#ifndef PACELINE_OPERATOR_RECONCILE_RECONCILE_H
+#define PACELINE_OPERATOR_RECONCILE_RECONCILE_H
+
+#include "operator/reconcile/plan.h"
+
+#define STATUS_INTERVAL_MS 2000
+#define BACKOFF_FIRST_MS 1000 /* before the second restart; the first is immediate */
+#define BACKOFF_MAX_MS 300000
+
+struct observed {
+    const struct tj *tj;
+    const struct pod *const *pods; /* owned by tj's UID, any order */
+    size_t n_pods;
+    bool have[N_OWNED];         /* CONFIG_MAP: that of world.generation */
+    int64_t old_generations[4]; /* older ConfigMaps that are still there, 0: none */
+    /* What the controller remembers of this process; all zero after a restart. */
+    bool dry_run_ok[N_CLUSTER_ROLES];
+    const char *invalid_template; /* the API server's sentence for a pod it will never take */
+    const char *blocked;          /* its sentence for a pod that it refuses now (403, ...) */
+    int64_t hold_until_ms;        /* back-off after refused or failed requests of this job */
+    int64_t status_written_ms;    /* the last write of status; 0: none yet */
+};
+
+/* Fills *plan (all zero before); the caller releases it. */
+void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan);
+
+#endif
