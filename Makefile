@@ -125,7 +125,7 @@ test: ## install what is missing, build, run every test
 
 tests: all $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
-check: tests ## run every test (TESTS="..." some), installing nothing
+check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) tests/run.sh $(TESTS)
 
 asan: ## every test under AddressSanitizer and UBSan
@@ -138,6 +138,10 @@ coverage: ## tests with gcov; branch coverage per file
 	@$(AGAIN) check COVERAGE=1
 	@gcovr --root . --branches --exclude tests build/$(notdir $(CC))-coverage
 
+.PHONY: kube-tools
+kube-tools: ## build the Kubernetes that tests/api needs, once (minutes)
+	@scripts/kube-tools.sh || [ $$? -eq 77 ]
+
 FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (30)
 	@$(AGAIN) CC=clang SANITIZER=fuzzer fuzz-run
@@ -147,7 +151,7 @@ fuzz-run: $(FUZZ_BIN)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.sh $(FUZZ_BIN)
 
 SOURCES := $(COMMON_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(wildcard worker/kernels/*.c)
-OTHER_C := $(wildcard bench/*.c tests/*.[ch] tests/*/*.[ch])
+OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch])
 HEADERS := $(wildcard include/paceline/*.h common/*.h cli/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck
@@ -176,6 +180,18 @@ bench: all $(BUILD)/bench/peak ## compare with PyTorch and TensorFlow (BENCH="--
 
 $(BUILD)/bench/peak: $(BUILD)/bench/peak.o
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^
+
+.PHONY: operator-demo bench-operator
+operator-demo: all ## a real API server, the operator and a job on this machine (KEEP=1: stay)
+	@PACELINE_OPERATOR=$(BUILD)/bin/paceline-operator KEEP=$(KEEP) scripts/operator-demo.sh
+
+BENCH_OPERATOR ?=
+bench-operator: all $(BUILD)/bench/operator/raw ## the operator's speed and size against a real API server
+	@BUILD=$(BUILD) bench/operator/run.py $(BENCH_OPERATOR)
+
+$(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
 PREFIX ?= /usr/local
 .PHONY: install

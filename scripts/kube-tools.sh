@@ -1,0 +1,80 @@
+#!/bin/bash
+# Builds what the tests against a real API server need, once, and prints the folder it is in:
+# kube-apiserver, kube-controller-manager, kube-scheduler, kubectl, etcd, kwok.
+#   scripts/kube-tools.sh [KUBERNETES]   a folder of tests/tools; "kubernetes" otherwise
+# Versions are pinned by the go.mod and go.sum files in tests/tools. The folder lies in the user's
+# cache, named by the hash of those files. KUBEBUILDER_ASSETS with kube-apiserver, etcd and kubectl in
+# it is used as it is. Exit code 77: there is no way to build them here, and the last line says why.
+set -euo pipefail
+tools=$(cd "$(dirname "$0")/../tests/tools" && pwd)
+kubernetes=${1:-kubernetes}
+
+if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    for name in kube-apiserver etcd kubectl; do
+        [ -x "$KUBEBUILDER_ASSETS/$name" ] || {
+            echo "$0: KUBEBUILDER_ASSETS is $KUBEBUILDER_ASSETS, which has no $name" >&2
+            exit 1
+        }
+    done
+    echo "$KUBEBUILDER_ASSETS"
+    exit 0
+fi
+
+cd "$tools"
+[ -f "$kubernetes/go.mod" ] || {
+    echo "$0: no tests/tools/$kubernetes/go.mod" >&2
+    exit 2
+}
+hash=$(cat {"$kubernetes",etcd,kwok}/go.{mod,sum} | sha256sum | cut -c1-16)
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/paceline/kube-tools
+folder=$cache/$hash
+if [ -d "$folder" ]; then
+    echo "$folder"
+    exit 0
+fi
+
+go_version() { go version | sed -n 's/^go version go1\.\([0-9]*\).*/\1/p'; }
+if ! command -v go >/dev/null; then
+    echo "the Kubernetes tools are not built: Go 1.24 or newer (1.21 fetches one) is not installed"
+    exit 77
+fi
+if ! [ "$(go_version)" -ge 21 ] 2>/dev/null; then
+    echo "the Kubernetes tools are not built: $(go version) is too old, 1.21 is needed"
+    exit 77
+fi
+
+mkdir -p "$cache"
+exec 9>"$cache/$hash.lock"
+flock 9 # whoever comes second waits for the first
+if [ -d "$folder" ]; then
+    echo "$folder"
+    exit 0
+fi
+new=$(mktemp -d "$cache/new.XXXXXX")
+trap 'rm -rf "$new"' EXIT
+trap 'exit 130' INT TERM
+chmod 755 "$new"
+
+export CGO_ENABLED=0 GOWORK=off GOFLAGS=-buildvcs=false
+# build FOLDER OUT LDFLAGS PACKAGE...
+build() {
+    local where=$1 out=$2 flags=$3
+    shift 3
+    echo "building $* (once; minutes)" >&2
+    (cd "$where" && go build -trimpath -ldflags "-s -w $flags" -o "$new/$out" "$@") >&2
+}
+
+version=$(sed -n 's/^\(require\)\?[[:space:]]*k8s.io\/kubernetes \(v[0-9.]*\).*/\2/p' "$kubernetes/go.mod")
+IFS=. read -r major minor _ <<<"${version#v}"
+stamp=
+for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    stamp+=" -X $package.gitVersion=$version -X $package.gitMajor=$major"
+    stamp+=" -X $package.gitMinor=$minor -X $package.gitTreeState=clean"
+done
+programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+build etcd etcd "" go.etcd.io/etcd/server/v3
+build "$kubernetes" "" "$stamp" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
+build kwok kwok "" sigs.k8s.io/kwok/cmd/kwok
+
+mv -T "$new" "$folder"
+echo "$folder"
