@@ -7,6 +7,8 @@
 #include "paceline/buf.h"
 #include "paceline/spec.h"
 
+#define STATUS_MAX_MESSAGE 1024 /* of a condition, in bytes; longer ones are cut when read */
+
 enum condition_type {
     COND_CREATED,
     COND_RUNNING,    /* all wanted pods run */
@@ -58,22 +60,30 @@ struct tj {
     struct job *job;     /* the effective spec; NULL when it is invalid */
     const char *problem; /* why it is invalid, one sentence; or NULL */
     struct tj_status status;
+    const char *foreign_conditions; /* of other writers: JSON values with commas; or NULL */
 };
 
 /*
- * A TrainingJob from the API's JSON. A spec that does not parse gives job NULL and problem set, a
- * damaged status counts as a problem too. Fails (ERR_INVALID) only without usable metadata.
- * The caller owns *out (tj_free).
+ * A TrainingJob from the API's JSON. A spec that does not parse gives job NULL and problem set; a
+ * damaged status (ledgers that do not parse) is a problem too, beside a job. Fails (ERR_INVALID)
+ * only without usable metadata. The caller owns *out (tj_free).
  */
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
 void tj_free(struct tj *tj);
 
+/* Whether the condition is there and True. */
+bool status_is(const struct tj_status *s, enum condition_type type);
 /* Whether the status says Succeeded or Failed. */
 bool status_terminal(const struct tj_status *s);
+/* Pending, Running, Restarting, Suspended, Blocked, Succeeded or Failed: for people. */
+const char *status_state(const struct tj_status *s);
 /* The incarnation that index of role has now. */
 int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, int index);
 /* Deep copy into the arena. */
 void status_copy(struct tj_status *out, const struct tj_status *in, struct arena *a);
+
+/* "paceline.dev/job-name=<job>,paceline.dev/role=worker": status.selector, for the HPA. */
+void tj_selector(const struct tj *tj, struct buf *out);
 
 /*
  * The body of a JSON merge patch on .../status: {"metadata":{"uid":..,"resourceVersion":..},

@@ -1,0 +1,97 @@
+#include <string.h>
+
+#include "operator/api/trainingjob.h"
+
+bool status_is(const struct tj_status *s, enum condition_type type)
+{
+    return s->conditions[type].present && s->conditions[type].status;
+}
+
+bool status_terminal(const struct tj_status *s)
+{
+    return status_is(s, COND_SUCCEEDED) || status_is(s, COND_FAILED);
+}
+
+const char *status_state(const struct tj_status *s)
+{
+    static const struct {
+        enum condition_type type;
+        const char *state;
+    } states[] = {
+        {COND_SUCCEEDED, "Succeeded"},   {COND_FAILED, "Failed"},
+        {COND_SUSPENDED, "Suspended"},   {COND_PODS_BLOCKED, "Blocked"},
+        {COND_RESTARTING, "Restarting"}, {COND_RUNNING, "Running"},
+    };
+
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (status_is(s, states[i].type))
+            return states[i].state;
+    return "Pending";
+}
+
+int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, int index)
+{
+    return s->world.incarnation + ledger_get(&s->roles[role].incarnations, index);
+}
+
+void status_copy(struct tj_status *out, const struct tj_status *in, struct arena *a)
+{
+    *out = *in;
+    for (int i = 0; i < N_CONDITIONS; i++) {
+        out->conditions[i].reason = arena_strdup(a, in->conditions[i].reason);
+        out->conditions[i].message = arena_strdup(a, in->conditions[i].message);
+    }
+    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
+        ledger_copy(&out->roles[r].completed, &in->roles[r].completed, a);
+        ledger_copy(&out->roles[r].lost, &in->roles[r].lost, a);
+        ledger_copy(&out->roles[r].incarnations, &in->roles[r].incarnations, a);
+    }
+}
+
+/* NULL is equal to "": the JSON form does not tell them apart. */
+static bool text_equal(const char *a, const char *b) { return !strcmp(a ? a : "", b ? b : ""); }
+
+static bool condition_equal(const struct condition *a, const struct condition *b)
+{
+    return a->present == b->present && a->status == b->status && a->since_ms == b->since_ms &&
+           text_equal(a->reason, b->reason) && text_equal(a->message, b->message);
+}
+
+/* Ledgers, and the restarts, which are counted before the pods that had them go. */
+static bool role_durable_equal(const struct role_status *a, const struct role_status *b)
+{
+    return a->restarts == b->restarts && ledger_equal(&a->completed, &b->completed) &&
+           ledger_equal(&a->lost, &b->lost) && ledger_equal(&a->incarnations, &b->incarnations);
+}
+
+bool status_equal_durable(const struct tj_status *a, const struct tj_status *b)
+{
+    static const enum condition_type durable[] = {COND_CREATED, COND_SUSPENDED, COND_SUCCEEDED,
+                                                  COND_FAILED};
+
+    for (size_t i = 0; i < sizeof durable / sizeof *durable; i++)
+        if (!condition_equal(&a->conditions[durable[i]], &b->conditions[durable[i]]))
+            return false;
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        if (a->world.replicas[r] != b->world.replicas[r] ||
+            !role_durable_equal(&a->roles[r], &b->roles[r]))
+            return false;
+    return a->start_ms == b->start_ms && a->completion_ms == b->completion_ms &&
+           a->active_since_ms == b->active_since_ms && a->active_ms == b->active_ms &&
+           a->world.generation == b->world.generation &&
+           a->world.incarnation == b->world.incarnation && a->restarts == b->restarts &&
+           a->backoff_until_ms == b->backoff_until_ms;
+}
+
+bool status_equal(const struct tj_status *a, const struct tj_status *b)
+{
+    for (int i = 0; i < N_CONDITIONS; i++)
+        if (!condition_equal(&a->conditions[i], &b->conditions[i]))
+            return false;
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        if (a->roles[r].active != b->roles[r].active || a->roles[r].ready != b->roles[r].ready ||
+            a->roles[r].succeeded != b->roles[r].succeeded ||
+            a->roles[r].failed != b->roles[r].failed)
+            return false;
+    return a->observed_generation == b->observed_generation && status_equal_durable(a, b);
+}

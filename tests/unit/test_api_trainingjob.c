@@ -1,0 +1,314 @@
+// LINK: operator/api common
+/* TrainingJobs from the API's JSON, and the patch that writes their status: it reads back. */
+#include "operator/api/trainingjob.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+#define META \
+    "\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}"
+#define HEAD "\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\"," META
+#define SPEC "\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}}"
+#define T0 1795244400000
+
+static struct tj *decode(const char *text)
+{
+    AUTO(auto_json) cJSON *object = NULL;
+    struct tj *tj = NULL;
+    struct err err;
+
+    if (json_parse(&object, text, strlen(text), "job", &err) || tj_decode(&tj, object, &err)) {
+        TEST_FAIL("%s: %s", text, err.msg);
+        exit(1);
+    }
+    return tj;
+}
+
+static void auto_tj(struct tj **tj) { tj_free(*tj); }
+
+static void test_spec(void)
+{
+    AUTO(auto_tj) struct tj *good = decode("{" HEAD "," SPEC "}");
+    AUTO(auto_tj)
+    struct tj *bad =
+        decode("{" HEAD ",\"spec\":{\"model\":{\"name\":\"x\"},\"a\":1,\"b\":1,\"c\":1,\"d\":1}}");
+    AUTO(auto_tj)
+    struct tj *one =
+        decode("{" HEAD ",\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":"
+               "\"fashion-mnist\"},\"a\":1}}");
+    AUTO(auto_json) cJSON *nameless = cJSON_Parse("{\"metadata\":{}," SPEC "}");
+    struct tj *none = NULL;
+    struct err err = {0};
+
+    CHECK(good->job != NULL && good->problem == NULL);
+    CHECK_STR(good->meta.name, "j");
+    CHECK(!status_terminal(&good->status));
+    CHECK(bad->job == NULL);
+    CHECK_CONTAINS(bad->problem, "; and ");
+    CHECK(one->job == NULL && strstr(one->problem, "; ") == NULL);
+    CHECK_CONTAINS(one->problem, "spec.a");
+    CHECK_INT(tj_decode(&none, nameless, &err), -1);
+    CHECK(none == NULL);
+    CHECK_CONTAINS(err.msg, "TrainingJob: ");
+}
+
+/* Everything set, each field to another value. */
+static void fill(struct tj_status *s, struct arena *a)
+{
+    *s = (struct tj_status){
+        .observed_generation = 5,
+        .start_ms = T0,
+        .completion_ms = T0 + 1,
+        .active_since_ms = T0 + 2000,
+        .active_ms = 77,
+        .world = {3, {1, 4, 2, 1}, 9},
+        .restarts = 6,
+        .backoff_until_ms = T0 + 3000,
+    };
+    for (int i = 0; i < N_CONDITIONS; i++)
+        s->conditions[i] = (struct condition){true, i % 2 == 0, "Because", "it \"is\"\n", T0 + i};
+    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
+        struct role_status *role = &s->roles[r];
+
+        role->active = r + 1;
+        role->ready = r + 2;
+        role->succeeded = r + 3;
+        role->failed = r + 4;
+        role->restarts = r + 5;
+        ledger_set_range(&role->completed, r, r + 3, 1, a);
+        ledger_set(&role->lost, r + 7, 1, a);
+        ledger_set(&role->incarnations, r + 9, r + 1, a);
+    }
+}
+
+/* RFC 7396, as far as our patch needs it. */
+static void merge(cJSON *into, cJSON *patch)
+{
+    cJSON *item, *next;
+
+    for (item = patch->child; item; item = next) {
+        cJSON *old = cJSON_GetObjectItemCaseSensitive(into, item->string);
+
+        next = item->next;
+        if (cJSON_IsObject(item) && !cJSON_IsObject(old)) {
+            cJSON_DeleteItemFromObjectCaseSensitive(into, item->string);
+            old = cJSON_AddObjectToObject(into, item->string);
+        }
+        if (cJSON_IsObject(item)) {
+            merge(old, item);
+            continue;
+        }
+        cJSON_DeleteItemFromObjectCaseSensitive(into, item->string);
+        if (!cJSON_IsNull(item))
+            cJSON_AddItemToObject(into, item->string, cJSON_Duplicate(item, true));
+    }
+}
+
+/* The patch applied to an object, as the API server would. */
+static struct tj *written(const struct tj *tj, const struct tj_status *s)
+{
+    AUTO(buf_release) struct buf patch;
+    AUTO(buf_release) struct buf whole;
+    AUTO(auto_json) cJSON *object = cJSON_Parse("{" HEAD "," SPEC ",\"status\":{\"progress\":1}}");
+    AUTO(auto_json) cJSON *body = NULL;
+    struct err err;
+
+    buf_init(&patch, 0);
+    buf_init(&whole, 0);
+    status_encode_patch(tj, s, &patch);
+    CHECK_INT(json_parse(&body, patch.data, patch.len, "patch", &err), 0);
+    merge(object, body);
+    json_print(object, 0, &whole);
+    CHECK_CONTAINS(whole.data, "\"progress\":1");
+    return decode(whole.data);
+}
+
+static void test_round_trip(void)
+{
+    AUTO(arena_release) struct arena a = {0};
+    AUTO(auto_tj) struct tj *tj = decode("{" HEAD "," SPEC "}");
+    AUTO(auto_tj) struct tj *full = NULL, *empty = NULL;
+    struct tj_status s, copy;
+    static const struct tj_status nothing;
+
+    fill(&s, &a);
+    full = written(tj, &s);
+    CHECK(status_equal(&full->status, &s));
+    CHECK(full->problem == NULL);
+    empty = written(tj, &nothing);
+    CHECK(status_equal(&empty->status, &nothing));
+    CHECK(!status_equal(&empty->status, &s));
+    status_copy(&copy, &s, &a);
+    CHECK(status_equal(&copy, &s));
+    CHECK(copy.conditions[0].reason != s.conditions[0].reason);
+    CHECK(copy.roles[0].completed.ranges != s.roles[0].completed.ranges);
+    tj_free(NULL);
+}
+
+static void test_bytes(void)
+{
+    AUTO(auto_tj) struct tj *tj = decode("{" HEAD "," SPEC "}");
+    AUTO(buf_release) struct buf out;
+    struct tj_status s = {
+        .conditions[COND_CREATED] = {true, true, "Created", "made", T0},
+        .world = {1, {0, 2, 0, 0}, 0},
+        .start_ms = T0,
+    };
+
+    buf_init(&out, 0);
+    status_encode_patch(tj, &s, &out);
+    CHECK_STR(out.data,
+              "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\"},\"status\":{"
+              "\"state\":\"Pending\",\"conditions\":[{\"type\":\"Created\",\"status\":\"True\","
+              "\"reason\":\"Created\",\"message\":\"made\",\"lastTransitionTime\":"
+              "\"2026-11-21T07:00:00Z\"}],\"observedGeneration\":0,\"startTime\":"
+              "\"2026-11-21T07:00:00Z\",\"completionTime\":null,\"activeSince\":null,"
+              "\"activeMilliseconds\":0,\"selector\":\"paceline.dev/job-name=j,"
+              "paceline.dev/role=worker\",\"world\":{\"generation\":1,\"incarnation\":0,"
+              "\"chief\":0,\"worker\":2,\"ps\":0,\"evaluator\":0},\"restarts\":0,"
+              "\"backoffUntil\":null,\"replicaStatuses\":{\"chief\":null,\"worker\":{"
+              "\"active\":0,\"ready\":0,\"succeeded\":0,\"failed\":0,\"restarts\":0,"
+              "\"completed\":null,\"lost\":null,\"incarnations\":null},\"ps\":null,"
+              "\"evaluator\":null}}}");
+}
+
+/* Each field alone makes a difference; which are durable is said in the header. */
+static void test_equal(void)
+{
+    AUTO(arena_release) struct arena a = {0};
+    struct tj_status s, t;
+
+#define DIFFERS(change, durable)                             \
+    do {                                                     \
+        fill(&s, &a);                                        \
+        fill(&t, &a);                                        \
+        change;                                              \
+        CHECK(!status_equal(&s, &t));                        \
+        CHECK_INT(status_equal_durable(&s, &t), !(durable)); \
+        CHECK_INT(status_equal_durable(&t, &s), !(durable)); \
+    } while (0)
+
+    DIFFERS(t.observed_generation++, false);
+    DIFFERS(t.start_ms++, true);
+    DIFFERS(t.completion_ms++, true);
+    DIFFERS(t.active_since_ms++, true);
+    DIFFERS(t.active_ms++, true);
+    DIFFERS(t.world.generation++, true);
+    DIFFERS(t.world.incarnation++, true);
+    DIFFERS(t.restarts++, true);
+    DIFFERS(t.backoff_until_ms++, true);
+    for (int i = 0; i < N_CONDITIONS; i++) {
+        bool durable =
+            i == COND_CREATED || i == COND_SUSPENDED || i == COND_SUCCEEDED || i == COND_FAILED;
+
+        DIFFERS(t.conditions[i].present = false, durable);
+        DIFFERS(t.conditions[i].status = !t.conditions[i].status, durable);
+        DIFFERS(t.conditions[i].reason = "Other", durable);
+        DIFFERS(t.conditions[i].message = NULL, durable);
+        DIFFERS(t.conditions[i].since_ms++, durable);
+    }
+    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
+        DIFFERS(t.roles[r].active++, false);
+        DIFFERS(t.roles[r].ready++, false);
+        DIFFERS(t.roles[r].succeeded++, false);
+        DIFFERS(t.roles[r].failed++, false);
+        DIFFERS(t.roles[r].restarts++, true);
+        DIFFERS(t.world.replicas[r]++, true);
+        DIFFERS(ledger_set(&t.roles[r].completed, 50, 1, &a), true);
+        DIFFERS(ledger_set(&t.roles[r].lost, 50, 1, &a), true);
+        DIFFERS(ledger_set(&t.roles[r].incarnations, 50, 1, &a), true);
+    }
+}
+
+static void test_foreign_conditions(void)
+{
+    AUTO(auto_tj)
+    struct tj *tj = decode("{" HEAD "," SPEC
+                           ",\"status\":{\"conditions\":[{\"type\":\"Durable\",\"x\":[1,2]},7,"
+                           "{\"type\":\"Running\",\"status\":\"Unknown\"},{\"type\":\"Other\"}]}}");
+    AUTO(buf_release) struct buf out;
+
+    CHECK(tj->status.conditions[COND_RUNNING].present && !status_is(&tj->status, COND_RUNNING));
+    CHECK_STR(tj->foreign_conditions, "{\"type\":\"Durable\",\"x\":[1,2]},{\"type\":\"Other\"}");
+    buf_init(&out, 0);
+    status_encode_patch(tj, &tj->status, &out);
+    CHECK_CONTAINS(out.data,
+                   "\"conditions\":[{\"type\":\"Running\",\"status\":\"False\",\"reason\":"
+                   "\"Running\",\"message\":\"\",\"lastTransitionTime\":\"1970-01-01T00:00:00."
+                   "001Z\"},{\"type\":\"Durable\",\"x\":[1,2]},{\"type\":\"Other\"}]");
+    tj->status.conditions[COND_RUNNING].present = false;
+    out.len = 0;
+    status_encode_patch(tj, &tj->status, &out);
+    CHECK_CONTAINS(out.data, "\"conditions\":[{\"type\":\"Durable\"");
+}
+
+static void check_damage(const char *role, const char *part)
+{
+    AUTO(auto_free)
+    char *text = xasprintf("{" HEAD "," SPEC ",\"status\":{\"restarts\":3,\"replicaStatuses\":{"
+                           "\"worker\":%s}}}",
+                           role);
+    AUTO(auto_tj) struct tj *tj = decode(text);
+
+    CHECK(tj->job != NULL);
+    CHECK_INT(tj->status.restarts, 3);
+    if (part)
+        CHECK_CONTAINS(tj->problem, part);
+    else
+        CHECK(tj->problem == NULL);
+}
+
+static void test_damage(void)
+{
+    check_damage("{\"completed\":\"3-1\"}", "status.replicaStatuses.worker.completed: \"3-1\"");
+    check_damage("{\"lost\":7}", "status.replicaStatuses.worker.lost: not a string");
+    check_damage("{\"incarnations\":\"1\"}", "status.replicaStatuses.worker.incarnations");
+    check_damage("{\"completed\":null,\"active\":\"x\"}", NULL);
+    check_damage("7", NULL);
+}
+
+static void test_state(void)
+{
+    static const struct {
+        enum condition_type type;
+        const char *state;
+    } order[] = {
+        {COND_RUNNING, "Running"},      {COND_RESTARTING, "Restarting"},
+        {COND_PODS_BLOCKED, "Blocked"}, {COND_SUSPENDED, "Suspended"},
+        {COND_FAILED, "Failed"},        {COND_SUCCEEDED, "Succeeded"},
+    };
+    struct tj_status s = {.conditions[COND_CREATED] = {.present = true, .status = true}};
+
+    CHECK_STR(status_state(&s), "Pending");
+    for (size_t i = 0; i < ARRAY_LEN(order); i++) {
+        s.conditions[order[i].type] = (struct condition){.present = true, .status = true};
+        CHECK_STR(status_state(&s), order[i].state);
+        CHECK_INT(status_terminal(&s), i >= 4);
+    }
+    s.conditions[COND_SUCCEEDED].status = s.conditions[COND_FAILED].status = false;
+    CHECK(!status_terminal(&s));
+}
+
+static void test_incarnation(void)
+{
+    AUTO(arena_release) struct arena a = {0};
+    struct tj_status s = {.world.incarnation = 10};
+
+    ledger_set(&s.roles[ROLE_PS].incarnations, 1, 3, &a);
+    CHECK_INT(status_incarnation(&s, ROLE_PS, 1), 13);
+    CHECK_INT(status_incarnation(&s, ROLE_PS, 0), 10);
+    CHECK_INT(status_incarnation(&s, ROLE_WORKER, 1), 10);
+}
+
+int main(void)
+{
+    test_spec();
+    test_round_trip();
+    test_bytes();
+    test_equal();
+    test_foreign_conditions();
+    test_damage();
+    test_state();
+    test_incarnation();
+    return test_result();
+}
