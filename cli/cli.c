@@ -34,6 +34,14 @@ struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exi
 
     for (size_t i = 0; i < problems.n; i++)
         fprintf(stderr, "%s\n", problems.items[i]);
+    if (job && !job_builtin(job)) {
+        fprintf(stderr,
+                "%s: spec.model: found nothing; needed: a network, for only a cluster runs jobs of "
+                "any image\n",
+                path);
+        *exit_code = EXIT_INVALID;
+        job_free(STEAL(job));
+    }
     return job;
 }
 

@@ -37,9 +37,10 @@ struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct p
                          int *exit_code);
 
 /*
- * Loads path with the overrides. Prints every problem to stderr and returns NULL when there are
- * any, with the exit code in *exit_code: EXIT_DATA when the file cannot be read, else
- * EXIT_INVALID. The caller owns the job (job_free).
+ * Loads a job that one machine can run, with the overrides. Prints every problem to stderr and
+ * returns NULL when there are any, or when the job is one of any image, with the exit code in
+ * *exit_code: EXIT_DATA when the file cannot be read, else EXIT_INVALID. The caller owns the job
+ * (job_free).
  */
 struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code);
 

@@ -86,6 +86,8 @@ static int gather(struct facts *f, struct err *err)
     double n;
 
     job_warnings(f->job, &f->warnings);
+    if (!job_builtin(f->job))
+        return 0;
     if (data_shape(f->job, &shape, &n, &f->warnings, err) ||
         job_network(f->job, shape, &f->net, err))
         return -1;
@@ -93,12 +95,11 @@ static int gather(struct facts *f, struct err *err)
     return 0;
 }
 
-static void print_text(const struct facts *f)
+static void print_engine(const struct facts *f)
 {
     const struct estimate *e = &f->estimate;
     const struct job *job = f->job;
 
-    puts("ok");
     printf("promise     %s\n", job_promise(job));
     printf("network     %s, %s parameters, %.1f MFLOP per sample and update\n",
            job->model.name ? job->model.name : "inline", format_count((double)f->net.params).s,
@@ -110,6 +111,25 @@ static void print_text(const struct facts *f)
     printf("ceiling     %.4gx on %s: a batch of %lld in %d lanes\n", e->ceiling,
            format_plural((double)job->replicas[ROLE_WORKER].replicas, "worker").s,
            (long long)job->training.batch_size, job_lanes(job));
+}
+
+static void print_roles(const struct job *job)
+{
+    for (int role = 0; role < N_CLUSTER_ROLES; role++)
+        if (job->replicas[role].replicas > 0)
+            printf("%-11s %lld, as its template says\n", cluster_role_names[role],
+                   (long long)job->replicas[role].replicas);
+}
+
+static void print_text(const struct facts *f)
+{
+    const struct job *job = f->job;
+
+    puts("ok");
+    if (job_builtin(job))
+        print_engine(f);
+    else
+        print_roles(job);
     for (size_t i = 0; i < f->warnings.n; i++)
         fprintf(stderr, "warning: %s\n", f->warnings.items[i]);
 }
@@ -123,16 +143,10 @@ static cJSON *texts_json(const struct problems *p)
     return list;
 }
 
-static void print_json(const struct facts *f)
+static void add_engine(cJSON *root, const struct facts *f)
 {
-    AUTO(auto_json) cJSON *root = cJSON_CreateObject();
-    AUTO(buf_release) struct buf spec;
-    cJSON *memory, *job = NULL;
-    struct err err;
+    cJSON *memory;
 
-    buf_init(&spec, 0);
-    job_to_json(f->job, &spec);
-    cJSON_AddBoolToObject(root, "ok", true);
     cJSON_AddStringToObject(root, "promise", job_promise(f->job));
     cJSON_AddNumberToObject(root, "parameters", (double)f->net.params);
     cJSON_AddNumberToObject(root, "flopsPerSample", f->net.flops_train);
@@ -143,8 +157,22 @@ static void print_json(const struct facts *f)
     cJSON_AddNumberToObject(memory, "data", f->estimate.data);
     cJSON_AddNumberToObject(memory, "total", f->estimate.total);
     cJSON_AddNumberToObject(root, "lanes", job_lanes(f->job));
-    cJSON_AddNumberToObject(root, "workers", (double)f->job->replicas[ROLE_WORKER].replicas);
     cJSON_AddNumberToObject(root, "ceiling", f->estimate.ceiling);
+}
+
+static void print_json(const struct facts *f)
+{
+    AUTO(auto_json) cJSON *root = cJSON_CreateObject();
+    AUTO(buf_release) struct buf spec;
+    cJSON *job = NULL;
+    struct err err;
+
+    buf_init(&spec, 0);
+    job_to_json(f->job, &spec);
+    cJSON_AddBoolToObject(root, "ok", true);
+    if (job_builtin(f->job))
+        add_engine(root, f);
+    cJSON_AddNumberToObject(root, "workers", (double)f->job->replicas[ROLE_WORKER].replicas);
     cJSON_AddItemToObject(root, "warnings", texts_json(&f->warnings));
     if (json_parse(&job, spec.data, spec.len, "job", &err) == 0)
         cJSON_AddItemToObject(root, "job", job);

@@ -12,6 +12,7 @@
 
 #define MAX_PROBLEMS 100
 #define MAX_SHOWN 60 /* bytes of a value in a message */
+#define APPLIED_COPY "kubectl.kubernetes.io/last-applied-configuration"
 
 struct problem {
     int order; /* by line, overrides last */
@@ -21,7 +22,8 @@ struct problem {
 
 struct parse {
     struct yaml_doc doc;
-    const char *file;
+    const cJSON *root; /* doc.root, or the API's object */
+    const char *file;  /* NULL: the API's object */
     const char *const *sets;
     struct job *job;
     const cJSON *nodes[SPEC_MAX_FIELDS]; /* what the file has, by index of the field */
@@ -88,8 +90,10 @@ static __attribute__((format(printf, 3, 4))) void report(struct parse *p, int li
         problem->text = xasprintf("--set %s: %s", p->sets[-1 - line], what);
     else if (line > 0)
         problem->text = xasprintf("%s:%d: %s", p->file, line, what);
-    else
+    else if (p->file)
         problem->text = xasprintf("%s: %s", p->file, what);
+    else
+        problem->text = STEAL(what);
 }
 
 static int compare_problems(const void *a, const void *b)
@@ -186,6 +190,8 @@ static void read_object(struct parse *p, struct scope *s, const cJSON *object, c
         AUTO(auto_free) char *name = xasprintf("%s%.*s", shown, MAX_SHOWN, c->string);
         const struct field *f = spec_field_find(path);
 
+        if (!f && !p->file && strncmp(prefix, "spec", 4) != 0)
+            continue; /* the API server's own */
         if (!f) {
             report_unknown(p, prefix, name, c);
             continue;
@@ -266,6 +272,22 @@ static void report_not_applicable(struct parse *p, struct scope *s, const struct
            values.data);
 }
 
+static const cJSON *node_at(const struct parse *p, const char *path)
+{
+    return p->nodes[index_of(spec_field_find(path))];
+}
+
+static bool has_model(const struct parse *p) { return node_at(p, spec_builtin_sections[0]); }
+
+/* Sections of the built-in engine in a job of any image; as the CRD's rule says it. */
+static void check_sections(struct parse *p)
+{
+    for (size_t i = 1; i < N_BUILTIN_SECTIONS && !has_model(p); i++)
+        if (node_at(p, spec_builtin_sections[i]))
+            report(p, line_of(p, node_at(p, spec_builtin_sections[i])), "%s: %s",
+                   spec_builtin_sections[i], SPEC_NEEDS_MODEL);
+}
+
 /* Defaults, missing fields, and fields that do not go with their selector's value. */
 static void finish_scope(struct parse *p, struct scope *s)
 {
@@ -283,8 +305,10 @@ static void finish_scope(struct parse *p, struct scope *s)
             continue;
         if (applies && !s->nodes[i])
             fill_absent(p, s, f, choice);
-        else if (!applies && choice && s->nodes[i])
+        else if (!applies && s->nodes[i])
             report_not_applicable(p, s, f, choice);
+        else if (!applies && f->size)
+            field_store_absent(f, s->base);
     }
 }
 
@@ -426,18 +450,15 @@ static void apply_set(struct parse *p, size_t i)
 
 static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
 {
-    for (size_t i = 0; rule->paths[i]; i++) {
-        const cJSON *node = p->nodes[index_of(spec_field_find(rule->paths[i]))];
-
-        if (node)
-            return node;
-    }
-    return p->nodes[index_of(spec_field_find("spec"))];
+    for (size_t i = 0; rule->paths[i]; i++)
+        if (node_at(p, rule->paths[i]))
+            return node_at(p, rule->paths[i]);
+    return node_at(p, "spec");
 }
 
 static void check_rules(struct parse *p)
 {
-    for (size_t i = 0; i < n_spec_rules; i++) {
+    for (size_t i = 0; node_at(p, "spec") && i < n_spec_rules; i++) {
         const struct rule *rule = &spec_rules[i];
         AUTO(buf_release) struct buf found;
         bool unreadable = false;
@@ -445,6 +466,8 @@ static void check_rules(struct parse *p)
         buf_init(&found, 0);
         for (size_t k = 0; rule->paths[k]; k++)
             unreadable |= p->bad[index_of(spec_field_find(rule->paths[k]))];
+        if (rule->job != RULE_ANY && (rule->job == RULE_BUILTIN) != has_model(p))
+            continue;
         if (!unreadable && !rule->warning && rule->broken(p->job, &found))
             report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
                    found.data, rule->allowed);
@@ -459,14 +482,15 @@ static void hand_over_problems(struct parse *p, struct problems *out)
         free(p->problems[i].text);
     }
     if (p->n_left_out)
-        problems_add(out, "%s: %zu more problems", p->file, p->n_left_out);
+        problems_add(out, "%s%s%zu more problems", p->file ? p->file : "", p->file ? ": " : "",
+                     p->n_left_out);
 }
 
 static void read_job(struct parse *p, size_t n_sets)
 {
-    struct scope s = {p->job, p->nodes, p->bad, p->doc.root, "", ""};
+    struct scope s = {p->job, p->nodes, p->bad, p->root, "", ""};
 
-    if (!cJSON_IsObject(p->doc.root)) {
+    if (!cJSON_IsObject(p->root)) {
         report(p, 0,
                "found no object; allowed: a TrainingJob with apiVersion, kind, metadata "
                "and spec");
@@ -474,8 +498,9 @@ static void read_job(struct parse *p, size_t n_sets)
     }
     for (size_t i = 0; i < n_sets; i++)
         apply_set(p, i);
-    read_object(p, &s, p->doc.root, "", "");
+    read_object(p, &s, p->root, "", "");
     finish_scope(p, &s);
+    check_sections(p);
     check_rules(p);
 }
 
@@ -490,11 +515,45 @@ struct job *job_parse(const char *text, size_t len, const char *file, const char
     *p = (struct parse){.file = file, .sets = sets, .job = job};
     if (yaml_parse(&p->doc, text, len, file, &err))
         problems_add(problems, "%s", err.msg);
-    else
+    else {
+        p->root = p->doc.root;
         read_job(p, n_sets);
+    }
     yaml_release(&p->doc);
     hand_over_problems(p, problems);
     return problems->n > before ? NULL : STEAL(job);
+}
+
+/* kubectl keeps the applied file in an annotation: as large as the job, and of no use to it. */
+static void drop_applied_copy(struct job *job)
+{
+    AUTO(auto_json) cJSON *map = NULL;
+    struct buf text;
+    struct err err;
+
+    if (!job->annotations || !strstr(job->annotations, APPLIED_COPY) ||
+        json_parse(&map, job->annotations, strlen(job->annotations), "annotations", &err))
+        return;
+    cJSON_DeleteItemFromObjectCaseSensitive(map, APPLIED_COPY);
+    buf_init(&text, 0);
+    json_print(map, 0, &text);
+    free(job->annotations);
+    job->annotations = text.data;
+}
+
+struct job *job_from_json(const cJSON *object, struct problems *problems)
+{
+    AUTO(auto_free) struct parse *p = xcalloc(1, sizeof *p);
+    AUTO(auto_job) struct job *job = xcalloc(1, sizeof *job);
+    size_t before = problems->n;
+
+    *p = (struct parse){.root = object, .job = job};
+    read_job(p, 0);
+    hand_over_problems(p, problems);
+    if (problems->n > before)
+        return NULL;
+    drop_applied_copy(job);
+    return STEAL(job);
 }
 
 struct job *job_load(const char *path, const char *const *sets, size_t n_sets,

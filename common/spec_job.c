@@ -25,6 +25,8 @@ static void put_at(cJSON *root, const char *path, cJSON *value)
 
 static cJSON *layers_to_json(const struct job *job);
 
+bool job_builtin(const struct job *job) { return job->model.name || job->model.n_layers; }
+
 /* All fields of a job, or of one layer, that are present and apply. */
 static cJSON *fields_to_json(const void *base, bool layer)
 {
@@ -36,6 +38,8 @@ static cJSON *fields_to_json(const void *base, bool layer)
         cJSON *value;
 
         if (field_in_layer(f) != layer || !field_applies(f, base, &choice))
+            continue;
+        if (!layer && field_builtin(f) && !job_builtin(base))
             continue;
         value = f->kind == FIELD_LAYERS ? layers_to_json(base) : field_load(f, base);
         if (value)
@@ -66,6 +70,9 @@ void job_warnings(const struct job *job, struct problems *warnings)
         AUTO(buf_release) struct buf found;
 
         buf_init(&found, 0);
+        if (spec_rules[i].job != RULE_ANY &&
+            (spec_rules[i].job == RULE_BUILTIN) != job_builtin(job))
+            continue;
         if (spec_rules[i].warning && spec_rules[i].broken(job, &found))
             problems_add(warnings, "%s: found %s; %s", spec_rules[i].paths[0], found.data,
                          spec_rules[i].allowed);
@@ -135,6 +142,10 @@ int job_network(const struct job *job, struct shape in, struct net *net, struct 
     size_t n = def ? def->n_layers : job->model.n_layers, trained = 0;
     AUTO(auto_free) struct layer_spec *mlp = NULL;
 
+    if (!job_builtin(job))
+        return err_set(err, ERR_INVALID,
+                       "spec.model: found nothing; needed: a network, for only a cluster runs jobs "
+                       "of any image");
     if (def && job->model.n_hidden) {
         mlp = mlp_layers(job, def, &n);
         layers = mlp;

@@ -85,10 +85,106 @@ static bool broken_warmup(const struct job *job, struct buf *found)
            job->training.schedule.warmup_epochs > (double)job->training.epochs;
 }
 
+static bool has_replicas(const struct job *job, enum cluster_role role, struct buf *found)
+{
+    buf_printf(found, "%lld", (long long)job->replicas[role].replicas);
+    return job->replicas[role].replicas > 0;
+}
+
+static bool broken_chief(const struct job *job, struct buf *found)
+{
+    return has_replicas(job, ROLE_CHIEF, found);
+}
+
 static bool broken_servers(const struct job *job, struct buf *found)
 {
-    buf_printf(found, "%lld", (long long)job->replicas[ROLE_PS].replicas);
-    return job->replicas[ROLE_PS].replicas > 0;
+    return has_replicas(job, ROLE_PS, found);
+}
+
+static bool broken_evaluator(const struct job *job, struct buf *found)
+{
+    return has_replicas(job, ROLE_EVALUATOR, found);
+}
+
+static bool broken_no_worker(const struct job *job, struct buf *found)
+{
+    return !has_replicas(job, ROLE_WORKER, found);
+}
+
+static bool broken_nobody(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "neither chief nor worker");
+    return job->replicas[ROLE_CHIEF].replicas + job->replicas[ROLE_WORKER].replicas == 0;
+}
+
+static bool has_containers(const char *template_)
+{
+    AUTO(auto_json) cJSON *root = NULL;
+    const cJSON *list;
+    struct err err;
+
+    if (!template_ || json_parse(&root, template_, strlen(template_), "template", &err))
+        return false;
+    list = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "spec"),
+                                            "containers");
+    return cJSON_IsArray(list) && list->child;
+}
+
+static bool broken_template(const struct job *job, enum cluster_role role, struct buf *found)
+{
+    const struct job_role *r = &job->replicas[role];
+
+    buf_printf(found, "no container for %lld %s", (long long)r->replicas, cluster_role_names[role]);
+    return r->replicas > 0 && !has_containers(r->template_);
+}
+
+static bool broken_worker_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_WORKER, found);
+}
+
+static bool broken_chief_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_CHIEF, found);
+}
+
+static bool broken_ps_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_PS, found);
+}
+
+static bool broken_evaluator_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_EVALUATOR, found);
+}
+
+static bool broken_min_workers(const struct job *job, struct buf *found)
+{
+    int64_t replicas = job->replicas[ROLE_WORKER].replicas;
+
+    buf_printf(found, "%lld with minReplicas %lld", (long long)replicas,
+               (long long)job->min_workers);
+    return job->min_workers > replicas;
+}
+
+static bool broken_max_workers(const struct job *job, struct buf *found)
+{
+    int64_t replicas = job->replicas[ROLE_WORKER].replicas;
+
+    buf_printf(found, "%lld with maxReplicas %lld", (long long)replicas,
+               (long long)job->max_workers);
+    return job->max_workers >= 0 && job->max_workers < replicas;
+}
+
+static bool broken_min_available(const struct job *job, struct buf *found)
+{
+    int64_t pods = 0;
+
+    for (int role = 0; role < N_CLUSTER_ROLES; role++)
+        pods += job->replicas[role].replicas;
+    buf_printf(found, "%lld for %lld pods", (long long)job->scheduling.min_available,
+               (long long)pods);
+    return job->scheduling.min_available > pods;
 }
 
 static bool broken_threads(const struct job *job, struct buf *found)
@@ -99,46 +195,95 @@ static bool broken_threads(const struct job *job, struct buf *found)
     return job->replicas[ROLE_WORKER].replicas * job->training.threads > job_lanes(job);
 }
 
+#define TEMPLATE_RULE(role, check)                                                             \
+    {                                                                                          \
+        {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                \
+            .allowed = "needed without spec.model: a pod template whose spec has a container", \
+            .job = RULE_IMAGE, .broken = check                                                 \
+    }
+
 const struct rule spec_rules[] = {
     {{"spec.model", "spec.model.name", "spec.model.layers"},
      .allowed = "needed: exactly one of name and layers",
+     .job = RULE_BUILTIN,
      .broken = broken_model},
     {{"spec.dataset.path", "spec.dataset.name"},
      .allowed = "needed: the folder of the IDX files",
+     .job = RULE_BUILTIN,
      .broken = broken_idx_path},
     {{"spec.training.lanes"},
      .allowed = "allowed: a power of two, or 0",
+     .job = RULE_BUILTIN,
      .broken = broken_lanes_power},
     {{"spec.training.batchSize", "spec.replicas.worker.replicas"},
      .allowed = "allowed: at least one sample per worker",
+     .job = RULE_BUILTIN,
      .broken = broken_batch_workers},
     {{"spec.replicas.worker.replicas", "spec.training.lanes", "spec.training.batchSize"},
      .allowed = "allowed: at most as many workers as lanes (training.lanes, by default at most "
                 "batchSize/4)",
+     .job = RULE_BUILTIN,
      .broken = broken_lanes_workers},
     {{"spec.training.lastBatch", "spec.dataset.limit", "spec.training.batchSize"},
      .allowed = "allowed: at least one full batch",
+     .job = RULE_BUILTIN,
      .broken = broken_drop_all},
     {{"spec.training.optimizer.nesterov", "spec.training.optimizer.momentum",
       "spec.training.optimizer.dampening"},
      .allowed = "needed with nesterov: momentum above 0 and dampening 0",
+     .job = RULE_BUILTIN,
      .broken = broken_nesterov},
     {{"spec.training.learningRateSchedule.values", "spec.training.learningRateSchedule.boundaries"},
      .allowed = "needed: one value more than there are boundaries",
+     .job = RULE_BUILTIN,
      .broken = broken_values},
     {{"spec.training.learningRateSchedule.boundaries"},
      .allowed = "needed: each boundary above the one before it",
+     .job = RULE_BUILTIN,
      .broken = broken_boundaries},
     {{"spec.training.learningRateSchedule.warmupEpochs", "spec.training.epochs",
       "spec.training.steps"},
      .allowed = "allowed: at most training.epochs",
+     .job = RULE_BUILTIN,
      .broken = broken_warmup},
+    {{"spec.replicas.worker.replicas"},
+     .allowed = "needed with spec.model: at least 1",
+     .job = RULE_BUILTIN,
+     .broken = broken_no_worker},
+    {{"spec.replicas.chief.replicas"},
+     .allowed = "allowed with spec.model: 0, for worker 0 leads",
+     .job = RULE_BUILTIN,
+     .broken = broken_chief},
     {{"spec.replicas.ps.replicas"},
-     .allowed = "allowed: 0, for parameter servers are not in this version",
+     .allowed = "allowed with spec.model: 0, for parameter servers are not in this version",
+     .job = RULE_BUILTIN,
      .broken = broken_servers},
+    {{"spec.replicas.evaluator.replicas"},
+     .allowed = "allowed with spec.model: 0, for the workers evaluate",
+     .job = RULE_BUILTIN,
+     .broken = broken_evaluator},
+    {{"spec.replicas", "spec.replicas.worker.replicas", "spec.replicas.chief.replicas"},
+     .allowed = "needed: at least one of them",
+     .job = RULE_IMAGE,
+     .broken = broken_nobody},
+    TEMPLATE_RULE("chief", broken_chief_template),
+    TEMPLATE_RULE("worker", broken_worker_template),
+    TEMPLATE_RULE("ps", broken_ps_template),
+    TEMPLATE_RULE("evaluator", broken_evaluator_template),
+    {{"spec.replicas.worker.replicas", "spec.replicas.worker.minReplicas"},
+     .allowed = "allowed: at least minReplicas",
+     .broken = broken_min_workers},
+    {{"spec.replicas.worker.replicas", "spec.replicas.worker.maxReplicas"},
+     .allowed = "allowed: at most maxReplicas",
+     .broken = broken_max_workers},
+    {{"spec.runPolicy.schedulingPolicy.minAvailable", "spec.replicas.worker.replicas",
+      "spec.replicas.ps.replicas"},
+     .allowed = "allowed: at most the number of pods",
+     .broken = broken_min_available},
     {{"spec.training.threads", "spec.replicas.worker.replicas", "spec.training.lanes"},
      .allowed = "threads beyond the lanes have nothing to do where work is split by lane",
      .warning = true,
+     .job = RULE_BUILTIN,
      .broken = broken_threads},
 };
 const size_t n_spec_rules = ARRAY_LEN(spec_rules);

@@ -14,6 +14,24 @@
     .pattern = "^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$",                                             \
     .pattern_text = "1 to 50 lower-case letters, digits and '-', from a letter to a letter or " \
                     "digit"
+#define LABEL_VALUE                                               \
+    .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", \
+    .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
+#define ROLE_REST(key, role)                                                                      \
+    {"spec.replicas." key ".restartPolicy",                                                       \
+     FIELD_ENUM,                                                                                  \
+     JOB(replicas[role].restart),                                                                 \
+     .names = NAMES("Never", "OnFailure", "Always", "ExitCode"),                                  \
+     .default_ = "Never",                                                                         \
+     .doc = "What follows when a process fails. Never: the job fails; OnFailure, Always: the "    \
+            "kubelet restarts the container; ExitCode: codes from 128 restart the pod, others "   \
+            "fail the job."},                                                                     \
+    {                                                                                             \
+        "spec.replicas." key ".template", FIELD_OPAQUE, JOB(replicas[role].template_),            \
+            .doc =                                                                                \
+                "The pod template. A job without spec.model needs one with a container for each " \
+                "role that has replicas; one machine does not use it."                            \
+    }
 #define LATER_STRATEGIES \
     NAMES("ParameterServer", "StrategySwitch", "LocalSGD", "ElasticAveraging", "ModelParallel")
 
@@ -41,8 +59,9 @@ const struct field spec_fields[] = {
     {"status", FIELD_IGNORED, .doc = "Written by the operator; not read."},
     {"spec", FIELD_OBJECT, .required = true, .doc = "What to train, on what, and how."},
 
-    {"spec.model", FIELD_OBJECT, .required = true,
-     .doc = "The network: a built-in one by name, or a chain of layers."},
+    {"spec.model", FIELD_OBJECT,
+     .doc = "The network: a built-in one by name, or a chain of layers. With it the built-in "
+            "engine trains; without it the templates of spec.replicas say what runs."},
     {"spec.model.name", FIELD_STRING, JOB(model.name),
      .names = NAMES("fashion-cnn", "mnist-cnn", "mlp"),
      .doc = "A built-in network; `paceline models` lists them."},
@@ -217,17 +236,31 @@ const struct field spec_fields[] = {
     {"spec.strategy.communicationThread", FIELD_BOOL, JOB(strategy.communication_thread),
      .default_ = "false", .doc = "A thread of its own sends; for hosts with a spare core."},
 
-    {"spec.replicas", FIELD_OBJECT, .doc = "How many processes of each role."},
-    {"spec.replicas.worker", FIELD_OBJECT, .doc = "The processes that compute gradients."},
+    {"spec.replicas", FIELD_OBJECT, .present = true, .doc = "How many processes of each role."},
+    {"spec.replicas.worker", FIELD_OBJECT, .present = true,
+     .doc = "The processes that compute gradients."},
     {"spec.replicas.worker.replicas", FIELD_INT, JOB(replicas[ROLE_WORKER].replicas),
-     RANGE(1, 1024), .default_ = "1", .doc = "Number of workers."},
-    {"spec.replicas.worker.template", FIELD_OPAQUE, JOB(replicas[ROLE_WORKER].template_),
-     .doc = "A pod template; the operator uses it, one machine does not."},
+     RANGE(0, CLUSTER_MAX_HOSTS), .default_ = "1",
+     .doc = "Number of workers; `kubectl scale` changes it. 0 only beside a chief."},
+    {"spec.replicas.worker.minReplicas", FIELD_INT, JOB(min_workers), RANGE(1, CLUSTER_MAX_HOSTS),
+     .doc = "The fewest workers that the job may be scaled to, or go on with; absent: 1."},
+    {"spec.replicas.worker.maxReplicas", FIELD_INT, JOB(max_workers), RANGE(1, CLUSTER_MAX_HOSTS),
+     .doc = "The most workers that the job may be scaled to; absent: no bound."},
+    ROLE_REST("worker", ROLE_WORKER),
+    {"spec.replicas.chief", FIELD_OBJECT,
+     .doc = "A process that leads the workers and decides success; for any image."},
+    {"spec.replicas.chief.replicas", FIELD_INT, JOB(replicas[ROLE_CHIEF].replicas), RANGE(0, 1),
+     .default_ = "0", .doc = "1: there is a chief."},
+    ROLE_REST("chief", ROLE_CHIEF),
     {"spec.replicas.ps", FIELD_OBJECT, .doc = "Parameter servers."},
     {"spec.replicas.ps.replicas", FIELD_INT, JOB(replicas[ROLE_PS].replicas), RANGE(0, 1024),
      .default_ = "0", .doc = "Number of parameter servers; 0 with AllReduce."},
-    {"spec.replicas.ps.template", FIELD_OPAQUE, JOB(replicas[ROLE_PS].template_),
-     .doc = "A pod template; the operator uses it, one machine does not."},
+    ROLE_REST("ps", ROLE_PS),
+    {"spec.replicas.evaluator", FIELD_OBJECT,
+     .doc = "A process that evaluates checkpoints beside the training; for any image."},
+    {"spec.replicas.evaluator.replicas", FIELD_INT, JOB(replicas[ROLE_EVALUATOR].replicas),
+     RANGE(0, 1), .default_ = "0", .doc = "1: there is an evaluator."},
+    ROLE_REST("evaluator", ROLE_EVALUATOR),
 
     {"spec.runPolicy", FIELD_OBJECT, .doc = "Life of the job on a cluster; used by the operator."},
     {"spec.runPolicy.cleanPodPolicy", FIELD_ENUM, JOB(run_policy.clean_pods),
@@ -241,6 +274,49 @@ const struct field spec_fields[] = {
      RANGE(1, 2147483647), .doc = "The job fails when it runs longer; absent: no limit."},
     {"spec.runPolicy.suspend", FIELD_BOOL, JOB(run_policy.suspend), .default_ = "false",
      .doc = "Stops the pods and keeps the job."},
+    {"spec.runPolicy.successPolicy", FIELD_ENUM, JOB(run_policy.success),
+     .names = NAMES("Default", "AllWorkers"), .default_ = "Default",
+     .doc = "Default: the job succeeds with its chief, else with worker 0; AllWorkers: with the "
+            "last of its workers."},
+    {"spec.runPolicy.scalePolicy", FIELD_ENUM, JOB(run_policy.scale),
+     .names = NAMES("Recreate", "Dynamic"), .default_ = "Recreate",
+     .doc = "Recreate: a change of replicas restarts all pods with the new cluster spec; Dynamic: "
+            "only the difference is created or deleted, each worker knows itself and the servers."},
+    {"spec.runPolicy.nodeLossSeconds", FIELD_INT, JOB(run_policy.node_loss_seconds),
+     RANGE(0, 86400), .default_ = "30",
+     .doc = "How long pods stay on a node that is not ready before they are replaced."},
+    {"spec.runPolicy.fenceSeconds", FIELD_INT, JOB(run_policy.fence_seconds), RANGE(0, 86400),
+     .default_ = "30",
+     .doc = "How long after its grace period a silent pod is waited for before it is given up."},
+    {"spec.runPolicy.managedBy", FIELD_STRING, JOB(run_policy.managed_by), RANGE(1, 63),
+     .doc = "Who runs the job: absent or paceline.dev/operator: this operator; anything else: it "
+            "keeps its hands off."},
+    {"spec.runPolicy.schedulingPolicy", FIELD_OBJECT, .doc = "How the pods find their nodes."},
+    {"spec.runPolicy.schedulingPolicy.gang", FIELD_ENUM, JOB(scheduling.gang),
+     .names = NAMES("None", "Volcano", "SchedulerPlugins", "Kueue"), .default_ = "None",
+     .doc = "Who starts all pods together or none: a PodGroup of Volcano or of scheduler-plugins, "
+            "or Kueue's plain pod groups."},
+    {"spec.runPolicy.schedulingPolicy.schedulerName", FIELD_STRING, JOB(scheduling.scheduler),
+     RANGE(1, 253),
+     .doc = "The scheduler of the pods; absent: the gang's own, else the cluster's default."},
+    {"spec.runPolicy.schedulingPolicy.queue", FIELD_STRING, JOB(scheduling.queue), LABEL_VALUE,
+     .doc = "The queue of Volcano or Kueue that the job waits in."},
+    {"spec.runPolicy.schedulingPolicy.priorityClass", FIELD_STRING, JOB(scheduling.priority_class),
+     RANGE(1, 253), .doc = "The priorityClassName of the pods and their group."},
+    {"spec.runPolicy.schedulingPolicy.minAvailable", FIELD_INT, JOB(scheduling.min_available),
+     RANGE(1, 2 * CLUSTER_MAX_HOSTS),
+     .doc = "How many pods the gang needs to start; absent: all of them."},
+
+    {"spec.clusterSpec", FIELD_OBJECT, .doc = "What the processes are told about each other."},
+    {"spec.clusterSpec.listEvaluator", FIELD_BOOL, JOB(cluster_spec.list_evaluator),
+     .default_ = "true", .doc = "TF_CONFIG lists the evaluator, as TFJob's does."},
+
+    {"spec.networkPolicy", FIELD_OBJECT, .doc = "Who may connect to the pods."},
+    {"spec.networkPolicy.type", FIELD_ENUM, JOB(network.type), .names = NAMES("Job", "None"),
+     .default_ = "Job",
+     .doc = "Job: the job's own pods and the operator; None: no NetworkPolicy is made."},
+    {"spec.networkPolicy.extraIngress", FIELD_OPAQUES, JOB(network.extra_ingress), .max_items = 64,
+     .doc = "More rules of who may connect, as a NetworkPolicy's ingress has them."},
 
     {"spec.debug", FIELD_OBJECT, .doc = "For finding faults."},
     {"spec.debug.checkReplicas", FIELD_INT, JOB(debug.check_replicas), RANGE(0, EXACT_INTEGERS),
@@ -311,5 +387,9 @@ const struct choice spec_choices[] = {
     SCHEDULE("decayRate", "exponential", "0.9"),
     SCHEDULE("decayEpochs", "exponential", "1"),
     SCHEDULE("minFactor", "cosine", "0"),
+    {"spec.runPolicy.schedulingPolicy.queue", "spec.runPolicy.schedulingPolicy.gang",
+     "Volcano Kueue", NULL},
+    {"spec.runPolicy.schedulingPolicy.minAvailable", "spec.runPolicy.schedulingPolicy.gang",
+     "Volcano SchedulerPlugins Kueue", NULL},
 };
 const size_t n_spec_choices = ARRAY_LEN(spec_choices);

@@ -32,6 +32,7 @@ enum field_kind {
     FIELD_LAYERS,   /* (struct layer_spec * and size_t) */
     FIELD_MAP,      /* an object of strings (char *: JSON text) */
     FIELD_OPAQUE,   /* an object that is kept as it is (char *: JSON text) */
+    FIELD_OPAQUES,  /* a list of such objects (char *: JSON text) */
 };
 
 struct field {
@@ -39,7 +40,7 @@ struct field {
     enum field_kind kind;
     size_t offset, size;       /* size 0: not stored */
     size_t n_offset;           /* lists: where their length is */
-    double min, max;           /* of numbers and of the elements of lists */
+    double min, max;           /* of numbers, of elements of lists, of the length of strings */
     bool above_min, below_max; /* the bound itself is not allowed */
     size_t max_items;
     const char *const *names; /* allowed words, ended by NULL; enums index it */
@@ -48,11 +49,12 @@ struct field {
     const char *pattern_text;
     const char *default_; /* as YAML; NULL: stays absent (-1 in an integer) or see choices */
     bool required;
+    bool present; /* an object that the API server makes when it is absent */
     const char *doc;
 };
 extern const struct field spec_fields[];
 extern const size_t n_spec_fields;
-#define SPEC_MAX_FIELDS 128
+#define SPEC_MAX_FIELDS 192
 
 /*
  * A field with choices applies only while its selector has one of their values. default_ is its
@@ -71,6 +73,7 @@ struct rule {
     const char *paths[4]; /* the fields it reads, ended by NULL */
     const char *allowed;  /* the rule in one sentence */
     bool warning;
+    enum { RULE_ANY, RULE_BUILTIN, RULE_IMAGE } job;          /* all; with spec.model; without */
     bool (*broken)(const struct job *job, struct buf *found); /* true: writes what was found */
     const char *cel; /* the same rule for the API server; NULL until the CRD is made */
 };
@@ -80,6 +83,18 @@ extern const size_t n_spec_rules;
 const struct field *spec_field_find(const char *path); /* NULL when there is none */
 bool field_in_layer(const struct field *f);            /* of struct layer_spec */
 const char *field_key(const struct field *f);          /* the last word of its path */
+
+/*
+ * The sections that belong to the built-in engine, "spec.model" first. Without spec.model the
+ * others may not be there, and no field of them is part of the effective spec.
+ */
+#define N_BUILTIN_SECTIONS 6
+extern const char *const spec_builtin_sections[N_BUILTIN_SECTIONS];
+#define SPEC_NEEDS_MODEL "found, but it belongs to jobs with spec.model only"
+bool field_builtin(const struct field *f);
+
+/* The most code points of a string. */
+size_t field_max_length(const struct field *f);
 
 /* Appends what is allowed: "an integer from 1 to 8", "one of tree, ring, mpi". */
 void field_allowed(const struct field *f, struct buf *out);

@@ -7,8 +7,6 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
-#define MAX_STRING 4096
-
 static void *at(const struct field *f, void *base) { return (char *)base + f->offset; }
 
 static const void *at_const(const struct field *f, const void *base)
@@ -41,6 +39,33 @@ const char *field_key(const struct field *f)
     const char *dot = strrchr(f->path, '.');
 
     return dot ? dot + 1 : f->path;
+}
+
+const char *const spec_builtin_sections[N_BUILTIN_SECTIONS] = {
+    "spec.model", "spec.dataset", "spec.training", "spec.checkpoint", "spec.strategy", "spec.debug",
+};
+
+bool field_builtin(const struct field *f)
+{
+    for (size_t i = 0; i < N_BUILTIN_SECTIONS; i++) {
+        size_t len = strlen(spec_builtin_sections[i]);
+
+        if (strncmp(f->path, spec_builtin_sections[i], len) == 0 && strchr(".", f->path[len]))
+            return true;
+    }
+    return false;
+}
+
+size_t field_max_length(const struct field *f) { return f->max > 0 ? (size_t)f->max : 4096; }
+
+/* As the API server counts: in code points. */
+static size_t length_of(const char *s)
+{
+    size_t n = 0;
+
+    for (; *s; s++)
+        n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
 }
 
 static bool has_word(const char *words, const char *word)
@@ -92,6 +117,7 @@ const char *field_kind_name(enum field_kind kind)
         [FIELD_PAIR] = "integer or pair", [FIELD_INTS] = "integers",
         [FIELD_FLOATS] = "numbers",       [FIELD_LAYERS] = "layers",
         [FIELD_MAP] = "map of strings",   [FIELD_OPAQUE] = "object",
+        [FIELD_OPAQUES] = "objects",
     };
 
     return names[kind];
@@ -134,10 +160,15 @@ void field_allowed(const struct field *f, struct buf *out)
         [FIELD_LAYERS] = {"layers", false},
         [FIELD_MAP] = {"an object whose values are strings", false},
         [FIELD_OPAQUE] = {"an object", false},
+        [FIELD_OPAQUES] = {"objects", false},
     };
 
     if (f->names) {
         allowed_words(f->names, out);
+        return;
+    }
+    if (f->kind == FIELD_STRING && !f->pattern && f->max > 0) {
+        buf_printf(out, "a string of 1 to %g characters", f->max);
         return;
     }
     if (f->max_items)
@@ -211,7 +242,7 @@ static bool store_string(const struct field *f, void *base, const cJSON *value)
 {
     const char *s = value->valuestring;
 
-    if (!cJSON_IsString(value) || !*s || strlen(s) > MAX_STRING)
+    if (!cJSON_IsString(value) || !*s || length_of(s) > field_max_length(f))
         return false;
     if ((f->names && name_index(f, s) < 0) || (f->pattern && !matches(f->pattern, s)))
         return false;
@@ -332,11 +363,17 @@ static bool store_floats(const struct field *f, void *base, const cJSON *value)
     return true;
 }
 
+static bool is_object(const struct field *f, const cJSON *value)
+{
+    (void)f;
+    return cJSON_IsObject(value);
+}
+
 static bool store_json(const struct field *f, void *base, const cJSON *value)
 {
     struct buf text;
 
-    if (!cJSON_IsObject(value))
+    if (f->kind == FIELD_OPAQUES ? !list_length(f, value, is_object) : !cJSON_IsObject(value))
         return false;
     for (const cJSON *c = value->child; c && f->kind == FIELD_MAP; c = c->next)
         if (!cJSON_IsString(c))
@@ -355,7 +392,7 @@ bool field_store(const struct field *f, void *base, const cJSON *value)
         [FIELD_BOOL] = store_bool,         [FIELD_ENUM] = store_enum,
         [FIELD_PAIR] = store_pair,         [FIELD_INTS] = store_ints,
         [FIELD_FLOATS] = store_floats,     [FIELD_MAP] = store_json,
-        [FIELD_OPAQUE] = store_json,
+        [FIELD_OPAQUE] = store_json,       [FIELD_OPAQUES] = store_json,
     };
 
     if (f->kind == FIELD_IGNORED)
@@ -411,6 +448,7 @@ cJSON *field_load(const struct field *f, const void *base)
         return f->size ? load_text(f, base) : cJSON_CreateString(f->names[0]);
     case FIELD_MAP:
     case FIELD_OPAQUE:
+    case FIELD_OPAQUES:
         return load_text(f, base);
     case FIELD_INT:
     case FIELD_QUANTITY:
@@ -436,7 +474,7 @@ cJSON *field_load(const struct field *f, const void *base)
 void field_free(const struct field *f, void *base)
 {
     bool owns = f->kind == FIELD_STRING || f->kind == FIELD_MAP || f->kind == FIELD_OPAQUE ||
-                f->kind == FIELD_FLOATS || f->kind == FIELD_LAYERS;
+                f->kind == FIELD_OPAQUES || f->kind == FIELD_FLOATS || f->kind == FIELD_LAYERS;
 
     if (owns && f->size)
         free(*(void **)at(f, base));

@@ -3,6 +3,7 @@
 #include "paceline/spec.h"
 
 #include "common/spec_table.h"
+#include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
 #include "tests/test.h"
@@ -94,7 +95,40 @@ static void test_problems(void)
           "t.yaml:1: apiVersion: found nothing; needed: paceline.dev/v1",
           "t.yaml:1: metadata: found nothing", "t.yaml:1: spec: found nothing"}},
         {HEAD "  training: {epochs: 2}\n",
-         {"t.yaml:1: spec.model: found nothing; needed: an object"}},
+         {"t.yaml:4: spec.replicas.worker.template: found no container for 1 worker; needed "
+          "without",
+          "t.yaml:5: spec.training: found, but it belongs to jobs with spec.model only"}},
+        {HEAD "  debug: {}\n  replicas: {worker: {template: {spec: {containers: []}}}}\n",
+         {"t.yaml:5: spec.debug: found, but it belongs to jobs with spec.model only",
+          "t.yaml:6: spec.replicas.worker.template: found no container for 1 worker"}},
+        {HEAD "  replicas: {worker: {replicas: 0}, ps: {replicas: 2}}\n",
+         {"t.yaml:5: spec.replicas: found neither chief nor worker; needed: at least one of them",
+          "t.yaml:5: spec.replicas.ps.template: found no container for 2 ps; needed without"}},
+        {HEAD
+         "  replicas: {worker: {replicas: 0}, chief: {replicas: 2}, evaluator: {replicas: 1}}\n",
+         {"chief.replicas: found 2; allowed: an integer from 0 to 1",
+          "evaluator.template: found no container for 1 evaluator"}},
+        {MODEL
+         "  replicas: {worker: {replicas: 0}, chief: {replicas: 1}, evaluator: {replicas: 1}}\n",
+         {"worker.replicas: found 0; needed with spec.model: at least 1",
+          "chief.replicas: found 1; allowed with spec.model: 0",
+          "evaluator.replicas: found 1; allowed with spec.model: 0"}},
+        {MODEL "  replicas: {worker: {replicas: 3, minReplicas: 4, maxReplicas: 2}}\n",
+         {"worker.replicas: found 3 with minReplicas 4; allowed: at least minReplicas",
+          "worker.replicas: found 3 with maxReplicas 2; allowed: at most maxReplicas"}},
+        {MODEL "  runPolicy: {schedulingPolicy: {gang: Volcano, minAvailable: 2}}\n",
+         {"minAvailable: found 2 for 1 pods; allowed: at most the number of pods"}},
+        {MODEL
+         "  runPolicy: {schedulingPolicy: {minAvailable: 1, queue: 'a b', schedulerName: ''}}\n",
+         {"queue: found \"a b\"; allowed: 1 to 63 letters",
+          "schedulerName: found \"\"; allowed: a string of 1 to 253 characters",
+          "queue: found, but it belongs to spec.runPolicy.schedulingPolicy.gang: Volcano|Kueue "
+          "only",
+          "minAvailable: found, but it belongs to spec.runPolicy.schedulingPolicy.gang: "
+          "Volcano|SchedulerPlugins|Kueue only"}},
+        {MODEL "  networkPolicy: {type: Jobs, extraIngress: [1]}\n",
+         {"networkPolicy.type: found \"Jobs\" (did you mean Job?); allowed: one of Job, None",
+          "extraIngress: found [1]; allowed: a list of 1 to 64 objects"}},
         {MODEL "  training:\n    batchSzie: 3\n    epochs: 0\n    seed: 1.5\n    l2: many\n"
                "    optimiser: {}\n",
          {"t.yaml:7: spec.training.batchSzie: unknown field; did you mean batchSize?",
@@ -139,7 +173,9 @@ static void test_problems(void)
         {MODEL "  training: {batchSize: 16}\n  replicas: {worker: {replicas: 5}}\n",
          {"t.yaml:7: spec.replicas.worker.replicas: found 5 workers for 4 lanes; allowed: at "
           "most"}},
-        {MODEL "  replicas: {ps: {replicas: 1}}\n", {"parameter servers are not in this version"}},
+        {MODEL "  replicas: {ps: {replicas: 1}}\n",
+         {"ps.replicas: found 1; allowed with spec.model: 0, for parameter servers are not in this "
+          "version"}},
         {MODEL "  training: {lastBatch: drop}\n  dataset: {limit: 100}\n",
          {"at least one full batch"}},
         {MODEL "  training: {optimizer: {momentum: 0, nesterov: true}}\n",
@@ -276,7 +312,7 @@ static void test_round_trip(void)
         "  strategy: {algorithm: ring, schedule: end, wire: bf16, fusionBytes: 1Mi,\n"
         "    communicationThread: true}\n"
         "  replicas: {worker: {replicas: 3, template: {spec: {containers: [{name: c}]}}},\n"
-        "    ps: {template: {}}}\n"
+        "    ps: {template: {}, restartPolicy: Always}, chief: {replicas: 0}}\n"
         "  runPolicy: {cleanPodPolicy: All, backoffLimit: 0, ttlSecondsAfterFinished: 0,\n"
         "    activeDeadlineSeconds: 1, suspend: true}\n"
         "  debug: {checkReplicas: 4, failNan: true}\n",
@@ -285,6 +321,18 @@ static void test_round_trip(void)
         HEAD "  model: {name: mlp, hidden: [7]}\n"
              "  training: {optimizer: {name: adagrad, initialAccumulator: 0.1}, "
              "learningRateSchedule: {type: cosine, minFactor: 0.25}}\n",
+        HEAD
+        "  replicas:\n"
+        "    chief: {replicas: 1, restartPolicy: ExitCode, template: {spec: {containers: [{}]}}}\n"
+        "    worker: {replicas: 4, minReplicas: 2, maxReplicas: 4096, restartPolicy: OnFailure,\n"
+        "      template: {spec: {containers: [{}]}}}\n"
+        "    ps: {replicas: 2, template: {spec: {containers: [{}]}}}\n"
+        "    evaluator: {replicas: 1, template: {spec: {containers: [{}]}}}\n"
+        "  runPolicy: {successPolicy: AllWorkers, scalePolicy: Dynamic, nodeLossSeconds: 0,\n"
+        "    fenceSeconds: 7, managedBy: other/one, schedulingPolicy: {gang: Kueue, queue: q,\n"
+        "      schedulerName: s, priorityClass: high, minAvailable: 8}}\n"
+        "  clusterSpec: {listEvaluator: false}\n"
+        "  networkPolicy: {type: None, extraIngress: [{from: []}, {}]}\n",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -314,6 +362,120 @@ static void test_round_trip(void)
         CHECK_INT(again->run_policy.ttl_seconds, 0);
         CHECK_INT(again->strategy.fusion_bytes, 1048576);
         CHECK(!strstr(first.data, "beta1"));
+    }
+}
+
+static void test_any_image(void)
+{
+    static const char text[] =
+        HEAD "  replicas: {chief: {replicas: 1, template: {spec: {containers: [{name: c}]}}},\n"
+             "    worker: {replicas: 0}}\n"
+             "  networkPolicy: {extraIngress: [{from: []}]}\n";
+    AUTO(auto_job) struct job *job = parse(text, NULL, 0);
+    AUTO(buf_release) struct buf out;
+    struct net net = {0};
+    struct err err = {0};
+
+    buf_init(&out, 0);
+    if (!job)
+        return;
+    CHECK(!job_builtin(job));
+    CHECK_INT(job->replicas[ROLE_CHIEF].replicas, 1);
+    CHECK_INT(job->replicas[ROLE_CHIEF].restart, RESTART_NEVER);
+    CHECK_INT(job->replicas[ROLE_WORKER].replicas, 0);
+    CHECK_INT(job->min_workers, -1);
+    CHECK_INT(job->max_workers, -1);
+    CHECK_INT(job->run_policy.node_loss_seconds, 30);
+    CHECK_INT(job->run_policy.fence_seconds, 30);
+    CHECK(!job->run_policy.managed_by);
+    CHECK_INT(job->scheduling.gang, GANG_NONE);
+    CHECK_INT(job->scheduling.min_available, -1);
+    CHECK(job->cluster_spec.list_evaluator);
+    CHECK_INT(job->network.type, NETWORK_JOB);
+    CHECK_STR(job->network.extra_ingress, "[{\"from\":[]}]");
+    CHECK_INT(job_network(job, (struct shape){1, 28, 28}, &net, &err), -1);
+    CHECK_CONTAINS(err.msg, "spec.model: found nothing; needed: a network");
+    job_to_json(job, &out);
+    for (size_t i = 0; i < N_BUILTIN_SECTIONS; i++) {
+        AUTO(auto_free) char *key = xasprintf("\"%s\":", spec_builtin_sections[i] + 5);
+
+        CHECK(!strstr(out.data, key));
+    }
+    CHECK_CONTAINS(out.data, "\"chief\":{\"replicas\":1,");
+}
+
+static struct job *from_json(const char *text, struct problems *problems)
+{
+    AUTO(auto_json) cJSON *object = cJSON_Parse(text);
+
+    CHECK(object != NULL);
+    return job_from_json(object, problems);
+}
+
+/* What the API server sends, with all that it adds. */
+static void test_from_json(void)
+{
+    static const char good[] =
+        "{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"n\","
+        "\"namespace\":\"ns\",\"uid\":\"u\",\"generateName\":\"n-\",\"deletionTimestamp\":\"t\","
+        "\"selfLink\":1,\"labels\":{\"a\":\"b\"},\"managedFields\":[{}],\"annotations\":{"
+        "\"kubectl.kubernetes.io/last-applied-configuration\":\"{}\",\"c\":\"d\"}},"
+        "\"spec\":{\"model\":{\"name\":\"mlp\"},\"training\":{\"epochs\":7}},"
+        "\"status\":{\"world\":{}},\"more\":1}";
+    static const char bad[] =
+        "{\"apiVersion\":\"paceline.dev/"
+        "v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"n\"},"
+        "\"spec\":{\"model\":{\"name\":\"mlp\"},\"training\":{\"epochs\":0,\"lanes\":3},\"x\":1}}";
+    static const char *const wanted[] = {
+        "spec.training.epochs: found 0; allowed: an integer from 1 to 1000000",
+        "spec.x: unknown field; allowed: model, ",
+        "spec.training.lanes: found 3; allowed: a power of two, or 0",
+    };
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job) struct job *job = from_json(good, &problems);
+
+    CHECK_INT(problems.n, 0);
+    CHECK(job != NULL);
+    if (job) {
+        CHECK_STR(job->name, "n");
+        CHECK_STR(job->namespace_, "ns");
+        CHECK_STR(job->labels, "{\"a\":\"b\"}");
+        CHECK_STR(job->annotations, "{\"c\":\"d\"}");
+        CHECK_INT(job->training.epochs, 7);
+        CHECK_INT(job->training.batch_size, 128);
+        CHECK(job_builtin(job));
+    }
+    CHECK(from_json(bad, &problems) == NULL);
+    CHECK_INT(problems.n, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < problems.n && i < ARRAY_LEN(wanted); i++) {
+        CHECK_CONTAINS(problems.items[i], wanted[i]);
+        CHECK(strncmp(problems.items[i], "spec.", 5) == 0);
+    }
+    problems_release(&problems);
+    CHECK(from_json("[]", &problems) == NULL);
+    CHECK_CONTAINS(problems.n ? problems.items[0] : NULL, "found no object");
+    problems_release(&problems);
+    CHECK(job_from_json(NULL, &problems) == NULL);
+    CHECK_INT(problems.n, 1);
+}
+
+/* Host names <job>-<role>-<index> fit a DNS label at the longest name and the highest index. */
+static void test_host_names(void)
+{
+    AUTO(auto_free) char *name = xasprintf("%050d", 0);
+
+    memset(name, 'a', 50);
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        AUTO(auto_free)
+        char *path = xasprintf("spec.replicas.%s.replicas", cluster_role_names[role]);
+        const struct field *f = spec_field_find(path);
+        AUTO(auto_free)
+        char *host = xasprintf("%s-%s-%g", name, cluster_role_names[role], f->max - 1);
+        AUTO(auto_free) char *set = xasprintf("metadata.name=%sa", name);
+        AUTO(problems_release) struct problems problems = {0};
+
+        CHECK(strlen(host) <= 63);
+        CHECK(!job_parse(MODEL, sizeof MODEL - 1, "t", (const char *const[]){set}, 1, &problems));
     }
 }
 
@@ -455,6 +617,9 @@ int main(void)
     test_sets();
     test_sets_order();
     test_round_trip();
+    test_any_image();
+    test_from_json();
+    test_host_names();
     test_table();
     test_network();
     test_lanes_and_promise();
