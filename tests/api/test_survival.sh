@@ -1,0 +1,94 @@
+#!/bin/bash
+# What happens to jobs while operators come and go and nodes fall silent; and the rights it takes.
+# TIMEOUT: 300
+source tests/api/lib.sh
+api_start
+lease() { k get leases -n "$operator_namespace" -o jsonpath='{.items[0].spec.holderIdentity}'; }
+
+# Rights: exactly what the manifests give. No Secret can be read but its own.
+operator() { kubectl --kubeconfig "$dir/operator.conf" "$@"; }
+k create secret generic private --from-literal=key=value >/dev/null
+check "secrets" "$(operator get secret private 2>&1)" Forbidden
+check "list of secrets" "$(operator get secrets -A 2>&1)" Forbidden
+for verb_kind in "delete secrets" "update trainingjobs" "create clusterroles" "list nodes" \
+    "create pods/exec" "delete namespaces" "impersonate users" "get leases.coordination.k8s.io"; do
+    read -r verb kind <<<"$verb_kind"
+    same "may it $verb $kind" "$(operator auth can-i "$verb" "$kind" -n default 2>/dev/null)" no
+done
+
+operator_start one
+apply <<JOBS
+$(job steady)
+    worker: {replicas: 2, template: $(pod)}
+$(job outage 'cleanPodPolicy: None')
+    worker: {replicas: 2, template: $(pod)}
+JOBS
+await steady Running
+await outage Running
+until_same "the leader" one lease
+
+# A second one waits, and takes over when the first dies without a word.
+operator_start two
+same "still the leader" "$(lease)" one
+uids=$(of pods '{.items[*].metadata.uid}')
+begin=${EPOCHREALTIME%.*}
+operator_kill one
+until_same "the next leader" two lease
+at_most "seconds of failover (lease 4 s)" $((${EPOCHREALTIME%.*} - begin)) $((4 + 2 + 1))
+finish steady-worker-0-0 0
+await steady Succeeded
+same "pods of outage" "$(pods_of outage)" "outage-worker-0-0
+outage-worker-1-0"
+# Asked to stop, it gives the lease back: nobody waits for it to run out.
+operator_start three
+operator_stop two
+until_same "the lease was given back" three lease
+
+# With no operator at all a pod finishes and is deleted; its index does not run again.
+operator_stop three
+check "pods are still there" "$uids" "$(of pod/outage-worker-1-0 '{.metadata.uid}')"
+finish outage-worker-1-0 0
+k wait pod/outage-worker-1-0 --for=jsonpath='{.status.phase}'=Succeeded --timeout=60s >/dev/null
+k delete pod outage-worker-1-0 --wait=false >/dev/null
+k get pod outage-worker-1-0 >/dev/null || fail "our finalizer did not hold the finished pod"
+operator_start four
+until_true gone pod outage-worker-1-0
+until_same "its outcome" 1 of tj/outage '{.status.replicaStatuses.worker.succeeded}'
+finish outage-worker-0-0 0
+await outage Succeeded
+same "worker 1 ran once" "$(pods_of outage)" "outage-worker-0-0"
+
+# kill -9 in the middle of a bigger job, again and again: it ends up complete, nothing twice.
+apply <<JOBS
+$(job bigger)
+    worker: {replicas: 60, template: $(pod)}
+JOBS
+for next in five six seven; do
+    sleep 0.3
+    operator_kill four
+    operator_kill "${previous:-none}"
+    operator_start $next
+    previous=$next
+done
+await bigger Running
+same "pods of bigger" "$(count_pods bigger)" 60
+same "first incarnations" "$(pods_of bigger | grep -vc -- '-0$')" 0
+
+# A node falls silent: its kubelet answers nothing, so the pod never ends by itself.
+apply <<JOBS
+$(job lost 'nodeLossSeconds: 1, fenceSeconds: 1')
+    worker: {replicas: 1, template: {spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: x}]}}}
+JOBS
+await lost Running
+node=$(of pod/lost-worker-0-0 '{.spec.nodeName}')
+k annotate node "$node" kwok.x-k8s.io/node- >/dev/null
+now=$(date -u +%Y-%m-%dT%H:%M:%SZ)
+k patch node "$node" --subresource=status --type=strategic -p "{\"status\":{\"conditions\":[{
+    \"type\":\"Ready\",\"status\":\"Unknown\",\"reason\":\"NodeStatusUnknown\",
+    \"lastHeartbeatTime\":\"$now\",\"lastTransitionTime\":\"$now\"}]}}" >/dev/null
+until_same "replaced elsewhere" "lost-worker-0-1" pods_of lost
+await lost Running
+same "counted" "$(of tj/lost '{.status.restarts}')" 1
+lacks "another node" "$(of pod/lost-worker-0-1 '{.spec.nodeName}')" "$node"
+
+verdict
