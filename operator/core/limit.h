@@ -10,11 +10,15 @@ struct limit {
     double tokens;
     int64_t at_ms;
 };
+/* Full at first. A burst below 1 counts as 1. */
 void limit_init(struct limit *l, double per_second, double burst, int64_t now_ms);
-bool limit_take(struct limit *l, int64_t now_ms);             /* true: go */
+/* True: go. A clock that goes back makes no tokens. */
+bool limit_take(struct limit *l, int64_t now_ms);
 int64_t limit_next_ms(const struct limit *l, int64_t now_ms); /* until one token is there */
 
-/* first * 2^failures up to max, times 0.5 to 1.5 by the random state (xorshift), never above max.
+/*
+ * first * 2^failures up to max, times 0.5 to 1.5 by the random state (xorshift), never above max.
+ * Both are at least 0; never 0 unless one of them is.
  */
 int64_t backoff_ms(int failures, int64_t first_ms, int64_t max_ms, uint64_t *random);
 

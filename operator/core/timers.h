@@ -1,4 +1,7 @@
-/* A heap of times, each with a key; several per key are merged into the earliest. */
+/*
+ * A heap of times, each with a key; several per key are merged into the earliest. Equal times come
+ * out in the order in which they were set.
+ */
 #ifndef PACELINE_OPERATOR_CORE_TIMERS_H
 #define PACELINE_OPERATOR_CORE_TIMERS_H
 

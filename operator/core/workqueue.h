@@ -22,7 +22,7 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms);
 /* Forgets its timers; a key that is in flight stays so. */
 void workqueue_forget(struct workqueue *q, const char *key);
 
-/* Milliseconds until a key can be popped: 0 now, -1 never. */
+/* Milliseconds until a key can be popped: 0 now, -1 never. May be early for a key in flight. */
 int64_t workqueue_next_ms(const struct workqueue *q, int64_t now_ms);
 size_t workqueue_depth(const struct workqueue *q); /* ready to be popped, or added in flight */
 

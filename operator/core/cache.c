@@ -1,0 +1,431 @@
+#include "operator/core/cache.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "operator/core/table.h"
+#include "paceline/mem.h"
+
+/* A slot's word: the object's place among its owner's, and whether the running list showed it. */
+#define LISTED 0x80000000u
+#define PLACE 0x7fffffffu
+
+struct members {
+    void **items;
+    uint32_t n, cap;
+};
+
+/* Lives while it owns anything. */
+struct owner {
+    struct members of[N_CACHE_KINDS];
+    char uid[];
+};
+
+struct kind {
+    struct table objects; /* jobs by namespace and name, others by UID */
+    char horizon[RV_SIZE];
+    bool listing;
+    struct members older; /* listed, but older than what is here */
+};
+
+struct cache {
+    struct kind kinds[N_CACHE_KINDS];
+    struct table owners;
+};
+
+static_assert(offsetof(struct pod, meta) == 0 && offsetof(struct owned_ref, meta) == 0,
+              "all but jobs begin with their metadata");
+
+static const struct meta *meta_of(int kind, const void *object)
+{
+    return kind == CACHE_JOBS ? &((const struct tj *)object)->meta : object;
+}
+
+static void object_free(int kind, void *object)
+{
+    if (kind == CACHE_JOBS)
+        tj_free(object);
+    else
+        free(object);
+}
+
+static bool is_job(const void *object, const void *key)
+{
+    const struct meta *m = meta_of(CACHE_JOBS, object), *wanted = key;
+
+    return strcmp(m->name, wanted->name) == 0 && strcmp(m->namespace_, wanted->namespace_) == 0;
+}
+
+static bool has_uid(const void *object, const void *key)
+{
+    const struct meta *m = object, *wanted = key;
+
+    return strcmp(m->uid, wanted->uid) == 0;
+}
+
+static bool is_owner(const void *object, const void *uid)
+{
+    const struct owner *owner = object;
+
+    return strcmp(owner->uid, uid) == 0;
+}
+
+static uint32_t hash_of(int kind, const struct meta *m)
+{
+    if (kind == CACHE_JOBS)
+        return table_hash(m->name, table_hash(m->namespace_, 0));
+    return table_hash(m->uid, 0);
+}
+
+static struct table_slot *find(const struct cache *c, int kind, const struct meta *m)
+{
+    return table_find(&c->kinds[kind].objects, hash_of(kind, m), m);
+}
+
+struct cache *cache_new(void)
+{
+    struct cache *c = xcalloc(1, sizeof *c);
+
+    for (int kind = 0; kind < N_CACHE_KINDS; kind++)
+        c->kinds[kind].objects.is = kind == CACHE_JOBS ? is_job : has_uid;
+    c->owners.is = is_owner;
+    return c;
+}
+
+static void owner_free(struct owner *owner)
+{
+    for (int kind = 0; kind < N_CACHE_KINDS; kind++)
+        free(owner->of[kind].items);
+    free(owner);
+}
+
+static void free_older(struct kind *k, int kind)
+{
+    for (uint32_t i = 0; i < k->older.n; i++)
+        object_free(kind, k->older.items[i]);
+    free(k->older.items);
+    k->older = (struct members){0};
+}
+
+void cache_free(struct cache *c)
+{
+    if (!c)
+        return;
+    for (int kind = 0; kind < N_CACHE_KINDS; kind++) {
+        struct kind *k = &c->kinds[kind];
+        for (size_t i = 0; i < k->objects.cap; i++)
+            if (k->objects.slots[i].object)
+                object_free(kind, k->objects.slots[i].object);
+        table_release(&k->objects);
+        free_older(k, kind);
+    }
+    for (size_t i = 0; i < c->owners.cap; i++)
+        if (c->owners.slots[i].object)
+            owner_free(c->owners.slots[i].object);
+    table_release(&c->owners);
+    free(c);
+}
+
+/* Versions. */
+
+static bool decimal(const char *rv) { return *rv && rv[strspn(rv, "0123456789")] == '\0'; }
+
+static bool ordered(const char *a, const char *b) { return decimal(a) && decimal(b); }
+
+static bool newer(const char *a, const char *b) { return ordered(a, b) && rv_compare(a, b) > 0; }
+
+static void move_horizon(struct kind *k, const char *rv)
+{
+    if (k->listing || (ordered(k->horizon, rv) && !newer(rv, k->horizon)))
+        return;
+    snprintf(k->horizon, sizeof k->horizon, "%s", rv);
+}
+
+static bool is_news(const struct kind *k, const struct meta *here, const struct meta *m,
+                    enum cache_source source)
+{
+    const char *rv = m->resource_version, *than = here ? here->resource_version : k->horizon;
+
+    if (source == CACHE_WATCH)
+        return !here || !ordered(rv, than) || newer(rv, than);
+    if (!here && !*than) /* nothing was listed yet */
+        return decimal(rv);
+    return newer(rv, than);
+}
+
+/* The index by owner. */
+
+static void members_add(struct members *m, void *object)
+{
+    if (m->n == m->cap) {
+        m->cap = m->cap ? m->cap * 2 : 2;
+        m->items = xrealloc(m->items, m->cap * sizeof *m->items);
+    }
+    m->items[m->n++] = object;
+}
+
+static struct owner *find_owner(const struct cache *c, const char *uid)
+{
+    struct table_slot *slot = table_find(&c->owners, table_hash(uid, 0), uid);
+
+    return slot ? slot->object : NULL;
+}
+
+static void attach(struct cache *c, int kind, struct table_slot *slot)
+{
+    const char *uid = meta_of(kind, slot->object)->owner_uid;
+
+    if (kind == CACHE_JOBS || !uid)
+        return;
+    struct owner *owner = find_owner(c, uid);
+    if (!owner) {
+        size_t size = strlen(uid) + 1;
+        owner = xcalloc(1, sizeof *owner + size);
+        memcpy(owner->uid, uid, size);
+        table_add(&c->owners, table_hash(uid, 0), owner);
+    }
+    slot->word = (slot->word & LISTED) | owner->of[kind].n;
+    members_add(&owner->of[kind], slot->object);
+}
+
+static void detach(struct cache *c, int kind, const struct table_slot *slot)
+{
+    const char *uid = meta_of(kind, slot->object)->owner_uid;
+
+    if (kind == CACHE_JOBS || !uid)
+        return;
+    struct owner *owner = find_owner(c, uid);
+    struct members *m = &owner->of[kind];
+    uint32_t place = slot->word & PLACE;
+    void *last = m->items[--m->n];
+    if (last != slot->object) {
+        struct table_slot *moved = find(c, kind, meta_of(kind, last));
+        m->items[place] = last;
+        moved->word = (moved->word & LISTED) | place;
+    }
+    for (int other = 0; other < N_CACHE_KINDS; other++)
+        if (owner->of[other].n)
+            return;
+    table_remove(&c->owners, table_find(&c->owners, table_hash(uid, 0), uid));
+    owner_free(owner);
+}
+
+/* Changes. */
+
+static void replace(struct cache *c, int kind, struct table_slot *slot, void *object)
+{
+    void *old = slot->object;
+    const char *from = meta_of(kind, old)->owner_uid, *to = meta_of(kind, object)->owner_uid;
+
+    if (kind != CACHE_JOBS && from && to && strcmp(from, to) == 0) {
+        find_owner(c, to)->of[kind].items[slot->word & PLACE] = object;
+        slot->object = object;
+    } else {
+        detach(c, kind, slot);
+        slot->object = object;
+        attach(c, kind, slot);
+    }
+    object_free(kind, old);
+}
+
+static bool put(struct cache *c, int kind, void *object, enum cache_source source)
+{
+    struct kind *k = &c->kinds[kind];
+    const struct meta *m = meta_of(kind, object);
+    struct table_slot *slot = find(c, kind, m);
+    bool listed = k->listing && source == CACHE_WATCH;
+    bool news = is_news(k, slot ? meta_of(kind, slot->object) : NULL, m, source);
+
+    if (source == CACHE_WATCH)
+        move_horizon(k, m->resource_version);
+    if (news && slot) {
+        replace(c, kind, slot, object);
+    } else if (news) {
+        slot = table_add(&k->objects, hash_of(kind, m), object);
+        attach(c, kind, slot);
+    } else if (listed &&
+               rv_compare(m->resource_version, meta_of(kind, slot->object)->resource_version) < 0) {
+        members_add(&k->older, object); /* what holds if the list turns out to go back */
+    } else {
+        object_free(kind, object);
+    }
+    if (listed)
+        slot->word |= LISTED;
+    return news;
+}
+
+bool cache_put_job(struct cache *c, struct tj *tj, enum cache_source source)
+{
+    return put(c, CACHE_JOBS, tj, source);
+}
+
+bool cache_put_pod(struct cache *c, struct pod *pod, enum cache_source source)
+{
+    return put(c, CACHE_PODS, pod, source);
+}
+
+bool cache_put_owned(struct cache *c, struct owned_ref *ref, enum cache_source source)
+{
+    return put(c, CACHE_OWNED + (int)ref->kind, ref, source);
+}
+
+/* Takes the object out; it is the caller's then. */
+static void *take(struct cache *c, int kind, struct table_slot *slot)
+{
+    void *object = slot->object;
+
+    detach(c, kind, slot);
+    table_remove(&c->kinds[kind].objects, slot);
+    return object;
+}
+
+static void drop(struct cache *c, int kind, const struct meta *key, const char *rv)
+{
+    struct table_slot *slot = find(c, kind, key);
+
+    if (slot && strcmp(meta_of(kind, slot->object)->uid, key->uid) == 0)
+        object_free(kind, take(c, kind, slot));
+    if (*rv)
+        move_horizon(&c->kinds[kind], rv);
+}
+
+void cache_delete_job(struct cache *c, const char *namespace_, const char *name, const char *uid,
+                      const char *rv)
+{
+    drop(c, CACHE_JOBS, &(struct meta){.namespace_ = namespace_, .name = name, .uid = uid}, rv);
+}
+
+void cache_delete_pod(struct cache *c, const char *uid, const char *rv)
+{
+    drop(c, CACHE_PODS, &(struct meta){.uid = uid}, rv);
+}
+
+void cache_delete_owned(struct cache *c, enum owned_kind kind, const char *uid, const char *rv)
+{
+    drop(c, CACHE_OWNED + (int)kind, &(struct meta){.uid = uid}, rv);
+}
+
+/* Relists. */
+
+void cache_relist_begin(struct cache *c, int kind)
+{
+    struct kind *k = &c->kinds[kind];
+
+    k->listing = true;
+    for (size_t i = 0; i < k->objects.cap; i++)
+        k->objects.slots[i].word &= PLACE;
+    free_older(k, kind);
+}
+
+static void tell(int kind, const struct meta *m, cache_gone_fn *gone, void *arg)
+{
+    const char *job = kind == CACHE_JOBS ? m->name : m->owner_name;
+
+    if (job)
+        gone(arg, m->namespace_, job);
+}
+
+static void use_older(struct cache *c, int kind, cache_gone_fn *gone, void *arg)
+{
+    struct members *older = &c->kinds[kind].older;
+
+    for (uint32_t i = 0; i < older->n; i++) {
+        struct table_slot *slot = find(c, kind, meta_of(kind, older->items[i]));
+        if (!slot)
+            continue;
+        replace(c, kind, slot, older->items[i]);
+        tell(kind, meta_of(kind, slot->object), gone, arg);
+        older->items[i--] = older->items[--older->n];
+    }
+}
+
+void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *gone, void *arg)
+{
+    struct kind *k = &c->kinds[kind];
+    bool went_back =
+        !decimal(rv) || (*k->horizon && (!decimal(k->horizon) || rv_compare(rv, k->horizon) < 0));
+
+    for (size_t i = 0; i < k->objects.cap;) {
+        struct table_slot *slot = &k->objects.slots[i];
+        const struct meta *m = slot->object ? meta_of(kind, slot->object) : NULL;
+        if (!m || slot->word & LISTED || (!went_back && newer(m->resource_version, rv))) {
+            i++;
+            continue;
+        }
+        void *object = take(c, kind, slot);
+        tell(kind, m, gone, arg);
+        object_free(kind, object);
+    }
+    if (went_back)
+        use_older(c, kind, gone, arg);
+    free_older(k, kind);
+    k->listing = false;
+    snprintf(k->horizon, sizeof k->horizon, "%s", rv);
+}
+
+/* Reads. */
+
+const struct tj *cache_job(const struct cache *c, const char *namespace_, const char *name)
+{
+    struct meta key = {.namespace_ = namespace_, .name = name};
+    struct table_slot *slot = find(c, CACHE_JOBS, &key);
+
+    return slot ? slot->object : NULL;
+}
+
+const struct pod *cache_pod(const struct cache *c, const char *uid)
+{
+    struct table_slot *slot = find(c, CACHE_PODS, &(struct meta){.uid = uid});
+
+    return slot ? slot->object : NULL;
+}
+
+const struct pod *const *cache_pods_of(const struct cache *c, const char *owner_uid, size_t *n)
+{
+    const struct owner *owner = find_owner(c, owner_uid);
+
+    *n = owner ? owner->of[CACHE_PODS].n : 0;
+    return owner ? (const struct pod *const *)owner->of[CACHE_PODS].items : NULL;
+}
+
+const struct owned_ref *cache_owned_at(const struct cache *c, enum owned_kind kind,
+                                       const char *owner_uid, size_t i)
+{
+    const struct owner *owner = find_owner(c, owner_uid);
+    const struct members *m = owner ? &owner->of[CACHE_OWNED + (int)kind] : NULL;
+
+    return m && i < m->n ? m->items[i] : NULL;
+}
+
+const struct owned_ref *cache_owned(const struct cache *c, enum owned_kind kind,
+                                    const char *owner_uid, const char *name)
+{
+    const struct owned_ref *ref;
+
+    for (size_t i = 0; (ref = cache_owned_at(c, kind, owner_uid, i)) != NULL; i++)
+        if (strcmp(ref->meta.name, name) == 0)
+            return ref;
+    return NULL;
+}
+
+void cache_each_job(const struct cache *c, cache_job_fn *fn, void *arg)
+{
+    const struct table *t = &c->kinds[CACHE_JOBS].objects;
+
+    for (size_t i = 0; i < t->cap; i++)
+        if (t->slots[i].object)
+            fn(arg, t->slots[i].object);
+}
+
+void cache_each_pod(const struct cache *c, cache_pod_fn *fn, void *arg)
+{
+    const struct table *t = &c->kinds[CACHE_PODS].objects;
+
+    for (size_t i = 0; i < t->cap; i++)
+        if (t->slots[i].object)
+            fn(arg, t->slots[i].object);
+}
+
+size_t cache_count(const struct cache *c, int kind) { return c->kinds[kind].objects.n; }

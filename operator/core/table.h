@@ -1,0 +1,37 @@
+/*
+ * A hash table of objects that belong to the caller: open addressing, linear probing, removal by
+ * shifting back, so there are no tombstones. The hash has no seed: equal histories give equal
+ * orders. It grows and never shrinks: 16 bytes a slot, at most three of four slots taken.
+ */
+#ifndef PACELINE_OPERATOR_CORE_TABLE_H
+#define PACELINE_OPERATOR_CORE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct table_slot {
+    void *object; /* NULL: free */
+    uint32_t hash;
+    uint32_t word; /* the caller's; 0 at first */
+};
+
+/* All zero but `is`: empty. */
+struct table {
+    bool (*is)(const void *object, const void *key);
+    struct table_slot *slots;
+    size_t n, cap; /* cap 0 or a power of two */
+};
+
+/* The hash of a string that goes on where `before` (another hash, or 0) ended. */
+uint32_t table_hash(const char *s, uint32_t before);
+
+/* NULL: none. A slot is valid until the table changes. */
+struct table_slot *table_find(const struct table *t, uint32_t hash, const void *key);
+/* The object must not be there yet. */
+struct table_slot *table_add(struct table *t, uint32_t hash, void *object);
+/* While walking slots by index, look at the same index again after removing it. */
+void table_remove(struct table *t, struct table_slot *slot);
+void table_release(struct table *t); /* not the objects */
+
+#endif
