@@ -1,0 +1,29 @@
+/* What an answer of the API server means to the controller. */
+#ifndef PACELINE_OPERATOR_CONTROLLER_ANSWER_H
+#define PACELINE_OPERATOR_CONTROLLER_ANSWER_H
+
+#include <stdbool.h>
+
+#include "operator/kube/kube.h"
+#include "paceline/err.h"
+#include "paceline/json.h"
+
+enum answer {
+    ANSWER_OK,        /* 2xx */
+    ANSWER_EXISTS,    /* 409 AlreadyExists */
+    ANSWER_CONFLICT,  /* 409: somebody changed it first, or a precondition failed */
+    ANSWER_NOT_FOUND, /* 404 */
+    ANSWER_FORBIDDEN, /* 401, 403: quota, policy, rights; may change without us */
+    ANSWER_INVALID,   /* 400, 413, 422: never acceptable as it is */
+    ANSWER_GONE,      /* 410 */
+    ANSWER_BUSY,      /* 429, or 503 with Retry-After: everybody should wait */
+    ANSWER_UNKNOWN,   /* 5xx, or none: it may have been done */
+};
+
+/*
+ * Classifies the answer. *body, when not NULL, gets the parsed body of an OK (NULL when it is no
+ * JSON: then the answer is UNKNOWN); message gets the server's sentence of the others.
+ */
+enum answer answer_read(const struct kube_response *r, cJSON **body, char *message, size_t size);
+
+#endif

@@ -1,0 +1,385 @@
+#include "operator/controller/controller.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "operator/controller/orphans.h"
+#include "operator/controller/run.h"
+#include "operator/controller/state.h"
+#include "operator/reconcile/reconcile.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+
+#define SWEEP_MS 30000
+#define JUMP_MS 1000      /* a wall clock that moved by more against the other one has jumped */
+#define HOLD_FIRST_MS 250 /* back-off of a job whose requests fail */
+#define HOLD_MAX_MS 30000
+#define LOOKS_PER_STEP 64
+
+static char *copy(const char *s) { return s ? xstrdup(s) : NULL; }
+
+struct controller *controller_new(const struct controller_config *config,
+                                  const struct kube_ops *ops, void *kube, struct moment now)
+{
+    struct controller *c = xcalloc(1, sizeof *c);
+
+    c->config = *config;
+    c->config.identity = copy(config->identity);
+    c->config.namespace_ = copy(config->namespace_);
+    c->config.operator_namespace = copy(config->operator_namespace);
+    c->config.lease_name = copy(config->lease_name);
+    c->config.worker_image = copy(config->worker_image);
+    c->config.master_key = memcpy(xmalloc(32), config->master_key, 32);
+    c->objects = (struct objects_config){.operator_namespace = c->config.operator_namespace,
+                                         .worker_image = c->config.worker_image,
+                                         .master_key = c->config.master_key};
+    c->ops = ops;
+    c->kube = kube;
+    c->now = now;
+    c->offset_ms = now.wall_ms - now.mono_ms;
+    c->random = config->seed ? config->seed : 1;
+    c->cache = cache_new();
+    c->queue = workqueue_new();
+    c->memories = memories_new();
+    c->orphans = orphans_new();
+    c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
+    for (int i = 0; i < N_RESOURCES; i++)
+        informer_init(&c->informers[i], c, (enum resource)i);
+    lease_init(&c->lease, c);
+    outbox_init(&c->outbox, c);
+    recorder_init(&c->recorder, c);
+    return c;
+}
+
+void controller_free(struct controller *c)
+{
+    if (!c)
+        return;
+    for (int i = 0; i < N_RESOURCES; i++)
+        informer_release(&c->informers[i]);
+    lease_release(&c->lease);
+    outbox_release(&c->outbox);
+    run_free_all(c);
+    orphans_free(c->orphans);
+    memories_free(c->memories);
+    workqueue_free(c->queue);
+    cache_free(c->cache);
+    free((char *)c->config.identity);
+    free((char *)c->config.namespace_);
+    free((char *)c->config.operator_namespace);
+    free((char *)c->config.lease_name);
+    free((char *)c->config.worker_image);
+    free((unsigned char *)c->config.master_key);
+    free(c);
+}
+
+void key_make(char out[KEY_SIZE], const char *namespace_, const char *name)
+{
+    snprintf(out, KEY_SIZE, "%s/%s", namespace_, name);
+}
+
+void controller_touch(struct controller *c, const char *namespace_, const char *name)
+{
+    char key[KEY_SIZE];
+    struct memory *m;
+
+    key_make(key, namespace_, name);
+    m = memories_find(c->memories, key);
+    if (m && !m->dirty_mono_ms)
+        m->dirty_mono_ms = c->now.mono_ms;
+    workqueue_add(c->queue, key, c->now.mono_ms);
+}
+
+static void touch_job(void *arg, const struct tj *tj)
+{
+    controller_touch(arg, tj->meta.namespace_, tj->meta.name);
+}
+
+void controller_touch_all(struct controller *c) { cache_each_job(c->cache, touch_job, c); }
+
+void controller_count(struct controller *c, enum kube_method method, int status)
+{
+    c->stats.requests[method][snapshot_code(status)]++;
+}
+
+bool controller_leads(const struct controller *c) { return lease_leads(&c->lease); }
+
+bool controller_synced(const struct controller *c)
+{
+    for (int i = 0; i < N_RESOURCES; i++)
+        if (!c->informers[i].synced)
+            return false;
+    return true;
+}
+
+/* The generation in a ConfigMap's name "<job>-<generation>"; 0: it is none of ours. */
+static int64_t generation_of(const struct tj *tj, const struct owned_ref *ref)
+{
+    size_t n = strlen(tj->meta.name);
+    char *end;
+    long long generation;
+
+    if (strncmp(ref->meta.name, tj->meta.name, n) != 0 || ref->meta.name[n] != '-')
+        return 0;
+    generation = strtoll(ref->meta.name + n + 1, &end, 10);
+    return *end || generation < 0 ? 0 : generation;
+}
+
+static void observe_owned(const struct controller *c, const struct memory *m, struct observed *o)
+{
+    const struct tj *tj = o->tj;
+    const struct owned_ref *ref;
+    size_t n_old = 0;
+
+    for (int kind = 0; kind < N_OWNED; kind++) {
+        char name[NAME_SIZE];
+
+        owned_name(name, tj, (enum owned_kind)kind, tj->status.world.generation);
+        o->have[kind] = cache_owned(c->cache, (enum owned_kind)kind, tj->meta.uid, name) != NULL;
+    }
+    /* Not watched. They are made before any pod, so a pod shows that they were. */
+    o->have[OWNED_SECRET] = m->made[OWNED_SECRET] || o->n_pods > 0;
+    o->have[OWNED_POD_GROUP] =
+        m->made[OWNED_POD_GROUP] || o->n_pods > 0 || !owned_wanted(tj, OWNED_POD_GROUP);
+    for (size_t i = 0; (ref = cache_owned_at(c->cache, OWNED_CONFIG_MAP, tj->meta.uid, i)); i++) {
+        int64_t generation = generation_of(tj, ref);
+
+        if (generation > 0 && generation < tj->status.world.generation &&
+            n_old < ARRAY_LEN(o->old_generations))
+            o->old_generations[n_old++] = generation;
+    }
+}
+
+/* Asked only as long as there is no world: the first pods are not made yet. */
+static void observe_templates(const struct controller *c, struct memory *m, struct observed *o)
+{
+    const struct tj *tj = o->tj;
+
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        if (!m->dry_run_ok[role] && tj->job && !tj->status.world.generation)
+            m->dry_run_ok[role] =
+                templates_known(&c->templates, tj, (enum cluster_role)role, c->now.mono_ms);
+        o->dry_run_ok[role] = m->dry_run_ok[role];
+    }
+}
+
+/* Back-off after requests that failed, decided here because answers do not know the time. */
+static void settle_hold(struct controller *c, struct memory *m)
+{
+    if (!m->failed)
+        return;
+    m->hold_mono_ms =
+        c->now.mono_ms + backoff_ms(m->failures++, HOLD_FIRST_MS, HOLD_MAX_MS, &c->random);
+    if (m->status_failed)
+        m->status_hold_mono_ms = m->hold_mono_ms;
+    m->failed = m->status_failed = false;
+}
+
+/* A monotonic time as wall-clock time, 0 for one that is 0 or past. */
+static int64_t wall_of(const struct controller *c, int64_t mono_ms)
+{
+    return mono_ms > c->now.mono_ms ? c->now.wall_ms + (mono_ms - c->now.mono_ms) : 0;
+}
+
+/* Whether the plan has to wait for the end of a back-off: until when, on the monotonic clock. */
+static int64_t held_until(const struct controller *c, const struct memory *m,
+                          const struct plan *plan)
+{
+    int64_t until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
+
+    return (plan->status || plan->n_actions) && until > c->now.mono_ms ? until : 0;
+}
+
+static double seconds_of(const struct timespec *t) { return (double)t->tv_sec + t->tv_nsec / 1e9; }
+
+static void sync_job(struct controller *c, const char *key, const struct tj *tj)
+{
+    struct memory *m = memories_of(c->memories, key, tj->meta.uid);
+    struct observed o = {.tj = tj};
+    AUTO(plan_release) struct plan plan = {0};
+    struct timespec begin, end;
+    int64_t until;
+
+    settle_hold(c, m);
+    o.pods = cache_pods_of(c->cache, tj->meta.uid, &o.n_pods);
+    observe_owned(c, m, &o);
+    observe_templates(c, m, &o);
+    o.invalid_template = m->invalid_template;
+    o.blocked = m->blocked;
+    o.hold_until_ms = wall_of(c, m->hold_mono_ms);
+    o.status_written_ms = m->status_written_mono_ms
+                              ? c->now.wall_ms - (c->now.mono_ms - m->status_written_mono_ms)
+                              : 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    reconcile(&o, c->now.wall_ms, &plan);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    histogram_add(&c->stats.reconcile, seconds_of(&end) - seconds_of(&begin));
+    recorder_take(&c->recorder, tj, m, &plan);
+    if (plan.requeue_ms) {
+        int64_t wait = plan.requeue_ms - c->now.wall_ms;
+
+        workqueue_add_at(c->queue, key, c->now.mono_ms + (wait > 0 ? wait : 0));
+    }
+    until = held_until(c, m, &plan);
+    if (until) {
+        workqueue_add_at(c->queue, key, until);
+    } else if (plan.status || plan.n_actions) {
+        run_start(c, key, tj, &plan);
+        return;
+    } else if (m->blocked && c->now.mono_ms >= m->hold_mono_ms) { /* nothing is wanted any more */
+        free(STEAL(m->blocked));
+        m->failures = 0;
+        workqueue_add(c->queue, key, c->now.mono_ms);
+    }
+    m->dirty_mono_ms = 0;
+    workqueue_done(c->queue, key, c->now.mono_ms);
+}
+
+static void sync_key(struct controller *c, const char *key)
+{
+    const char *slash = strchr(key, '/');
+    char namespace_[256];
+    const struct tj *tj;
+
+    if (key[0] == ORPHAN_MARK) {
+        orphans_sync(c, key);
+        return;
+    }
+    snprintf(namespace_, sizeof namespace_, "%.*s", (int)(slash - key), key);
+    tj = cache_job(c->cache, namespace_, slash + 1);
+    if (tj) {
+        sync_job(c, key, tj);
+        return;
+    }
+    memories_drop(c->memories, key);
+    workqueue_forget(c->queue, key);
+    workqueue_done(c->queue, key, c->now.mono_ms);
+}
+
+static bool may_look(const struct controller *c)
+{
+    return !c->stopping && controller_leads(c) && controller_synced(c);
+}
+
+static void look(struct controller *c)
+{
+    const char *key;
+
+    for (int i = 0; i < LOOKS_PER_STEP; i++) {
+        key = workqueue_pop(c->queue, c->now.mono_ms);
+        if (!key)
+            return;
+        sync_key(c, key);
+    }
+}
+
+static void watch_clock(struct controller *c)
+{
+    int64_t offset_ms = c->now.wall_ms - c->now.mono_ms, moved = offset_ms - c->offset_ms;
+
+    c->offset_ms = offset_ms;
+    if (moved > JUMP_MS || moved < -JUMP_MS) {
+        log_warn("the wall clock moved by %lld ms", (long long)moved);
+        controller_touch_all(c); /* all deadlines are looked at again */
+    }
+}
+
+void controller_step(struct controller *c, struct moment now)
+{
+    bool leads;
+
+    c->now = now;
+    watch_clock(c);
+    lease_step(&c->lease);
+    for (int i = 0; i < N_RESOURCES && !c->stopping; i++)
+        informer_step(&c->informers[i]);
+    leads = may_look(c);
+    if (leads && !c->led) {
+        log_info("leading");
+        controller_touch_all(c);
+        orphans_sweep(c);
+    }
+    c->led = leads;
+    if (leads) {
+        if (now.mono_ms >= c->sweep_mono_ms) {
+            c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
+            orphans_sweep(c);
+        }
+        look(c);
+    }
+    outbox_step(&c->outbox);
+    if (c->stopping && outbox_idle(&c->outbox) && !c->runs)
+        lease_give_back(&c->lease);
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    if (a < 0 || b < 0)
+        return a < 0 ? b : a;
+    return a < b ? a : b;
+}
+
+int64_t controller_next_ms(const struct controller *c, struct moment now)
+{
+    int64_t next =
+        sooner(lease_next_ms(&c->lease, now.mono_ms), outbox_next_ms(&c->outbox, now.mono_ms));
+
+    for (int i = 0; i < N_RESOURCES && !c->stopping; i++)
+        next = sooner(next, informer_next_ms(&c->informers[i], now.mono_ms));
+    if (may_look(c)) {
+        next = sooner(next, workqueue_next_ms(c->queue, now.mono_ms));
+        next = sooner(next, c->sweep_mono_ms > now.mono_ms ? c->sweep_mono_ms - now.mono_ms : 0);
+        if (!c->led)
+            next = 0;
+    }
+    return next < 0 ? SWEEP_MS : next;
+}
+
+void controller_stop(struct controller *c, struct moment now)
+{
+    if (c->stopping)
+        return;
+    c->now = now;
+    c->stopping = true;
+    for (int i = 0; i < N_RESOURCES; i++)
+        informer_release(&c->informers[i]);
+}
+
+bool controller_stopped(const struct controller *c)
+{
+    return c->stopping && c->lease.released && outbox_idle(&c->outbox);
+}
+
+static void count_job(void *arg, const struct tj *tj)
+{
+    struct snapshot *out = arg;
+    const struct condition *cs = tj->status.conditions;
+    enum snapshot_state state = SNAPSHOT_PENDING;
+
+    if (cs[COND_SUCCEEDED].status)
+        state = SNAPSHOT_SUCCEEDED;
+    else if (cs[COND_FAILED].status)
+        state = SNAPSHOT_FAILED;
+    else if (cs[COND_SUSPENDED].status)
+        state = SNAPSHOT_SUSPENDED;
+    else if (cs[COND_RESTARTING].status)
+        state = SNAPSHOT_RESTARTING;
+    else if (cs[COND_RUNNING].status)
+        state = SNAPSHOT_RUNNING;
+    out->jobs[state]++;
+}
+
+void controller_snapshot(const struct controller *c, struct moment now, struct snapshot *out)
+{
+    *out = c->stats;
+    out->leader = controller_leads(c);
+    out->synced = controller_synced(c);
+    out->healthy = true;
+    out->made_mono_ms = now.mono_ms;
+    memset(out->jobs, 0, sizeof out->jobs);
+    cache_each_job(c->cache, count_job, out);
+    out->pods = cache_count(c->cache, CACHE_PODS);
+    out->queue_depth = workqueue_depth(c->queue);
+    out->writes_in_flight = (uint64_t)c->outbox.n_sent;
+}

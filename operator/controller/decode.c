@@ -1,0 +1,152 @@
+#include "operator/controller/decode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/controller/orphans.h"
+#include "operator/controller/state.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+
+static const enum owned_kind owned_of[N_RESOURCES] = {
+    [RESOURCE_SERVICES] = OWNED_SERVICE,
+    [RESOURCE_CONFIG_MAPS] = OWNED_CONFIG_MAP,
+    [RESOURCE_NETWORK_POLICIES] = OWNED_NETWORK_POLICY,
+};
+
+void decode_version(const cJSON *object, char version[RV_SIZE])
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
+    const char *rv =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "resourceVersion"));
+
+    if (rv && *rv && strlen(rv) < RV_SIZE)
+        snprintf(version, RV_SIZE, "%s", rv);
+}
+
+static void decode_job(struct controller *c, const cJSON *object, enum cache_source source)
+{
+    struct tj *tj;
+    struct err err;
+    char namespace_[256], name[256];
+
+    if (tj_decode(&tj, object, &err)) {
+        log_warn("a TrainingJob that cannot be read: %s", err.msg);
+        return;
+    }
+    snprintf(namespace_, sizeof namespace_, "%s", tj->meta.namespace_);
+    snprintf(name, sizeof name, "%s", tj->meta.name);
+    if (cache_put_job(c->cache, tj, source))
+        controller_touch(c, namespace_, name);
+}
+
+static void touch_pod(struct controller *c, const char *uid)
+{
+    const struct pod *pod = cache_pod(c->cache, uid);
+
+    if (!pod)
+        return;
+    if (orphans_is(c, pod))
+        orphans_touch(c, pod->meta.uid);
+    else
+        controller_touch(c, pod->meta.namespace_, pod->meta.owner_name);
+}
+
+static void decode_pod(struct controller *c, const cJSON *object, enum cache_source source)
+{
+    struct pod *pod;
+    struct err err;
+    char uid[128];
+
+    if (pod_decode(&pod, object, &err)) {
+        log_warn("a pod that cannot be read: %s", err.msg);
+        return;
+    }
+    if (!pod->meta.owner_uid || !pod->meta.owner_name) { /* our labels, but not ours */
+        free(pod);
+        return;
+    }
+    snprintf(uid, sizeof uid, "%s", pod->meta.uid);
+    if (cache_put_pod(c->cache, pod, source))
+        touch_pod(c, uid);
+}
+
+/* A small owned object: struct and strings in one allocation. */
+static struct owned_ref *ref_new(const struct meta *m, enum owned_kind kind)
+{
+    const char *const strings[] = {m->namespace_, m->name, m->uid, m->owner_uid, m->owner_name};
+    size_t bytes = sizeof(struct owned_ref);
+    struct owned_ref *ref;
+    char *p;
+
+    for (size_t i = 0; i < ARRAY_LEN(strings); i++)
+        bytes += strings[i] ? strlen(strings[i]) + 1 : 0;
+    ref = xcalloc(1, bytes);
+    ref->meta = *m;
+    ref->kind = kind;
+    p = (char *)(ref + 1);
+#define KEEP(member)                                                    \
+    if (m->member) {                                                    \
+        ref->meta.member = memcpy(p, m->member, strlen(m->member) + 1); \
+        p += strlen(p) + 1;                                             \
+    }
+    KEEP(namespace_)
+    KEEP(name)
+    KEEP(uid)
+    KEEP(owner_uid)
+    KEEP(owner_name)
+#undef KEEP
+    return ref;
+}
+
+void decode_owned(struct controller *c, enum owned_kind kind, const cJSON *object,
+                  enum cache_source source)
+{
+    AUTO(arena_release) struct arena arena = {0};
+    struct meta meta;
+    struct err err;
+
+    if (meta_decode(&meta, object, &arena, &err)) {
+        log_warn("a %s that cannot be read: %s", owned_kind_names[kind], err.msg);
+        return;
+    }
+    if (!meta.owner_uid || !meta.owner_name)
+        return;
+    if (cache_put_owned(c->cache, ref_new(&meta, kind), source))
+        controller_touch(c, meta.namespace_, meta.owner_name);
+}
+
+void decode_object(struct controller *c, enum resource resource, const cJSON *object,
+                   enum cache_source source)
+{
+    if (resource == RESOURCE_JOBS)
+        decode_job(c, object, source);
+    else if (resource == RESOURCE_PODS)
+        decode_pod(c, object, source);
+    else
+        decode_owned(c, owned_of[resource], object, source);
+}
+
+void decode_deleted(struct controller *c, enum resource resource, const cJSON *object)
+{
+    AUTO(arena_release) struct arena arena = {0};
+    struct meta m;
+    struct err err;
+
+    if (meta_decode(&m, object, &arena, &err)) {
+        log_warn("a deleted object that cannot be read: %s", err.msg);
+        return;
+    }
+    if (resource == RESOURCE_JOBS) {
+        cache_delete_job(c->cache, m.namespace_, m.name, m.uid, m.resource_version);
+        orphans_job_gone(c, m.uid);
+        controller_touch(c, m.namespace_, m.name);
+        return;
+    }
+    if (resource == RESOURCE_PODS)
+        cache_delete_pod(c->cache, m.uid, m.resource_version);
+    else
+        cache_delete_owned(c->cache, owned_of[resource], m.uid, m.resource_version);
+    if (m.owner_name)
+        controller_touch(c, m.namespace_, m.owner_name);
+}

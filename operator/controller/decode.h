@@ -1,0 +1,21 @@
+/* Objects of the API into the cache, and the keys that they touch into the queue. */
+#ifndef PACELINE_OPERATOR_CONTROLLER_DECODE_H
+#define PACELINE_OPERATOR_CONTROLLER_DECODE_H
+
+#include <cjson/cJSON.h>
+
+#include "operator/controller/informer.h"
+#include "operator/core/cache.h"
+
+/* An object that exists. One that cannot be read is logged and left out. */
+void decode_object(struct controller *c, enum resource resource, const cJSON *object,
+                   enum cache_source source);
+/* The last state of an object that is gone. */
+void decode_deleted(struct controller *c, enum resource resource, const cJSON *object);
+/* Copies the object's resourceVersion, if it has one that fits. */
+void decode_version(const cJSON *object, char version[RV_SIZE]);
+/* Any owned object: only whose it is. */
+void decode_owned(struct controller *c, enum owned_kind kind, const cJSON *object,
+                  enum cache_source source);
+
+#endif

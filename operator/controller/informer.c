@@ -1,0 +1,293 @@
+#include "operator/controller/informer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/controller/answer.h"
+#include "operator/controller/decode.h"
+#include "operator/controller/state.h"
+#include "operator/core/limit.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+
+#define WATCH_S 290       /* asked for; the server ends the watch then */
+#define SILENCE_MS 150000 /* bookmarks come every minute: a watch without one is dead */
+#define HEADERS_MS 30000
+
+#define METADATA ";g=meta.k8s.io;v=v1,application/json"
+static const struct {
+    const char *base, *name, *selector;
+    int kind; /* of the cache */
+    const char *accept_list, *accept_watch;
+} resources[N_RESOURCES] = {
+    [RESOURCE_JOBS] = {"/apis/" API_VERSION, "trainingjobs", NULL, CACHE_JOBS, NULL, NULL},
+    [RESOURCE_PODS] = {"/api/v1", "pods", LABEL_MANAGED_BY "=" MANAGED_BY, CACHE_PODS, NULL, NULL},
+#define OWNED_RESOURCE(base, name, kind)                                   \
+    {                                                                      \
+        base, name, LABEL_MANAGED_BY "=" MANAGED_BY, CACHE_OWNED + (kind), \
+            "application/json;as=PartialObjectMetadataList" METADATA,      \
+            "application/json;as=PartialObjectMetadata" METADATA           \
+    }
+    [RESOURCE_SERVICES] = OWNED_RESOURCE("/api/v1", "services", OWNED_SERVICE),
+    [RESOURCE_CONFIG_MAPS] = OWNED_RESOURCE("/api/v1", "configmaps", OWNED_CONFIG_MAP),
+    [RESOURCE_NETWORK_POLICIES] =
+        OWNED_RESOURCE("/apis/networking.k8s.io/v1", "networkpolicies", OWNED_NETWORK_POLICY),
+};
+
+void informer_init(struct informer *inf, struct controller *c, enum resource resource)
+{
+    *inf = (struct informer){.c = c, .resource = resource, .again = true};
+    inf->at_mono_ms = c->now.mono_ms;
+}
+
+void informer_release(struct informer *inf)
+{
+    if (inf->call)
+        inf->c->ops->cancel(inf->c->kube, inf->call);
+    inf->call = NULL;
+    free(inf->next_page);
+    inf->next_page = NULL;
+}
+
+static void add_escaped(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("-_.~", *text) || (*text >= '0' && *text <= '9') ||
+            (*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z'))
+            buf_add(out, text, 1);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
+
+static void collection_path(const struct informer *inf, struct buf *out)
+{
+    const char *ns = inf->c->config.namespace_;
+
+    buf_puts(out, resources[inf->resource].base);
+    if (ns)
+        buf_printf(out, "/namespaces/%s", ns);
+    buf_printf(out, "/%s?", resources[inf->resource].name);
+    if (resources[inf->resource].selector) {
+        buf_puts(out, "labelSelector=");
+        add_escaped(out, resources[inf->resource].selector);
+        buf_puts(out, "&");
+    }
+}
+
+/* The call is over: what happens next is decided in the next step, which knows the time. */
+static void end(struct informer *inf, bool failed, bool again, const struct kube_response *r)
+{
+    inf->call = NULL;
+    inf->ended = true;
+    inf->failed = failed;
+    inf->retry_after_ms = r ? r->retry_after_ms : -1;
+    inf->again = inf->again || again;
+}
+
+static void on_gone(void *arg, const char *namespace_, const char *job)
+{
+    controller_touch(arg, namespace_, job);
+}
+
+static void start_list(struct informer *inf);
+
+static void take_page(struct informer *inf, const cJSON *list)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(list, "metadata"), *item;
+    const char *version =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "resourceVersion"));
+    const char *more = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "continue"));
+    struct controller *c = inf->c;
+
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(list, "items"))
+        decode_object(c, inf->resource, item, CACHE_WATCH);
+    free(inf->next_page);
+    inf->next_page = more && *more ? xstrdup(more) : NULL;
+    if (inf->next_page) {
+        start_list(inf);
+        return;
+    }
+    snprintf(inf->version, sizeof inf->version, "%s", version ? version : "");
+    cache_relist_end(c->cache, resources[inf->resource].kind, inf->version, on_gone, c);
+    inf->synced = true;
+    inf->again = false;
+    c->stats.relists++;
+    if (inf->resource == RESOURCE_JOBS)
+        c->sweep_mono_ms = c->now.mono_ms; /* pods of jobs that are gone */
+    end(inf, false, false, NULL);
+}
+
+static void on_list(void *arg, const struct kube_response *r)
+{
+    struct informer *inf = arg;
+    AUTO(auto_json) cJSON *list = NULL;
+    char message[256];
+    enum answer answer = answer_read(r, &list, message, sizeof message);
+
+    inf->call = NULL;
+    controller_count(inf->c, KUBE_GET, r->status);
+    if (answer == ANSWER_OK) {
+        take_page(inf, list);
+        return;
+    }
+    log_warn("list failed resource=%s code=%d: %s", resources[inf->resource].name, r->status,
+             message);
+    free(STEAL(inf->next_page)); /* an expired page or a failure: from the first page again */
+    end(inf, true, true, r);
+}
+
+static void start_list(struct informer *inf)
+{
+    struct controller *c = inf->c;
+    AUTO(buf_release) struct buf path;
+
+    buf_init(&path, 0);
+    collection_path(inf, &path);
+    buf_printf(&path, "limit=%d", c->config.page);
+    if (inf->next_page) {
+        buf_puts(&path, "&continue=");
+        add_escaped(&path, inf->next_page);
+    } else {
+        cache_relist_begin(c->cache, resources[inf->resource].kind);
+    }
+    inf->state = INFORMER_LIST;
+    inf->call = c->ops->send(c->kube,
+                             &(struct kube_request){.method = KUBE_GET,
+                                                    .path = path.data,
+                                                    .accept = resources[inf->resource].accept_list,
+                                                    .timeout_ms = HEADERS_MS},
+                             on_list, inf);
+}
+
+/* An ERROR event carries a Status: 410 means that our version is too old. */
+static void take_error(struct informer *inf, const cJSON *status)
+{
+    const cJSON *code = cJSON_GetObjectItemCaseSensitive(status, "code");
+
+    if (cJSON_IsNumber(code) && (int)code->valuedouble == 410)
+        inf->again = true;
+    inf->failed = true;
+}
+
+static void on_line(void *arg, const char *line, size_t len)
+{
+    struct informer *inf = arg;
+    AUTO(auto_json) cJSON *event = NULL;
+    const char *type;
+    const cJSON *object;
+    struct err err;
+
+    inf->line = true;
+    if (json_parse(&event, line, len, "watch", &err)) {
+        log_warn("watch: bad line resource=%s: %s", resources[inf->resource].name, err.msg);
+        inf->again = true; /* what it said is unknown: only a list tells */
+        inf->failed = true;
+        return;
+    }
+    type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(event, "type"));
+    object = cJSON_GetObjectItemCaseSensitive(event, "object");
+    if (type && strcmp(type, "ERROR") == 0) {
+        take_error(inf, object);
+        return;
+    }
+    decode_version(object, inf->version);
+    if (!type || strcmp(type, "BOOKMARK") == 0)
+        return;
+    if (strcmp(type, "DELETED") == 0)
+        decode_deleted(inf->c, inf->resource, object);
+    else
+        decode_object(inf->c, inf->resource, object, CACHE_WATCH);
+}
+
+static void on_watch_end(void *arg, const struct kube_response *r)
+{
+    struct informer *inf = arg;
+    char message[256];
+    enum answer answer = ANSWER_OK;
+
+    controller_count(inf->c, KUBE_GET, r->status);
+    inf->c->stats.watch_restarts++;
+    if (r->status < 200 || r->status >= 300)
+        answer = answer_read(r, NULL, message, sizeof message);
+    /* 400: the version cannot be used (a server restored from a backup). */
+    end(inf, inf->failed || answer != ANSWER_OK, answer == ANSWER_GONE || answer == ANSWER_INVALID,
+        r);
+}
+
+static void start_watch(struct informer *inf)
+{
+    struct controller *c = inf->c;
+    AUTO(buf_release) struct buf path;
+
+    buf_init(&path, 0);
+    collection_path(inf, &path);
+    buf_printf(&path, "watch=1&allowWatchBookmarks=true&resourceVersion=%s&timeoutSeconds=%d",
+               inf->version, WATCH_S);
+    inf->state = INFORMER_WATCH;
+    inf->failed = false;
+    inf->line_mono_ms = c->now.mono_ms;
+    inf->call =
+        c->ops->watch(c->kube,
+                      &(struct kube_request){.method = KUBE_GET,
+                                             .path = path.data,
+                                             .accept = resources[inf->resource].accept_watch,
+                                             .timeout_ms = HEADERS_MS},
+                      on_line, on_watch_end, inf);
+}
+
+/* After the end of a call: when to start the next. */
+static void plan_next(struct informer *inf)
+{
+    int64_t now = inf->c->now.mono_ms, wait = 0;
+    bool short_ = inf->state == INFORMER_WATCH && now - inf->at_mono_ms < 1000;
+
+    inf->ended = false;
+    if (inf->failed || short_) {
+        wait = backoff_ms(inf->failures++, 100, 30000, &inf->c->random);
+        if (inf->retry_after_ms > wait)
+            wait = inf->retry_after_ms;
+    } else {
+        inf->failures = 0;
+    }
+    inf->state = INFORMER_WAIT;
+    inf->at_mono_ms = now + wait;
+}
+
+void informer_step(struct informer *inf)
+{
+    int64_t now = inf->c->now.mono_ms;
+
+    if (inf->line) {
+        inf->line = false;
+        inf->line_mono_ms = now;
+        if (!inf->failed)
+            inf->failures = 0;
+    }
+    if (inf->ended)
+        plan_next(inf);
+    if (inf->state == INFORMER_WATCH && (inf->failed || now - inf->line_mono_ms >= SILENCE_MS)) {
+        inf->c->ops->cancel(inf->c->kube, inf->call);
+        end(inf, inf->failed, false, NULL);
+        plan_next(inf);
+    }
+    if (inf->state != INFORMER_WAIT || now < inf->at_mono_ms)
+        return;
+    inf->at_mono_ms = now;
+    if (inf->again || !inf->version[0])
+        start_list(inf);
+    else
+        start_watch(inf);
+}
+
+int64_t informer_next_ms(const struct informer *inf, int64_t mono_ms)
+{
+    int64_t at;
+
+    if (inf->ended || inf->line || (inf->state == INFORMER_WATCH && inf->failed))
+        return 0;
+    if (inf->state == INFORMER_LIST)
+        return -1;
+    at = inf->state == INFORMER_WAIT ? inf->at_mono_ms : inf->line_mono_ms + SILENCE_MS;
+    return at > mono_ms ? at - mono_ms : 0;
+}

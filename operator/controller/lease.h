@@ -1,0 +1,48 @@
+/*
+ * Leader election by a Lease. Whether the Lease can be taken is judged by when its record was last
+ * seen to change, on our own monotonic clock, never by comparing its times with ours.
+ */
+#ifndef PACELINE_OPERATOR_CONTROLLER_LEASE_H
+#define PACELINE_OPERATOR_CONTROLLER_LEASE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "operator/api/meta.h"
+
+struct controller;
+struct kube_call;
+
+struct lease {
+    struct controller *c;
+    struct kube_call *call;
+    bool held; /* we are the holder, as of renewed_mono_ms */
+    bool releasing, released;
+    int64_t renewed_mono_ms; /* when the request that last made or kept us the holder was sent */
+    int64_t sent_mono_ms;
+    int64_t at_mono_ms;           /* the next try */
+    bool answered, missing, read; /* set by callbacks: time the next try; no Lease; record is new */
+    bool giving;                  /* the request under way gives it back */
+    /* The record as last seen. */
+    bool seen, fresh; /* fresh: it changed since the last step */
+    char version[RV_SIZE], holder[256], renew_time[48];
+    int64_t duration_ms, transitions;
+    int64_t changed_mono_ms;
+};
+
+void lease_init(struct lease *l, struct controller *c);
+void lease_release(struct lease *l);
+void lease_step(struct lease *l);
+int64_t lease_next_ms(const struct lease *l, int64_t mono_ms);
+
+/* We may write: renewed within the renew deadline. */
+bool lease_leads(const struct lease *l);
+/*
+ * The time-out for a write that begins now: at most wanted_ms, and over before anybody else could
+ * take the Lease; 0 or less: do not write.
+ */
+int64_t lease_write_ms(const struct lease *l, int64_t wanted_ms);
+/* Gives the Lease back; done when released is set. */
+void lease_give_back(struct lease *l);
+
+#endif

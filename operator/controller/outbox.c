@@ -1,0 +1,231 @@
+#include "operator/controller/outbox.h"
+
+#include "operator/controller/state.h"
+#include "paceline/mem.h"
+
+#define BUSY_MS 1000 /* a 429 without Retry-After */
+
+struct sent {
+    struct outbox *o;
+    struct sent *next, *previous;
+    struct kube_call *call;
+    enum kube_method method;
+    outbox_done_fn *done;
+    void *arg;
+};
+
+struct single {
+    struct single *next;
+    struct request request;
+    outbox_done_fn *done;
+    void *arg;
+};
+
+static void request_clear(struct request *r)
+{
+    free(r->path);
+    buf_release(&r->body);
+}
+
+void outbox_init(struct outbox *o, struct controller *c)
+{
+    *o = (struct outbox){.c = c};
+    limit_init(&o->limit, c->config.per_second, c->config.burst, c->now.mono_ms);
+}
+
+void outbox_release(struct outbox *o)
+{
+    while (o->sent) {
+        struct sent *s = o->sent;
+
+        o->sent = s->next;
+        o->c->ops->cancel(o->c->kube, s->call);
+        free(s);
+    }
+    for (int i = 0; i < N_OUTBOX_LISTS; i++) {
+        while (o->singles[i].first) {
+            struct single *s = o->singles[i].first;
+
+            o->singles[i].first = s->next;
+            request_clear(&s->request);
+            free(s);
+        }
+    }
+}
+
+void outbox_wake(struct outbox *o, struct source *s)
+{
+    if (s->queued)
+        return;
+    s->queued = true;
+    s->after = NULL;
+    if (o->first)
+        o->last->after = s;
+    else
+        o->first = s;
+    o->last = s;
+}
+
+void outbox_forget(struct outbox *o, struct source *s)
+{
+    struct source **at = &o->first, *before = NULL;
+
+    while (*at && *at != s) {
+        before = *at;
+        at = &(*at)->after;
+    }
+    if (!*at)
+        return;
+    *at = s->after;
+    if (o->last == s)
+        o->last = before;
+    s->queued = false;
+}
+
+static void add(struct outbox *o, int which, struct request r, outbox_done_fn *done, void *arg)
+{
+    struct single *s = xcalloc(1, sizeof *s);
+    struct single_list *list = &o->singles[which];
+
+    *s = (struct single){.request = r, .done = done, .arg = arg};
+    if (list->first)
+        list->last->next = s;
+    else
+        list->first = s;
+    list->last = s;
+}
+
+void outbox_add(struct outbox *o, struct request r, outbox_done_fn *done, void *arg)
+{
+    add(o, OUTBOX_FIRST, r, done, arg);
+}
+
+void outbox_add_last(struct outbox *o, struct request r, outbox_done_fn *done, void *arg)
+{
+    add(o, OUTBOX_LAST, r, done, arg);
+}
+
+static bool take_single(struct outbox *o, int which, struct request *r, outbox_done_fn **done,
+                        void **arg)
+{
+    struct single *s = o->singles[which].first;
+
+    if (!s)
+        return false;
+    o->singles[which].first = s->next;
+    *r = s->request;
+    *done = s->done;
+    *arg = s->arg;
+    free(s);
+    return true;
+}
+
+/* The next source in turn that has something; it goes to the end of the ring. */
+static bool take_from_source(struct outbox *o, struct request *r, outbox_done_fn **done, void **arg)
+{
+    while (o->first) {
+        struct source *s = o->first;
+
+        o->first = s->after;
+        s->queued = false;
+        if (s->next(s, r, done, arg)) {
+            outbox_wake(o, s);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_answer(void *arg, const struct kube_response *r)
+{
+    struct sent *s = arg;
+    struct outbox *o = s->o;
+    AUTO(auto_json) cJSON *body = NULL;
+    char message[512];
+    enum answer answer = answer_read(r, &body, message, sizeof message);
+
+    controller_count(o->c, s->method, r->status);
+    if (answer == ANSWER_BUSY) {
+        o->busy = true;
+        o->retry_after_ms = r->retry_after_ms > 0 ? r->retry_after_ms : BUSY_MS;
+    }
+    if (s->previous)
+        s->previous->next = s->next;
+    else
+        o->sent = s->next;
+    if (s->next)
+        s->next->previous = s->previous;
+    o->n_sent--;
+    s->done(s->arg, answer, body, message);
+    free(s);
+}
+
+static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void *arg,
+                 int64_t timeout_ms)
+{
+    struct controller *c = o->c;
+    struct sent *s = xcalloc(1, sizeof *s);
+
+    *s = (struct sent){.o = o, .next = o->sent, .method = r->method, .done = done, .arg = arg};
+    if (o->sent)
+        o->sent->previous = s;
+    o->sent = s;
+    o->n_sent++;
+    s->call = c->ops->send(c->kube,
+                           &(struct kube_request){.method = r->method,
+                                                  .path = r->path,
+                                                  .content_type = r->content_type,
+                                                  .body = r->body.data,
+                                                  .body_len = r->body.len,
+                                                  .timeout_ms = timeout_ms},
+                           on_answer, s);
+}
+
+void outbox_step(struct outbox *o)
+{
+    struct controller *c = o->c;
+    int64_t now = c->now.mono_ms, timeout_ms = lease_write_ms(&c->lease, c->config.request_ms);
+
+    if (o->busy) {
+        o->busy = false;
+        o->pause_until_ms = now + o->retry_after_ms;
+    }
+    while (timeout_ms <= 0 || (now >= o->pause_until_ms && o->n_sent < c->config.max_writes &&
+                               limit_next_ms(&o->limit, now) == 0)) {
+        struct request r = {0};
+        outbox_done_fn *done;
+        void *arg;
+
+        if (!take_single(o, OUTBOX_FIRST, &r, &done, &arg) &&
+            !take_from_source(o, &r, &done, &arg) && !take_single(o, OUTBOX_LAST, &r, &done, &arg))
+            return;
+        if (timeout_ms > 0) {
+            (void)limit_take(&o->limit, now);
+            post(o, &r, done, arg, timeout_ms);
+        } else {
+            done(arg, ANSWER_UNKNOWN, NULL, "not the leader");
+        }
+        request_clear(&r);
+    }
+}
+
+static bool waits(const struct outbox *o)
+{
+    return o->first || o->singles[OUTBOX_FIRST].first || o->singles[OUTBOX_LAST].first;
+}
+
+int64_t outbox_next_ms(const struct outbox *o, int64_t mono_ms)
+{
+    int64_t wait;
+
+    if (o->busy)
+        return 0;
+    if (!waits(o) || o->n_sent >= o->c->config.max_writes)
+        return -1;
+    wait = limit_next_ms(&o->limit, mono_ms);
+    if (o->pause_until_ms - mono_ms > wait)
+        wait = o->pause_until_ms - mono_ms;
+    return wait;
+}
+
+bool outbox_idle(const struct outbox *o) { return !waits(o) && o->n_sent == 0; }

@@ -1,0 +1,60 @@
+#include "operator/controller/recorder.h"
+
+#include "operator/controller/requests.h"
+#include "operator/controller/state.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+
+#define MAX_WAITING 2000
+
+struct waiting {
+    struct recorder *r;
+    char *job_key, *event_key;
+};
+
+void recorder_init(struct recorder *r, struct controller *c) { *r = (struct recorder){.c = c}; }
+
+/* A refused event is forgotten, so that the job's next look sends it again; one that exists is
+ * there from before a restart. */
+static void on_answer(void *arg, enum answer answer, const cJSON *body, const char *message)
+{
+    struct waiting *w = arg;
+    struct controller *c = w->r->c;
+    struct memory *m = memories_find(c->memories, w->job_key);
+
+    (void)body;
+    w->r->n_waiting--;
+    if (answer != ANSWER_OK && answer != ANSWER_EXISTS && answer != ANSWER_INVALID) {
+        log_debug("event not written job=%s: %s", w->job_key, message);
+        if (m)
+            memory_event_forget(m, w->event_key);
+    }
+    free(w->job_key);
+    free(w->event_key);
+    free(w);
+}
+
+static void record(struct recorder *r, const struct tj *tj, struct memory *m,
+                   const struct plan_event *e)
+{
+    struct controller *c = r->c;
+    struct waiting *w;
+    struct buf body;
+
+    if (r->n_waiting >= MAX_WAITING || !memory_event_new(m, e->key))
+        return;
+    log_info("%s: %s job=%s", e->reason, e->message, m->key);
+    buf_init(&body, 0);
+    event_body(tj, e, MANAGED_BY, c->now.wall_ms, &body);
+    w = xcalloc(1, sizeof *w);
+    *w = (struct waiting){.r = r, .job_key = xstrdup(m->key), .event_key = xstrdup(e->key)};
+    r->n_waiting++;
+    outbox_add_last(&c->outbox, request_create_event(tj->meta.namespace_, &body), on_answer, w);
+}
+
+void recorder_take(struct recorder *r, const struct tj *tj, struct memory *m,
+                   const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_events; i++)
+        record(r, tj, m, &plan->events[i]);
+}

@@ -1,0 +1,133 @@
+#include "operator/controller/requests.h"
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+#define MERGE_PATCH "application/merge-patch+json"
+#define STRATEGIC_PATCH "application/strategic-merge-patch+json"
+
+static struct request make(enum kube_method method, char *path)
+{
+    return (struct request){.method = method, .path = path};
+}
+
+struct request request_get_job(const char *namespace_, const char *name)
+{
+    return make(KUBE_GET,
+                xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s", namespace_, name));
+}
+
+struct request request_get_pod(const char *namespace_, const char *name)
+{
+    return make(KUBE_GET, xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
+}
+
+static char *owned_object_path(const struct tj *tj, enum owned_kind kind, const char *name)
+{
+    struct buf path;
+
+    buf_init(&path, 0);
+    owned_path(&path, tj, tj->meta.namespace_, kind);
+    if (name)
+        buf_printf(&path, "/%s", name);
+    return path.data;
+}
+
+struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name)
+{
+    return make(KUBE_GET, owned_object_path(tj, kind, name));
+}
+
+struct request request_patch_status(const struct tj *tj, const struct tj_status *status)
+{
+    struct request r =
+        make(KUBE_PATCH, xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
+                                   tj->meta.namespace_, tj->meta.name));
+
+    r.content_type = MERGE_PATCH;
+    buf_init(&r.body, 0);
+    status_encode_patch(tj, status, &r.body);
+    return r;
+}
+
+struct request request_create_pod(const char *namespace_, struct buf *body, bool dry_run)
+{
+    struct request r = make(KUBE_POST, xasprintf("/api/v1/namespaces/%s/pods%s", namespace_,
+                                                 dry_run ? "?dryRun=All" : ""));
+
+    r.body = *body;
+    return r;
+}
+
+struct request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body)
+{
+    struct request r = make(KUBE_POST, owned_object_path(tj, kind, NULL));
+
+    r.body = *body;
+    return r;
+}
+
+struct request request_create_event(const char *namespace_, struct buf *body)
+{
+    struct request r = make(KUBE_POST, xasprintf("/api/v1/namespaces/%s/events", namespace_));
+
+    r.body = *body;
+    return r;
+}
+
+/* DeleteOptions: only this very object, as we saw it. */
+static void add_preconditions(struct buf *out, const struct meta *m, bool version)
+{
+    buf_init(out, 0);
+    buf_puts(out, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{\"uid\":");
+    json_print_string(m->uid, out);
+    if (version) {
+        buf_puts(out, ",\"resourceVersion\":");
+        json_print_string(m->resource_version, out);
+    }
+    buf_puts(out, "}");
+}
+
+struct request request_delete_pod(const struct meta *pod, bool force)
+{
+    struct request r =
+        make(KUBE_DELETE, xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+
+    add_preconditions(&r.body, pod, !force);
+    buf_puts(&r.body, force ? ",\"gracePeriodSeconds\":0}" : "}");
+    return r;
+}
+
+struct request request_delete_owned(const struct tj *tj, const struct meta *object,
+                                    enum owned_kind kind)
+{
+    struct request r = make(KUBE_DELETE, owned_object_path(tj, kind, object->name));
+
+    add_preconditions(&r.body, object, false);
+    buf_puts(&r.body, "}");
+    return r;
+}
+
+struct request request_delete_job(const struct meta *job)
+{
+    struct request r =
+        make(KUBE_DELETE, xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
+                                    job->namespace_, job->name));
+
+    add_preconditions(&r.body, job, true);
+    buf_puts(&r.body, ",\"propagationPolicy\":\"Background\"}");
+    return r;
+}
+
+struct request request_release(const struct meta *pod)
+{
+    struct request r =
+        make(KUBE_PATCH, xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+
+    r.content_type = STRATEGIC_PATCH;
+    buf_init(&r.body, 0);
+    buf_puts(&r.body, "{\"metadata\":{\"uid\":");
+    json_print_string(pod->uid, &r.body);
+    buf_puts(&r.body, ",\"$deleteFromPrimitiveList/finalizers\":[\"" TRACKING_FINALIZER "\"]}}");
+    return r;
+}

@@ -1,0 +1,24 @@
+/* The requests that the controller makes on single objects. */
+#ifndef PACELINE_OPERATOR_CONTROLLER_REQUESTS_H
+#define PACELINE_OPERATOR_CONTROLLER_REQUESTS_H
+
+#include "operator/api/trainingjob.h"
+#include "operator/controller/outbox.h"
+#include "operator/objects/objects.h"
+
+struct request request_get_job(const char *namespace_, const char *name);
+struct request request_get_pod(const char *namespace_, const char *name);
+struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);
+struct request request_patch_status(const struct tj *tj, const struct tj_status *status);
+/* body is taken over. */
+struct request request_create_pod(const char *namespace_, struct buf *body, bool dry_run);
+struct request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body);
+struct request request_create_event(const char *namespace_, struct buf *body);
+struct request request_delete_pod(const struct meta *pod, bool force);
+struct request request_delete_owned(const struct tj *tj, const struct meta *object,
+                                    enum owned_kind kind);
+struct request request_delete_job(const struct meta *job);
+/* Takes our finalizer off a pod, whichever others it has. */
+struct request request_release(const struct meta *pod);
+
+#endif

@@ -1,0 +1,49 @@
+/* The controller's own parts, seen only by the files of this folder. */
+#ifndef PACELINE_OPERATOR_CONTROLLER_STATE_H
+#define PACELINE_OPERATOR_CONTROLLER_STATE_H
+
+#include "operator/controller/controller.h"
+#include "operator/controller/informer.h"
+#include "operator/controller/lease.h"
+#include "operator/controller/memory.h"
+#include "operator/controller/outbox.h"
+#include "operator/controller/recorder.h"
+#include "operator/controller/templates.h"
+#include "operator/core/cache.h"
+#include "operator/core/workqueue.h"
+#include "operator/objects/objects.h"
+
+struct controller {
+    struct controller_config config; /* strings are ours */
+    struct objects_config objects;
+    const struct kube_ops *ops;
+    void *kube;
+    struct moment now; /* of the step under way; in callbacks: of the last one */
+    int64_t offset_ms; /* wall minus monotonic, to see the wall clock jump */
+    uint64_t random;
+    struct cache *cache;
+    struct workqueue *queue;
+    struct memories *memories;
+    struct informer informers[N_RESOURCES];
+    struct lease lease;
+    struct outbox outbox;
+    struct recorder recorder;
+    struct templates templates;
+    struct orphans *orphans;
+    struct run *runs; /* plans under way */
+    int64_t sweep_mono_ms;
+    bool led, stopping;
+    struct snapshot stats;
+};
+
+/* "<namespace>/<name>" of a job wants a look. */
+void controller_touch(struct controller *c, const char *namespace_, const char *name);
+/* An answer to a request was counted by method and code. */
+void controller_count(struct controller *c, enum kube_method method, int status);
+/* All jobs, or all jobs' pods without an owner, want a look. */
+void controller_touch_all(struct controller *c);
+
+#define KEY_SIZE 512
+void key_make(char out[KEY_SIZE], const char *namespace_, const char *name);
+
+#endif
