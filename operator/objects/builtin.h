@@ -1,0 +1,14 @@
+/*
+ * The pod of the built-in engine. A template of the job is laid over it: what the template says
+ * wins, field by field, and this fills what it leaves open. containers[0] of the template is the
+ * trainer's.
+ */
+#ifndef PACELINE_OPERATOR_OBJECTS_BUILTIN_H
+#define PACELINE_OPERATOR_OBJECTS_BUILTIN_H
+
+#include "operator/objects/objects.h"
+
+/* Fills a pod spec that template_parse has checked; the ConfigMap's mount is not in it. */
+void builtin_apply(const struct objects_config *config, const struct tj *tj, cJSON *spec);
+
+#endif

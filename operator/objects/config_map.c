@@ -1,0 +1,76 @@
+/* What a generation's processes share: the effective spec, the cluster, the hostfile. */
+#include <stdio.h>
+
+#include "operator/objects/kinds.h"
+#include "paceline/mem.h"
+
+#define CONFIG_MAP_MAX ((size_t)1 << 20) /* the API server's bound on all values together */
+#define ENV_MAX ((size_t)128 << 10)      /* the kernel's (MAX_ARG_STRLEN): name, '=', value, NUL */
+
+static size_t add_value(cJSON *data, const char *key, const struct buf *value)
+{
+    cJSON_AddStringToObject(data, key, value->data);
+    return value->len;
+}
+
+static size_t add_spec(const struct tj *tj, cJSON *data)
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    job_to_json(tj->job, &text);
+    return add_value(data, KEY_SPEC, &text);
+}
+
+static size_t add_made(const struct wiring *w, cJSON *data, const char *key,
+                       void (*make)(const struct wiring *w, struct buf *out))
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    make(w, &text);
+    return add_value(data, key, &text);
+}
+
+/* The longest TF_CONFIG is that of a role's last process. */
+static int check_tf_config(const struct tj *tj, const struct wiring *w, struct err *err)
+{
+    for (enum cluster_role r = 0; r < N_CLUSTER_ROLES; r++) {
+        AUTO(buf_release) struct buf text;
+        size_t bytes;
+
+        buf_init(&text, 0);
+        if (w->replicas[r])
+            tf_config_text(tj, r, (int)w->replicas[r] - 1, &text);
+        bytes = sizeof "TF_CONFIG=" + text.len;
+        if (bytes > ENV_MAX)
+            return err_set(err, ERR_INVALID,
+                           "spec.replicas: TF_CONFIG of %lld processes takes %zu bytes; Linux "
+                           "allows an environment variable %zu: use fewer replicas, a shorter "
+                           "name, or scalePolicy Dynamic, whose workers do not list each other",
+                           (long long)wiring_processes(w), bytes, ENV_MAX);
+    }
+    return 0;
+}
+
+int config_map_fill(const struct objects_config *config, const struct tj *tj,
+                    const struct wiring *w, cJSON *object, struct err *err)
+{
+    cJSON *data = cJSON_AddObjectToObject(object, "data");
+    size_t bytes = add_spec(tj, data);
+
+    (void)config;
+    cJSON_AddTrueToObject(object, "immutable");
+    if (wiring_has_tf_config(w) && w->dynamic)
+        bytes += add_made(w, data, KEY_SERVERS, wiring_servers);
+    else if (wiring_has_tf_config(w))
+        bytes += add_made(w, data, KEY_CLUSTER, wiring_cluster);
+    if (wiring_has_hostfile(w))
+        bytes += add_made(w, data, KEY_HOSTFILE, wiring_hostfile);
+    if (bytes > CONFIG_MAP_MAX)
+        return err_set(err, ERR_INVALID,
+                       "spec: with its list of %lld processes it takes %zu bytes; a ConfigMap "
+                       "holds %zu: use fewer replicas or smaller templates",
+                       (long long)wiring_processes(w), bytes, CONFIG_MAP_MAX);
+    return check_tf_config(tj, w, err);
+}

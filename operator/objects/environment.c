@@ -1,0 +1,120 @@
+#include "operator/objects/environment.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/objects/tree.h"
+#include "operator/objects/volumes.h"
+#include "paceline/mem.h"
+
+#define HOSTFILE_PATH CONFIG_FOLDER "/" KEY_HOSTFILE
+
+static cJSON *variable(const char *name, const char *value)
+{
+    cJSON *v = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(v, "name", name);
+    if (value)
+        cJSON_AddStringToObject(v, "value", value);
+    return v;
+}
+
+static void add_default(cJSON *ours, const cJSON *own, const char *name, const char *value)
+{
+    if (!tree_find(own, "name", name))
+        cJSON_AddItemToArray(ours, variable(name, value));
+}
+
+static void remove_all(cJSON *list, const char *name)
+{
+    cJSON *v;
+
+    while ((v = tree_find(list, "name", name)))
+        cJSON_Delete(cJSON_DetachItemViaPointer(list, v));
+}
+
+static void add_last(cJSON *env, cJSON *value)
+{
+    remove_all(env, tree_text(value, "name"));
+    cJSON_AddItemToArray(env, value);
+}
+
+static void add_tf_config(const struct wiring *w, const struct process *p, cJSON *env)
+{
+    AUTO(buf_release) struct buf text;
+    cJSON *cluster = variable(w->dynamic ? "PACELINE_PS" : "PACELINE_CLUSTER", NULL);
+    cJSON *ref =
+        cJSON_AddObjectToObject(cJSON_AddObjectToObject(cluster, "valueFrom"), "configMapKeyRef");
+    char name[NAME_SIZE];
+
+    snprintf(name, sizeof name, "%s-%lld", w->job, (long long)w->generation);
+    cJSON_AddStringToObject(ref, "name", name);
+    cJSON_AddStringToObject(ref, "key", w->dynamic ? KEY_SERVERS : KEY_CLUSTER);
+    add_last(env, cluster);
+    buf_init(&text, 0);
+    wiring_tf_config(w, p, true, &text);
+    add_last(env, variable("TF_CONFIG", text.data));
+}
+
+/*
+ * mpirun by name: without these it would start every rank in the one container where it was
+ * called and call that a success. Open MPI 5 reads the second pair. Names stay whole because a
+ * host's first label alone does not resolve in a pod.
+ */
+static void add_mpi(cJSON *ours, const cJSON *own)
+{
+    add_default(ours, own, "OMPI_MCA_orte_default_hostfile", HOSTFILE_PATH);
+    add_default(ours, own, "OMPI_MCA_orte_keep_fqdn_hostnames", "true");
+    add_default(ours, own, "PRTE_MCA_prte_default_hostfile", HOSTFILE_PATH);
+    add_default(ours, own, "PRTE_MCA_prte_keep_fqdn_hostnames", "true");
+}
+
+static void add_ranks(const struct wiring *w, const char *rank, cJSON *ours, const cJSON *own)
+{
+    char world[24];
+
+    add_default(ours, own, "RANK", rank);
+    if (w->dynamic)
+        return; /* what is true today is wrong after the next scaling */
+    snprintf(world, sizeof world, "%lld", (long long)wiring_world(w));
+    add_default(ours, own, "WORLD_SIZE", world);
+    add_default(ours, own, "PACELINE_HOSTFILE", HOSTFILE_PATH);
+    if (wiring_world(w) > 1)
+        add_mpi(ours, own);
+}
+
+static void add_master(const struct wiring *w, cJSON *ours, const cJSON *own)
+{
+    AUTO(buf_release) struct buf address;
+    char host[NAME_SIZE], port[16];
+
+    buf_init(&address, 0);
+    host_name(host, w->job, w->master, 0);
+    wiring_address(w, host, &address);
+    snprintf(port, sizeof port, "%d", w->master_port);
+    add_default(ours, own, "MASTER_ADDR", address.data);
+    add_default(ours, own, "MASTER_PORT", port);
+}
+
+void environment_apply(const struct wiring *w, const struct process *p, const char *rank,
+                       cJSON *container)
+{
+    cJSON *own = tree_list(container, "env"), *ours = cJSON_CreateArray();
+    bool ranked = wiring_first_rank(w, p->role) >= 0;
+
+    add_default(ours, own, "PACELINE_JOB", w->job);
+    add_default(ours, own, "PACELINE_ROLE", cluster_role_names[p->role]);
+    add_default(ours, own, "PACELINE_INDEX", p->index);
+    if (!w->builtin) {
+        add_master(w, ours, own);
+        if (ranked)
+            add_ranks(w, rank, ours, own);
+    }
+    while (own->child)
+        cJSON_AddItemToArray(ours, cJSON_DetachItemFromArray(own, 0));
+    if (wiring_has_tf_config(w))
+        add_tf_config(w, p, ours);
+    tree_set(container, "env", ours);
+    if (w->builtin || (ranked && wiring_has_hostfile(w)))
+        volumes_mount(container, CONFIG_VOLUME, CONFIG_FOLDER, true);
+}

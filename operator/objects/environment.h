@@ -1,0 +1,21 @@
+/*
+ * What each container is told by its environment; docs/pods.md has the table. Ours stands before
+ * the template's own, so that $(RANK) can be used there, and the template's own wins over it -
+ * except for TF_CONFIG and the variable it is made of, which come last.
+ */
+#ifndef PACELINE_OPERATOR_OBJECTS_ENVIRONMENT_H
+#define PACELINE_OPERATOR_OBJECTS_ENVIRONMENT_H
+
+#include <cjson/cJSON.h>
+
+#include "operator/objects/wiring.h"
+
+/* Wires a container; index, host and rank are texts, which may be placeholders. The hostfile is
+ * mounted from the volume `paceline-config`. */
+void environment_apply(const struct wiring *w, const struct process *p, const char *rank,
+                       cJSON *container);
+
+/* The volume that environment_apply mounted, from the generation's ConfigMap. */
+#define CONFIG_VOLUME "paceline-config"
+
+#endif

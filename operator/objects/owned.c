@@ -1,0 +1,104 @@
+/* The kinds of objects that a job owns besides pods: where they live, what they are called. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/objects/kinds.h"
+#include "operator/objects/owner.h"
+#include "operator/objects/scheduling.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+struct kind {
+    const char *api_version, *kind, *plural;
+    int (*fill)(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
+                cJSON *object, struct err *err);
+};
+
+static const struct kind kinds[N_OWNED] = {
+    [OWNED_SERVICE] = {"v1", "Service", "services", service_fill},
+    [OWNED_SECRET] = {"v1", "Secret", "secrets", secret_fill},
+    [OWNED_CONFIG_MAP] = {"v1", "ConfigMap", "configmaps", config_map_fill},
+    [OWNED_NETWORK_POLICY] = {"networking.k8s.io/v1", "NetworkPolicy", "networkpolicies",
+                              network_policy_fill},
+    [OWNED_POD_GROUP] = {"scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", pod_group_fill},
+};
+static const struct kind plugins_pod_group = {"scheduling.x-k8s.io/v1alpha1", "PodGroup",
+                                              "podgroups", pod_group_fill};
+
+static const struct kind *kind_of(const struct tj *tj, enum owned_kind kind)
+{
+    bool plugins = tj && tj->job && tj->job->scheduling.gang == GANG_SCHEDULER_PLUGINS;
+
+    return kind == OWNED_POD_GROUP && plugins ? &plugins_pod_group : &kinds[kind];
+}
+
+/* The UID tells the keys of two jobs apart that had the same name, one after the other. */
+static void secret_name(char out[NAME_SIZE], const struct tj *tj)
+{
+    char digits[9] = "";
+    size_t n = 0;
+
+    for (const char *c = tj->meta.uid; *c && n + 1 < sizeof digits; c++)
+        if (isxdigit((unsigned char)*c))
+            digits[n++] = (char)tolower((unsigned char)*c);
+    snprintf(out, NAME_SIZE, "%s-key-%s", tj->meta.name, n ? digits : "0");
+}
+
+void owned_name(char out[NAME_SIZE], const struct tj *tj, enum owned_kind kind, int64_t generation)
+{
+    switch (kind) {
+    case OWNED_SECRET:
+        secret_name(out, tj);
+        break;
+    case OWNED_CONFIG_MAP:
+    case OWNED_POD_GROUP:
+        scheduling_group_name(out, tj, generation);
+        break;
+    case OWNED_SERVICE:
+    case OWNED_NETWORK_POLICY:
+    case N_OWNED:
+        snprintf(out, NAME_SIZE, "%s", tj->meta.name);
+        break;
+    }
+}
+
+void owned_path(struct buf *out, const struct tj *tj, const char *ns, enum owned_kind kind)
+{
+    const struct kind *k = kind_of(tj, kind);
+
+    buf_puts(out, strchr(k->api_version, '/') ? "/apis/" : "/api/");
+    buf_puts(out, k->api_version);
+    if (ns)
+        buf_printf(out, "/namespaces/%s", ns);
+    buf_printf(out, "/%s", k->plural);
+}
+
+bool owned_wanted(const struct tj *tj, enum owned_kind kind)
+{
+    if (!tj->job)
+        return false;
+    if (kind == OWNED_NETWORK_POLICY)
+        return tj->job->network.type == NETWORK_JOB;
+    if (kind == OWNED_POD_GROUP)
+        return tj->job->scheduling.gang == GANG_VOLCANO ||
+               tj->job->scheduling.gang == GANG_SCHEDULER_PLUGINS;
+    return true;
+}
+
+int owned_body(const struct objects_config *config, const struct tj *tj, enum owned_kind kind,
+               struct buf *out, struct err *err)
+{
+    const struct kind *k = kind_of(tj, kind);
+    AUTO(auto_json) cJSON *object = NULL;
+    char name[NAME_SIZE];
+    struct wiring w;
+
+    wiring_init(&w, tj);
+    owned_name(name, tj, kind, w.generation);
+    object = owner_object(tj, k->api_version, k->kind, name);
+    if (k->fill(config, tj, &w, object, err))
+        return -1;
+    json_print(object, 0, out);
+    return 0;
+}

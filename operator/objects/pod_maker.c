@@ -1,0 +1,177 @@
+/*
+ * Pods. The pod of a role is built once as a tree, with placeholders where pods differ, and printed
+ * once; a pod is then that text with the placeholders filled in.
+ */
+#include <string.h>
+
+#include "operator/objects/builtin.h"
+#include "operator/objects/environment.h"
+#include "operator/objects/objects.h"
+#include "operator/objects/owner.h"
+#include "operator/objects/scheduling.h"
+#include "operator/objects/security.h"
+#include "operator/objects/template.h"
+#include "operator/objects/tree.h"
+#include "operator/objects/volumes.h"
+#include "operator/objects/wiring.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+/* A byte that UTF-8 never has (template_parse refuses it), and a letter. All of them stand in
+ * strings of the JSON, and what takes their place needs no escape there. */
+#define MARK '\xff'
+#define MARK_NAME "\xffN"
+#define MARK_HOST "\xffH"
+#define MARK_INDEX "\xffI"
+#define MARK_INCARNATION \
+    "\xff"               \
+    "C"
+#define MARK_RANK "\xffR"
+
+struct pod_maker {
+    struct buf text;
+    char *job;
+    enum cluster_role role;
+    int64_t first_rank;
+};
+
+static void carry_metadata(const cJSON *template_, cJSON *meta)
+{
+    const cJSON *from = tree_get(template_, "metadata"), *finalizers;
+
+    if (tree_get(from, "annotations"))
+        tree_merge(tree_object(meta, "annotations"), tree_get(from, "annotations"));
+    tree_merge(tree_object(meta, "labels"), tree_get(from, "labels"));
+    finalizers = tree_get(from, "finalizers");
+    cJSON_AddItemToArray(tree_list(meta, "finalizers"), cJSON_CreateString(TRACKING_FINALIZER));
+    for (const cJSON *f = finalizers ? finalizers->child : NULL; f; f = f->next)
+        if (!cJSON_IsString(f) || strcmp(f->valuestring, TRACKING_FINALIZER) != 0)
+            cJSON_AddItemToArray(tree_list(meta, "finalizers"), cJSON_Duplicate(f, true));
+}
+
+static void label(const struct tj *tj, enum cluster_role role, cJSON *meta)
+{
+    cJSON *labels = tree_object(meta, "labels");
+
+    tree_set_text(labels, LABEL_MANAGED_BY, MANAGED_BY);
+    tree_set_text(labels, LABEL_JOB, tj->meta.name);
+    tree_set_text(labels, LABEL_ROLE, cluster_role_names[role]);
+    tree_set_text(labels, LABEL_INDEX, MARK_INDEX);
+    tree_set_text(labels, LABEL_INCARNATION, MARK_INCARNATION);
+}
+
+/* The kubelet restarts containers only where the policy says that it should; the rest is ours. */
+static const char *restart_policy(enum restart_policy policy)
+{
+    static const char *const names[] = {
+        [RESTART_NEVER] = "Never",
+        [RESTART_ON_FAILURE] = "OnFailure",
+        [RESTART_ALWAYS] = "Always",
+        [RESTART_EXIT_CODE] = "Never",
+    };
+
+    return names[policy];
+}
+
+static void add_config_volume(const struct tj *tj, const struct wiring *w, cJSON *spec)
+{
+    char name[NAME_SIZE];
+
+    owned_name(name, tj, OWNED_CONFIG_MAP, w->generation);
+    tree_set_text(tree_object(volumes_get(spec, CONFIG_VOLUME), "configMap"), "name", name);
+}
+
+static void wire(const struct tj *tj, const struct wiring *w, enum cluster_role role, cJSON *spec)
+{
+    struct process p = {.role = role, .index = MARK_INDEX, .host = MARK_HOST};
+    bool mounted = false;
+
+    for (cJSON *c = tree_get(spec, "containers")->child; c; c = c->next) {
+        environment_apply(w, &p, MARK_RANK, c);
+        if (tree_find(tree_get(c, "volumeMounts"), "name", CONFIG_VOLUME))
+            mounted = true;
+    }
+    if (mounted)
+        add_config_volume(tj, w, spec);
+}
+
+static cJSON *build(const struct objects_config *config, const struct tj *tj,
+                    const struct wiring *w, enum cluster_role role, cJSON *template_)
+{
+    cJSON *pod = owner_object(tj, "v1", "Pod", MARK_NAME), *meta = tree_get(pod, "metadata");
+    cJSON *spec = cJSON_DetachItemFromObjectCaseSensitive(template_, "spec");
+
+    cJSON_AddItemToObject(pod, "spec", spec);
+    carry_metadata(template_, meta);
+    label(tj, role, meta);
+    if (w->builtin)
+        builtin_apply(config, tj, spec);
+    wire(tj, w, role, spec);
+    scheduling_apply(tj, w, role, meta, spec);
+    security_defaults(spec);
+    tree_default(spec, "enableServiceLinks", cJSON_CreateFalse());
+    tree_set_text(spec, "restartPolicy", restart_policy(tj->job->replicas[role].restart));
+    tree_set_text(spec, "hostname", MARK_HOST);
+    tree_set_text(spec, "subdomain", tj->meta.name);
+    return pod;
+}
+
+struct pod_maker *pod_maker_new(const struct objects_config *config, const struct tj *tj,
+                                enum cluster_role role, struct err *err)
+{
+    AUTO(auto_json) cJSON *template_ = NULL, *pod = NULL;
+    struct pod_maker *m;
+    struct wiring w;
+
+    if (template_parse(&template_, tj->job, role, err))
+        return NULL;
+    wiring_init(&w, tj);
+    pod = build(config, tj, &w, role, template_);
+    m = xcalloc(1, sizeof *m);
+    m->job = xstrdup(tj->meta.name);
+    m->role = role;
+    m->first_rank = wiring_first_rank(&w, role);
+    buf_init(&m->text, 0);
+    json_print(pod, 0, &m->text);
+    return m;
+}
+
+void pod_maker_free(struct pod_maker *m)
+{
+    if (!m)
+        return;
+    buf_release(&m->text);
+    free(m->job);
+    free(m);
+}
+
+void pod_maker_body(const struct pod_maker *m, int index, int64_t incarnation, struct buf *out)
+{
+    const char *text = m->text.data, *end = text + m->text.len, *mark;
+    char name[NAME_SIZE], host[NAME_SIZE], number[24];
+
+    pod_name(name, m->job, m->role, index, incarnation);
+    host_name(host, m->job, m->role, index);
+    for (; (mark = memchr(text, MARK, (size_t)(end - text))); text = mark + 2) {
+        int64_t value = 0;
+
+        buf_add(out, text, (size_t)(mark - text));
+        if (mark[1] == MARK_NAME[1]) {
+            buf_puts(out, name);
+            continue;
+        }
+        if (mark[1] == MARK_HOST[1]) {
+            buf_puts(out, host);
+            continue;
+        }
+        if (mark[1] == MARK_INDEX[1])
+            value = index;
+        else if (mark[1] == MARK_RANK[1])
+            value = m->first_rank + index;
+        else
+            value = incarnation;
+        snprintf(number, sizeof number, "%lld", (long long)value);
+        buf_puts(out, number);
+    }
+    buf_add(out, text, (size_t)(end - text));
+}

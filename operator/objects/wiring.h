@@ -1,0 +1,69 @@
+/*
+ * How the processes of a job find each other: addresses, TF_CONFIG, ranks, the hostfile. All of it
+ * follows from the generation that status.world names, so every pod of a generation agrees.
+ */
+#ifndef PACELINE_OPERATOR_OBJECTS_WIRING_H
+#define PACELINE_OPERATOR_OBJECTS_WIRING_H
+
+#include "operator/api/trainingjob.h"
+#include "paceline/buf.h"
+
+#define TF_PORT 2222 /* as TFJob */
+/* torchrun's own default, so programs that set no port agree with those that read MASTER_PORT. */
+#define MASTER_PORT 29500
+#define CONFIG_FOLDER "/etc/paceline" /* where containers see the ConfigMap */
+
+/* Keys of the ConfigMap. */
+#define KEY_SPEC "spec.json"
+#define KEY_CLUSTER "cluster.json" /* TF_CONFIG's cluster, of jobs whose size is fixed */
+#define KEY_SERVERS "ps.json"      /* its list of parameter servers, of Dynamic ones */
+#define KEY_HOSTFILE "hostfile"
+
+struct wiring {
+    const char *job, *namespace_; /* borrowed from the tj */
+    int64_t generation;           /* at least 1, also before there is a world */
+    int64_t replicas[N_CLUSTER_ROLES];
+    int ports[N_CLUSTER_ROLES]; /* of TF_CONFIG */
+    int slots[N_CLUSTER_ROLES]; /* of the hostfile: the CPU limit, at least 1 */
+    enum cluster_role master;   /* its first process has rank 0 */
+    int master_port;
+    bool builtin, dynamic, list_evaluator;
+};
+
+/* tj->job must be there. Templates that cannot be read count as if they said nothing. */
+void wiring_init(struct wiring *w, const struct tj *tj);
+
+int64_t wiring_processes(const struct wiring *w); /* of all roles */
+int64_t wiring_world(const struct wiring *w);     /* chief and workers: those with a rank */
+/* What is added to an index to get the rank; -1: the role has none. */
+int64_t wiring_first_rank(const struct wiring *w, enum cluster_role role);
+
+/*
+ * Whether processes get TF_CONFIG. TFJob gives a job of one process none, so that plain
+ * TensorFlow programs run alone; a Dynamic job of one may grow and has it.
+ */
+bool wiring_has_tf_config(const struct wiring *w);
+/* Whether there is a hostfile: not where sizes change beneath it. */
+bool wiring_has_hostfile(const struct wiring *w);
+
+/* "<host>.<job>.<namespace>.svc", without a port. */
+void wiring_address(const struct wiring *w, const char *host, struct buf *out);
+
+/* A process by texts, which may also be placeholders: its index and its host name. */
+struct process {
+    enum cluster_role role;
+    const char *index, *host;
+};
+
+/*
+ * TF_CONFIG of a process. With `by_name` the cluster (of a Dynamic job: the servers) stands there
+ * as $(PACELINE_CLUSTER), $(PACELINE_PS), which the kubelet expands, so that 1,000 pods do not
+ * carry 50 KB each.
+ */
+void wiring_tf_config(const struct wiring *w, const struct process *p, bool by_name,
+                      struct buf *out);
+void wiring_cluster(const struct wiring *w, struct buf *out);  /* {"chief":[...],...} */
+void wiring_servers(const struct wiring *w, struct buf *out);  /* ["host:port",...] */
+void wiring_hostfile(const struct wiring *w, struct buf *out); /* "host slots=2\n"... */
+
+#endif
