@@ -140,7 +140,7 @@ coverage: ## tests with gcov; branch coverage per file
 
 .PHONY: kube-tools
 kube-tools: ## build the Kubernetes that tests/api needs, once (minutes)
-	@scripts/kube-tools.sh || [ $$? -eq 77 ]
+	@scripts/kube-tools.sh $(KUBERNETES) || [ $$? -eq 77 ]
 
 FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (30)
@@ -189,7 +189,8 @@ BENCH_OPERATOR ?=
 bench-operator: all $(BUILD)/bench/operator/raw ## the operator's speed and size against a real API server
 	@BUILD=$(BUILD) bench/operator/run.py $(BENCH_OPERATOR)
 
-$(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ)
+$(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
+    $(filter $(BUILD)/operator/api/% $(BUILD)/operator/objects/% $(BUILD)/operator/reconcile/%,$(OPERATOR_OBJ))
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
