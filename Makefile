@@ -170,7 +170,7 @@ format-check: ## fail when clang-format would change a file
 	@clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
 
 shellcheck: ## lint the shell scripts
-	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/*/*.sh bench/peers/*.sh)
+	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/*/*.sh bench/*/*.sh)
 
 .PHONY: bench
 BENCH ?=
