@@ -126,7 +126,7 @@ test: ## install what is missing, build, run every test
 tests: all $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
-	@BUILD=$(BUILD) tests/run.sh $(TESTS)
+	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)
 
 asan: ## every test under AddressSanitizer and UBSan
 	@$(AGAIN) check SANITIZER=address
@@ -138,7 +138,10 @@ coverage: ## tests with gcov; branch coverage per file
 	@$(AGAIN) check COVERAGE=1
 	@gcovr --root . --branches --exclude tests build/$(notdir $(CC))-coverage
 
-.PHONY: kube-tools
+.PHONY: kube-tools api-tests-newest
+api-tests-newest: ## tests/api against the newest Kubernetes that can be built
+	@$(AGAIN) check TESTS="$(API_TESTS)" KUBERNETES=kubernetes-1.36
+
 kube-tools: ## build the Kubernetes that tests/api needs, once (minutes)
 	@scripts/kube-tools.sh $(KUBERNETES) || [ $$? -eq 77 ]
 

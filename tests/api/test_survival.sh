@@ -77,7 +77,11 @@ same "first incarnations" "$(pods_of bigger | grep -vc -- '-0$')" 0
 # A node falls silent: its kubelet answers nothing, so the pod never ends by itself.
 apply <<JOBS
 $(job lost 'nodeLossSeconds: 1, fenceSeconds: 1')
-    worker: {replicas: 1, template: {spec: {terminationGracePeriodSeconds: 1, containers: [{name: c, image: x}]}}}
+    worker:
+      replicas: 1
+      template:
+        metadata: {annotations: {paceline.test/term-after: 1h}}
+        spec: {terminationGracePeriodSeconds: 1, containers: [{name: trainer, image: train:1}]}
 JOBS
 await lost Running
 node=$(of pod/lost-worker-0-0 '{.spec.nodeName}')
