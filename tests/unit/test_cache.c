@@ -2,6 +2,7 @@
 /* Orders of answers, events and lists, one by one; test_cache_orders.c draws them at random. */
 #include "operator/core/cache.h"
 
+#include "operator/core/table.h"
 #include "tests/test.h"
 #include "tests/unit/cache_objects.h"
 
@@ -373,6 +374,40 @@ static void test_jobs(void)
     end();
 }
 
+static bool put_in(const char *ns, const char *name, const char *uid)
+{
+    struct tj *tj = new_job(name, uid, "101");
+
+    tj->meta.namespace_ = ns;
+    return cache_put_job(c, tj, CACHE_WATCH);
+}
+
+/* Texts found by search: equal hashes, and still two objects. */
+static void test_collisions(void)
+{
+    static const char *const ns[] = {"ns-e8343d2", "ns-874c26ef"};
+    static const char *const job[] = {"job-cf646e7f", "job-36043780"};
+    static const char *const uid[] = {"uid-5c08f99f", "uid-f94c4ecf"};
+
+    CHECK_INT(table_hash(ns[0], 0), table_hash(ns[1], 0));
+    CHECK_INT(table_hash(job[0], table_hash("ns", 0)), table_hash(job[1], table_hash("ns", 0)));
+    CHECK_INT(table_hash(uid[0], 0), table_hash(uid[1], 0));
+    begin();
+    for (int i = 0; i < 2; i++) {
+        CHECK(put_in(ns[i], "j", i ? "B" : "A"));
+        CHECK(put_in("ns", job[i], i ? "D" : "C"));
+        CHECK(cache_put_pod(c, new_pod(uid[i], uid[i], "101"), CACHE_WATCH)); /* owners too */
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_STR(cache_job(c, ns[i], "j")->meta.uid, i ? "B" : "A");
+        CHECK_STR(cache_job(c, "ns", job[i])->meta.uid, i ? "D" : "C");
+        CHECK_STR(cache_pod(c, uid[i])->meta.uid, uid[i]);
+        CHECK_INT(pods_of(uid[i]), 1);
+    }
+    CHECK_INT(cache_count(c, CACHE_JOBS), 4);
+    end();
+}
+
 static void count_job(void *arg, const struct tj *tj)
 {
     CHECK_STR(tj->meta.namespace_, "ns");
@@ -418,6 +453,7 @@ int main(void)
     test_owners();
     test_owned();
     test_jobs();
+    test_collisions();
     test_each();
     return test_result();
 }
