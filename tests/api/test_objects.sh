@@ -94,16 +94,16 @@ endpoints() {
 until_same "endpoints" 4 endpoints
 
 # Gang: the object that the scheduler named in the job waits for.
-until_same "volcano" 3 of podgroups.v1beta1.scheduling.volcano.sh/volcano '{.spec.minMember}'
-same "its queue" "$(of podgroups.v1beta1.scheduling.volcano.sh/volcano '{.spec.queue}')" research
+until_same "volcano" 3 of podgroups.v1beta1.scheduling.volcano.sh/volcano-1 '{.spec.minMember}'
+same "its queue" "$(of podgroups.v1beta1.scheduling.volcano.sh/volcano-1 '{.spec.queue}')" research
 until_same "pods of volcano" 3 count_pods volcano # nobody schedules them here
 same "scheduler" "$(of pod/volcano-worker-0-0 '{.spec.schedulerName}')" volcano
 same "their group" "$(of pod/volcano-worker-0-0 \
-    '{.metadata.annotations.scheduling\.k8s\.io/group-name}')" volcano
-until_same "plugins" 3 of podgroups.v1alpha1.scheduling.x-k8s.io/plugins '{.spec.minMember}'
+    '{.metadata.annotations.scheduling\.k8s\.io/group-name}')" volcano-1
+until_same "plugins" 3 of podgroups.v1alpha1.scheduling.x-k8s.io/plugins-1 '{.spec.minMember}'
 until_same "pods of plugins" 3 count_pods plugins
 same "label" "$(of pod/plugins-worker-0-0 \
-    '{.metadata.labels.scheduling\.x-k8s\.io/pod-group}')" plugins
+    '{.metadata.labels.scheduling\.x-k8s\.io/pod-group}')" plugins-1
 until_same "pods of kueue" 3 count_pods kueue
 same "queue of kueue" "$(of pod/kueue-worker-0-0 '{.metadata.labels.kueue\.x-k8s\.io/queue-name}')" \
     research
