@@ -84,18 +84,19 @@ static void hkdf(unsigned char out[KEY_BYTES], const unsigned char master[KEY_BY
 void key_scalar(unsigned char out[KEY_BYTES], const unsigned char master[KEY_BYTES],
                 const char *uid)
 {
-    size_t n = strlen(uid);
-    AUTO(auto_free) char *info = xcalloc(1, n + 2); /* UID, NUL, counter */
+    AUTO(buf_release) struct buf info;
+    size_t n;
 
-    memcpy(info, uid, n);
-    hkdf(out, master, info, n);
-    for (unsigned char counter = 1; !in_range(out); counter++) {
-        info[n + 1] = (char)counter;
-        hkdf(out, master, info, n + 2);
-    }
+    buf_init(&info, 0);
+    buf_puts(&info, uid);
+    n = info.len;
+    hkdf(out, master, info.data, n);
+    buf_add(&info, "\0\1", 2);
+    for (; !in_range(out); info.data[n + 1]++)
+        hkdf(out, master, info.data, info.len);
 }
 
-/* HMAC of up to four parts with the key k, into out; out may be a part or the key. */
+/* HMAC with the key k of v, a separator (-1: none) and n more bytes; out may be k or v. */
 static void hmac(unsigned char out[KEY_BYTES], const unsigned char k[KEY_BYTES],
                  const unsigned char v[KEY_BYTES], int separator, const unsigned char *rest,
                  size_t n)
@@ -165,8 +166,7 @@ void key_sign(unsigned char r_out[KEY_BYTES], unsigned char s_out[KEY_BYTES],
 {
     AUTO(free_curve) EC_GROUP *group = curve();
     AUTO(free_number)
-    BIGNUM *d = secret_number(scalar),
-           *z = BN_new(), *r = BN_new(), *s = BN_new();
+    BIGNUM *d = secret_number(scalar), *z = BN_new(), *r = BN_new(), *s = BN_new();
     AUTO(free_scratch) BN_CTX *ctx = BN_CTX_new();
     unsigned char hash[KEY_BYTES], nonce[KEY_BYTES];
     struct nonces nonces;

@@ -140,7 +140,7 @@ int template_parse(cJSON **out, const struct job *job, enum cluster_role role, s
     if (!text)
         text = "{}";
     /* Bytes that UTF-8 never has mark places in our own output (pod_maker.c). */
-    if (memchr(text, 0xff, strlen(text)))
+    if (strchr(text, '\xff'))
         return err_set(err, ERR_INVALID, "%s: not UTF-8", path);
     if (json_parse(&root, text, strlen(text), path, err) ||
         check_template(root, path, job_builtin(job), err))
