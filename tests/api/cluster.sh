@@ -226,7 +226,8 @@ cluster_start() {
         --secure-port=0 --leader-elect=false --profiling=false \
         --service-account-private-key-file="$cluster_dir/pki/sa.key" \
         --root-ca-file="$cluster_dir/pki/ca.crt" --kube-api-qps=1000 --kube-api-burst=2000 \
-        --concurrent-gc-syncs=20 --node-eviction-rate=10 --secondary-node-eviction-rate=10
+        --concurrent-gc-syncs=20 --node-eviction-rate=10 --secondary-node-eviction-rate=10 \
+        --horizontal-pod-autoscaler-sync-period=1s
     cluster_run kube-scheduler kube-scheduler --kubeconfig="$KUBECONFIG" --secure-port=0 \
         --leader-elect=false --kube-api-qps=1000 --kube-api-burst=2000 --profiling=false
     cluster_run kwok kwok --kubeconfig="$KUBECONFIG" --manage-all-nodes=false \

@@ -53,6 +53,19 @@ s["status"]["replicas"], s["status"]["selector"].split(",")[0])'
 until_same "scale" "2 2 paceline.dev/job-name=moving" scale_of moving
 check "maxReplicas" "$(k scale tj/bounded --replicas=4 2>&1)" maxReplicas
 check "minReplicas" "$(k scale tj/bounded --replicas=1 2>&1)" minReplicas
+# A real autoscaler. Nobody measures anything here, but two workers are fewer than its minimum.
+apply <<HPA
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: bounded}
+spec:
+  minReplicas: 3
+  maxReplicas: 3
+  scaleTargetRef: {apiVersion: paceline.dev/v1, kind: TrainingJob, name: bounded}
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+HPA
+until_same "scaled by the autoscaler" 3 of tj/bounded '{.spec.replicas.worker.replicas}'
+until_same "and it runs" 3 of tj/bounded '{.status.replicaStatuses.worker.active}'
 
 # A job that was created suspended makes nothing at all.
 await paused Suspended
