@@ -61,6 +61,10 @@ build() {
     local where=$1 out=$2 flags=$3
     shift 3
     echo "building $* (once; minutes)" >&2
+    (cd "$where" && go list -deps "$@") >/dev/null || {
+        echo "the Kubernetes tools are not built: their Go modules cannot be had, see above"
+        exit 77
+    }
     (cd "$where" && go build -trimpath -ldflags "-s -w $flags" -o "$new/$out" "$@") >&2
 }
 
