@@ -15,6 +15,7 @@
 int cmd_run(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
+int cmd_crd(int argc, char **argv);
 int cmd_models(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
 int cmd_predict(int argc, char **argv);

@@ -10,6 +10,7 @@ static const struct command {
     {"run", "JOB", "train, with progress, checkpoints and a report", cmd_run},
     {"validate", "JOB", "check a job; memory, promise and ceiling", cmd_validate},
     {"explain", "[FIELD]", "what a field of a job means and allows", cmd_explain},
+    {"crd", "", "the CustomResourceDefinition of the TrainingJob", cmd_crd},
     {"models", "[NAME]", "the built-in networks and their layers", cmd_models},
     {"evaluate", "CHECKPOINT", "run the test set through a checkpoint", cmd_evaluate},
     {"predict", "CHECKPOINT", "classify images with a checkpoint", cmd_predict},

@@ -255,21 +255,15 @@ static void fill_absent(struct parse *p, struct scope *s, const struct field *f,
     }
 }
 
-static void report_not_applicable(struct parse *p, struct scope *s, const struct field *f,
-                                  const struct choice *choice)
+static void report_not_applicable(struct parse *p, struct scope *s, const struct field *f)
 {
-    AUTO(buf_release) struct buf values;
+    AUTO(buf_release) struct buf why;
 
-    buf_init(&values, 0);
-    for (size_t i = 0; i < n_spec_choices; i++)
-        if (strcmp(spec_choices[i].path, f->path) == 0)
-            buf_printf(&values, "%s%s", values.len ? " " : "", spec_choices[i].values);
-    for (char *space = values.data; (space = strchr(space, ' '));)
-        *space = '|';
+    buf_init(&why, 0);
+    field_belongs(f, &why);
     s->bad[index_of(f)] = true;
-    report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: found, but it belongs to %s: %s only",
-           s->shown, f->path + strlen(s->prefix), choice->selector + strlen(s->prefix),
-           values.data);
+    report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: %s", s->shown, f->path + strlen(s->prefix),
+           why.data);
 }
 
 static const cJSON *node_at(const struct parse *p, const char *path)
@@ -306,7 +300,7 @@ static void finish_scope(struct parse *p, struct scope *s)
         if (applies && !s->nodes[i])
             fill_absent(p, s, f, choice);
         else if (!applies && s->nodes[i])
-            report_not_applicable(p, s, f, choice);
+            report_not_applicable(p, s, f);
         else if (!applies && f->size)
             field_store_absent(f, s->base);
     }

@@ -17,20 +17,22 @@
 #define LABEL_VALUE                                               \
     .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", \
     .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
-#define ROLE_REST(key, role)                                                                      \
-    {"spec.replicas." key ".restartPolicy",                                                       \
-     FIELD_ENUM,                                                                                  \
-     JOB(replicas[role].restart),                                                                 \
-     .names = NAMES("Never", "OnFailure", "Always", "ExitCode"),                                  \
-     .default_ = "Never",                                                                         \
-     .doc = "What follows when a process fails. Never: the job fails; OnFailure, Always: the "    \
-            "kubelet restarts the container; ExitCode: codes from 128 restart the pod, others "   \
-            "fail the job."},                                                                     \
-    {                                                                                             \
-        "spec.replicas." key ".template", FIELD_OPAQUE, JOB(replicas[role].template_),            \
-            .doc =                                                                                \
-                "The pod template. A job without spec.model needs one with a container for each " \
-                "role that has replicas; one machine does not use it."                            \
+#define RESTART_DOC                                                                            \
+    "What follows when a process fails. Never: the job fails; OnFailure, Always: the kubelet " \
+    "restarts the container; ExitCode: codes from 128 restart the pod, others fail the job."
+#define ROLE_RESTART(key, role)                                                              \
+    {                                                                                        \
+        "spec.replicas." key ".restartPolicy", FIELD_ENUM, JOB(replicas[role].restart),      \
+            .names = NAMES("Never", "OnFailure", "Always", "ExitCode"), .default_ = "Never", \
+            .fixed = true, .doc = RESTART_DOC                                                \
+    }
+#define TEMPLATE_DOC                                                                            \
+    "The pod template. A job without spec.model needs one with a container for each role that " \
+    "has replicas; one machine does not use it."
+#define ROLE_TEMPLATE(key, role)                                                       \
+    {                                                                                  \
+        "spec.replicas." key ".template", FIELD_OPAQUE, JOB(replicas[role].template_), \
+            .fixed = true, .doc = TEMPLATE_DOC                                         \
     }
 #define LATER_STRATEGIES \
     NAMES("ParameterServer", "StrategySwitch", "LocalSGD", "ElasticAveraging", "ModelParallel")
@@ -59,7 +61,7 @@ const struct field spec_fields[] = {
     {"status", FIELD_IGNORED, .doc = "Written by the operator; not read."},
     {"spec", FIELD_OBJECT, .required = true, .doc = "What to train, on what, and how."},
 
-    {"spec.model", FIELD_OBJECT,
+    {"spec.model", FIELD_OBJECT, .fixed = true,
      .doc = "The network: a built-in one by name, or a chain of layers. With it the built-in "
             "engine trains; without it the templates of spec.replicas say what runs."},
     {"spec.model.name", FIELD_STRING, JOB(model.name),
@@ -100,7 +102,7 @@ const struct field spec_fields[] = {
     {"spec.model.initialWeights", FIELD_STRING, JOB(model.initial_weights),
      .doc = "A safetensors file to start from instead of random weights."},
 
-    {"spec.dataset", FIELD_OBJECT, .doc = "The samples and how they are prepared."},
+    {"spec.dataset", FIELD_OBJECT, .fixed = true, .doc = "The samples and how they are prepared."},
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
      .names = NAMES("fashion-mnist", "mnist", "idx"), .default_ = "fashion-mnist",
      .doc = "A built-in set, or idx for any folder of IDX files."},
@@ -121,7 +123,7 @@ const struct field spec_fields[] = {
     {"spec.dataset.limit", FIELD_INT, JOB(dataset.limit), RANGE(0, EXACT_INTEGERS), .default_ = "0",
      .doc = "Uses only the first training samples; 0: all."},
 
-    {"spec.training", FIELD_OBJECT, .doc = "How the weights are trained."},
+    {"spec.training", FIELD_OBJECT, .fixed = true, .doc = "How the weights are trained."},
     {"spec.training.epochs", FIELD_INT, JOB(training.epochs), RANGE(1, 1000000), .default_ = "5",
      .doc = "Passes over the training samples."},
     {"spec.training.steps", FIELD_INT, JOB(training.steps), RANGE(0, EXACT_INTEGERS),
@@ -204,7 +206,7 @@ const struct field spec_fields[] = {
      JOB(training.schedule.warmup_from), RANGE(0, 1), .default_ = "0",
      .doc = "The multiple of learningRate that warm-up begins with."},
 
-    {"spec.checkpoint", FIELD_OBJECT, .doc = "When the training's state is saved."},
+    {"spec.checkpoint", FIELD_OBJECT, .fixed = true, .doc = "When the training's state is saved."},
     {"spec.checkpoint.everyEpochs", FIELD_INT, JOB(checkpoint.every_epochs), RANGE(0, 1000000),
      .default_ = "1", .doc = "Saves after every so many epochs; 0: off."},
     {"spec.checkpoint.everySteps", FIELD_INT, JOB(checkpoint.every_steps), RANGE(0, EXACT_INTEGERS),
@@ -216,7 +218,7 @@ const struct field spec_fields[] = {
     {"spec.checkpoint.best", FIELD_BOOL, JOB(checkpoint.best), .default_ = "true",
      .doc = "Keeps the one with the best accuracy on the validation (else the test) samples."},
 
-    {"spec.strategy", FIELD_OBJECT, .doc = "How the workers share the work."},
+    {"spec.strategy", FIELD_OBJECT, .fixed = true, .doc = "How the workers share the work."},
     {"spec.strategy.type", FIELD_ENUM, JOB(strategy.type), .names = NAMES("AllReduce"),
      .later = LATER_STRATEGIES, .default_ = "AllReduce",
      .doc = "AllReduce: each worker takes its share of every batch, gradients are summed."},
@@ -246,21 +248,26 @@ const struct field spec_fields[] = {
      .doc = "The fewest workers that the job may be scaled to, or go on with; absent: 1."},
     {"spec.replicas.worker.maxReplicas", FIELD_INT, JOB(max_workers), RANGE(1, CLUSTER_MAX_HOSTS),
      .doc = "The most workers that the job may be scaled to; absent: no bound."},
-    ROLE_REST("worker", ROLE_WORKER),
+    ROLE_RESTART("worker", ROLE_WORKER),
+    ROLE_TEMPLATE("worker", ROLE_WORKER),
     {"spec.replicas.chief", FIELD_OBJECT,
      .doc = "A process that leads the workers and decides success; for any image."},
-    {"spec.replicas.chief.replicas", FIELD_INT, JOB(replicas[ROLE_CHIEF].replicas), RANGE(0, 1),
-     .default_ = "0", .doc = "1: there is a chief."},
-    ROLE_REST("chief", ROLE_CHIEF),
+    {"spec.replicas.chief.replicas", FIELD_INT, .fixed = true, JOB(replicas[ROLE_CHIEF].replicas),
+     RANGE(0, 1), .default_ = "0", .doc = "1: there is a chief."},
+    ROLE_RESTART("chief", ROLE_CHIEF),
+    ROLE_TEMPLATE("chief", ROLE_CHIEF),
     {"spec.replicas.ps", FIELD_OBJECT, .doc = "Parameter servers."},
     {"spec.replicas.ps.replicas", FIELD_INT, JOB(replicas[ROLE_PS].replicas), RANGE(0, 1024),
      .default_ = "0", .doc = "Number of parameter servers; 0 with AllReduce."},
-    ROLE_REST("ps", ROLE_PS),
+    ROLE_RESTART("ps", ROLE_PS),
+    ROLE_TEMPLATE("ps", ROLE_PS),
     {"spec.replicas.evaluator", FIELD_OBJECT,
      .doc = "A process that evaluates checkpoints beside the training; for any image."},
-    {"spec.replicas.evaluator.replicas", FIELD_INT, JOB(replicas[ROLE_EVALUATOR].replicas),
-     RANGE(0, 1), .default_ = "0", .doc = "1: there is an evaluator."},
-    ROLE_REST("evaluator", ROLE_EVALUATOR),
+    {"spec.replicas.evaluator.replicas", FIELD_INT, .fixed = true,
+     JOB(replicas[ROLE_EVALUATOR].replicas), RANGE(0, 1), .default_ = "0",
+     .doc = "1: there is an evaluator."},
+    ROLE_RESTART("evaluator", ROLE_EVALUATOR),
+    ROLE_TEMPLATE("evaluator", ROLE_EVALUATOR),
 
     {"spec.runPolicy", FIELD_OBJECT, .doc = "Life of the job on a cluster; used by the operator."},
     {"spec.runPolicy.cleanPodPolicy", FIELD_ENUM, JOB(run_policy.clean_pods),
@@ -288,7 +295,8 @@ const struct field spec_fields[] = {
     {"spec.runPolicy.fenceSeconds", FIELD_INT, JOB(run_policy.fence_seconds), RANGE(0, 86400),
      .default_ = "30",
      .doc = "How long after its grace period a silent pod is waited for before it is given up."},
-    {"spec.runPolicy.managedBy", FIELD_STRING, JOB(run_policy.managed_by), RANGE(1, 63),
+    {"spec.runPolicy.managedBy", FIELD_STRING, .fixed = true, JOB(run_policy.managed_by),
+     RANGE(1, 63),
      .doc = "Who runs the job: absent or paceline.dev/operator: this operator; anything else: it "
             "keeps its hands off."},
     {"spec.runPolicy.schedulingPolicy", FIELD_OBJECT, .doc = "How the pods find their nodes."},
@@ -307,18 +315,19 @@ const struct field spec_fields[] = {
      RANGE(1, 2 * CLUSTER_MAX_HOSTS),
      .doc = "How many pods the gang needs to start; absent: all of them."},
 
-    {"spec.clusterSpec", FIELD_OBJECT, .doc = "What the processes are told about each other."},
+    {"spec.clusterSpec", FIELD_OBJECT, .fixed = true,
+     .doc = "What the processes are told about each other."},
     {"spec.clusterSpec.listEvaluator", FIELD_BOOL, JOB(cluster_spec.list_evaluator),
      .default_ = "true", .doc = "TF_CONFIG lists the evaluator, as TFJob's does."},
 
-    {"spec.networkPolicy", FIELD_OBJECT, .doc = "Who may connect to the pods."},
+    {"spec.networkPolicy", FIELD_OBJECT, .fixed = true, .doc = "Who may connect to the pods."},
     {"spec.networkPolicy.type", FIELD_ENUM, JOB(network.type), .names = NAMES("Job", "None"),
      .default_ = "Job",
      .doc = "Job: the job's own pods and the operator; None: no NetworkPolicy is made."},
     {"spec.networkPolicy.extraIngress", FIELD_OPAQUES, JOB(network.extra_ingress), .max_items = 64,
      .doc = "More rules of who may connect, as a NetworkPolicy's ingress has them."},
 
-    {"spec.debug", FIELD_OBJECT, .doc = "For finding faults."},
+    {"spec.debug", FIELD_OBJECT, .fixed = true, .doc = "For finding faults."},
     {"spec.debug.checkReplicas", FIELD_INT, JOB(debug.check_replicas), RANGE(0, EXACT_INTEGERS),
      .default_ = "0", .doc = "Compares the workers' weights every so many updates; 0: each epoch."},
     {"spec.debug.failNan", FIELD_BOOL, JOB(debug.fail_nan), .default_ = "false",

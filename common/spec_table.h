@@ -50,6 +50,7 @@ struct field {
     const char *default_; /* as YAML; NULL: stays absent (-1 in an integer) or see choices */
     bool required;
     bool present; /* an object that the API server makes when it is absent */
+    bool fixed;   /* may not change after creation */
     const char *doc;
 };
 extern const struct field spec_fields[];
@@ -68,14 +69,20 @@ struct choice {
 extern const struct choice spec_choices[];
 extern const size_t n_spec_choices;
 
-/* A rule across fields; the first path that the file has gives the line of the message. */
+/*
+ * A rule across fields; the first path that the file has gives the line of the message.
+ *
+ * cel is the same rule for the API server, `self` being the spec. In it {PATH} is the value of a
+ * field, or its default where it is absent; {PATH|X}: or X; {?PATH} is whether it is there.
+ */
 struct rule {
     const char *paths[4]; /* the fields it reads, ended by NULL */
     const char *allowed;  /* the rule in one sentence */
     bool warning;
     enum { RULE_ANY, RULE_BUILTIN, RULE_IMAGE } job;          /* all; with spec.model; without */
     bool (*broken)(const struct job *job, struct buf *found); /* true: writes what was found */
-    const char *cel; /* the same rule for the API server; NULL until the CRD is made */
+    const char *cel; /* holds where the rule is not broken; NULL: the API server does not ask */
+    const char *cel_found; /* what was found; [[D:CEL]] is an integer of at most D digits */
 };
 extern const struct rule spec_rules[];
 extern const size_t n_spec_rules;
@@ -90,6 +97,7 @@ const char *field_key(const struct field *f);          /* the last word of its p
  */
 #define N_BUILTIN_SECTIONS 6
 extern const char *const spec_builtin_sections[N_BUILTIN_SECTIONS];
+#define SPEC_FIXED "may not change after creation: delete the job and create it anew"
 #define SPEC_NEEDS_MODEL "found, but it belongs to jobs with spec.model only"
 bool field_builtin(const struct field *f);
 
@@ -98,6 +106,9 @@ size_t field_max_length(const struct field *f);
 
 /* Appends what is allowed: "an integer from 1 to 8", "one of tree, ring, mpi". */
 void field_allowed(const struct field *f, struct buf *out);
+
+/* Appends why a field is refused where no choice of its holds: "found, but it belongs to ...". */
+void field_belongs(const struct field *f, struct buf *out);
 
 /* "integer", "string", ... for people. */
 const char *field_kind_name(enum field_kind kind);

@@ -178,6 +178,26 @@ void field_allowed(const struct field *f, struct buf *out)
         allowed_range(f, out);
 }
 
+void field_belongs(const struct field *f, struct buf *out)
+{
+    const char *selector = NULL;
+
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const struct choice *c = &spec_choices[i];
+
+        if (strcmp(c->path, f->path) != 0)
+            continue;
+        if (!selector)
+            buf_printf(out, "found, but it belongs to %s: ",
+                       field_in_layer(f) ? field_key(spec_field_find(c->selector)) : c->selector);
+        buf_puts(out, selector ? "|" : "");
+        selector = c->selector;
+        for (const char *w = c->values; *w; w++)
+            buf_printf(out, "%c", *w == ' ' ? '|' : *w);
+    }
+    buf_puts(out, " only");
+}
+
 static bool in_range(const struct field *f, double x)
 {
     return (f->above_min ? x > f->min : x >= f->min) && (f->below_max ? x < f->max : x <= f->max);

@@ -1,0 +1,300 @@
+/* The rules of the table as the API server's x-kubernetes-validations. */
+#include <string.h>
+
+#include "cli/crd.h"
+#include "paceline/mem.h"
+
+#define VALIDATIONS "x-kubernetes-validations"
+
+static const char *below_spec(const char *path) { return path + strlen("spec"); }
+
+/*
+ * Appends "has(self.a) && has(self.a.b)" for what may be absent on the way to path (and, with
+ * leaf, path itself); nothing when all of it is always there.
+ */
+static void add_presence(const char *path, bool leaf, const char *self, struct buf *out)
+{
+    size_t start = out->len;
+
+    for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
+        const char *end = strchrnul(dot + 1, '.');
+        AUTO(auto_free) char *part = xasprintf("%.*s", (int)(end - path), path);
+        const struct field *f = spec_field_find(part);
+
+        if (!f || f->present || (!*end && (!leaf || f->default_)))
+            continue;
+        buf_printf(out, "%shas(%s%s)", out->len > start ? " && " : "", self, below_spec(part));
+    }
+}
+
+/* A default as CEL writes it. */
+static void add_literal(const struct field *f, struct buf *out)
+{
+    bool text = f->kind == FIELD_STRING || f->kind == FIELD_ENUM;
+    bool whole = f->kind == FIELD_FLOAT && !strpbrk(f->default_, ".e");
+
+    buf_printf(out, "%s%s%s", text ? "'" : "", f->default_, text ? "'" : whole ? ".0" : "");
+}
+
+/* The value of a field: "(has(self.a) ? self.a.b : 3)". */
+static void add_value(const char *path, const char *fallback, const char *self, struct buf *out)
+{
+    const struct field *f = spec_field_find(path);
+    AUTO(buf_release) struct buf presence;
+
+    buf_init(&presence, 0);
+    if (fallback || (f && f->default_))
+        add_presence(path, fallback != NULL, self, &presence);
+    if (!presence.len) {
+        buf_printf(out, "%s%s", self, below_spec(path));
+        return;
+    }
+    buf_printf(out, "(%s ? %s%s : ", presence.data, self, below_spec(path));
+    if (fallback)
+        buf_puts(out, fallback);
+    else
+        add_literal(f, out);
+    buf_puts(out, ")");
+}
+
+void crd_cel(const char *text, const char *self, struct buf *out)
+{
+    const char *open, *close;
+
+    for (; (open = strchr(text, '{')); text = close + 1) {
+        AUTO(auto_free) char *inside = NULL;
+        char *fallback;
+
+        close = strchrnul(open, '}');
+        buf_add(out, text, (size_t)(open - text));
+        inside = xasprintf("%.*s", (int)(close - open - 1), open + 1);
+        fallback = strchr(inside, '|');
+        if (fallback)
+            *fallback++ = '\0';
+        if (inside[0] == '?') {
+            buf_puts(out, "(");
+            add_presence(inside + 1, true, self, out);
+            buf_puts(out, ")");
+        } else {
+            add_value(inside, fallback, self, out);
+        }
+    }
+    buf_puts(out, text);
+}
+
+static void add_rule(cJSON *schema, const char *rule, const char *message_key, const char *message,
+                     const char *path)
+{
+    cJSON *list = cJSON_GetObjectItem(schema, VALIDATIONS), *entry = cJSON_CreateObject();
+
+    if (!list)
+        list = cJSON_AddArrayToObject(schema, VALIDATIONS);
+    cJSON_AddStringToObject(entry, "rule", rule);
+    cJSON_AddStringToObject(entry, message_key, message);
+    if (*path)
+        cJSON_AddStringToObject(entry, "fieldPath", path);
+    cJSON_AddItemToArray(list, entry);
+}
+
+/*
+ * A whole number as text. string(n) would do, but the API server takes the length of its result
+ * for unbounded and refuses the cost; a part of a literal is at most as long as the literal.
+ */
+static void add_digits(int digits, const char *number, struct buf *out)
+{
+    int64_t unit = 1;
+
+    for (int i = 1; i < digits; i++)
+        unit *= 10;
+    for (; unit >= 1; unit /= 10) {
+        buf_puts(out, unit > 1 ? "(" : "");
+        if (unit > 1)
+            buf_printf(out, "%s < %lld ? '' : ", number, (long long)unit);
+        buf_printf(out, "'0123456789'.substring(%s / %lld %% 10, %s / %lld %% 10 + 1)%s", number,
+                   (long long)unit, number, (long long)unit, unit > 1 ? ") + " : "");
+    }
+}
+
+/* "found X; allowed" as a CEL string. */
+static void add_found(const struct rule *r, struct buf *out)
+{
+    const char *text = r->cel_found, *open, *close;
+
+    buf_puts(out, "'found ");
+    for (; (open = strstr(text, "[[")); text = close + 2) {
+        AUTO(auto_free) char *number = NULL;
+        AUTO(buf_release) struct buf cel;
+        char *expression;
+
+        buf_init(&cel, 0);
+        close = strstr(open, "]]");
+        buf_add(out, text, (size_t)(open - text));
+        number = xasprintf("%.*s", (int)(close - open - 2), open + 2);
+        expression = strchr(number, ':') + 1;
+        crd_cel(expression, "self", &cel);
+        buf_puts(out, "' + ");
+        add_digits(number[0] - '0', cel.data, out);
+        buf_puts(out, " + '");
+    }
+    buf_printf(out, "%s; %s'", text, r->allowed);
+}
+
+static void add_table_rule(cJSON *spec, const struct rule *r)
+{
+    static const char *const only[] = {[RULE_ANY] = "",
+                                       [RULE_BUILTIN] = "!has(self.model) || ",
+                                       [RULE_IMAGE] = "has(self.model) || "};
+    bool constant = !strstr(r->cel_found, "[[");
+    AUTO(buf_release) struct buf rule, message;
+
+    buf_init(&rule, 0);
+    buf_init(&message, 0);
+    buf_printf(&rule, "%s%s", only[r->job], r->job == RULE_ANY ? "" : "(");
+    crd_cel(r->cel, "self", &rule);
+    buf_puts(&rule, r->job == RULE_ANY ? "" : ")");
+    if (constant)
+        buf_printf(&message, "found %s; %s", r->cel_found, r->allowed);
+    else
+        add_found(r, &message);
+    add_rule(spec, rule.data, constant ? "message" : "messageExpression", message.data,
+             below_spec(r->paths[0]));
+}
+
+/* Sections of the built-in engine without a model. */
+static void add_sections(cJSON *spec)
+{
+    for (size_t i = 1; i < N_BUILTIN_SECTIONS; i++) {
+        const char *path = below_spec(spec_builtin_sections[i]);
+        AUTO(auto_free) char *rule = xasprintf("has(self.model) || !has(self%s)", path);
+
+        add_rule(spec, rule, "message", SPEC_NEEDS_MODEL, path);
+    }
+}
+
+/*
+ * Immutability of an optional field is a rule on the spec, for a rule on the field itself is not
+ * asked when the field comes or goes.
+ */
+static void add_fixed(cJSON *spec, const struct field *f)
+{
+    AUTO(buf_release) struct buf rule;
+    AUTO(auto_free) char *value = xasprintf("{%s}", f->path), *there = xasprintf("{?%s}", f->path);
+
+    buf_init(&rule, 0);
+    if (f->default_) {
+        crd_cel(value, "self", &rule);
+        buf_puts(&rule, " == ");
+        crd_cel(value, "oldSelf", &rule);
+    } else {
+        crd_cel(there, "self", &rule);
+        buf_puts(&rule, " == ");
+        crd_cel(there, "oldSelf", &rule);
+        buf_puts(&rule, " && (!");
+        crd_cel(there, "self", &rule);
+        buf_printf(&rule, " || self%s == oldSelf%s)", below_spec(f->path), below_spec(f->path));
+    }
+    add_rule(spec, rule.data, "message", SPEC_FIXED, below_spec(f->path));
+}
+
+/* Servers may become more or fewer, but a job keeps having them or not. */
+static void add_fixed_servers(cJSON *spec)
+{
+    static const char path[] = "spec.replicas.ps.replicas",
+                      value[] = "({spec.replicas.ps.replicas} > 0)";
+    AUTO(buf_release) struct buf rule;
+
+    buf_init(&rule, 0);
+    crd_cel(value, "self", &rule);
+    buf_puts(&rule, " == ");
+    crd_cel(value, "oldSelf", &rule);
+    add_rule(spec, rule.data, "message", "may not change between 0 and more after creation",
+             below_spec(path));
+}
+
+/* The values of all choices of a field, as a CEL list; "" when there are none. */
+static void choice_values(const struct field *f, bool only_without_default, struct buf *out)
+{
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const struct choice *c = &spec_choices[i];
+
+        if (strcmp(c->path, f->path) != 0 || (only_without_default && c->default_))
+            continue;
+        buf_puts(out, out->len ? ", '" : "'");
+        for (const char *w = c->values; *w; w++) {
+            if (*w == ' ')
+                buf_puts(out, "', '");
+            else
+                buf_add(out, w, 1);
+        }
+        buf_puts(out, "'");
+    }
+}
+
+/*
+ * Whether a rule can ask: selector and field stand in one object (the choices of
+ * dataset.normalize leave nothing out), and CEL sees the field (it does not see pairs).
+ */
+static bool can_ask(const struct field *f, const struct field *selector)
+{
+    size_t len = (size_t)(field_key(f) - f->path);
+
+    return f->kind != FIELD_PAIR && (size_t)(field_key(selector) - selector->path) == len &&
+           strncmp(f->path, selector->path, len) == 0;
+}
+
+/* A field belongs to some words of its selector, and some of those need it. */
+static void add_choice(cJSON *root, const struct field *f, const struct field *selector)
+{
+    AUTO(auto_free) char *above = xasprintf("%.*s", (int)(field_key(f) - f->path - 1), f->path);
+    AUTO(auto_free) char *path = xasprintf(".%s", field_key(f));
+    const char *key = field_key(f), *by = field_key(selector);
+    AUTO(buf_release) struct buf values, rule, message;
+    cJSON *schema = crd_schema_at(root, above);
+    bool optional = !selector->default_ && !selector->required;
+
+    buf_init(&values, 0);
+    buf_init(&rule, 0);
+    buf_init(&message, 0);
+    choice_values(f, false, &values);
+    buf_printf(&rule, "!has(self.%s) || ", key);
+    if (optional)
+        buf_printf(&rule, "has(self.%s) && ", by);
+    buf_printf(&rule, "self.%s in [%s]", by, values.data);
+    field_belongs(f, &message);
+    add_rule(schema, rule.data, "message", message.data, path);
+    if (!f->required)
+        return;
+    rule.len = message.len = values.len = 0;
+    choice_values(f, true, &values);
+    buf_printf(&rule, "has(self.%s) || !(self.%s in [%s])", key, by, values.data);
+    buf_puts(&message, "found nothing; needed: ");
+    field_allowed(f, &message);
+    add_rule(schema, rule.data, "message", message.data, path);
+}
+
+static const struct field *selector_of(const struct field *f)
+{
+    for (size_t i = 0; i < n_spec_choices; i++)
+        if (strcmp(spec_choices[i].path, f->path) == 0)
+            return spec_field_find(spec_choices[i].selector);
+    return NULL;
+}
+
+void crd_add_rules(cJSON *schema)
+{
+    cJSON *spec = crd_schema_at(schema, "spec");
+
+    add_sections(spec);
+    for (size_t i = 0; i < n_spec_rules; i++)
+        if (spec_rules[i].cel)
+            add_table_rule(spec, &spec_rules[i]);
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        const struct field *f = &spec_fields[i], *selector = selector_of(f);
+
+        if (f->fixed)
+            add_fixed(spec, f);
+        if (selector && can_ask(f, selector))
+            add_choice(schema, f, selector);
+    }
+    add_fixed_servers(spec);
+}

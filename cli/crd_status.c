@@ -1,0 +1,95 @@
+/* The fields of a TrainingJob's status, as operator/api writes them. */
+#include "cli/crd.h"
+#include "paceline/mem.h"
+
+#define COUNT .max = 9007199254740991.0
+#define SHORT .max = 1024
+#define REAL .min = -1e300, .max = 1e300
+#define TIME .pattern = "", .max = 64
+#define ROLE_STATUS(key, who)                                                                      \
+    {"status.replicaStatuses." key, FIELD_OBJECT, .doc = "The " who "."},                          \
+        {"status.replicaStatuses." key ".active", FIELD_INT, COUNT, .doc = "Pods that run."},      \
+        {"status.replicaStatuses." key ".ready", FIELD_INT, COUNT, .doc = "Pods that are ready."}, \
+        {"status.replicaStatuses." key ".succeeded", FIELD_INT, COUNT,                             \
+         .doc = "Processes that ended well."},                                                     \
+        {"status.replicaStatuses." key ".failed", FIELD_INT, COUNT,                                \
+         .doc = "Processes that failed for good."},                                                \
+        {"status.replicaStatuses." key ".restarts", FIELD_INT, COUNT,                              \
+         .doc = "How often their pods were replaced and their containers restarted."},             \
+        {"status.replicaStatuses." key ".completed", FIELD_STRING, .max = 32768,                   \
+         .doc = "Indices that completed and never run again: 0-3,7."},                             \
+        {"status.replicaStatuses." key ".lost", FIELD_STRING, .max = 32768,                        \
+         .doc = "Indices that failed and that the job goes on without."},                          \
+    {                                                                                              \
+        "status.replicaStatuses." key ".incarnations", FIELD_STRING,                               \
+            .max = 131072, .doc = "How often an index was replaced in this generation: 3:1,5-7:2." \
+    }
+
+/* clang-format off */
+const struct field crd_status_fields[] = {
+    {"status", FIELD_OBJECT, .doc = "What the operator has seen and done."},
+    {"status.state", FIELD_STRING, .max = 64,
+     .doc = "The job in one word: Pending, Running, Restarting, Blocked, Suspended, Succeeded or "
+            "Failed."},
+    {"status.conditions", FIELD_LAYERS, .max_items = 32,
+     .doc = "What is true of the job: Created, Running, Restarting, Suspended, PodsBlocked, and at "
+            "its end exactly one of Succeeded and Failed."},
+    {"status.conditions[].type", FIELD_STRING, .max = 316, .required = true,
+     .doc = "The name of the condition."},
+    {"status.conditions[].status", FIELD_STRING, .max = 16, .required = true,
+     .doc = "True, False or Unknown."},
+    {"status.conditions[].reason", FIELD_STRING, SHORT, .doc = "Why, in one word."},
+    {"status.conditions[].message", FIELD_STRING, .max = 32768,
+     .doc = "Why, and what to do, in a sentence."},
+    {"status.conditions[].lastTransitionTime", FIELD_STRING, TIME,
+     .doc = "When the condition last changed."},
+    {"status.conditions[].observedGeneration", FIELD_INT, COUNT,
+     .doc = "The generation of the spec that the condition is about."},
+    {"status.observedGeneration", FIELD_INT, COUNT,
+     .doc = "The generation of the spec that the operator has acted on."},
+    {"status.startTime", FIELD_STRING, TIME, .doc = "When the job was first started."},
+    {"status.completionTime", FIELD_STRING, TIME, .doc = "When the job succeeded or failed."},
+    {"status.activeSince", FIELD_STRING, TIME,
+     .doc = "Since when the clock of activeDeadlineSeconds runs; absent: it stands."},
+    {"status.activeMilliseconds", FIELD_INT, COUNT,
+     .doc = "What that clock counted before it last stood still."},
+    {"status.selector", FIELD_STRING, SHORT,
+     .doc = "The label selector of the workers, for `kubectl scale` and autoscalers."},
+    {"status.world", FIELD_OBJECT,
+     .doc = "The processes of the current generation: what their cluster spec lists."},
+    {"status.world.generation", FIELD_INT, COUNT,
+     .doc = "Counts cluster specs; names the ConfigMap with the effective job."},
+    {"status.world.incarnation", FIELD_INT, COUNT,
+     .doc = "Where this generation's incarnations of pods begin."},
+    {"status.world.chief", FIELD_INT, COUNT, .doc = "Chiefs in the cluster spec."},
+    {"status.world.worker", FIELD_INT, COUNT, .doc = "Workers in the cluster spec."},
+    {"status.world.ps", FIELD_INT, COUNT, .doc = "Parameter servers in the cluster spec."},
+    {"status.world.evaluator", FIELD_INT, COUNT, .doc = "Evaluators in the cluster spec."},
+    {"status.restarts", FIELD_INT, COUNT,
+     .doc = "Restarts so far; the job fails when there would be more than backoffLimit."},
+    {"status.backoffUntil", FIELD_STRING, TIME, .doc = "No pod is replaced before."},
+    {"status.replicaStatuses", FIELD_OBJECT, .doc = "The processes by role."},
+    ROLE_STATUS("chief", "chief"),
+    ROLE_STATUS("worker", "workers"),
+    ROLE_STATUS("ps", "parameter servers"),
+    ROLE_STATUS("evaluator", "evaluator"),
+    {"status.progress", FIELD_OBJECT, .doc = "How far the training is; of built-in jobs."},
+    {"status.progress.epoch", FIELD_INT, COUNT, .doc = "The current epoch, from 1."},
+    {"status.progress.epochs", FIELD_INT, COUNT, .doc = "Epochs in all."},
+    {"status.progress.step", FIELD_INT, COUNT, .doc = "Updates so far."},
+    {"status.progress.loss", FIELD_FLOAT, REAL, .doc = "The mean training loss of late."},
+    {"status.progress.accuracy", FIELD_FLOAT, REAL,
+     .doc = "Accuracy on the validation (else the test) samples after the last epoch."},
+    {"status.progress.samplesPerSecond", FIELD_FLOAT, REAL,
+     .doc = "Training samples per second, over all workers."},
+    {"status.progress.speedup", FIELD_FLOAT, REAL,
+     .doc = "Samples per second against those of one worker."},
+    {"status.progress.etaSeconds", FIELD_FLOAT, REAL, .doc = "Seconds that are left."},
+    {"status.scaling", FIELD_LAYERS, .max_items = 256,
+     .doc = "What each number of workers reached."},
+    {"status.scaling[].workers", FIELD_INT, COUNT, .required = true, .doc = "Number of workers."},
+    {"status.scaling[].samplesPerSecond", FIELD_FLOAT, REAL, .doc = "Training samples per second."},
+    {"status.scaling[].speedup", FIELD_FLOAT, REAL, .doc = "Against one worker."},
+};
+/* clang-format on */
+const size_t n_crd_status_fields = ARRAY_LEN(crd_status_fields);

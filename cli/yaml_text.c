@@ -1,0 +1,73 @@
+#include "cli/yaml_text.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+/* Whether a reader of YAML 1.1 or 1.2 takes the bare word for a string. */
+static bool is_plain(const char *s)
+{
+    static const char *const words[] = {"true", "false", "null", "yes", "no",
+                                        "on",   "off",   "y",    "n"};
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (strcasecmp(s, words[i]) == 0)
+            return false;
+    if (!isalpha((unsigned char)*s))
+        return false;
+    for (; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("-./", *s))
+            return false;
+    return true;
+}
+
+static void add_string(const char *s, struct buf *out)
+{
+    if (is_plain(s))
+        buf_puts(out, s);
+    else
+        json_print_string(s, out);
+}
+
+static void add_entries(const cJSON *value, int indent, bool first_in_place, struct buf *out);
+
+/* What follows "key:" or "-". */
+static void add_value(const cJSON *value, int indent, bool in_list, struct buf *out)
+{
+    if ((cJSON_IsObject(value) || cJSON_IsArray(value)) && !value->child) {
+        buf_puts(out, cJSON_IsObject(value) ? " {}\n" : " []\n");
+    } else if (cJSON_IsObject(value) && in_list) {
+        buf_puts(out, " ");
+        add_entries(value, indent + 2, true, out);
+    } else if (cJSON_IsObject(value) || cJSON_IsArray(value)) {
+        buf_puts(out, "\n");
+        add_entries(value, cJSON_IsArray(value) ? indent : indent + 2, false, out);
+    } else {
+        buf_puts(out, " ");
+        if (cJSON_IsString(value))
+            add_string(value->valuestring, out);
+        else
+            json_print(value, 0, out);
+        buf_puts(out, "\n");
+    }
+}
+
+static void add_entries(const cJSON *value, int indent, bool first_in_place, struct buf *out)
+{
+    for (const cJSON *c = value->child; c; c = c->next) {
+        if (!first_in_place || c != value->child)
+            buf_printf(out, "%*s", indent, "");
+        if (cJSON_IsArray(value)) {
+            buf_puts(out, "-");
+        } else {
+            add_string(c->string, out);
+            buf_puts(out, ":");
+        }
+        add_value(c, indent, cJSON_IsArray(value), out);
+    }
+}
+
+void yaml_text(const cJSON *object, struct buf *out) { add_entries(object, 0, false, out); }

@@ -1,0 +1,12 @@
+/* A JSON tree as YAML, in block style. */
+#ifndef PACELINE_CLI_YAML_TEXT_H
+#define PACELINE_CLI_YAML_TEXT_H
+
+#include <cjson/cJSON.h>
+
+#include "paceline/buf.h"
+
+/* Appends the object; it reads back to the same tree. */
+void yaml_text(const cJSON *object, struct buf *out);
+
+#endif
