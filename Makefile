@@ -156,6 +156,24 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (30)
 fuzz-run: $(FUZZ_BIN)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.sh $(FUZZ_BIN)
 
+# The real controller in simulated clusters: SEED=n replays one history, SEEDS=n runs the first n.
+SIM_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/sim/replay.c,$(wildcard tests/sim/*.c)) \
+           $(wildcard operator/controller/*.c operator/reconcile/*.c operator/objects/*.c operator/core/*.c operator/api/*.c) \
+           operator/web/snapshot.c)
+SEEDS ?= 2000
+.PHONY: sim sim-mutants
+sim: $(BUILD)/tests/sim/sim ## the operator in simulated clusters (SEEDS=2000; SEED=n replays one)
+	@$< $(if $(SEED),--seed $(SEED) --verbose,--seeds 1-$(SEEDS) --jobs $(shell nproc) --stats)
+
+$(BUILD)/tests/sim/sim: $(SIM_OBJ) $(COMMON_OBJ)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcrypto
+
+$(BUILD)/tests/sim/replay: $(patsubst %,$(BUILD)/tests/sim/%.o,replay apiserver apilist store target value) $(COMMON_OBJ)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each must be caught
+	@tests/sim/mutants.sh
+
 SOURCES := $(COMMON_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(wildcard worker/kernels/*.c)
 OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch])
 HEADERS := $(wildcard include/paceline/*.h common/*.h cli/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)

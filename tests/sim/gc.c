@@ -1,0 +1,86 @@
+/* The garbage collector: what an owner leaves behind goes, in the background or before it. */
+#include "paceline/mem.h"
+#include "tests/sim/value.h"
+#include "tests/sim/world.h"
+
+static bool has_dependents(struct world *w, const char *uid)
+{
+    const struct store *s = &w->api.store;
+
+    for (int k = 0; k < N_KINDS; k++) {
+        for (size_t i = 0; i < s->n[k]; i++) {
+            const char *owner = object_owner(s->objects[k][i]->v->json);
+
+            if (owner && strcmp(owner, uid) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Owners in the foreground: their dependents go first. */
+static bool owner_goes(const struct object *owner)
+{
+    return val_has(val_get(owner->v->json, "metadata", "finalizers", NULL), "foregroundDeletion");
+}
+
+static bool delete_one(struct world *w)
+{
+    struct store *s = &w->api.store;
+
+    for (int k = 0; k < N_KINDS; k++) {
+        for (size_t i = 0; i < s->n[k]; i++) {
+            struct object *o = s->objects[k][i], *owner;
+            const char *uid = object_owner(o->v->json);
+
+            if (!uid || val_get(o->v->json, "metadata", "deletionTimestamp", NULL))
+                continue;
+            owner = store_find_uid(s, KIND_JOB, uid);
+            if (owner && !owner_goes(owner))
+                continue;
+            world_trace(w, "gc deletes %s %s", kinds[k].name, o->name);
+            store_delete(s, o, -1, false);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void on_collect(struct world *w, int64_t id)
+{
+    struct store *s = &w->api.store;
+
+    (void)id;
+    w->gc_waits = false;
+    if (delete_one(w)) {
+        w->gc_waits = true;
+        world_after(w, random_range(&w->schedule, 1, 100), on_collect, 0);
+        return;
+    }
+    for (size_t i = 0; i < s->n[KIND_JOB]; i++) {
+        struct object *job = s->objects[KIND_JOB][i];
+
+        if (owner_goes(job) && !has_dependents(w, job->uid)) {
+            cJSON *json = store_edit(job);
+
+            val_drop(val_get(json, "metadata", "finalizers", NULL), "foregroundDeletion");
+            store_update(s, job, json);
+            return;
+        }
+    }
+}
+
+void gc_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
+{
+    bool orphan = prev && !next && o->kind == KIND_JOB;
+    bool foreground =
+        next && val_has(val_get(next, "metadata", "finalizers", NULL), "foregroundDeletion");
+    const char *owner = object_owner(next ? next : prev);
+    bool born_late = owner && !store_find_uid(&w->api.store, KIND_JOB, owner);
+    bool dependent_gone = owner && !next;
+
+    if (w->gc_waits || !(orphan || foreground || born_late || dependent_gone))
+        return;
+    w->gc_waits = true;
+    world_after(w, random_range(&w->schedule, 10, 3000), on_collect, 0);
+}

@@ -1,0 +1,147 @@
+/* What a seed is about: jobs, their policies, and how their processes fare. */
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "tests/sim/value.h"
+#include "tests/sim/world.h"
+
+static const char *const restart_policies[] = {"Never", "OnFailure", "Always", "ExitCode"};
+
+static const char *pick(struct random *r, const char *const *of, size_t n)
+{
+    return of[random_next(r) % n];
+}
+
+static cJSON *template_of(bool broken)
+{
+    cJSON *t = cJSON_CreateObject(), *c = cJSON_CreateObject();
+
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(t, "spec"), "containers"),
+                         c);
+    val_set_str(c, "name", "tensorflow");
+    val_set_str(c, "image", broken ? "" : "train:1");
+    return t;
+}
+
+static void add_role(struct random *r, cJSON *replicas, const char *role, int n, bool broken)
+{
+    cJSON *o = cJSON_AddObjectToObject(replicas, role);
+
+    val_set_int(o, "replicas", n);
+    val_set_str(o, "restartPolicy", pick(r, restart_policies, ARRAY_LEN(restart_policies)));
+    val_set(o, "template", template_of(broken));
+}
+
+static void add_policy(struct random *r, cJSON *spec, const struct job_plan *plan)
+{
+    static const char *const clean[] = {"Running", "None", "All"};
+    cJSON *p = cJSON_AddObjectToObject(spec, "runPolicy");
+
+    val_set_str(p, "cleanPodPolicy", pick(r, clean, ARRAY_LEN(clean)));
+    val_set_int(p, "backoffLimit", random_range(r, 0, 4));
+    val_set_int(p, "nodeLossSeconds", random_range(r, 5, 30));
+    val_set_int(p, "fenceSeconds", random_range(r, 1, 30));
+    if (random_chance(r, 250))
+        val_set_int(p, "ttlSecondsAfterFinished", random_range(r, 0, 60));
+    if (random_chance(r, 200))
+        val_set_int(p, "activeDeadlineSeconds", random_range(r, 5, 120));
+    if (plan->create_suspended)
+        val_set(p, "suspend", cJSON_CreateBool(true));
+    if (random_chance(r, 300))
+        val_set_str(p, "successPolicy", "AllWorkers");
+    if (random_chance(r, 400))
+        val_set_str(p, "scalePolicy", "Dynamic");
+    if (random_chance(r, 150)) {
+        cJSON *s = cJSON_AddObjectToObject(p, "schedulingPolicy");
+
+        val_set_str(s, "gang", random_chance(r, 500) ? "Volcano" : "SchedulerPlugins");
+    }
+}
+
+static void plan_job(struct world *w, int n)
+{
+    struct random *r = &w->schedule;
+    struct job_plan *plan = &w->jobs[n];
+    AUTO(auto_json) cJSON *spec = cJSON_CreateObject();
+    cJSON *replicas = cJSON_AddObjectToObject(spec, "replicas");
+    bool broken = random_chance(r, 15), chief = random_chance(r, 300);
+    int workers = (int)random_range(r, chief ? 0 : 1, 4);
+
+    snprintf(plan->ns, sizeof plan->ns, "ns");
+    snprintf(plan->name, sizeof plan->name, "j%d", n);
+    plan->everlasting = random_chance(r, 250);
+    plan->create_suspended = random_chance(r, 120);
+    plan->trouble = random_chance(r, 400) ? (int)random_range(r, 1, 3) : 0;
+    add_role(r, replicas, "worker", workers, broken);
+    if (chief)
+        add_role(r, replicas, "chief", 1, false);
+    if (random_chance(r, 200))
+        add_role(r, replicas, "ps", 1, false);
+    if (random_chance(r, 100))
+        add_role(r, replicas, "evaluator", 1, false);
+    add_policy(r, spec, plan);
+    plan->spec = val_print(spec);
+    world_trace(w, "job %s: %s", plan->name, plan->spec);
+    world_after(w, random_range(r, 0, 8000), user_create, n);
+}
+
+void scenario_make(struct world *w)
+{
+    static const int intensities[] = {0, 5, 20, 60, 150};
+    struct random *r = &w->schedule;
+
+    w->intensity = intensities[random_next(r) % ARRAY_LEN(intensities)];
+    w->quiet_ms = random_range(r, 10, 60) * 1000;
+    w->n_jobs = random_chance(r, 600) ? 1 : (int)random_range(r, 2, MAX_JOBS);
+    for (int i = 0; i < w->n_jobs; i++)
+        plan_job(w, i);
+}
+
+void scenario_release(struct world *w)
+{
+    for (int i = 0; i < w->n_jobs; i++)
+        free(w->jobs[i].spec);
+}
+
+/* Random, but the same whenever it is asked for. */
+static struct random dice_of(const struct world *w, const struct process *p, int attempt)
+{
+    struct random r = {w->seed * 1000003};
+
+    for (const char *c = p->job; *c; c++)
+        r.state = r.state * 31 + (unsigned char)*c;
+    r.state = r.state * 131 + (uint64_t)p->role;
+    r.state = r.state * 131 + (uint64_t)p->index;
+    r.state = r.state * 131 + (uint64_t)attempt;
+    random_next(&r);
+    return r;
+}
+
+static const struct job_plan *plan_of(const struct world *w, const struct process *p)
+{
+    for (int i = 0; i < w->n_jobs; i++) {
+        if (strcmp(w->jobs[i].name, p->job) == 0)
+            return &w->jobs[i];
+    }
+    return &w->jobs[0];
+}
+
+struct fate scenario_fate(const struct world *w, const struct process *p)
+{
+    static const int codes[] = {1, 2, 127, 130, 137, 139, 143, 255};
+    const struct job_plan *plan = plan_of(w, p);
+    struct random once = dice_of(w, p, 1000), r = dice_of(w, p, p->attempt);
+    int failures = 0;
+    struct fate f = {.run_ms = random_range(&r, 200, 20000)};
+
+    if (plan->trouble && random_chance(&once, 500))
+        failures = (int)random_range(&once, 1, plan->trouble * 2 - 1);
+    if (p->attempt < failures) {
+        f.exit_code = codes[random_next(&r) % ARRAY_LEN(codes)];
+        f.run_ms = random_range(&r, 50, 8000);
+    } else if (p->role == ROLE_PS || (plan->everlasting && p->role != ROLE_EVALUATOR)) {
+        f.run_ms = -1;
+    }
+    f.stop_ms = random_chance(&r, 150) ? -1 : random_range(&r, 0, 3000);
+    f.stop_code = random_chance(&r, 500) ? 0 : 143;
+    return f;
+}

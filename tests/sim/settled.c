@@ -1,0 +1,202 @@
+/* Whether everything is as its users want it, for good. */
+#include <stdarg.h>
+
+#include "paceline/mem.h"
+#include "tests/sim/truth.h"
+#include "tests/sim/value.h"
+
+static char reason[256];
+
+static const char *because(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static const char *because(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(reason, sizeof reason, fmt, args);
+    va_end(args);
+    return reason;
+}
+
+static bool finished(const cJSON *pod)
+{
+    const char *phase = val_str(pod, "status", "phase");
+
+    return phase && (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0);
+}
+
+static bool tracked(const cJSON *pod)
+{
+    return val_has(val_get(pod, "metadata", "finalizers", NULL), "paceline.dev/tracking");
+}
+
+/* 1.5 s late is late, when a leader could have acted all the time. */
+static void check_due(struct world *w, const struct job_truth *t, int64_t due, const char *what)
+{
+    int64_t slack = w->intensity ? 200000 : 3000, from = w->leader_since_ms + slack;
+
+    if (!w->leader_since_ms || w->n_operators == 2)
+        from = w->quiet_ms + 300000;
+    if (w->intensity && from < w->quiet_ms + slack)
+        from = w->quiet_ms + slack;
+    if (from < t->edited_ms + 3000)
+        from = t->edited_ms + 3000;
+    if (from < due)
+        from = due;
+    if (w->now_ms > from + 2500)
+        world_fail(w, "%s: %s is due since %lld ms", t->name, what, (long long)(w->now_ms - due));
+}
+
+static const char *terminal_unsettled(struct world *w, const struct object *job)
+{
+    const cJSON *j = job->v->json, *ttl;
+    const char *clean = val_str(j, "spec", "runPolicy", "cleanPodPolicy");
+    const struct store *s = &w->api.store;
+
+    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+        const struct object *pod = s->objects[KIND_POD][i];
+        const char *owner = object_owner(pod->v->json);
+
+        if (!owner || strcmp(owner, job->uid) != 0)
+            continue;
+        if (finished(pod->v->json) ? tracked(pod->v->json) || strcmp(clean, "All") == 0
+                                   : strcmp(clean, "None") != 0)
+            return because("pod %s of %s, which is over, with cleanPodPolicy %s", pod->name,
+                           job->name, clean);
+        if (!finished(pod->v->json)) {
+            const struct process *p = process_find(w, pod->uid);
+
+            if (p && scenario_fate(w, p).run_ms >= 0)
+                return because("pod %s has not finished", pod->name);
+        }
+    }
+    ttl = val_get(j, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL);
+    if (ttl) {
+        check_due(w, truth_of(w, job->uid),
+                  val_ms(val_get(j, "status", "completionTime", NULL)) + val_number(ttl) * 1000,
+                  "deletion by TTL");
+        return because("%s waits for its TTL", job->name);
+    }
+    return NULL;
+}
+
+static const char *index_unsettled(struct world *w, const struct object *job,
+                                   enum cluster_role role, int index)
+{
+    const struct store *s = &w->api.store;
+    int running = 0;
+
+    if (job_ledger(job->v->json, role, "completed", index) ||
+        job_ledger(job->v->json, role, "lost", index))
+        return NULL;
+    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+        const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);
+
+        if (!p || strcmp(p->job_uid, job->uid) != 0 || p->role != role || p->index != index ||
+            p->state == POD_AT_ENDED)
+            continue;
+        if (!p->running || scenario_fate(w, p).run_ms >= 0)
+            return because("pod %s is on its way", p->name);
+        running++;
+    }
+    if (running != 1)
+        return because("%d pods of %s %s %d run", running, job->name, cluster_role_names[role],
+                       index);
+    return NULL;
+}
+
+static const char *running_unsettled(struct world *w, const struct object *job)
+{
+    const cJSON *j = job->v->json;
+    const struct store *s = &w->api.store;
+    const cJSON *deadline = val_get(j, "spec", "runPolicy", "activeDeadlineSeconds", NULL);
+
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        int64_t n = val_int(j, "spec", "replicas", cluster_role_names[role], "replicas");
+
+        for (int i = 0; i < n; i++) {
+            const char *why = index_unsettled(w, job, role, i);
+
+            if (why)
+                return why;
+        }
+        for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+            const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);
+
+            if (p && strcmp(p->job_uid, job->uid) == 0 && (int)p->role == role && p->index >= n)
+                return because("pod %s is not wanted", p->name);
+        }
+    }
+    if (deadline) {
+        check_due(w, truth_of(w, job->uid),
+                  w->now_ms + val_number(deadline) * 1000 - job_active_ms(w, j), "its deadline");
+        return because("%s waits for its deadline", job->name);
+    }
+    if (!job_condition(j, "Running") && !job_condition(j, "Restarting"))
+        return because("%s is not Running", job->name);
+    if (val_int(j, "status", "observedGeneration") != val_int(j, "metadata", "generation"))
+        return because("%s: observedGeneration is old", job->name);
+    return NULL;
+}
+
+static const char *suspended_unsettled(struct world *w, const struct object *job)
+{
+    const struct store *s = &w->api.store;
+
+    if (!job_condition(job->v->json, "Suspended"))
+        return because("%s is not Suspended", job->name);
+    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+        const char *owner = object_owner(s->objects[KIND_POD][i]->v->json);
+
+        if (owner && strcmp(owner, job->uid) == 0)
+            return because("pod %s of the suspended %s", s->objects[KIND_POD][i]->name, job->name);
+    }
+    if (job_condition(job->v->json, "Running"))
+        return because("%s is Suspended and Running", job->name);
+    return NULL;
+}
+
+static void check_effort(struct world *w, const struct job_truth *t)
+{
+    if (t->writes > 20 + 4 * t->changes + 6 * t->edits)
+        world_fail(w, "%s: %d status writes for %d changes of pods and %d edits", t->name,
+                   t->writes, t->changes, t->edits);
+    if (t->events > 10 + 3 * t->changes + 6 * t->edits)
+        world_fail(w, "%s: %d events for %d changes of pods and %d edits", t->name, t->events,
+                   t->changes, t->edits);
+}
+
+const char *truth_unsettled(struct world *w)
+{
+    const struct store *s = &w->api.store;
+    const char *why = NULL;
+
+    if (!operators_leader(w))
+        return "nobody leads";
+    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+        const char *owner = object_owner(s->objects[KIND_POD][i]->v->json);
+
+        if (!owner || !store_find_uid(s, KIND_JOB, owner))
+            return because("pod %s of a job that is gone", s->objects[KIND_POD][i]->name);
+        if (val_get(s->objects[KIND_POD][i]->v->json, "metadata", "deletionTimestamp", NULL))
+            return because("pod %s is being deleted", s->objects[KIND_POD][i]->name);
+    }
+    for (size_t i = 0; i < s->n[KIND_JOB] && !why; i++) {
+        const struct object *job = s->objects[KIND_JOB][i];
+        const cJSON *j = job->v->json;
+
+        if (val_get(j, "metadata", "deletionTimestamp", NULL))
+            why = because("%s is being deleted", job->name);
+        else if (!val_get(j, "status", NULL))
+            why = because("%s has no status", job->name);
+        else if (job_terminal(j))
+            why = terminal_unsettled(w, job);
+        else if (val_true(j, "spec", "runPolicy", "suspend"))
+            why = suspended_unsettled(w, job);
+        else
+            why = running_unsettled(w, job);
+    }
+    for (size_t i = 0; i < w->truth->n; i++)
+        check_effort(w, &w->truth->jobs[i]);
+    return why;
+}

@@ -1,0 +1,345 @@
+/* The invariants that hold after every change. */
+#include "tests/sim/truth.h"
+
+#include "paceline/mem.h"
+#include "tests/sim/value.h"
+
+void truth_new(struct world *w) { w->truth = xcalloc(1, sizeof *w->truth); }
+
+void truth_free(struct world *w)
+{
+    free(w->truth->jobs);
+    free(w->truth);
+}
+
+struct job_truth *truth_of(struct world *w, const char *uid)
+{
+    for (size_t i = 0; uid && i < w->truth->n; i++) {
+        if (strcmp(w->truth->jobs[i].uid, uid) == 0)
+            return &w->truth->jobs[i];
+    }
+    return NULL;
+}
+
+static const cJSON *find_condition(const cJSON *job, const char *type)
+{
+    const cJSON *c;
+
+    cJSON_ArrayForEach(c, val_get(job, "status", "conditions", NULL))
+    {
+        if (strcmp(val_str(c, "type"), type) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+bool job_condition(const cJSON *job, const char *type)
+{
+    const cJSON *c = find_condition(job, type);
+
+    return c && strcmp(val_str(c, "status"), "True") == 0;
+}
+
+const char *job_reason(const cJSON *job, const char *type)
+{
+    const cJSON *c = find_condition(job, type);
+    const char *reason = c ? val_str(c, "reason") : NULL;
+
+    return reason ? reason : "";
+}
+
+bool job_terminal(const cJSON *job)
+{
+    return job_condition(job, "Succeeded") || job_condition(job, "Failed");
+}
+
+bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, int index)
+{
+    const char *text = val_str(job, "status", "replicaStatuses", cluster_role_names[role], ledger);
+
+    while (text && *text) {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        if (index >= first && index <= last)
+            return true;
+        text = *end ? end + 1 : NULL;
+    }
+    return false;
+}
+
+int64_t job_active_ms(const struct world *w, const cJSON *job)
+{
+    int64_t since = val_ms(val_get(job, "status", "activeSince", NULL));
+
+    return val_int(job, "status", "activeMilliseconds") + (since ? w->now_ms - since : 0);
+}
+
+static int64_t replicas(const cJSON *job, enum cluster_role role)
+{
+    return val_int(job, "spec", "replicas", cluster_role_names[role], "replicas");
+}
+
+/* Whether a pod of the index succeeded by itself, as far as the API was told. */
+static bool did_succeed(const struct world *w, const char *uid, enum cluster_role role, int index)
+{
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *p = &w->processes[i];
+
+        if (p->role == role && p->index == index && p->reported_success && p->exit_code == 0 &&
+            strcmp(p->job_uid, uid) == 0 &&
+            (!p->asked_ms || p->ended_ms / 1000 <= p->asked_ms / 1000))
+            return true;
+    }
+    return false;
+}
+
+static void check_success(struct world *w, const struct object *o, const cJSON *job)
+{
+    const char *policy = val_str(job, "spec", "runPolicy", "successPolicy");
+    bool all = policy && strcmp(policy, "AllWorkers") == 0;
+    bool chief = replicas(job, ROLE_CHIEF) > 0;
+    int64_t workers = val_int(job, "status", "world", "worker");
+    bool by_first =
+             chief ? did_succeed(w, o->uid, ROLE_CHIEF, 0) : did_succeed(w, o->uid, ROLE_WORKER, 0),
+         by_all = workers > 0;
+
+    for (int i = 0; i < workers; i++)
+        by_all = by_all && did_succeed(w, o->uid, ROLE_WORKER, i);
+    if (all && !(by_all || (workers == 0 && by_first)))
+        world_fail(w, "%s Succeeded though not all workers did", o->name);
+    if (!all && !by_first && !(by_all && !chief))
+        world_fail(w, "%s Succeeded though neither chief nor worker 0 did", o->name);
+}
+
+static void check_failure(struct world *w, const struct object *o, const cJSON *job)
+{
+    const char *reason = job_reason(job, "Failed");
+    bool failed = false;
+    int64_t deadline = val_int(job, "spec", "runPolicy", "activeDeadlineSeconds");
+
+    for (size_t i = 0; i < w->n_processes; i++)
+        failed = failed || (strcmp(w->processes[i].job_uid, o->uid) == 0 &&
+                            (w->processes[i].reported_failure || w->processes[i].restarts ||
+                             w->processes[i].asked_ms));
+    if (strcmp(reason, "DeadlineExceeded") == 0) {
+        if (!deadline || job_active_ms(w, job) < deadline * 1000 - 1000 - w->jump_ms)
+            world_fail(w, "%s ran %lld ms and is said to have exceeded its deadline of %lld s",
+                       o->name, (long long)job_active_ms(w, job), (long long)deadline);
+    } else if ((strcmp(reason, "ReplicaFailed") == 0 ||
+                strcmp(reason, "BackoffLimitExceeded") == 0) &&
+               !failed) {
+        world_fail(w, "%s Failed (%s) though none of its pods did", o->name, reason);
+    }
+}
+
+static void never_less(struct world *w, const struct object *o, const cJSON *prev,
+                       const cJSON *next, const char *a, const char *b)
+{
+    int64_t was = b ? val_int(prev, "status", a, b) : val_int(prev, "status", a);
+    int64_t is = b ? val_int(next, "status", a, b) : val_int(next, "status", a);
+
+    if (is < was)
+        world_fail(w, "%s: status.%s%s%s went from %lld to %lld", o->name, a, b ? "." : "",
+                   b ? b : "", (long long)was, (long long)is);
+}
+
+static void check_ledgers(struct world *w, const struct object *o, const cJSON *prev,
+                          const cJSON *next)
+{
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        for (int i = 0; i < 8; i++) {
+            if (job_ledger(prev, role, "completed", i) && !job_ledger(next, role, "completed", i))
+                world_fail(w, "%s: status forgot that %s %d completed", o->name,
+                           cluster_role_names[role], i);
+        }
+    }
+}
+
+static void check_status(struct world *w, const struct object *o, const cJSON *prev,
+                         const cJSON *next)
+{
+    bool was = prev && job_terminal(prev), is = job_terminal(next);
+
+    if (job_condition(next, "Succeeded") && job_condition(next, "Failed"))
+        world_fail(w, "%s has two terminal conditions", o->name);
+    if (was && (!is || job_condition(prev, "Failed") != job_condition(next, "Failed")))
+        world_fail(w, "%s was terminal and is not what it was", o->name);
+    if (!was && job_condition(next, "Succeeded"))
+        check_success(w, o, next);
+    if (!was && job_condition(next, "Failed"))
+        check_failure(w, o, next);
+    if (!was && is) {
+        world_trace(w, "%s %s %s", o->name, job_condition(next, "Failed") ? "Failed" : "Succeeded",
+                    job_reason(next, "Failed"));
+        w->stats->succeeded += job_condition(next, "Succeeded");
+        w->stats->failed += job_condition(next, "Failed");
+    }
+    if (val_int(next, "status", "observedGeneration") > val_int(next, "metadata", "generation"))
+        world_fail(w, "%s: observedGeneration is ahead of generation", o->name);
+    if (!prev)
+        return;
+    never_less(w, o, prev, next, "restarts", NULL);
+    never_less(w, o, prev, next, "observedGeneration", NULL);
+    never_less(w, o, prev, next, "world", "generation");
+    never_less(w, o, prev, next, "world", "incarnation");
+    check_ledgers(w, o, prev, next);
+}
+
+static void job_changed(struct world *w, const struct object *o, const cJSON *prev,
+                        const cJSON *next)
+{
+    struct job_truth *t = truth_of(w, o->uid);
+    int64_t limit = val_int(next, "spec", "runPolicy", "backoffLimit");
+
+    if (!t) {
+        w->truth->jobs = xrealloc(w->truth->jobs, (w->truth->n + 1) * sizeof *t);
+        t = &w->truth->jobs[w->truth->n++];
+        *t = (struct job_truth){.edited_ms = w->now_ms};
+        snprintf(t->uid, sizeof t->uid, "%s", o->uid);
+        snprintf(t->name, sizeof t->name, "%s", o->name);
+    }
+    if (limit > t->limit)
+        t->limit = limit;
+    if (w->actor == ACTOR_OPERATOR) {
+        t->writes++;
+    } else {
+        t->edits++;
+        t->edited_ms = w->now_ms;
+    }
+    check_status(w, o, prev, next);
+}
+
+/* The operator deletes jobs for their TTL only. */
+static void job_gone(struct world *w, const struct object *o, const cJSON *prev)
+{
+    int64_t done = val_ms(val_get(prev, "status", "completionTime", NULL));
+    const cJSON *ttl = val_get(prev, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL);
+
+    if (w->actor != ACTOR_OPERATOR)
+        return;
+    if (!ttl || !done || !job_terminal(prev))
+        world_fail(w, "the operator deleted %s, which has no TTL or is not over", o->name);
+    else if (w->now_ms < done + val_number(ttl) * 1000 - 1000 - w->jump_ms)
+        world_fail(w, "%s was deleted %lld ms after its end, its TTL is %lld s", o->name,
+                   (long long)(w->now_ms - done), (long long)val_number(ttl));
+}
+
+static void pod_created(struct world *w, const struct object *o, const cJSON *pod)
+{
+    const char *owner = object_owner(pod);
+    const struct object *job = owner ? store_find_uid(&w->api.store, KIND_JOB, owner) : NULL;
+    const cJSON *labels = val_get(pod, "metadata", "labels", NULL);
+    const char *index = val_str(labels, "paceline.dev/index");
+
+    if (w->actor != ACTOR_OPERATOR || w->actor_late || !job || !index)
+        return;
+    if (job_terminal(job->v->json))
+        world_fail(w, "pod %s was created though its job is over", o->name);
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        if (strcmp(val_str(labels, "paceline.dev/role"), cluster_role_names[role]) == 0 &&
+            job_ledger(job->v->json, role, "completed", (int)strtol(index, NULL, 10)))
+            world_fail(w, "pod %s was created though its index completed", o->name);
+    }
+}
+
+void truth_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
+{
+    struct job_truth *t = NULL;
+
+    if (o->kind == KIND_JOB) {
+        if (next)
+            job_changed(w, o, prev, next);
+        else
+            job_gone(w, o, prev);
+        return;
+    }
+    if (o->kind == KIND_POD) {
+        t = truth_of(w, object_owner(next ? next : prev));
+        if (t)
+            t->changes++;
+        if (!prev)
+            pod_created(w, o, next);
+    } else if (o->kind == KIND_EVENT && next) {
+        t = truth_of(w, val_str(next, "involvedObject", "uid"));
+        if (prev)
+            world_fail(w, "event %s was changed", o->name);
+        if (t)
+            t->events++;
+    }
+}
+
+static int64_t fence_ms(struct world *w, const struct process *p)
+{
+    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+
+    return job ? val_int(job->v->json, "spec", "runPolicy", "fenceSeconds") * 1000 : 0;
+}
+
+/* Whether q, an earlier pod of the same index, may still run now. */
+static bool may_overlap(struct world *w, const struct process *p, const struct process *q)
+{
+    if (p->late || q->late || q->stripped)
+        return true;
+    if (q->orphan && q->gone)
+        return true; /* its node is back, and its kubelet about to end it */
+    return q->lost_ms && w->now_ms - q->lost_ms >= fence_ms(w, p);
+}
+
+/* A pod of a later incarnation stands for a failed one, unless the world moved. */
+static void count_replacement(struct world *w, const struct process *p)
+{
+    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct process *last = NULL;
+    struct job_truth *t = truth_of(w, p->job_uid);
+
+    if (!job || !t || p->late || p->restarts ||
+        p->incarnation <= val_int(job->v->json, "status", "world", "incarnation"))
+        return;
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        if (q != p && q->role == p->role && q->index == p->index &&
+            strcmp(q->job_uid, p->job_uid) == 0 && q->incarnation < p->incarnation &&
+            (!last || q->incarnation > last->incarnation))
+            last = q;
+    }
+    if (!last || !last->started_ms || (last->asked_ms && last->asked_by == ACTOR_OPERATOR))
+        return;
+    w->stats->restarts++;
+    if (++t->made > t->limit)
+        world_fail(w, "%s: %lld restarts, backoffLimit is %lld", t->name, (long long)t->made,
+                   (long long)t->limit);
+}
+
+void truth_started(struct world *w, struct process *p)
+{
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        if (q == p || q->role != p->role || q->index != p->index ||
+            strcmp(q->job_uid, p->job_uid) != 0)
+            continue;
+        if (q->running && !may_overlap(w, p, q))
+            world_fail(w, "%s runs while %s runs", p->name, q->name);
+        if (q->reported_success && q->unasked && q->exit_code == 0 && !p->late && !q->stripped)
+            world_fail(w, "%s runs though %s completed the index", p->name, q->name);
+    }
+    count_replacement(w, p);
+}
+
+void truth_request(struct world *w, const struct operator_process *op, const struct kube_request *r)
+{
+    (void)op;
+    w->n_writes += r->method != KUBE_GET;
+}
+
+void truth_each_event(struct world *w)
+{
+    if (!operators_leader(w))
+        w->leader_since_ms = 0;
+    else if (!w->leader_since_ms)
+        w->leader_since_ms = w->now_ms;
+}

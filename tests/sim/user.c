@@ -1,0 +1,171 @@
+/* A user with a keyboard. */
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "tests/sim/value.h"
+#include "tests/sim/world.h"
+
+static struct object *job_object(struct world *w, const struct job_plan *plan)
+{
+    return store_find(&w->api.store, KIND_JOB, plan->ns, plan->name);
+}
+
+void user_create(struct world *w, int64_t job)
+{
+    struct job_plan *plan = &w->jobs[job];
+    cJSON *json, *meta, *labels;
+
+    w->actor = ACTOR_USER;
+    if (job_object(w, plan)) { /* the old one is still there: again later */
+        if (!w->quiet)
+            world_after(w, 2000, user_create, job);
+        return;
+    }
+    json = cJSON_CreateObject();
+    meta = cJSON_AddObjectToObject(json, "metadata");
+    val_set_str(meta, "namespace", plan->ns);
+    val_set_str(meta, "name", plan->name);
+    labels = cJSON_AddObjectToObject(meta, "labels");
+    val_set_str(labels, "team", "vision");
+    cJSON_AddItemToObject(json, "spec", cJSON_Parse(plan->spec));
+    world_trace(w, "user creates %s", plan->name);
+    store_create(&w->api.store, KIND_JOB, json, NULL);
+}
+
+static void edit_label(struct world *w, struct object *job)
+{
+    cJSON *json = store_edit(job);
+    char value[24];
+
+    snprintf(value, sizeof value, "v%lld", (long long)random_range(&w->user, 0, 99));
+    val_set_str(val_object(val_object(json, "metadata"), "labels"), "team", value);
+    store_update(&w->api.store, job, json);
+}
+
+static void scale(struct world *w, struct object *job)
+{
+    cJSON *json = store_edit(job);
+    bool chief = val_int(json, "spec", "replicas", "chief", "replicas") > 0;
+    int64_t n = random_range(&w->user, chief ? 0 : 1, 5);
+
+    world_trace(w, "user scales %s to %lld", job->name, (long long)n);
+    val_set_int(val_get(json, "spec", "replicas", "worker", NULL), "replicas", n);
+    store_update(&w->api.store, job, json);
+}
+
+static void suspend(struct world *w, struct object *job, bool on)
+{
+    cJSON *json = store_edit(job);
+
+    world_trace(w, "user %s %s", on ? "suspends" : "resumes", job->name);
+    val_set(val_get(json, "spec", "runPolicy", NULL), "suspend", cJSON_CreateBool(on));
+    store_update(&w->api.store, job, json);
+}
+
+static void edit_policy(struct world *w, struct object *job)
+{
+    static const char *const clean[] = {"Running", "None", "All"};
+    cJSON *json = store_edit(job), *policy = val_get(json, "spec", "runPolicy", NULL);
+
+    switch (random_range(&w->user, 0, 3)) {
+    case 0:
+        val_set_int(policy, "backoffLimit", random_range(&w->user, 0, 6));
+        break;
+    case 1:
+        val_set_int(policy, "activeDeadlineSeconds", random_range(&w->user, 5, 120));
+        break;
+    case 2:
+        val_set_int(policy, "ttlSecondsAfterFinished", random_range(&w->user, 0, 60));
+        break;
+    default:
+        val_set_str(policy, "cleanPodPolicy", clean[random_range(&w->user, 0, 2)]);
+    }
+    store_update(&w->api.store, job, json);
+}
+
+static struct object *any(struct world *w, enum kind kind)
+{
+    const struct store *s = &w->api.store;
+
+    return s->n[kind] ? s->objects[kind][random_next(&w->user) % s->n[kind]] : NULL;
+}
+
+static void delete_pod(struct world *w, enum fault how)
+{
+    struct object *pod = any(w, KIND_POD);
+
+    if (!pod)
+        return;
+    world_fault(w, how);
+    world_trace(w, "user deletes pod %s", pod->name);
+    if (how == FAULT_USER_POD) {
+        store_delete(&w->api.store, pod, -1, false);
+    } else if (store_delete(&w->api.store, pod, 0, false) && how == FAULT_USER_STRIP) {
+        cJSON *json = store_edit(pod);
+        struct process *p = process_find(w, pod->uid);
+
+        if (p)
+            p->stripped = true;
+        val_set(val_get(json, "metadata", NULL), "finalizers", NULL);
+        store_update(&w->api.store, pod, json);
+    }
+}
+
+static void delete_object(struct world *w)
+{
+    static const enum kind of[] = {KIND_SERVICE, KIND_CONFIG_MAP, KIND_NETWORK_POLICY,
+                                   KIND_VOLCANO_GROUP, KIND_SCHEDULER_GROUP};
+    struct object *o = any(w, of[random_next(&w->user) % ARRAY_LEN(of)]);
+
+    if (!o)
+        return;
+    world_fault(w, FAULT_USER_OBJECT);
+    world_trace(w, "user deletes %s %s", kinds[o->kind].name, o->name);
+    store_delete(&w->api.store, o, -1, false);
+}
+
+static void delete_job(struct world *w, struct object *job, int64_t n, bool again)
+{
+    bool foreground = random_chance(&w->user, 300);
+
+    world_trace(w, "user deletes job %s%s", job->name, foreground ? " in the foreground" : "");
+    store_delete(&w->api.store, job, -1, foreground);
+    if (again)
+        world_after(w, random_range(&w->user, 0, 10000), user_create, n);
+}
+
+void user_act(struct world *w)
+{
+    enum fault what = (enum fault)random_range(&w->user, FAULT_USER_LABEL, FAULT_USER_OBJECT);
+    int64_t n = random_range(&w->user, 0, w->n_jobs - 1);
+    struct object *job = job_object(w, &w->jobs[n]);
+
+    w->actor = ACTOR_USER;
+    if (what == FAULT_USER_OBJECT) {
+        delete_object(w);
+        return;
+    }
+    if (what >= FAULT_USER_POD) {
+        delete_pod(w, what);
+        return;
+    }
+    if (!job || (what == FAULT_USER_DELETE && random_chance(&w->user, 600)))
+        return;
+    world_fault(w, what);
+    switch (what) {
+    case FAULT_USER_LABEL:
+        edit_label(w, job);
+        break;
+    case FAULT_USER_SCALE:
+        scale(w, job);
+        break;
+    case FAULT_USER_SUSPEND:
+    case FAULT_USER_RESUME:
+        suspend(w, job, what == FAULT_USER_SUSPEND);
+        break;
+    case FAULT_USER_POLICY:
+        edit_policy(w, job);
+        break;
+    default:
+        delete_job(w, job, n, what == FAULT_USER_CREATE);
+    }
+}

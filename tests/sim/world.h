@@ -1,0 +1,283 @@
+/*
+ * One simulated history: a cluster, its users, and operators, in one thread on one clock. Whatever
+ * happens is an event in a heap; equal seeds give equal histories, byte for byte.
+ */
+#ifndef PACELINE_TESTS_SIM_WORLD_H
+#define PACELINE_TESTS_SIM_WORLD_H
+
+#include <setjmp.h>
+
+#include "operator/controller/controller.h"
+#include "paceline/cluster.h"
+#include "tests/sim/apiserver.h"
+#include "tests/sim/random.h"
+
+#define N_OPERATORS 2
+#define N_NODES 3
+#define MAX_JOBS 3
+#define MAX_WATCHES 64
+#define TRACE_LINES 40
+#define OPERATOR_NS "paceline-system"
+
+struct world;
+typedef void event_fn(struct world *w, int64_t id);
+struct event {
+    int64_t at;
+    uint64_t order;
+    event_fn *fn;
+    int64_t id;
+};
+
+enum fault {
+    FAULT_CONFLICT,  /* 409 */
+    FAULT_GONE,      /* 410 */
+    FAULT_BUSY,      /* 429 */
+    FAULT_ERROR,     /* 500 */
+    FAULT_FORBIDDEN, /* 403 */
+    FAULT_LOST,      /* applied, answer lost */
+    FAULT_REFUSED,   /* not applied, connection reset */
+    FAULT_SLOW,      /* answer late */
+    FAULT_LATE,      /* arrives late */
+    FAULT_TIMEOUT,   /* never arrives */
+    FAULT_WATCH_CUT,
+    FAULT_WATCH_HALF,  /* says nothing more; ended by TCP keep-alive */
+    FAULT_WATCH_STALL, /* says nothing more, ever */
+    FAULT_WATCH_LAG,
+    FAULT_COMPACT,     /* old watches and lists get 410 */
+    FAULT_KILL,        /* kill -9 between steps */
+    FAULT_KILL_INSIDE, /* between two requests of one step */
+    FAULT_STOP,        /* graceful */
+    FAULT_PAUSE,       /* no step for a while */
+    FAULT_FREEZE,      /* stopped inside a step; what it sends then leaves late */
+    FAULT_STEAL,       /* somebody takes or deletes the Lease */
+    FAULT_CLOCK_FORWARD,
+    FAULT_CLOCK_BACK,
+    FAULT_QUOTA,     /* pods are forbidden for a while */
+    FAULT_NODE_LOST, /* unreachable, its pods go on */
+    FAULT_NODE_DEAD, /* powered off */
+    FAULT_EVICT,
+    FAULT_DRAIN, /* the kubelet's own eviction: Failed, reason Evicted */
+    FAULT_USER_LABEL,
+    FAULT_USER_SCALE,
+    FAULT_USER_SUSPEND,
+    FAULT_USER_RESUME,
+    FAULT_USER_DELETE,
+    FAULT_USER_CREATE,
+    FAULT_USER_POLICY, /* edits runPolicy */
+    FAULT_USER_POD,    /* deletes a pod */
+    FAULT_USER_FORCE,  /* with grace period 0 */
+    FAULT_USER_STRIP,  /* and its finalizers */
+    FAULT_USER_OBJECT, /* deletes a Service, ConfigMap, ... */
+    N_FAULTS
+};
+extern const char *const fault_names[N_FAULTS];
+
+/* What the operator is about when a fault strikes. */
+enum situation {
+    AT_NO_LEADER,
+    AT_NEW,     /* job without condition Created */
+    AT_OBJECTS, /* Created, no pods yet */
+    AT_PODS,    /* pods are coming */
+    AT_RUNNING,
+    AT_RESTARTING,
+    AT_SUSPENDED,
+    AT_SUCCEEDED,
+    AT_FAILED,
+    AT_DELETING,
+    AT_GONE,
+    N_SITUATIONS
+};
+extern const char *const situation_names[N_SITUATIONS];
+
+struct stats {
+    uint64_t cells[N_FAULTS][N_SITUATIONS];
+    uint64_t seeds, events, requests, pods, succeeded, failed, restarts, failures;
+    int64_t first_failure; /* seed, or -1 */
+};
+
+enum actor { ACTOR_USER, ACTOR_OPERATOR, ACTOR_KUBELET, ACTOR_CLUSTER, ACTOR_EVICTION };
+
+/* What really happens in a pod. */
+enum pod_state { POD_AT_NEW, POD_AT_BOUND, POD_AT_RUNNING, POD_AT_WAITING, POD_AT_ENDED };
+struct process {
+    char name[128], ns[64], uid[40], job[64], job_uid[40];
+    enum cluster_role role;
+    int index;
+    int64_t incarnation;
+    int node; /* -1: none */
+    enum pod_state state;
+    bool running;
+    bool orphan;   /* its node was lost while it ran: nobody can know */
+    bool late;     /* made by a request whose sender had given up, or led no more */
+    bool stripped; /* a user took the object away by force */
+    bool gone;     /* the object is gone */
+    bool reported_success, reported_failure; /* in the API */
+    bool unasked;     /* and nobody had asked it to stop before that second */
+    bool evicted;     /* killed by the kubelet's eviction */
+    bool replacement; /* its incarnation was above the world's */
+    enum actor asked_by;
+    int64_t asked_ms; /* deletion asked for; 0: no */
+    int64_t started_ms, ended_ms;
+    int exit_code, restarts, attempt;
+    int64_t epoch;   /* of its timers */
+    int64_t lost_ms; /* since when its node is silent */
+};
+
+struct node {
+    bool down, dead;
+    int64_t epoch;
+    int64_t since_ms;
+};
+
+struct call;
+struct operator_process {
+    struct world *w;
+    int n;
+    struct controller *c; /* NULL: not running */
+    char identity[32];
+    int64_t epoch; /* of the process */
+    int64_t step_epoch;
+    int64_t paused_until;
+    int64_t frozen_until; /* what is sent now leaves then */
+    int64_t skew_ms;      /* of its wall clock */
+    bool dying;           /* killed inside a step: sends nothing more */
+    bool stopping, absent;
+    int sends; /* in this step */
+    bool led;
+};
+
+struct job_plan { /* a user's intention */
+    char ns[32], name[32];
+    char *spec;       /* JSON */
+    bool everlasting; /* workers run until they are stopped */
+    bool create_suspended;
+    int64_t created_ms;
+    int trouble; /* how often its pods fail, 0 to 3 */
+};
+
+struct world {
+    uint64_t seed;
+    struct random schedule, faults, user; /* independent streams */
+    int64_t now_ms, start_ms;
+    struct event *heap;
+    size_t n_heap, cap_heap;
+    uint64_t order;
+    struct api api;
+    enum actor actor;
+    bool actor_late;
+    bool gc_waits; /* a collection is on its way */
+
+    struct operator_process operators[N_OPERATORS];
+    int n_operators;
+    struct controller_config config;
+    struct call **calls;
+    size_t n_calls, cap_calls;
+    struct call *watches[MAX_WATCHES]; /* open ones */
+    size_t n_watches;
+    int64_t leader_since_ms; /* one operator has led since then without a fault; 0: none */
+
+    struct process *processes;
+    size_t n_processes, cap_processes;
+    struct node nodes[N_NODES];
+    struct job_plan jobs[MAX_JOBS];
+    int n_jobs;
+    struct truth *truth;
+
+    int intensity;    /* per 1000 requests */
+    int64_t quiet_ms; /* faults end then */
+    bool quiet;
+    bool jumped;        /* an operator's wall clock jumped */
+    int64_t jump_ms;    /* sum of the jumps */
+    int64_t settled_ms; /* since when; 0: not */
+    uint64_t settled_requests, n_requests, n_writes, n_events;
+    bool done;
+
+    bool verbose;
+    bool failed;
+    char failure[512];
+    char trace[TRACE_LINES][240];
+    uint64_t n_trace, hash;
+    struct stats *stats;
+};
+
+void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stats);
+/* Runs to the end; false: an invariant broke, w->failure says which. */
+bool world_run(struct world *w);
+void world_release(struct world *w);
+
+/* fn(w, id) in delay_ms milliseconds; equal times in the order of these calls. */
+void world_after(struct world *w, int64_t delay_ms, event_fn *fn, int64_t id);
+void world_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* An invariant is broken; the first counts. */
+void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Counts a fault in its cell of the histogram. */
+void world_fault(struct world *w, enum fault fault);
+
+/* operators.c: processes of the operator. */
+void operators_start(struct world *w);
+void operators_release(struct world *w);
+void operator_start(struct world *w, int n);
+void operator_kill(struct world *w, int n, int64_t restart_ms);
+void operator_step(struct world *w, int n);
+struct operator_process *operators_leader(struct world *w); /* NULL: none */
+void operators_heal(struct world *w);
+
+/* network.c: requests of operators. */
+extern const struct kube_ops network_ops;
+void network_changed(struct world *w, enum kind kind); /* watches have something to say */
+void network_watch_fault(struct world *w);
+void network_heal(struct world *w);
+void network_release(struct world *w);
+
+/* faults.c */
+struct request_fault {
+    bool fault;
+    enum fault kind;
+    int64_t delay_ms;
+};
+struct request_fault faults_of_request(struct world *w, const struct operator_process *op,
+                                       const struct kube_request *r);
+void faults_start(struct world *w);
+
+/* kubelet.c, nodes.c: what happens to pods. */
+void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *prev,
+                         const cJSON *next);
+struct process *process_find(struct world *w, const char *uid);
+void node_lose(struct world *w, int node, bool dead, int64_t for_ms);
+void node_return(struct world *w, int64_t node);
+void kubelet_node_back(struct world *w, int node);
+void kubelet_stop(struct world *w, struct process *p, int exit_code);
+void pod_set_condition(struct world *w, cJSON *status, const char *type, bool value,
+                       const char *reason);
+void pod_evict(struct world *w, struct object *pod);
+void pod_drain(struct world *w, struct process *p);
+
+/* gc.c */
+void gc_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next);
+
+/* scenario.c, user.c */
+void scenario_make(struct world *w);
+void scenario_release(struct world *w);
+void user_create(struct world *w, int64_t job);
+void user_act(struct world *w);
+/* How the process of an index fares at its n-th start. */
+struct fate {
+    int64_t run_ms; /* -1: until stopped */
+    int exit_code;
+    int64_t stop_ms; /* after SIGTERM; -1: ignores it */
+    int stop_code;
+};
+struct fate scenario_fate(const struct world *w, const struct process *p);
+
+/* invariants.c */
+void truth_new(struct world *w);
+void truth_free(struct world *w);
+void truth_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next);
+void truth_started(struct world *w, struct process *p);
+void truth_request(struct world *w, const struct operator_process *op,
+                   const struct kube_request *r);
+void truth_each_event(struct world *w);
+/* NULL: every job is as it should be for good; else what is not yet. */
+const char *truth_unsettled(struct world *w);
+
+#endif
