@@ -14,6 +14,16 @@ const char *field_string(const cJSON *object, const char *key)
     return cJSON_GetStringValue(field_get(object, key));
 }
 
+size_t text_cut(const char *text, size_t max)
+{
+    size_t n = strlen(text);
+
+    if (n > max)
+        for (n = max; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--;
+    return n;
+}
+
 const char *field_text(const cJSON *object, const char *key, size_t max, struct arena *a)
 {
     const char *text = field_string(object, key);
@@ -22,10 +32,7 @@ const char *field_text(const cJSON *object, const char *key, size_t max, struct 
 
     if (!text || !*text)
         return NULL;
-    n = strlen(text);
-    if (n > max)
-        for (n = max; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
-            n--;
+    n = text_cut(text, max);
     copy = arena_alloc(a, n + 1);
     memcpy(copy, text, n);
     return copy;

@@ -67,6 +67,9 @@
 #define STATUS_INTERVAL_MS 2000
 #define BACKOFF_FIRST_MS 1000 /* before the second restart; the first is immediate */
 #define BACKOFF_MAX_MS 300000
+#define BACKOFF_RESET_MS 600000 /* a pod that ran so long is replaced at once */
+
+#define MANAGED_BY_US "paceline.dev/operator" /* runPolicy.managedBy */
 
 struct observed {
     const struct tj *tj;
@@ -81,6 +84,9 @@ struct observed {
     int64_t hold_until_ms;        /* back-off after refused or failed requests of this job */
     int64_t status_written_ms;    /* the last write of status; 0: none yet */
 };
+
+/* Whether the job needs an object of this kind. */
+bool job_wants_owned(const struct job *job, enum owned_kind kind);
 
 /* Fills *plan (all zero before); the caller releases it. */
 void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan);

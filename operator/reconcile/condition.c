@@ -1,0 +1,54 @@
+#include <stdarg.h>
+
+#include "operator/api/field.h"
+#include "operator/reconcile/look.h"
+
+static void set(struct look *l, enum condition_type type, bool status, const char *reason,
+                const char *fmt, va_list args)
+{
+    struct condition *c = &l->next.conditions[type];
+    bool flips = !c->present || c->status != status;
+    va_list again;
+    char *message;
+    int n;
+
+    va_copy(again, args);
+    n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    message = arena_alloc(&l->plan->arena, (size_t)n + 1);
+    vsnprintf(message, (size_t)n + 1, fmt, args);
+    message[text_cut(message, STATUS_MAX_MESSAGE)] = '\0';
+    *c = (struct condition){
+        .present = true,
+        .status = status,
+        .reason = reason,
+        .message = message,
+        .since_ms = flips ? l->now : c->since_ms,
+    };
+}
+
+void condition_set(struct look *l, enum condition_type type, bool status, const char *reason,
+                   const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    set(l, type, status, reason, fmt, args);
+    va_end(args);
+}
+
+void terminate(struct look *l, enum condition_type type, const char *reason, const char *fmt, ...)
+{
+    static const enum condition_type passing[] = {COND_RUNNING, COND_RESTARTING, COND_PODS_BLOCKED};
+    va_list args;
+
+    va_start(args, fmt);
+    set(l, type, true, reason, fmt, args);
+    va_end(args);
+    for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
+        if (l->next.conditions[passing[i]].present)
+            condition_set(l, passing[i], false, "JobFinished", "the job has ended");
+    clock_stop(l);
+    l->next.completion_ms = l->now;
+    l->next.backoff_until_ms = 0;
+}

@@ -1,0 +1,101 @@
+/* The part of status that only people and dashboards read. */
+#include "operator/reconcile/look.h"
+
+/* What the pods do, over all roles. */
+struct census {
+    int wanted, running;
+    const struct pod *waiting; /* the first that says why it does not run; or NULL */
+};
+
+static const struct pod *current_pod(const struct slot *slot)
+{
+    const struct pod *p = slot->n_pods ? slot->pods[slot->n_pods - 1] : NULL;
+
+    return p && p->incarnation == slot->incarnation ? p : NULL;
+}
+
+static void count_slot(struct look *l, enum cluster_role role, int index, struct census *c)
+{
+    const struct slot *slot = &l->roles[role].slots[index];
+    const struct pod *p = current_pod(slot);
+    struct role_status *s = &l->next.roles[role];
+    bool runs = p && p->phase == POD_RUNNING;
+
+    s->succeeded += slot->completed;
+    s->failed += slot->lost || (p && !slot->completed && p->phase == POD_FAILED);
+    s->active += runs;
+    s->ready += runs && p->ready;
+    if (!look_wants(l, role, index))
+        return;
+    c->wanted++;
+    if (runs && !p->meta.deletion_ms)
+        c->running++;
+    else if (p && p->reason && !c->waiting)
+        c->waiting = p;
+}
+
+static struct census count(struct look *l)
+{
+    struct census c = {0};
+
+    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
+        struct role_status *s = &l->next.roles[r];
+
+        s->active = s->ready = s->succeeded = s->failed = 0;
+        for (int i = 0; i < l->next.world.replicas[r]; i++)
+            count_slot(l, r, i, &c);
+    }
+    return c;
+}
+
+static const char *why(const struct look *l, const struct census *c)
+{
+    const struct pod *p = c->waiting;
+
+    if (!p)
+        return "";
+    return arena_printf(&l->plan->arena,
+                        "; %s %d waits: %s%s%s (see `kubectl describe pod -n %s "
+                        "%s`)",
+                        cluster_role_names[p->role], p->index, p->reason, p->message ? ": " : "",
+                        p->message ? p->message : "", l->tj->meta.namespace_, p->meta.name);
+}
+
+static void describe_running(struct look *l, const struct census *c)
+{
+    if (l->next.world.generation == 0)
+        return;
+    if (status_is(&l->next, COND_SUSPENDED)) {
+        condition_set(l, COND_RUNNING, false, "Suspended", "the job is suspended");
+    } else if (c->wanted && c->running == c->wanted) {
+        condition_set(l, COND_RUNNING, true, "PodsRunning", "all %d pods run", c->wanted);
+        if (status_is(&l->next, COND_RESTARTING))
+            condition_set(l, COND_RESTARTING, false, "Restarted", "all pods run again");
+    } else {
+        condition_set(l, COND_RUNNING, false, "PodsPending", "%d of %d pods run%s", c->running,
+                      c->wanted, why(l, c));
+    }
+}
+
+static void describe_blocked(struct look *l)
+{
+    if (l->o->invalid_template)
+        condition_set(l, COND_PODS_BLOCKED, true, "InvalidTemplate", "%s", l->o->invalid_template);
+    else if (l->o->blocked)
+        condition_set(l, COND_PODS_BLOCKED, true, "PodsRefused", "%s", l->o->blocked);
+    else if (status_is(&l->next, COND_PODS_BLOCKED))
+        condition_set(l, COND_PODS_BLOCKED, false, "PodsAccepted",
+                      "the API server takes the pods again");
+}
+
+void describe(struct look *l)
+{
+    struct census c = count(l);
+
+    if (!status_terminal(&l->next)) {
+        describe_running(l, &c);
+        describe_blocked(l);
+    }
+    if (l->spec_applied)
+        l->next.observed_generation = l->tj->meta.generation;
+}

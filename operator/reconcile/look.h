@@ -1,0 +1,86 @@
+/* One look at a job: what reconcile's rules share. Seen only by the files of this folder. */
+#ifndef PACELINE_OPERATOR_RECONCILE_LOOK_H
+#define PACELINE_OPERATOR_RECONCILE_LOOK_H
+
+#include "operator/reconcile/reconcile.h"
+
+/* One index of a role. */
+struct slot {
+    const struct pod **pods; /* all of this index, by incarnation */
+    int n_pods;
+    int64_t incarnation; /* the current one; rules move it */
+    bool completed, lost;
+    bool stale; /* a pod is newer than our status: hands off */
+};
+
+struct look {
+    const struct observed *o;
+    const struct tj *tj;
+    const struct job *job; /* NULL only in finish: the spec has become invalid */
+    int64_t now;
+    struct plan *plan;
+    struct tj_status next; /* what status should be; strings borrowed from tj and the plan */
+    struct {
+        struct slot *slots;
+        int n;
+    } roles[N_CLUSTER_ROLES];
+    bool spec_applied; /* nothing in the spec waits to be acted on */
+};
+
+/* Indexes pods and ledgers; everything in the plan's arena. */
+void look_init(struct look *l, const struct observed *o, int64_t now, struct plan *plan);
+/* Writes the slots back into the ledgers of next. */
+void look_store(struct look *l);
+/* Whether next differs from the job's status in what actions depend on. */
+bool look_changed(const struct look *l);
+/* Whether index of role should have a pod: listed by the world, not done, not stale. */
+bool look_wants(const struct look *l, enum cluster_role role, int index);
+/* An incarnation above all that the job's status and pods know. */
+int64_t look_fresh_incarnation(const struct look *l);
+/* Adds restarts to the job and the role. */
+void look_count_restarts(struct look *l, enum cluster_role role, int64_t n);
+/* Counts the kubelet's restarts of the index's current pod, which is about to be one of the past.
+ */
+void look_settle(struct look *l, enum cluster_role role, int index);
+/* A new world: every index at the fresh incarnation; the kubelet's restarts so far are counted. */
+void look_renew(struct look *l);
+
+int64_t seconds_ms(int64_t seconds); /* bounded, so that sums of times do not overflow */
+
+/* Ended before it was asked to stop. Only then is the end its own. */
+bool pod_ended_itself(const struct pod *p);
+/* Silent for fenceSeconds after it should have ended. */
+bool pod_is_lost(const struct look *l, const struct pod *p);
+/* When it will be lost. */
+int64_t pod_fence_ms(const struct look *l, const struct pod *p);
+
+/* Conditions of next. The time changes with the status, reason and message at once. */
+void condition_set(struct look *l, enum condition_type type, bool status, const char *reason,
+                   const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* Makes next terminal, once: condition, completion time, clock stopped. */
+void terminate(struct look *l, enum condition_type type, const char *reason, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+void clock_start(struct look *l);
+void clock_stop(struct look *l);
+
+/* The rules, by their numbers in reconcile.h; each changes next or adds actions. */
+void rule_outcomes(struct look *l); /*  3 */
+void rule_success(struct look *l);  /*  4 */
+void rule_deadline(struct look *l); /*  5 */
+void rule_suspend(struct look *l);  /*  6 */
+void rule_world(struct look *l);    /*  7 */
+bool rule_owned(struct look *l);    /*  8; true: all are there */
+void rule_pods(struct look *l);     /*  9 */
+void rule_finish(struct look *l);   /* 10 */
+void describe(struct look *l);      /* 11: the descriptive part of next */
+
+/* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
+void pod_dispose(struct look *l, const struct pod *p);
+/* Takes our finalizer off a pod that has ended. */
+void pod_let_go(struct look *l, const struct pod *p);
+
+/* Events for what the job's status says and reached not long ago. */
+void story_tell(struct look *l);
+
+#endif

@@ -1,0 +1,253 @@
+/*
+ * How pods ended and what follows: completed, restarted, given up, or the end of the job. First all
+ * that succeeded is noted, then what failed is looked at as a whole, so that the order of pods
+ * never decides.
+ */
+#include "operator/reconcile/look.h"
+
+enum fate {
+    FATE_NONE,     /* it runs, or nothing is known yet */
+    FATE_RETRY,    /* again, and it counts */
+    FATE_UNPLACED, /* deleted before it had a node: again, and it does not count */
+    FATE_PERMANENT,
+};
+
+struct failure {
+    struct slot *slot;
+    const struct pod *pod;
+};
+
+/* What went wrong in a look. */
+struct failures {
+    struct failure *retries; /* one per index */
+    int n_retries;
+    const struct pod *permanent; /* the first that nothing tolerates; or NULL */
+    const struct pod *kubelet;   /* the pod with the most restarts by the kubelet; or NULL */
+    int64_t kubelet_restarts;    /* of all pods of current incarnations */
+    int workers_left;
+};
+
+static bool retryable(const struct look *l, const struct pod *p)
+{
+    switch (l->job->replicas[p->role].restart) {
+    case RESTART_ON_FAILURE:
+    case RESTART_ALWAYS: /* the kubelet restarts containers: only a lost pod ends Failed */
+        return true;
+    case RESTART_EXIT_CODE:
+        return !p->has_exit_code || p->exit_code >= 128;
+    default:
+        return false;
+    }
+}
+
+static enum fate fate_of(const struct look *l, const struct pod *p)
+{
+    if (p->phase == POD_SUCCEEDED) /* after SIGTERM: the others were noted before */
+        return FATE_RETRY;
+    if (p->phase == POD_FAILED)
+        return p->disrupted || !pod_ended_itself(p) || retryable(l, p) ? FATE_RETRY
+                                                                       : FATE_PERMANENT;
+    if (!p->meta.deletion_ms)
+        return FATE_NONE;
+    if (!p->scheduled)
+        return FATE_UNPLACED;
+    if (pod_is_lost(l, p))
+        return FATE_RETRY;
+    plan_requeue(l->plan, pod_fence_ms(l, p));
+    return FATE_NONE;
+}
+
+/* "worker 3 exited with code 137 (OOMKilled) (pod j-worker-3-0)"; *reason is the condition's. */
+static const char *cause_of(const struct look *l, const struct pod *p, const char **reason)
+{
+    struct arena *a = &l->plan->arena;
+    const char *who = arena_printf(a, "%s %d", cluster_role_names[p->role], p->index);
+    const char *detail = p->reason ? arena_printf(a, " (%s)", p->reason) : "";
+    const char *what;
+
+    if (!pod_finished(p)) {
+        *reason = "NodeLost";
+        what = arena_printf(a, "is on a node that no longer answers: %s", p->node ? p->node : "?");
+    } else if (!pod_ended_itself(p)) {
+        *reason = "PodDeleted";
+        what = "was deleted while it ran";
+    } else if (p->disrupted) {
+        *reason = "PodDisrupted";
+        what = arena_printf(a, "was disrupted%s", detail);
+    } else if (p->has_exit_code) {
+        *reason = "PodFailed";
+        what = arena_printf(a, "exited with code %d%s", p->exit_code, detail);
+    } else {
+        *reason = "PodFailed";
+        what = arena_printf(a, "failed%s", detail);
+    }
+    return arena_printf(a, "%s %s (pod %s)", who, what, p->meta.name);
+}
+
+/* Returns whether anything was noted. */
+static bool note_successes(struct look *l)
+{
+    bool noted = false;
+
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        for (int i = 0; i < l->roles[r].n; i++) {
+            struct slot *slot = &l->roles[r].slots[i];
+
+            for (int k = 0; k < slot->n_pods; k++) {
+                const struct pod *p = slot->pods[k];
+
+                if (p->phase != POD_SUCCEEDED || !pod_ended_itself(p) || slot->completed ||
+                    slot->stale)
+                    continue;
+                slot->completed = noted = true;
+                if (p->incarnation == slot->incarnation)
+                    look_count_restarts(l, r, p->restart_count);
+            }
+        }
+    return noted;
+}
+
+/* A worker of a dynamic job may fail for good while enough of the others are left. */
+static bool tolerated(const struct look *l, const struct failures *f, const struct pod *p)
+{
+    int64_t least = l->job->min_workers > 1 ? l->job->min_workers : 1;
+
+    return p->role == ROLE_WORKER && l->job->run_policy.scale == SCALE_DYNAMIC &&
+           l->job->replicas[ROLE_WORKER].restart == RESTART_NEVER && f->workers_left > least;
+}
+
+/* The pod's part in the sum of failures; whether the index was changed. */
+static bool judge(struct look *l, struct failures *f, struct slot *slot, const struct pod *p)
+{
+    enum fate fate = fate_of(l, p);
+
+    f->kubelet_restarts += p->restart_count;
+    if (p->restart_count > (f->kubelet ? f->kubelet->restart_count : 0))
+        f->kubelet = p;
+    switch (fate) {
+    case FATE_RETRY:
+        /* Twice only where a pod of this name went unseen: one replacement is enough. */
+        if (!f->n_retries || f->retries[f->n_retries - 1].slot != slot)
+            f->retries[f->n_retries++] = (struct failure){slot, p};
+        return false;
+    case FATE_UNPLACED:
+        slot->incarnation++;
+        return true;
+    case FATE_PERMANENT:
+        if (tolerated(l, f, p)) {
+            f->workers_left--;
+            slot->lost = true;
+            return true;
+        }
+        f->permanent = f->permanent ? f->permanent : p;
+        return false;
+    default:
+        return false;
+    }
+}
+
+static bool judge_all(struct look *l, struct failures *f)
+{
+    bool changed = false;
+
+    f->retries = arena_alloc(&l->plan->arena, l->o->n_pods * sizeof *f->retries);
+    for (int i = 0; i < l->next.world.replicas[ROLE_WORKER]; i++)
+        f->workers_left += !l->roles[ROLE_WORKER].slots[i].lost;
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        for (int i = 0; i < l->roles[r].n; i++) {
+            struct slot *slot = &l->roles[r].slots[i];
+            int64_t incarnation = slot->incarnation;
+
+            for (int k = 0; k < slot->n_pods; k++)
+                if (look_wants(l, r, i) && slot->pods[k]->incarnation == incarnation)
+                    changed |= judge(l, f, slot, slot->pods[k]);
+        }
+    return changed;
+}
+
+static void fail_permanent(struct look *l, const struct pod *p)
+{
+    enum restart_policy policy = l->job->replicas[p->role].restart;
+    const char *reason, *cause = cause_of(l, p, &reason);
+
+    terminate(l, COND_FAILED, "ReplicaFailed",
+              "%s; restartPolicy %s does not restart it: see `kubectl logs -n %s %s`", cause,
+              policy == RESTART_NEVER ? "Never" : "ExitCode", l->tj->meta.namespace_, p->meta.name);
+}
+
+/* More than backoffLimit allows: by what we would do, or by what the kubelet did. */
+static void fail_limit(struct look *l, const struct failures *f)
+{
+    const struct pod *p = f->n_retries ? f->retries[0].pod : f->kubelet;
+    const char *reason, *cause;
+
+    if (f->n_retries)
+        cause = cause_of(l, p, &reason);
+    else
+        cause = arena_printf(&l->plan->arena,
+                             "%s %d was restarted %lld times by the kubelet (pod "
+                             "%s)",
+                             cluster_role_names[p->role], p->index, (long long)p->restart_count,
+                             p->meta.name);
+    terminate(l, COND_FAILED, "BackoffLimitExceeded",
+              "%s; restarts so far: %lld, backoffLimit: %lld: see `kubectl logs -n %s %s`", cause,
+              (long long)(l->next.restarts + f->kubelet_restarts),
+              (long long)l->job->run_policy.backoff_limit, l->tj->meta.namespace_, p->meta.name);
+}
+
+/* At once the first time, or after a good run; then later each time. */
+static int64_t delay_of(const struct look *l, const struct failure *failure)
+{
+    const struct pod *p = failure->pod;
+    int64_t restart = failure->slot->incarnation - l->next.world.incarnation;
+    int64_t end = p->finished_ms ? p->finished_ms : l->now, delay = BACKOFF_FIRST_MS;
+
+    if (restart < 2 || (p->started_ms && end - p->started_ms >= BACKOFF_RESET_MS))
+        return 0;
+    for (int64_t i = 2; i < restart && delay < BACKOFF_MAX_MS; i++)
+        delay *= 2;
+    return delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
+}
+
+static void restart(struct look *l, const struct failures *f)
+{
+    const char *reason, *cause = cause_of(l, f->retries[0].pod, &reason), *more = "";
+
+    for (int i = 0; i < f->n_retries; i++) {
+        const struct failure *failure = &f->retries[i];
+        int64_t delay;
+
+        failure->slot->incarnation++;
+        look_count_restarts(l, failure->pod->role, 1 + failure->pod->restart_count);
+        delay = delay_of(l, failure);
+        if (delay && l->next.backoff_until_ms < l->now + delay)
+            l->next.backoff_until_ms = l->now + delay;
+    }
+    if (f->n_retries > 1)
+        more = arena_printf(&l->plan->arena, " and %d more", f->n_retries - 1);
+    condition_set(l, COND_RESTARTING, true, reason, "%s%s: restarts %lld, backoffLimit %lld", cause,
+                  more, (long long)l->next.restarts, (long long)l->job->run_policy.backoff_limit);
+    l->next.conditions[COND_RESTARTING].since_ms = l->now; /* of the latest restart */
+}
+
+void rule_outcomes(struct look *l)
+{
+    struct failures f = {0};
+    bool changed = note_successes(l);
+
+    rule_success(l);
+    if (!status_terminal(&l->next)) {
+        changed |= judge_all(l, &f);
+        if (f.permanent)
+            fail_permanent(l, f.permanent);
+        else if (l->next.restarts + f.kubelet_restarts + f.n_retries >
+                     l->job->run_policy.backoff_limit &&
+                 (f.n_retries || f.kubelet))
+            fail_limit(l, &f);
+        else if (f.n_retries)
+            restart(l, &f);
+        changed |= f.n_retries > 0;
+    }
+    if (changed)
+        look_store(l);
+}

@@ -1,0 +1,105 @@
+#include "operator/reconcile/reconcile.h"
+
+#include <string.h>
+
+#include "operator/reconcile/look.h"
+
+static bool is_ours(const struct job *job)
+{
+    return !job || !job->run_policy.managed_by ||
+           strcmp(job->run_policy.managed_by, MANAGED_BY_US) == 0;
+}
+
+/* The garbage collector deletes the pods of a job that goes; ours is only to let them. */
+static void release_pods(const struct observed *o, struct plan *plan)
+{
+    for (size_t i = 0; i < o->n_pods; i++)
+        if (o->pods[i]->tracked && (o->pods[i]->meta.deletion_ms || pod_finished(o->pods[i])))
+            plan_add(plan, ACTION_RELEASE_POD)->pod = o->pods[i];
+}
+
+/* The job cannot be read: one that has not begun fails, one that runs is left alone (false). */
+static bool reject(struct look *l)
+{
+    char key[64];
+
+    if (!l->job && !l->next.world.generation) {
+        terminate(l, COND_FAILED, "InvalidSpec", "%s", l->tj->problem);
+        return true;
+    }
+    snprintf(key, sizeof key, "problem-%lld", (long long)l->tj->meta.generation);
+    plan_event(l->plan, true, key, l->job ? "DamagedStatus" : "InvalidSpec",
+               "%s; the job is left as it is until this is repaired", l->tj->problem);
+    return false;
+}
+
+/* Whether a condition came, went or flipped. */
+static bool flips(const struct look *l)
+{
+    const struct condition *old = l->tj->status.conditions, *next = l->next.conditions;
+
+    for (int i = 0; i < N_CONDITIONS; i++)
+        if (old[i].present != next[i].present || old[i].status != next[i].status)
+            return true;
+    return false;
+}
+
+/* Writes a changed status: at once what actions depend on, the rest now and then. */
+static void publish(struct look *l)
+{
+    int64_t written_ms = l->o->status_written_ms;
+    bool durable = look_changed(l);
+    struct tj_status *copy;
+
+    describe(l);
+    if (!durable && (l->plan->n_actions || status_equal(&l->tj->status, &l->next)))
+        return;
+    /* A last write that lies ahead was before the wall clock went back. */
+    if (!durable && !flips(l) && written_ms <= l->now && l->now < written_ms + STATUS_INTERVAL_MS) {
+        plan_requeue(l->plan, written_ms + STATUS_INTERVAL_MS);
+        return;
+    }
+    copy = arena_alloc(&l->plan->arena, sizeof *copy);
+    status_copy(copy, &l->next, &l->plan->arena);
+    l->plan->status = copy;
+    l->plan->urgent = durable;
+}
+
+/* Rules 3 to 7: what has become of the job. */
+static void decide(struct look *l)
+{
+    rule_outcomes(l);
+    if (!status_terminal(&l->next))
+        rule_deadline(l);
+    if (!look_changed(l))
+        rule_suspend(l);
+    if (!look_changed(l))
+        rule_world(l);
+}
+
+void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
+{
+    struct look l;
+
+    if (!is_ours(o->tj->job))
+        return;
+    if (o->tj->meta.deletion_ms) {
+        release_pods(o, plan);
+        return;
+    }
+    look_init(&l, o, now_ms, plan);
+    story_tell(&l);
+    if (status_terminal(&l.next)) {
+        l.spec_applied = true;
+        rule_finish(&l);
+    } else if (o->tj->problem) {
+        if (!reject(&l))
+            return;
+    } else {
+        decide(&l);
+        l.spec_applied = !look_changed(&l);
+        if (l.spec_applied && l.next.world.generation)
+            rule_pods(&l);
+    }
+    publish(&l);
+}

@@ -1,0 +1,42 @@
+/* When a job has succeeded: by its chief, by worker 0, or by all its workers. */
+#include "operator/reconcile/look.h"
+
+/* Every worker has completed, or was given up; at least one has completed. */
+static bool all_workers(const struct look *l)
+{
+    int64_t n = l->next.world.replicas[ROLE_WORKER];
+    int completed = 0;
+
+    for (int i = 0; i < n; i++) {
+        const struct slot *slot = &l->roles[ROLE_WORKER].slots[i];
+
+        if (!slot->completed && !slot->lost)
+            return false;
+        completed += slot->completed;
+    }
+    return completed > 0;
+}
+
+static bool has_completed(const struct look *l, enum cluster_role role)
+{
+    return l->next.world.replicas[role] > 0 && l->roles[role].slots[0].completed;
+}
+
+void rule_success(struct look *l)
+{
+    bool chief = l->next.world.replicas[ROLE_CHIEF] > 0, chief_done = has_completed(l, ROLE_CHIEF);
+    bool workers = l->next.world.replicas[ROLE_WORKER] > 0;
+
+    if (l->job->run_policy.success == SUCCESS_ALL_WORKERS) {
+        if ((workers ? all_workers(l) : chief) && chief == chief_done)
+            terminate(l, COND_SUCCEEDED, "AllWorkersSucceeded", "every worker has succeeded");
+    } else if (chief) {
+        if (chief_done)
+            terminate(l, COND_SUCCEEDED, "ChiefSucceeded", "the chief has succeeded");
+    } else if (has_completed(l, ROLE_WORKER)) {
+        terminate(l, COND_SUCCEEDED, "WorkerSucceeded", "worker 0 has succeeded");
+    } else if (all_workers(l)) {
+        terminate(l, COND_SUCCEEDED, "AllWorkersSucceeded",
+                  "every worker that was not lost has succeeded");
+    }
+}

@@ -1,0 +1,110 @@
+/*
+ * The world: which processes the job has, as all of them are told. It begins when the API server
+ * would take the pods, and changes with the counts in the spec.
+ */
+#include "operator/reconcile/look.h"
+
+static bool counts_differ(const struct look *l, enum cluster_role role)
+{
+    return l->job->replicas[role].replicas != l->next.world.replicas[role];
+}
+
+static void take_counts(struct look *l)
+{
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        l->next.world.replicas[r] = l->job->replicas[r].replicas;
+}
+
+/* A pod of each role is shown to the API server first; true: it would take them all. */
+static bool rehearsed(struct look *l)
+{
+    bool done = true;
+
+    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
+        if (l->job->replicas[r].replicas == 0 || l->o->dry_run_ok[r])
+            continue;
+        done = false;
+        if (l->o->hold_until_ms > l->now)
+            plan_requeue(l->plan, l->o->hold_until_ms);
+        else
+            plan_add(l->plan, ACTION_DRY_RUN_POD)->role = r;
+    }
+    return done;
+}
+
+static void begin(struct look *l)
+{
+    if (l->o->invalid_template) {
+        terminate(l, COND_FAILED, "InvalidTemplate",
+                  "the API server refuses the pod template: %s; create the job again with a "
+                  "template that it takes",
+                  l->o->invalid_template);
+        return;
+    }
+    if (!rehearsed(l))
+        return;
+    /* Pods without a world: its status was wiped. They belong to the past. */
+    look_renew(l);
+    l->next.world.generation = 1;
+    take_counts(l);
+    l->next.start_ms = l->now;
+    condition_set(l, COND_CREATED, true, "Created", "the job is accepted");
+    clock_start(l);
+}
+
+/* Only the difference is made or taken away; what goes leaves its name unused. */
+static void resize(struct look *l)
+{
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        for (int i = (int)l->job->replicas[r].replicas; i < l->next.world.replicas[r]; i++) {
+            struct slot *slot = &l->roles[r].slots[i];
+
+            look_settle(l, r, i);
+            slot->incarnation++;
+            slot->lost = false;
+        }
+    take_counts(l);
+    look_store(l);
+}
+
+/* Whether the processes that stay need not be told. */
+static bool stays(const struct look *l)
+{
+    if (!job_builtin(l->job) && l->job->run_policy.scale != SCALE_DYNAMIC)
+        return false;
+    return !counts_differ(l, ROLE_CHIEF) && !counts_differ(l, ROLE_PS);
+}
+
+static void rescale(struct look *l)
+{
+    int64_t before = l->next.world.replicas[ROLE_WORKER];
+    bool kept = stays(l);
+    char key[64];
+
+    if (kept) {
+        resize(l);
+    } else {
+        look_renew(l);
+        take_counts(l);
+        l->next.world.generation++;
+    }
+    snprintf(key, sizeof key, "scaled-%lld", (long long)l->tj->meta.generation);
+    plan_event(l->plan, false, key, "Scaled", "from %lld to %lld workers%s", (long long)before,
+               (long long)l->next.world.replicas[ROLE_WORKER],
+               kept ? "" : "; all pods start anew with the new cluster spec");
+}
+
+void rule_world(struct look *l)
+{
+    if (status_is(&l->next, COND_SUSPENDED))
+        return;
+    if (l->next.world.generation == 0) {
+        begin(l);
+        return;
+    }
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        if (counts_differ(l, r)) {
+            rescale(l);
+            return;
+        }
+}
