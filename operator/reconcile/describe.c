@@ -43,7 +43,10 @@ static struct census count(struct look *l)
 
         s->active = s->ready = s->succeeded = s->failed = 0;
         for (int i = 0; i < l->next.world.replicas[r]; i++)
-            count_slot(l, r, i, &c);
+            if (i < l->roles[r].n)
+                count_slot(l, r, i, &c);
+            else /* of a world that this look begins */
+                c.wanted++;
     }
     return c;
 }
