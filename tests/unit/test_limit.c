@@ -123,13 +123,22 @@ static void test_backoff(void)
 
     /* One seed, one history; a seed of 0 is one as well. */
     uint64_t a = 0, b = 0;
-    int different = 0;
+    int different = 0, below = 0;
     for (int i = 0; i < 100; i++) {
         int64_t ms = backoff_ms(10, 1000, INT64_MAX, &a);
         CHECK_INT(ms, backoff_ms(10, 1000, INT64_MAX, &b));
+        below += ms < 1000 << 10;
         different += ms != backoff_ms(10, 1000, INT64_MAX, &random);
     }
     CHECK(different > 90);
+    CHECK(below > 20 && below < 80);
+
+    low = INT64_MAX; /* a first wait above the maximum is spread below that */
+    for (int i = 0; i < 100; i++) {
+        int64_t ms = backoff_ms(0, 5000, 1000, &random);
+        low = ms < low ? ms : low;
+    }
+    CHECK(low >= 500 && low < 600);
 }
 
 int main(void)
