@@ -285,12 +285,20 @@ static void watch_clock(struct controller *c)
     }
 }
 
+/* A graceful end has come so far that the Lease can go. */
+static bool nothing_left(const struct controller *c)
+{
+    return c->stopping && outbox_idle(&c->outbox) && !c->runs;
+}
+
 void controller_step(struct controller *c, struct moment now)
 {
     bool leads;
 
     c->now = now;
     watch_clock(c);
+    if (nothing_left(c))
+        lease_give_back(&c->lease);
     lease_step(&c->lease);
     for (int i = 0; i < N_RESOURCES && !c->stopping; i++)
         informer_step(&c->informers[i]);
@@ -309,8 +317,6 @@ void controller_step(struct controller *c, struct moment now)
         look(c);
     }
     outbox_step(&c->outbox);
-    if (c->stopping && outbox_idle(&c->outbox) && !c->runs)
-        lease_give_back(&c->lease);
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -325,6 +331,8 @@ int64_t controller_next_ms(const struct controller *c, struct moment now)
     int64_t next =
         sooner(lease_next_ms(&c->lease, now.mono_ms), outbox_next_ms(&c->outbox, now.mono_ms));
 
+    if (nothing_left(c) && !c->lease.releasing)
+        return 0;
     for (int i = 0; i < N_RESOURCES && !c->stopping; i++)
         next = sooner(next, informer_next_ms(&c->informers[i], now.mono_ms));
     if (may_look(c)) {

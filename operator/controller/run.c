@@ -362,7 +362,8 @@ static void count_status(struct run *run)
     struct snapshot *stats = &run->c->stats;
     enum snapshot_restart why = SNAPSHOT_EXIT;
 
-    if (restarting->reason && strcmp(restarting->reason, "PodDisrupted") == 0)
+    if (restarting->reason && (strcmp(restarting->reason, "PodDisrupted") == 0 ||
+                               strcmp(restarting->reason, "PodDeleted") == 0))
         why = SNAPSHOT_DISRUPTED;
     else if (restarting->reason && strcmp(restarting->reason, "NodeLost") == 0)
         why = SNAPSHOT_LOST;

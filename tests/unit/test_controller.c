@@ -1,0 +1,537 @@
+// LINK: operator/controller operator/core operator/reconcile operator/objects operator/api
+// LINK: operator/web/snapshot.c common
+// LIBS: -lcrypto
+/*
+ * The controller's conversation with the API, request by request: what it asks, and what it makes
+ * of an answer. Whole histories are tests/sim's.
+ */
+#include "operator/controller/state.h"
+#include "paceline/json.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+/* Calls that wait for their answer, in the order in which they were made. */
+struct kube_call {
+    enum kube_method method;
+    char *path, *body;
+    int64_t timeout_ms;
+    kube_done_fn *done;
+    kube_line_fn *line;
+    void *arg;
+    bool over;
+};
+#define MAX_CALLS 4000
+static struct kube_call *calls[MAX_CALLS];
+static size_t n_calls;
+
+static struct kube_call *record(const struct kube_request *r, kube_line_fn *line,
+                                kube_done_fn *done, void *arg)
+{
+    struct kube_call *call = xcalloc(1, sizeof *call);
+
+    *call = (struct kube_call){r->method,
+                               xstrdup(r->path),
+                               r->body ? xstrdup(r->body) : NULL,
+                               r->timeout_ms,
+                               done,
+                               line,
+                               arg,
+                               false};
+    CHECK(n_calls < MAX_CALLS);
+    calls[n_calls++] = call;
+    return call;
+}
+
+static struct kube_call *fake_send(void *kube, const struct kube_request *r, kube_done_fn *done,
+                                   void *arg)
+{
+    (void)kube;
+    return record(r, NULL, done, arg);
+}
+
+static struct kube_call *fake_watch(void *kube, const struct kube_request *r, kube_line_fn *line,
+                                    kube_done_fn *done, void *arg)
+{
+    (void)kube;
+    return record(r, line, done, arg);
+}
+
+static void fake_cancel(void *kube, struct kube_call *call)
+{
+    (void)kube;
+    call->over = true;
+}
+
+static const struct kube_ops ops = {fake_send, fake_watch, fake_cancel};
+
+static void calls_clear(void)
+{
+    for (size_t i = 0; i < n_calls; i++) {
+        free(calls[i]->path);
+        free(calls[i]->body);
+        free(calls[i]);
+    }
+    n_calls = 0;
+}
+
+/* The oldest open call of this method whose path contains the text; NULL: none. */
+static struct kube_call *open_call(enum kube_method method, const char *text)
+{
+    for (size_t i = 0; i < n_calls; i++)
+        if (!calls[i]->over && calls[i]->method == method && strstr(calls[i]->path, text))
+            return calls[i];
+    return NULL;
+}
+
+static int count_open(enum kube_method method, const char *text)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < n_calls; i++)
+        n += !calls[i]->over && calls[i]->method == method && strstr(calls[i]->path, text);
+    return n;
+}
+
+static void answer_after(struct kube_call *call, int status, const char *body, int64_t retry_ms)
+{
+    struct kube_response r = {status, body, strlen(body), retry_ms, status ? NULL : "cut"};
+
+    CHECK(call != NULL);
+    if (!call)
+        return;
+    call->over = true;
+    call->done(call->arg, &r);
+}
+
+static void answer(struct kube_call *call, int status, const char *body)
+{
+    answer_after(call, status, body, -1);
+}
+
+static struct moment now;
+static struct controller *c;
+
+static const unsigned char master_key[32] = {1};
+static const struct controller_config usual = {.identity = "me",
+                                               .operator_namespace = "ops",
+                                               .lease_name = "lead",
+                                               .operator_version = "test",
+                                               .lease_ms = 15000,
+                                               .renew_ms = 10000,
+                                               .retry_ms = 2000,
+                                               .max_writes = 8,
+                                               .page = 2,
+                                               .request_ms = 10000,
+                                               .master_key = master_key,
+                                               .worker_image = "worker",
+                                               .seed = 7};
+
+static void begin(bool elect)
+{
+    struct controller_config config = usual;
+
+    config.elect = elect;
+    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
+    c = controller_new(&config, &ops, NULL, now);
+    controller_step(c, now);
+}
+
+static void end(void)
+{
+    controller_free(c);
+    calls_clear();
+}
+
+/* Lets time pass, stepping as often as the controller asks to, at least once. */
+static void pass(int64_t ms)
+{
+    int64_t until = now.mono_ms + ms;
+
+    for (;;) {
+        int64_t wait = controller_next_ms(c, now);
+
+        if (now.mono_ms + wait > until)
+            break;
+        now.mono_ms += wait;
+        now.wall_ms += wait;
+        controller_step(c, now);
+        if (wait == 0 && controller_next_ms(c, now) == 0 && now.mono_ms >= until)
+            break;
+    }
+    now.wall_ms += until - now.mono_ms;
+    now.mono_ms = until;
+    controller_step(c, now);
+}
+
+#define LEASE(holder, rv)                                                         \
+    "{\"metadata\":{\"name\":\"lead\",\"resourceVersion\":\"" rv "\"},\"spec\":{" \
+    "\"holderIdentity\":\"" holder "\",\"leaseDurationSeconds\":15,\"leaseTransitions\":3}}"
+#define EMPTY_LIST "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[]}"
+#define STATUS(code, reason)                                                                       \
+    "{\"kind\":\"Status\",\"code\":" #code ",\"reason\":\"" reason "\",\"message\":\"" reason "\"" \
+    "}"
+#define JOB(name, uid, rv, extra)                                                                 \
+    "{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"" name \
+    "\",\"namespace\":\"ns\",\"uid\":\"" uid "\",\"resourceVersion\":\"" rv "\"" extra            \
+    "},\"spec\":{\"replicas\":{\"worker\":{\"replicas\":40,\"template\":{\"spec\":{"              \
+    "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}}}"
+#define ORPHAN(name, uid, owner)                                                                \
+    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" uid \
+    "\",\"resourceVersion\":\"9\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{"  \
+    "\"app.kubernetes.io/managed-by\":\"paceline-operator\",\"paceline.dev/job-name\":\"old\"," \
+    "\"paceline.dev/role\":\"worker\",\"paceline.dev/index\":\"0\","                            \
+    "\"paceline.dev/incarnation\":\"0\"},\"finalizers\":[\"paceline.dev/tracking\"],"           \
+    "\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"name\":\"old\",\"uid\":\"" owner "\","    \
+    "\"controller\":true}]},\"status\":{\"phase\":\"Running\"}}"
+
+static void sync_lists(const char *jobs, const char *pods)
+{
+    answer(open_call(KUBE_GET, "/trainingjobs?"), 200, jobs);
+    answer(open_call(KUBE_GET, "/pods?"), 200, pods);
+    answer(open_call(KUBE_GET, "/services?"), 200, EMPTY_LIST);
+    answer(open_call(KUBE_GET, "/configmaps?"), 200, EMPTY_LIST);
+    answer(open_call(KUBE_GET, "/networkpolicies?"), 200, EMPTY_LIST);
+    pass(0);
+}
+
+static void test_lease_is_made_when_there_is_none(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    CHECK(open_call(KUBE_POST, "/namespaces/ops/leases") != NULL);
+    CHECK(!controller_leads(c));
+    answer(open_call(KUBE_POST, "/leases"), 201, LEASE("me", "1"));
+    pass(0);
+    CHECK(controller_leads(c));
+    end();
+}
+
+static void test_lease_of_another_is_waited_for(void)
+{
+    begin(true);
+    for (int i = 0; i < 7; i++) { /* 14 s without a change: not yet */
+        answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "5"));
+        pass(2000);
+        CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+    }
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "6")); /* it lives */
+    pass(2000);
+    for (int i = 0; i < 6; i++) {
+        answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "6"));
+        pass(2000);
+        CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+    }
+    pass(2000);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "6"));
+    pass(0);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL); /* at once, 16 s after the last change */
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(2000);
+    CHECK(!controller_leads(c));
+    CHECK(open_call(KUBE_GET, "/leases/lead") != NULL);
+    end();
+}
+
+static void lead(void)
+{
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("me", "2"));
+    pass(0);
+    CHECK(controller_leads(c));
+}
+
+static void test_leader_that_cannot_renew_stops_writing(void)
+{
+    begin(true);
+    lead();
+    sync_lists(
+        "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" JOB("a", "u1", "3", "") "]}",
+        EMPTY_LIST);
+    CHECK(open_call(KUBE_POST, "/pods?dryRun=All") != NULL);
+    CHECK_INT(open_call(KUBE_POST, "/pods?dryRun=All")->timeout_ms, 10000);
+    for (int i = 0; i < 4; i++) {
+        pass(2000);
+        answer(open_call(KUBE_PUT, "/leases/lead"), 500, "{}");
+    }
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}"); /* at 8 s: still the leader */
+    pass(0);
+    /* What begins now must be over before 15 s after the last renewal, less the margin. */
+    CHECK(open_call(KUBE_PATCH, "/trainingjobs/a/status") != NULL);
+    CHECK_INT(open_call(KUBE_PATCH, "/trainingjobs/a/status")->timeout_ms, 6500);
+    pass(2000);
+    CHECK(!controller_leads(c));
+    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 0, "");
+    pass(3000);
+    CHECK(!open_call(KUBE_PATCH, "/trainingjobs/a/status"));
+    end();
+}
+
+static void test_answer_that_was_lost_is_read_back(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, ""); /* applied, but we do not know */
+    pass(2000);
+    CHECK(!controller_leads(c));
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(2000);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("me", "2"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("me", "3"));
+    pass(0);
+    CHECK(controller_leads(c));
+    end();
+}
+
+static void test_lease_is_given_back(void)
+{
+    begin(true);
+    lead();
+    controller_stop(c, now);
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"holderIdentity\":\"\"") != NULL);
+    CHECK(!controller_stopped(c));
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("", "3"));
+    pass(0);
+    CHECK(controller_stopped(c));
+    CHECK(!controller_leads(c));
+    end();
+}
+
+static void watch_line(const char *text)
+{
+    struct kube_call *watch = open_call(KUBE_GET, "/trainingjobs?watch=1");
+
+    CHECK(watch != NULL);
+    if (watch)
+        watch->line(watch->arg, text, strlen(text));
+}
+
+static void test_pages_and_resume(void)
+{
+    struct kube_call *watch;
+
+    begin(false);
+    answer(open_call(KUBE_GET, "/trainingjobs?"), 200,
+           "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"a/b=\"},\"items\":[" JOB(
+               "a", "u1", "3", "") "]}");
+    CHECK(!cache_job(c->cache, "ns", "missing") && cache_job(c->cache, "ns", "a"));
+    CHECK(open_call(KUBE_GET, "continue=a%2Fb%3D") != NULL);
+    answer(open_call(KUBE_GET, "continue="), 200, EMPTY_LIST);
+    pass(0);
+    watch = open_call(KUBE_GET, "/trainingjobs?watch=1");
+    CHECK(watch && strstr(watch->path, "resourceVersion=10&") != NULL);
+    watch_line("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"77\"}}}");
+    pass(2000);
+    answer(watch, 200, "");
+    pass(0);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?watch=1") != NULL); /* at once, from the bookmark */
+    CHECK(strstr(open_call(KUBE_GET, "/trainingjobs?watch=1")->path, "resourceVersion=77&") !=
+          NULL);
+    end();
+}
+
+static void test_gone_and_damage_list_again(void)
+{
+    static const char *const lines[] = {
+        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}",
+        "{\"type\":\"MODIFIED\",\"object\":{", /* what it said is lost: only a list tells */
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        begin(false);
+        sync_lists(EMPTY_LIST, EMPTY_LIST);
+        watch_line(lines[i]);
+        pass(500);
+        CHECK(open_call(KUBE_GET, "/trainingjobs?limit=2") != NULL);
+        CHECK(!open_call(KUBE_GET, "/trainingjobs?watch=1"));
+        end();
+    }
+}
+
+static void test_silent_watch_is_cut(void)
+{
+    struct kube_call *first;
+
+    begin(false);
+    sync_lists(EMPTY_LIST, EMPTY_LIST);
+    first = open_call(KUBE_GET, "/trainingjobs?watch=1");
+    pass(149000);
+    CHECK(!first->over);
+    pass(2000);
+    CHECK(first->over);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?watch=1") != NULL);
+    end();
+}
+
+static void test_orphans_are_let_go_when_sure(void)
+{
+    begin(false);
+    sync_lists(EMPTY_LIST, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" ORPHAN(
+                               "old-worker-0-0", "p1", "gone") "]}");
+    CHECK(!open_call(KUBE_PATCH, "/pods/old-worker-0-0"));
+    answer(open_call(KUBE_GET, "/trainingjobs/old"), 500, "{}"); /* not sure */
+    pass(2000);
+    CHECK(!open_call(KUBE_PATCH, "/pods/old-worker-0-0"));
+    answer(open_call(KUBE_GET, "/trainingjobs/old"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PATCH, "/pods/old-worker-0-0")->body, "\"uid\":\"p1\"") != NULL);
+    end();
+}
+
+/* As the API server does: what was sent, with a UID and a version. */
+static void echo(struct kube_call *call)
+{
+    static int version = 100;
+    AUTO(auto_json) cJSON *object = cJSON_Parse(call->body);
+    cJSON *meta = cJSON_GetObjectItem(object, "metadata");
+    AUTO(buf_release) struct buf text;
+    char number[16];
+
+    snprintf(number, sizeof number, "%d", ++version);
+    cJSON_AddStringToObject(meta, "uid", number);
+    cJSON_AddStringToObject(meta, "resourceVersion", number);
+    buf_init(&text, 0);
+    json_print(object, 0, &text);
+    answer(call, 201, text.data);
+}
+
+static const char one_job[] =
+    "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" JOB("a", "u1", "3", "") "]}";
+
+/* From a new job to the moment before its 40 pods. */
+static void accept_job(void)
+{
+    AUTO(auto_free) char *job = NULL;
+    char text[] = JOB("a", "u1", "11", "");
+
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
+    pass(0);
+    text[strlen(text) - 1] = '\0';
+    job = xasprintf("%s,\"status\":{\"world\":{\"generation\":1,\"worker\":40},"
+                    "\"startTime\":\"2026-01-01T00:00:00Z\"}}",
+                    text);
+    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 200, job);
+    pass(0);
+}
+
+static void test_objects_come_before_pods(void)
+{
+    static const char *const kinds[] = {"/services", "/secrets", "/configmaps", "/networkpolicies"};
+
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        CHECK(open_call(KUBE_POST, kinds[i]) != NULL);
+        CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+        echo(open_call(KUBE_POST, kinds[i]));
+        pass(0);
+    }
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), usual.max_writes);
+    for (int i = 0; i < 40; i++) {
+        CHECK(count_open(KUBE_POST, "/ns/pods") <= usual.max_writes);
+        echo(open_call(KUBE_POST, "/ns/pods"));
+        pass(0);
+    }
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    CHECK_INT(cache_count(c->cache, CACHE_PODS), 40);
+    end();
+}
+
+/* A change to the job ends a plan under way: what is left is planned anew. */
+static void test_suspend_stops_a_plan_under_way(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 4; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    pass(0);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), usual.max_writes);
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "500", "") "}");
+    for (int i = 0; i < usual.max_writes; i++)
+        echo(open_call(KUBE_POST, "/ns/pods"));
+    pass(0);
+    CHECK_INT(cache_count(c->cache, CACHE_PODS), usual.max_writes);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0); /* its status has no world any more */
+    end();
+}
+
+static void test_refusal_is_waited_out(void)
+{
+    int at_once;
+
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 4; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    pass(0);
+    at_once = count_open(KUBE_POST, "/ns/pods");
+    for (int i = 0; i < at_once; i++)
+        answer(open_call(KUBE_POST, "/ns/pods"), 403, STATUS(403, "exceeded quota"));
+    pass(50);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body, "exceeded quota");
+    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 500, "{}");
+    pass(1000);
+    CHECK(count_open(KUBE_POST, "/ns/pods") + count_open(KUBE_PATCH, "/status") > 0);
+    end();
+}
+
+static void test_busy_server_is_left_alone(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    answer_after(open_call(KUBE_POST, "/pods?dryRun=All"), 429, STATUS(429, "TooManyRequests"),
+                 7000);
+    pass(6900);
+    CHECK_INT(count_open(KUBE_POST, "/pods?dryRun=All"), 0);
+    pass(1000);
+    CHECK_INT(count_open(KUBE_POST, "/pods?dryRun=All"), 1);
+    end();
+}
+
+static void test_name_of_another_is_not_taken(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 3; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    answer(open_call(KUBE_POST, "/namespaces/ns/"), 409, STATUS(409, "AlreadyExists"));
+    pass(0);
+    answer(open_call(KUBE_GET, "/namespaces/ns/"), 200,
+           "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"x\","
+           "\"resourceVersion\":\"2\"}}");
+    pass(50);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body,
+                   "does not belong to this job");
+    end();
+}
+
+int main(void)
+{
+    log_init(LOG_ERROR, "");
+    test_lease_is_made_when_there_is_none();
+    test_lease_of_another_is_waited_for();
+    test_leader_that_cannot_renew_stops_writing();
+    test_answer_that_was_lost_is_read_back();
+    test_lease_is_given_back();
+    test_pages_and_resume();
+    test_gone_and_damage_list_again();
+    test_silent_watch_is_cut();
+    test_orphans_are_let_go_when_sure();
+    test_objects_come_before_pods();
+    test_suspend_stops_a_plan_under_way();
+    test_refusal_is_waited_out();
+    test_busy_server_is_left_alone();
+    test_name_of_another_is_not_taken();
+    return test_result();
+}
