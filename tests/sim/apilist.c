@@ -35,7 +35,9 @@ static void write_page(struct buf *out, const struct target *t, size_t id, const
                partial ? "meta.k8s.io/v1" : strchr(kinds[t->kind].base + 1, '/') + 1);
     buf_printf(out, "\"resourceVersion\":\"%lld\"", (long long)l->rv);
     if (to < l->n)
-        buf_printf(out, ",\"continue\":\"%zu.%zu\",\"remainingItemCount\":%zu", id, to, l->n - to);
+        buf_printf(out, ",\"continue\":\"%zu.%zu\"", id, to);
+    if (to < l->n && !t->selector[0])
+        buf_printf(out, ",\"remainingItemCount\":%zu", l->n - to);
     buf_puts(out, "},\"items\":[");
     for (size_t i = from; i < to; i++) {
         if (i > from)
@@ -127,6 +129,18 @@ static void write_line(const struct watch *w, const char *type, struct version *
     buf_puts(line, "}");
 }
 
+/* The state before, with the version of the change that hid it. */
+static void write_hidden(const struct watch *w, const struct change *c, struct buf *line)
+{
+    struct version v = {.rv = c->rv, .json = cJSON_Duplicate(c->old->json, true)};
+
+    val_set_str(val_object(v.json, "metadata"), "resourceVersion",
+                val_str(c->new->json, "metadata", "resourceVersion"));
+    write_line(w, "DELETED", &v, line);
+    cJSON_Delete(v.json);
+    free(v.text);
+}
+
 /* An object that leaves the selector's sight is DELETED to this watch. */
 static bool write_change(const struct watch *w, const struct change *c, struct buf *line)
 {
@@ -140,7 +154,7 @@ static bool write_change(const struct watch *w, const struct change *c, struct b
     if (after)
         write_line(w, before ? "MODIFIED" : "ADDED", c->new, line);
     else if (before)
-        write_line(w, "DELETED", c->new, line);
+        write_hidden(w, c, line);
     return before || after;
 }
 

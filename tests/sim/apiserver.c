@@ -37,6 +37,13 @@ static void resource_name(char *out, size_t size, enum kind kind)
              kinds[kind].group);
 }
 
+/* Some refusals name the kind where most name the resource. */
+static bool names_kind(int code, const char *message)
+{
+    return (code == 422 && !strstr(message, "must be specified")) ||
+           strstr(message, "in the precondition");
+}
+
 void api_fail(struct answer *answer, int code, const char *reason, enum kind kind, const char *name,
               const char *fmt, ...)
 {
@@ -57,21 +64,17 @@ void api_fail(struct answer *answer, int code, const char *reason, enum kind kin
         if (kinds[kind].group[0])
             buf_printf(&answer->body, ",\"group\":\"%s\"", kinds[kind].group);
         buf_printf(&answer->body, ",\"kind\":\"%s\"}",
-                   code == 422 ? kinds[kind].name : kinds[kind].plural);
+                   names_kind(code, message) ? kinds[kind].name : kinds[kind].plural);
     }
     buf_printf(&answer->body, ",\"code\":%d}", code);
 }
 
-static void fail_conflict(struct answer *a, const struct target *t, const char *precondition)
+static void fail_conflict(struct answer *a, const struct target *t)
 {
     char resource[128];
 
     resource_name(resource, sizeof resource, t->kind);
-    if (precondition)
-        api_fail(a, 409, "Conflict", t->kind, t->name,
-                 "Operation cannot be fulfilled on %s \"%s\": %s", resource, t->name, precondition);
-    else
-        api_fail(a, 409, "Conflict", t->kind, t->name, CHANGED, resource, t->name);
+    api_fail(a, 409, "Conflict", t->kind, t->name, CHANGED, resource, t->name);
 }
 
 static void succeed(struct answer *a, int code, enum kind kind, struct version *v, bool partial)
@@ -191,32 +194,43 @@ static void keep_server_fields(cJSON *json, const cJSON *old, const struct targe
     }
 }
 
-/* Stores the changed tree (taken over), unless it is of another object or an older version. */
+/* The object went with its last finalizer: the answer still has the version before. */
+static void answer_gone(struct answer *a, const struct target *t, const struct store *s,
+                        const char *rv)
+{
+    struct version v = {.json = cJSON_Duplicate(s->dropped->json, true)};
+
+    val_set_str(val_object(v.json, "metadata"), "resourceVersion", rv);
+    answer_object(a, 200, t, &v);
+    cJSON_Delete(v.json);
+    free(v.text);
+}
+
+/*
+ * Stores the changed tree (taken over), unless it is of an older version or another object.
+ * The status of a custom resource is the exception: metadata are ignored there, but the version.
+ */
 static void update(struct api *api, const struct target *t, struct object *o, cJSON *json,
                    struct answer *a)
 {
     const char *uid = val_str(json, "metadata", "uid");
     const char *rv = val_str(json, "metadata", "resourceVersion");
-    const char *now = val_str(o->v->json, "metadata", "resourceVersion");
+    AUTO(auto_free) char *now = xstrdup(val_str(o->v->json, "metadata", "resourceVersion"));
 
-    if (uid && strcmp(uid, o->uid) != 0) {
-        AUTO(auto_free)
-        char *precondition = xasprintf(
-            "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, o->uid);
-
-        fail_conflict(a, t, precondition);
+    if (rv && strcmp(rv, now) != 0) {
+        fail_conflict(a, t);
         cJSON_Delete(json);
-    } else if (rv && strcmp(rv, now) != 0) {
-        fail_conflict(a, t, NULL);
+    } else if (uid && strcmp(uid, o->uid) != 0 && !(kinds[t->kind].custom && t->sub[0])) {
+        api_fail(a, 422, "Invalid", t->kind, t->name,
+                 "%s \"%s\" is invalid: metadata.uid: Invalid value: \"%s\": field is immutable",
+                 kinds[t->kind].name, t->name, uid);
         cJSON_Delete(json);
     } else {
-        struct store *s = &api->store;
-
         keep_server_fields(json, o->v->json, t);
-        if (store_update(s, o, json))
+        if (store_update(&api->store, o, json))
             answer_object(a, 200, t, o->v);
         else
-            answer_object(a, 200, t, s->history[t->kind][s->n_history[t->kind] - 1].last);
+            answer_gone(a, t, &api->store, now);
     }
 }
 
@@ -267,18 +281,18 @@ static bool precondition_fails(const struct object *o, const cJSON *options, con
     const char *uid = val_str(options, "preconditions", "uid");
     const char *rv = val_str(options, "preconditions", "resourceVersion");
     const char *now = val_str(o->v->json, "metadata", "resourceVersion");
-    AUTO(auto_free) char *said = NULL;
+    const struct kind_info *kind = &kinds[t->kind];
+    bool other = uid && strcmp(uid, o->uid) != 0;
 
-    if (uid && strcmp(uid, o->uid) != 0)
-        said = xasprintf("Precondition failed: UID in precondition: %s, UID in object meta: %s",
-                         uid, o->uid);
-    else if (rv && strcmp(rv, now) != 0)
-        said = xasprintf("Precondition failed: ResourceVersion in precondition: %s, "
-                         "ResourceVersion in object meta: %s",
-                         rv, now);
-    if (said)
-        fail_conflict(a, t, said);
-    return said;
+    if (!other && !(rv && strcmp(rv, now) != 0))
+        return false;
+    api_fail(a, 409, "Conflict", t->kind, t->name,
+             "Operation cannot be fulfilled on %s%s%s \"%s\": the %s in the precondition (%s) does "
+             "not match the %s in record (%s). The object might have been %s",
+             kind->name, kind->group[0] ? "." : "", kind->group, t->name,
+             other ? "UID" : "ResourceVersion", other ? uid : rv, other ? "UID" : "ResourceVersion",
+             other ? o->uid : now, other ? "deleted and then recreated" : "modified");
+    return true;
 }
 
 static void delete (struct api *api, const struct target *t, const struct kube_request *r,
@@ -307,7 +321,7 @@ static void delete (struct api *api, const struct target *t, const struct kube_r
     if (kinds[t->kind].returns_deleted) {
         const struct store *s = &api->store;
 
-        answer_object(a, 200, t, s->history[t->kind][s->n_history[t->kind] - 1].last);
+        answer_object(a, 200, t, s->dropped);
         return;
     }
     a->status = 200;

@@ -73,6 +73,7 @@ static void object_free(struct object *o)
 
 void store_release(struct store *s)
 {
+    version_unref(s->dropped);
     for (int k = 0; k < N_KINDS; k++) {
         for (size_t i = 0; i < s->n[k]; i++)
             object_free(s->objects[k][i]);
@@ -219,13 +220,19 @@ struct object *store_create(struct store *s, enum kind kind, cJSON *json, cJSON 
 
 cJSON *store_edit(const struct object *o) { return cJSON_Duplicate(o->v->json, true); }
 
-/* Takes the object out; json (owned) is its last state. */
+/* Takes the object out; json (owned) is what an answer shows. Watches see what was stored last. */
 static void drop(struct store *s, struct object *o, cJSON *json)
 {
     bool found;
     size_t at = place(s, o->kind, o->ns, o->name, &found);
-    struct version *last = version_new(s, json);
+    struct version *last = version_new(s, store_edit(o));
     int k = o->kind;
+
+    version_unref(s->dropped);
+    s->dropped = xcalloc(1, sizeof *s->dropped);
+    *s->dropped = (struct version){.refs = 1, .rv = last->rv, .json = json};
+    val_set_str(val_object(json, "metadata"), "resourceVersion",
+                val_str(last->json, "metadata", "resourceVersion"));
 
     s->n[k]--;
     memmove(s->objects[k] + at, s->objects[k] + at + 1, (s->n[k] - at) * sizeof *s->objects[k]);
@@ -325,7 +332,7 @@ bool store_delete(struct store *s, struct object *o, int64_t grace_s, bool foreg
         if (!val_has(list, "foregroundDeletion"))
             cJSON_AddItemToArray(list, cJSON_CreateString("foregroundDeletion"));
     }
-    if (!deleting)
+    if (!deleting && (o->kind == KIND_POD || has_finalizers(json)))
         mark(s, json, grace);
     else if (o->kind == KIND_POD && (grace_s >= 0 || grace == 0) &&
              grace < val_int(meta, "deletionGracePeriodSeconds"))

@@ -63,7 +63,8 @@ struct store {
     size_t n[N_KINDS], cap[N_KINDS];
     struct change *history[N_KINDS];
     size_t n_history[N_KINDS], cap_history[N_KINDS];
-    int64_t oldest_rv; /* watches from before are told 410 */
+    struct version *dropped; /* the last deletion, as its answer shows it */
+    int64_t oldest_rv;       /* watches from before are told 410 */
     /* Called after each change: prev NULL: created; next NULL: deleted. */
     void (*changed)(void *arg, const struct object *o, const cJSON *prev, const cJSON *next);
     void *arg;

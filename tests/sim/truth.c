@@ -96,21 +96,34 @@ static bool did_succeed(const struct world *w, const char *uid, enum cluster_rol
     return false;
 }
 
+/* Every worker did, but for those that were given up, and one at least. */
+static bool all_succeeded(const struct world *w, const struct object *o, const cJSON *job)
+{
+    int64_t workers = val_int(job, "status", "world", "worker");
+    bool any = false;
+
+    for (int i = 0; i < workers; i++) {
+        bool did = did_succeed(w, o->uid, ROLE_WORKER, i);
+
+        if (!did && !job_ledger(job, ROLE_WORKER, "lost", i))
+            return false;
+        any = any || did;
+    }
+    return any;
+}
+
 static void check_success(struct world *w, const struct object *o, const cJSON *job)
 {
     const char *policy = val_str(job, "spec", "runPolicy", "successPolicy");
     bool all = policy && strcmp(policy, "AllWorkers") == 0;
     bool chief = replicas(job, ROLE_CHIEF) > 0;
-    int64_t workers = val_int(job, "status", "world", "worker");
-    bool by_first =
-             chief ? did_succeed(w, o->uid, ROLE_CHIEF, 0) : did_succeed(w, o->uid, ROLE_WORKER, 0),
-         by_all = workers > 0;
+    bool by_chief = chief && did_succeed(w, o->uid, ROLE_CHIEF, 0);
+    bool by_first = !chief && did_succeed(w, o->uid, ROLE_WORKER, 0);
+    bool by_all = all_succeeded(w, o, job);
 
-    for (int i = 0; i < workers; i++)
-        by_all = by_all && did_succeed(w, o->uid, ROLE_WORKER, i);
-    if (all && !(by_all || (workers == 0 && by_first)))
+    if (all && !by_all && !(by_chief && val_int(job, "status", "world", "worker") == 0))
         world_fail(w, "%s Succeeded though not all workers did", o->name);
-    if (!all && !by_first && !(by_all && !chief))
+    if (!all && !by_chief && !by_first && (chief || !by_all))
         world_fail(w, "%s Succeeded though neither chief nor worker 0 did", o->name);
 }
 
