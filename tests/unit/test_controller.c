@@ -479,6 +479,8 @@ static void test_refusal_is_waited_out(void)
     CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
     CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body, "exceeded quota");
     answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 500, "{}");
+    pass(50);
+    CHECK_INT(count_open(KUBE_PATCH, "/status"), 0); /* a failed status waits as well */
     pass(1000);
     CHECK(count_open(KUBE_POST, "/ns/pods") + count_open(KUBE_PATCH, "/status") > 0);
     end();
