@@ -8,7 +8,7 @@ set -euo pipefail
 build=(gcc make libc6-dev libopenmpi-dev openmpi-bin libcjson-dev libyaml-dev zlib1g-dev
     libdeflate-dev dataset-fashion-mnist libcurl4-openssl-dev libwebsockets-dev libssl-dev)
 test=(clang clang-tidy clang-format 'libclang-rt-14-dev|libclang-rt-dev' libopenblas-dev python3
-    gcovr shellcheck)
+    gcovr shellcheck openssl ca-certificates)
 
 case "${1:-}" in
 build) wanted=("${build[@]}") ;;
@@ -27,6 +27,14 @@ fi
 installed() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 known() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
 
+# tests/api builds Kubernetes with Go. 1.21 fetches the version it needs; an older one (Debian 12's)
+# is of no use, and those tests then say that they skip.
+candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p'; }
+go_helps() {
+    [ "$1" = test ] && ! command -v go >/dev/null &&
+        dpkg --compare-versions "$(candidate golang-go)" ge 2:1.21 2>/dev/null
+}
+
 missing=()
 for want in "${wanted[@]}"; do
     IFS='|' read -ra either <<<"$want"
@@ -35,6 +43,7 @@ for want in "${wanted[@]}"; do
     done
     missing+=("$want")
 done
+if go_helps "$1"; then missing+=(golang-go); fi
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 root=()
@@ -50,6 +59,8 @@ else
 fi
 
 "${root[@]}" apt-get update -qq
+# Before the update nothing may have been known about it.
+if [[ " ${missing[*]} " != *" golang-go "* ]] && go_helps "$1"; then missing+=(golang-go); fi
 chosen=()
 for want in "${missing[@]}"; do
     IFS='|' read -ra either <<<"$want"
