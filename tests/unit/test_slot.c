@@ -39,6 +39,7 @@ static void test_one_thread(void)
     CHECK(o && o->number == 2);
     free(o);
     slot_release(&s); /* 3 is freed here */
+    CHECK(slot_take(&s) == NULL);
     slot_release(&s);
 }
 
