@@ -15,9 +15,7 @@ for source in tests/unit/test_{table,timers,limit,workqueue,cache,cache_orders}.
 done
 
 make -s -j"$(nproc)" --no-print-directory CC=gcc COVERAGE=1 SANITIZER= "${binaries[@]}"
-for folder in "${folders[@]}"; do
-    [ ! -d "$build/$folder" ] || find "$build/$folder" -name '*.gcda' -delete
-done
+find "$build" -name '*.gcda' -delete # counts of earlier runs
 BUILD=$build tests/run.sh "${binaries[@]}"
 
 python3 - "$build" "${folders[@]}" <<'END'
