@@ -113,7 +113,7 @@ $(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC),$(eval $(call TEST_RULE,$(t))))
 # These start make again: packages must be there, and flags fixed, before this file is read.
 AGAIN := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-.PHONY: demo test tests check asan tsan coverage coverage-operator fuzz
+.PHONY: demo test tests check verify asan tsan coverage coverage-operator fuzz
 demo: ## install what is missing, build, train Fashion-MNIST
 	@scripts/install-deps.sh build
 	@$(AGAIN) all
@@ -127,6 +127,9 @@ tests: all $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)
+
+verify: $(BUILD)/bin/paceline ## fail when generated files are stale or the CRD is too large
+	@PACELINE=$(BUILD)/bin/paceline tests/operator/test_manifests.sh
 
 asan: ## every test under AddressSanitizer and UBSan
 	@$(AGAIN) check SANITIZER=address

@@ -52,7 +52,7 @@ static void add_value(const char *path, const char *fallback, const char *self, 
     buf_printf(out, "(%s ? %s%s : ", presence.data, self, below_spec(path));
     if (fallback)
         buf_puts(out, fallback);
-    else
+    else if (f)
         add_literal(f, out);
     buf_puts(out, ")");
 }
@@ -173,10 +173,12 @@ static void add_sections(cJSON *spec)
 
 /*
  * Immutability of an optional field is a rule on the spec, for a rule on the field itself is not
- * asked when the field comes or goes.
+ * asked when the field comes or goes. Equality is asked both ways: the API server looks for the
+ * left side's fields on the right and, where it does not know a field, only if it is there.
  */
 static void add_fixed(cJSON *spec, const struct field *f)
 {
+    const char *path = below_spec(f->path);
     AUTO(buf_release) struct buf rule;
     AUTO(auto_free) char *value = xasprintf("{%s}", f->path), *there = xasprintf("{?%s}", f->path);
 
@@ -191,7 +193,8 @@ static void add_fixed(cJSON *spec, const struct field *f)
         crd_cel(there, "oldSelf", &rule);
         buf_puts(&rule, " && (!");
         crd_cel(there, "self", &rule);
-        buf_printf(&rule, " || self%s == oldSelf%s)", below_spec(f->path), below_spec(f->path));
+        buf_printf(&rule, " || (self%s == oldSelf%s && oldSelf%s == self%s))", path, path, path,
+                   path);
     }
     add_rule(spec, rule.data, "message", SPEC_FIXED, below_spec(f->path));
 }

@@ -129,23 +129,64 @@ static cJSON *pair_schema(const struct field *f)
     return schema;
 }
 
+/* Adds untyped properties: names without what is below them. */
+static void add_names(cJSON *schema, const char *names)
+{
+    AUTO(auto_free) char *copy = xstrdup(names);
+    cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
+    char *rest = copy, *name;
+
+    while ((name = strsep(&rest, " "))) {
+        cJSON *value = preserved(NULL);
+
+        cJSON_AddStringToObject(value, "description", "As in a pod.");
+        cJSON_AddItemToObject(properties, name, value);
+    }
+}
+
 /*
- * An object that is kept whole. A pod template shows its containers, which a rule counts; the rest
- * of a pod's schema would make the CRD larger than plain `kubectl apply` can store.
+ * A pod template is kept whole. Its containers are counted by a rule; of the rest only names are
+ * here, without which the API server takes two objects for equal when one field was exchanged for
+ * another. A pod's whole schema would make the CRD larger than plain `kubectl apply` can store.
  */
+static void add_template(cJSON *schema)
+{
+    cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
+    cJSON *metadata = preserved("object"), *spec = preserved("object");
+    cJSON *container = preserved("object"), *containers;
+
+    cJSON_AddStringToObject(metadata, "description", "Labels and annotations of the pods.");
+    add_names(metadata, "labels annotations");
+    cJSON_AddItemToObject(properties, "metadata", metadata);
+    add_names(container,
+              "args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports "
+              "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
+              "securityContext startupProbe stdin stdinOnce terminationMessagePath "
+              "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
+    cJSON_AddStringToObject(spec, "description", "A pod's spec, kept as it is.");
+    add_names(spec,
+              "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
+              "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID "
+              "hostUsers hostname hostnameOverride imagePullSecrets initContainers nodeName "
+              "nodeSelector os overhead preemptionPolicy priority priorityClassName "
+              "readinessGates resourceClaims resources restartPolicy runtimeClassName "
+              "schedulerName schedulingGates securityContext serviceAccount serviceAccountName "
+              "setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds "
+              "tolerations topologySpreadConstraints volumes");
+    containers = list_of(container, 0, MAX_CONTAINERS);
+    cJSON_AddStringToObject(containers, "description", "The containers; the first one trains.");
+    cJSON_AddItemToObject(cJSON_GetObjectItem(spec, "properties"), "containers", containers);
+    cJSON_AddItemToObject(properties, "spec", spec);
+}
+
 static cJSON *opaque_schema(const struct field *f)
 {
-    cJSON *schema = preserved("object"), *properties, *spec;
+    cJSON *schema = preserved("object");
 
-    if (strcmp(field_key(f), "template") != 0)
-        return schema;
-    properties = cJSON_AddObjectToObject(schema, "properties");
-    cJSON_AddItemToObject(properties, "metadata", preserved("object"));
-    spec = preserved("object");
-    cJSON_AddItemToObject(properties, "spec", spec);
-    properties = cJSON_AddObjectToObject(spec, "properties");
-    cJSON_AddItemToObject(properties, "containers",
-                          list_of(preserved("object"), 0, MAX_CONTAINERS));
+    if (f->kind == FIELD_OPAQUES)
+        add_names(schema, "from ports"); /* the one list there is holds ingress rules */
+    else
+        add_template(schema);
     return schema;
 }
 
@@ -182,7 +223,7 @@ static cJSON *field_schema(const struct field *f)
     case FIELD_OPAQUE:
         return opaque_schema(f);
     case FIELD_OPAQUES:
-        return list_of(preserved("object"), 1, f->max_items);
+        return list_of(opaque_schema(f), 1, f->max_items);
     case FIELD_MAP:
         return map_schema();
     case FIELD_OBJECT:

@@ -89,6 +89,8 @@ static void print_field(const struct field *f)
         printf("DEFAULT:  %s\n", preset.data);
     if (applies.len)
         printf("WITH:     %s\n", applies.data);
+    if (f->fixed)
+        puts("CHANGES:  not after creation");
     printf("\n%s\n", f->doc);
     print_children(f->path);
 }
@@ -162,6 +164,31 @@ static void print_section(const char *path, const char *title, const char *doc)
             print_row(&spec_fields[i]);
 }
 
+static void print_fixed(void)
+{
+    puts("\n## What may not change after creation\n\n"
+         "The API server refuses a change of these; delete the job and create it anew. `ps` keeps\n"
+         "having servers or none. Everything else may change: `kubectl scale`, "
+         "`runPolicy.suspend`.\n");
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (spec_fields[i].fixed)
+            printf("- `%s`\n", spec_fields[i].path);
+}
+
+/* What the CRD cannot say; tests/api/test_crd.sh has a case of each. */
+static const char offline[] =
+    "\n## What the API server cannot check\n\n"
+    "`paceline validate` finds these. The operator finds them too, and such a job ends with the\n"
+    "condition `Failed`; shapes show when a worker starts.\n\n"
+    "- whether the layers' shapes fit, and whether anything is left to train;\n"
+    "- `kernel` and `stride` where the layer has none, a convolution without `kernel`, and `true`\n"
+    "  or `false` as one of them: the API server cannot hold a number or a pair and look at it "
+    "too;\n"
+    "- numbers above 1e300.\n\n"
+    "A field without a value (`epochs:`) is a mistake for `paceline validate`; the API server "
+    "takes\n"
+    "it for absent where the field has a default.";
+
 static void print_markdown(void)
 {
     puts("# The TrainingJob\n\n"
@@ -173,11 +200,16 @@ static void print_markdown(void)
             print_section(spec_fields[i].path, spec_fields[i].path, spec_fields[i].doc);
     puts("\n## Rules across fields\n\n| fields | rule |\n|---|---|");
     for (size_t i = 0; i < n_spec_rules; i++) {
+        if (i && strcmp(spec_rules[i].allowed, spec_rules[i - 1].allowed) == 0 &&
+            strcmp(spec_rules[i].paths[0], spec_rules[i - 1].paths[0]) == 0)
+            continue; /* two ways to break one rule */
         printf("| ");
         for (size_t k = 0; spec_rules[i].paths[k]; k++)
             printf("%s`%s`", k ? ", " : "", spec_rules[i].paths[k]);
         printf(" | %s%s |\n", spec_rules[i].warning ? "a warning: " : "", spec_rules[i].allowed);
     }
+    print_fixed();
+    puts(offline);
 }
 
 /* As spec_field_find, without "spec." and the "[]" of lists, which kubectl has not either. */

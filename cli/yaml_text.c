@@ -44,7 +44,7 @@ static void add_value(const cJSON *value, int indent, bool in_list, struct buf *
         add_entries(value, indent + 2, true, out);
     } else if (cJSON_IsObject(value) || cJSON_IsArray(value)) {
         buf_puts(out, "\n");
-        add_entries(value, cJSON_IsArray(value) ? indent : indent + 2, false, out);
+        add_entries(value, cJSON_IsArray(value) && !in_list ? indent : indent + 2, false, out);
     } else {
         buf_puts(out, " ");
         if (cJSON_IsString(value))

@@ -126,7 +126,7 @@ static bool is_later(const struct field *f, const cJSON *value)
 }
 
 /* "path: found X; allowed: Y", with the nearest word where words are allowed. */
-static void report_value(struct parse *p, const struct field *f, const char *path,
+static void report_found(struct parse *p, const struct field *f, const char *path,
                          const cJSON *value)
 {
     AUTO(buf_release) struct buf text;
@@ -146,6 +146,22 @@ static void report_value(struct parse *p, const struct field *f, const char *pat
     buf_puts(&text, "; allowed: ");
     field_allowed(f, &text);
     report(p, line_of(p, value), "%s: found %s", path, text.data);
+}
+
+/* Points at the element of a list where one is wrong, as the API server does. */
+static void report_value(struct parse *p, const struct field *f, const char *path,
+                         const cJSON *value)
+{
+    struct field each = *f;
+    size_t index;
+    const cJSON *element = field_bad_element(f, value, &index);
+    AUTO(auto_free) char *element_path = xasprintf("%s[%zu]", path, index);
+
+    each.max_items = 0;
+    if (element)
+        report_found(p, &each, element_path, element);
+    else
+        report_found(p, f, path, value);
 }
 
 /* The fields directly below a table path, as keys. */
@@ -380,7 +396,7 @@ static cJSON *put_member(struct parse *p, cJSON *object, const char *key, cJSON 
 }
 
 /* Follows "[3]" after a key; NULL when there is no such element. */
-static cJSON *element(cJSON *list, const char *index)
+static cJSON *list_element(cJSON *list, const char *index)
 {
     char *end;
     unsigned long i = strtoul(index + 1, &end, 10);
@@ -406,7 +422,7 @@ static cJSON *walk_to(struct parse *p, char *path, char **last, int line)
         at = put_member(p, at, rest, NULL, line);
         if (index) {
             *index = '[';
-            at = element(at, index);
+            at = list_element(at, index);
         }
         if (!cJSON_IsObject(at))
             return NULL;

@@ -134,7 +134,8 @@ static bool broken_template(const struct job *job, enum cluster_role role, struc
 {
     const struct job_role *r = &job->replicas[role];
 
-    buf_printf(found, "no container for %lld %s", (long long)r->replicas, cluster_role_names[role]);
+    buf_printf(found, "no container for %lld %s replicas", (long long)r->replicas,
+               cluster_role_names[role]);
     return r->replicas > 0 && !has_containers(r->template_);
 }
 
@@ -222,7 +223,8 @@ static bool broken_threads(const struct job *job, struct buf *found)
         {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                \
             .allowed = "needed without spec.model: a pod template whose spec has a container", \
             .job = RULE_IMAGE, .broken = check, .cel = CEL_TEMPLATE(role),                     \
-            .cel_found = "no container for [[4:{spec.replicas." role ".replicas}]] " role      \
+            .cel_found =                                                                       \
+                "no container for [[4:{spec.replicas." role ".replicas}]] " role " replicas"   \
     }
 
 const struct rule spec_rules[] = {

@@ -121,6 +121,8 @@ bool field_applies(const struct field *f, const void *base, const struct choice 
 
 /* Checks the value and stores it; false, with base as it was, when it is not allowed. */
 MUST_CHECK bool field_store(const struct field *f, void *base, const cJSON *value);
+/* Of a list of the right length: its first element that is not allowed, and where; else NULL. */
+const cJSON *field_bad_element(const struct field *f, const cJSON *value, size_t *index);
 /* Stores what an absent field without a default holds. */
 void field_store_absent(const struct field *f, void *base);
 /* The stored value as a new tree, or NULL when the field is absent. */

@@ -355,6 +355,29 @@ static size_t list_length(const struct field *f, const cJSON *value,
     return n;
 }
 
+static bool is_object(const struct field *f, const cJSON *value)
+{
+    (void)f;
+    return cJSON_IsObject(value);
+}
+
+const cJSON *field_bad_element(const struct field *f, const cJSON *value, size_t *index)
+{
+    bool (*allowed)(const struct field *, const cJSON *) = f->kind == FIELD_FLOATS    ? is_number
+                                                           : f->kind == FIELD_OPAQUES ? is_object
+                                                                                      : is_integer;
+    size_t n = f->kind == FIELD_PAIR ? 2 : f->max_items;
+
+    *index = 0;
+    if (!cJSON_IsArray(value) || n == 0 || (size_t)cJSON_GetArraySize(value) > n ||
+        (f->kind == FIELD_PAIR && cJSON_GetArraySize(value) != 2))
+        return NULL;
+    for (const cJSON *c = value->child; c; c = c->next, ++*index)
+        if (!allowed(f, c))
+            return c;
+    return NULL;
+}
+
 static bool store_ints(const struct field *f, void *base, const cJSON *value)
 {
     size_t n = list_length(f, value, is_integer), i = 0;
@@ -381,12 +404,6 @@ static bool store_floats(const struct field *f, void *base, const cJSON *value)
         (*list)[i++] = c->valuedouble;
     *count_at(f, base) = n;
     return true;
-}
-
-static bool is_object(const struct field *f, const cJSON *value)
-{
-    (void)f;
-    return cJSON_IsObject(value);
 }
 
 static bool store_json(const struct field *f, void *base, const cJSON *value)

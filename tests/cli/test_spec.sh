@@ -41,6 +41,24 @@ python3 -c 'import json; json.dump(json.load(open("first.json"))["job"], open("j
 "$PACELINE" validate job.json --json >second.json 2>errors
 cmp first.json second.json || fail "the effective job changes when it is read again"
 
+# Only a cluster runs any image.
+any=$repo/examples/any-image.yaml
+check "any image" "$("$PACELINE" validate "$any")" "worker      2, as its template says"
+check "any image as JSON" "$("$PACELINE" validate "$any" --json)" '"image": "debian:stable-slim"'
+for command in run "speedup --workers 1"; do
+    # shellcheck disable=SC2086 # the command is words
+    out=$("$PACELINE" $command "$any" 2>&1)
+    same "exit of $command with any image" $? 2
+    same "$command with any image" "$out" \
+        "$any: spec.model: found nothing; needed: a network, for only a cluster runs jobs of any image"
+done
+out=$("$PACELINE_WORKER" --spec "$any" 2>&1) && fail "the worker takes any image"
+check "the CRD" "$("$PACELINE" crd)" "kind: CustomResourceDefinition"
+check "help of crd" "$("$PACELINE" crd --help)" "usage: paceline crd"
+"$PACELINE" crd extra >out 2>&1
+same "exit of crd with an argument" $? 2
+check "what may not change" "$("$PACELINE" explain model)" "CHANGES:  not after creation"
+
 out=$("$PACELINE" explain training.batchSize)
 check explain "$out" "an integer from 1 to 1048576"
 check "explain default" "$out" "DEFAULT:  128"

@@ -1,0 +1,41 @@
+#!/bin/bash
+# manifests/crd.yaml and docs/reference.md are what the table of fields gives; the CRD is small enough
+# for plain `kubectl apply`; the other manifests give the operator its rights and no more.
+set -uo pipefail
+export LC_ALL=C
+failed=0
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() {
+    echo "test_manifests: $*"
+    failed=1
+}
+
+# stale FILE COMMAND...: FILE is not what the command prints.
+stale() {
+    local file=$1
+    shift
+    "$@" >"$dir/new" || fail "$* failed"
+    diff -u "$file" "$dir/new" | head -40
+    cmp -s "$file" "$dir/new" || fail "$file is stale: $* >$file"
+}
+stale manifests/crd.yaml "${PACELINE:?}" crd
+stale docs/reference.md "$PACELINE" explain --markdown
+
+bytes=$(wc -c <manifests/crd.yaml)
+if [ "$bytes" -gt $((200 * 1024)) ]; then fail "manifests/crd.yaml has $bytes bytes, more than 200 KiB"; fi
+echo "manifests/crd.yaml: $((bytes / 1024)) KiB, $(grep -c '  rule:\|- rule:' manifests/crd.yaml) rules"
+
+grep -nE 'image: [^/]*\.[^/]*/' manifests/operator.yaml && fail "an image of a named registry"
+for word in runAsNonRoot:\ true readOnlyRootFilesystem:\ true allowPrivilegeEscalation:\ false drop:\ \[ALL\] \
+    RuntimeDefault path:\ /healthz path:\ /readyz; do
+    grep -qF "$word" manifests/operator.yaml || fail "manifests/operator.yaml lacks $word"
+done
+# No wildcard; secrets are read by name alone.
+grep -n "'\*'\|\"\*\"\|\[\*\]" manifests/rbac.yaml && fail "a wildcard in manifests/rbac.yaml"
+awk '/^- apiGroups/ { rule = "" } { rule = rule $0 } /verbs:/ && rule ~ /secrets/ && $0 ~ /get|list|watch/ &&
+    rule !~ /resourceNames: \[paceline-operator-key\]/ { print; bad = 1 } END { exit bad }' manifests/rbac.yaml ||
+    fail "the operator may read secrets of others"
+
+if [ $failed -eq 0 ]; then echo "PASS test_manifests"; fi
+exit $failed
