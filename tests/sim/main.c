@@ -2,6 +2,7 @@
  * The simulation: the real controller in simulated clusters.
  *   sim --seeds 1-2000 [--jobs 2] [--stats]    many histories; the histogram at the end
  *   sim --seed 7 [--verbose]                   one, with its trace
+ * --brief goes on after failures, one line each; --hash prints one number per history.
  */
 #include <getopt.h>
 #include <sys/wait.h>
@@ -14,15 +15,15 @@
 struct options {
     uint64_t first, last;
     int jobs;
-    bool verbose, stats, hash;
+    bool verbose, stats, hash, brief;
 };
 
-static void print_failure(const struct world *w)
+static void print_failure(const struct world *w, const struct options *o)
 {
     uint64_t from = w->n_trace > TRACE_LINES ? w->n_trace - TRACE_LINES : 0;
 
     printf("seed %llu broke an invariant: %s\n", (unsigned long long)w->seed, w->failure);
-    if (w->verbose)
+    if (w->verbose || o->brief)
         return;
     for (uint64_t i = from; i < w->n_trace; i++)
         printf("  %s\n", w->trace[i % TRACE_LINES]);
@@ -34,7 +35,7 @@ static void run_seed(uint64_t seed, const struct options *o, struct stats *stats
 
     world_init(w, seed, o->verbose, stats);
     if (!world_run(w)) {
-        print_failure(w);
+        print_failure(w, o);
         if (stats->first_failure < 0)
             stats->first_failure = (int64_t)seed;
     }
@@ -52,7 +53,7 @@ static void run_share(const struct options *o, int share, struct stats *stats)
 {
     for (uint64_t seed = o->first + (uint64_t)share; seed <= o->last; seed += (uint64_t)o->jobs) {
         run_seed(seed, o, stats);
-        if (stats->failures >= ENOUGH_FAILURES)
+        if (stats->failures >= ENOUGH_FAILURES && !o->brief)
             return;
     }
 }
@@ -136,19 +137,17 @@ static void print_histogram(const struct stats *s)
 static int usage(void)
 {
     fprintf(stderr, "usage: sim [--seed N | --seeds A-B] [--jobs N] [--verbose] [--stats] "
-                    "[--hash]\n");
+                    "[--hash] [--brief]\n");
     return 2;
 }
 
 static bool parse(struct options *o, int argc, char **argv)
 {
-    static const struct option table[] = {{"seed", required_argument, NULL, 's'},
-                                          {"seeds", required_argument, NULL, 'r'},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"stats", no_argument, NULL, 't'},
-                                          {"hash", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option table[] = {
+        {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'r'},
+        {"jobs", required_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'},
+        {"stats", no_argument, NULL, 't'},      {"hash", no_argument, NULL, 'h'},
+        {"brief", no_argument, NULL, 'b'},      {0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
@@ -167,6 +166,7 @@ static bool parse(struct options *o, int argc, char **argv)
         o->verbose = o->verbose || c == 'v';
         o->stats = o->stats || c == 't';
         o->hash = o->hash || c == 'h';
+        o->brief = o->brief || c == 'b';
         if (end && *end)
             return false;
     }

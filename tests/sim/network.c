@@ -347,8 +347,9 @@ static void on_arrive(struct world *w, int64_t id)
         truth_request(w, &w->operators[c->n], &c->request);
         api_handle(&w->api, &c->request, &c->answer);
     }
-    world_trace(w, "op%d %s %.110s -> %d%s", c->n, methods[c->request.method], c->request.path,
-                c->answer.status, w->actor_late ? " (late)" : "");
+    if (!strstr(c->request.path, "/leases") || c->answer.status != 200)
+        world_trace(w, "op%d %s %.110s -> %d%s", c->n, methods[c->request.method], c->request.path,
+                    c->answer.status, w->actor_late ? " (late)" : "");
     if (c->finished) {
         release(c);
         return;

@@ -22,13 +22,16 @@ static cJSON *template_of(bool broken)
     return t;
 }
 
-static void add_role(struct random *r, cJSON *replicas, const char *role, int n, bool broken)
+static void add_role(struct random *r, struct job_plan *plan, cJSON *replicas,
+                     enum cluster_role role, int n, bool broken)
 {
-    cJSON *o = cJSON_AddObjectToObject(replicas, role);
+    cJSON *o = cJSON_AddObjectToObject(replicas, cluster_role_names[role]);
+    const char *policy = pick(r, restart_policies, ARRAY_LEN(restart_policies));
 
     val_set_int(o, "replicas", n);
-    val_set_str(o, "restartPolicy", pick(r, restart_policies, ARRAY_LEN(restart_policies)));
+    val_set_str(o, "restartPolicy", policy);
     val_set(o, "template", template_of(broken));
+    plan->always[role] = strcmp(policy, "Always") == 0;
 }
 
 static void add_policy(struct random *r, cJSON *spec, const struct job_plan *plan)
@@ -68,29 +71,29 @@ static void plan_job(struct world *w, int n)
 
     snprintf(plan->ns, sizeof plan->ns, "ns");
     snprintf(plan->name, sizeof plan->name, "j%d", n);
-    plan->everlasting = random_chance(r, 250);
+    plan->everlasting = random_chance(r, 400);
     plan->create_suspended = random_chance(r, 120);
     plan->trouble = random_chance(r, 400) ? (int)random_range(r, 1, 3) : 0;
-    add_role(r, replicas, "worker", workers, broken);
+    add_role(r, plan, replicas, ROLE_WORKER, workers, broken);
     if (chief)
-        add_role(r, replicas, "chief", 1, false);
+        add_role(r, plan, replicas, ROLE_CHIEF, 1, false);
     if (random_chance(r, 200))
-        add_role(r, replicas, "ps", 1, false);
+        add_role(r, plan, replicas, ROLE_PS, 1, false);
     if (random_chance(r, 100))
-        add_role(r, replicas, "evaluator", 1, false);
+        add_role(r, plan, replicas, ROLE_EVALUATOR, 1, false);
     add_policy(r, spec, plan);
     plan->spec = val_print(spec);
     world_trace(w, "job %s: %s", plan->name, plan->spec);
-    world_after(w, random_range(r, 0, 8000), user_create, n);
+    world_after(w, random_range(r, 0, 5000), user_create, n);
 }
 
 void scenario_make(struct world *w)
 {
-    static const int intensities[] = {0, 5, 20, 60, 150};
+    static const int intensities[] = {0, 10, 30, 60, 120};
     struct random *r = &w->schedule;
 
     w->intensity = intensities[random_next(r) % ARRAY_LEN(intensities)];
-    w->quiet_ms = random_range(r, 10, 60) * 1000;
+    w->quiet_ms = random_range(r, 10, 80) * 1000;
     w->n_jobs = random_chance(r, 600) ? 1 : (int)random_range(r, 2, MAX_JOBS);
     for (int i = 0; i < w->n_jobs; i++)
         plan_job(w, i);
@@ -138,7 +141,8 @@ struct fate scenario_fate(const struct world *w, const struct process *p)
     if (p->attempt < failures) {
         f.exit_code = codes[random_next(&r) % ARRAY_LEN(codes)];
         f.run_ms = random_range(&r, 50, 8000);
-    } else if (p->role == ROLE_PS || (plan->everlasting && p->role != ROLE_EVALUATOR)) {
+    } else if (p->role == ROLE_PS || plan->always[p->role] ||
+               (plan->everlasting && p->role != ROLE_EVALUATOR)) {
         f.run_ms = -1;
     }
     f.stop_ms = random_chance(&r, 150) ? -1 : random_range(&r, 0, 3000);

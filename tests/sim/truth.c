@@ -314,9 +314,12 @@ static void count_replacement(struct world *w, const struct process *p)
     for (size_t i = 0; i < w->n_processes; i++) {
         const struct process *q = &w->processes[i];
 
-        if (q != p && q->role == p->role && q->index == p->index &&
-            strcmp(q->job_uid, p->job_uid) == 0 && q->incarnation < p->incarnation &&
-            (!last || q->incarnation > last->incarnation))
+        if (q == p || q->role != p->role || q->index != p->index ||
+            strcmp(q->job_uid, p->job_uid) != 0)
+            continue;
+        if (q->incarnation == p->incarnation && q->started_ms)
+            return; /* made again, since nobody knew of that one any more */
+        if (q->incarnation < p->incarnation && (!last || q->incarnation > last->incarnation))
             last = q;
     }
     if (!last || !last->started_ms || (last->asked_ms && last->asked_by == ACTOR_OPERATOR))

@@ -148,8 +148,9 @@ struct operator_process {
 
 struct job_plan { /* a user's intention */
     char ns[32], name[32];
-    char *spec;       /* JSON */
-    bool everlasting; /* workers run until they are stopped */
+    char *spec;                   /* JSON */
+    bool everlasting;             /* workers run until they are stopped */
+    bool always[N_CLUSTER_ROLES]; /* restartPolicy Always: an end would be none */
     bool create_suspended;
     int64_t created_ms;
     int trouble; /* how often its pods fail, 0 to 3 */
