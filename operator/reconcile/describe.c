@@ -25,7 +25,7 @@ static void count_slot(struct look *l, enum cluster_role role, int index, struct
     s->failed += slot->lost || (p && !slot->completed && p->phase == POD_FAILED);
     s->active += runs;
     s->ready += runs && p->ready;
-    if (!look_wants(l, role, index))
+    if (!look_expects(l, role, index))
         return;
     c->wanted++;
     if (runs && !p->meta.deletion_ms)

@@ -52,12 +52,20 @@ void look_init(struct look *l, const struct observed *o, int64_t now, struct pla
     const struct pod **pods = arena_alloc(&plan->arena, n * sizeof(struct pod *));
     int top[N_CLUSTER_ROLES];
 
-    *l = (struct look){
-        .o = o, .tj = o->tj, .job = o->tj->job, .now = now, .plan = plan, .next = o->tj->status};
+    *l = (struct look){.o = o,
+                       .tj = o->tj,
+                       .job = o->tj->job,
+                       .now = now,
+                       .plan = plan,
+                       .pods = pods,
+                       .n_pods = n,
+                       .next = o->tj->status};
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         const struct role_status *role = &l->next.roles[r];
 
         top[r] = max_int((int)l->next.world.replicas[r], ledger_end(&role->completed));
+        if (l->job)
+            top[r] = max_int(top[r], (int)l->job->replicas[r].replicas);
         top[r] = max_int(top[r], ledger_end(&role->lost));
         top[r] = max_int(top[r], ledger_end(&role->incarnations));
     }
@@ -65,7 +73,7 @@ void look_init(struct look *l, const struct observed *o, int64_t now, struct pla
         pods[i] = o->pods[i];
         top[pods[i]->role] = max_int(top[pods[i]->role], pods[i]->index + 1);
     }
-    qsort(pods, n, sizeof *pods, compare_pods);
+    qsort(pods, n, sizeof pods[0], compare_pods); /* NOLINT(bugprone-sizeof-expression) */
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         init_slots(l, r, top[r]);
     for (size_t i = 0; i < n; i++) {
@@ -101,12 +109,17 @@ void look_store(struct look *l)
 
 bool look_changed(const struct look *l) { return !status_equal_durable(&l->tj->status, &l->next); }
 
-bool look_wants(const struct look *l, enum cluster_role role, int index)
+bool look_expects(const struct look *l, enum cluster_role role, int index)
 {
     const struct slot *slot = &l->roles[role].slots[index];
 
     return index < l->next.world.replicas[role] && !slot->completed && !slot->lost &&
-           !slot->stale && !status_is(&l->next, COND_SUSPENDED);
+           !status_is(&l->next, COND_SUSPENDED);
+}
+
+bool look_wants(const struct look *l, enum cluster_role role, int index)
+{
+    return !l->roles[role].slots[index].stale && look_expects(l, role, index);
 }
 
 int64_t look_fresh_incarnation(const struct look *l)

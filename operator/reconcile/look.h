@@ -19,6 +19,8 @@ struct look {
     const struct job *job; /* NULL only in finish: the spec has become invalid */
     int64_t now;
     struct plan *plan;
+    const struct pod **pods; /* by role, index, incarnation, UID */
+    size_t n_pods;
     struct tj_status next; /* what status should be; strings borrowed from tj and the plan */
     struct {
         struct slot *slots;
@@ -33,7 +35,9 @@ void look_init(struct look *l, const struct observed *o, int64_t now, struct pla
 void look_store(struct look *l);
 /* Whether next differs from the job's status in what actions depend on. */
 bool look_changed(const struct look *l);
-/* Whether index of role should have a pod: listed by the world, not done, not stale. */
+/* Whether index of role should have a pod: listed by the world, not done, not suspended. */
+bool look_expects(const struct look *l, enum cluster_role role, int index);
+/* The same, and our status is not older than its pods. */
 bool look_wants(const struct look *l, enum cluster_role role, int index);
 /* An incarnation above all that the job's status and pods know. */
 int64_t look_fresh_incarnation(const struct look *l);
@@ -65,15 +69,16 @@ void clock_start(struct look *l);
 void clock_stop(struct look *l);
 
 /* The rules, by their numbers in reconcile.h; each changes next or adds actions. */
-void rule_outcomes(struct look *l); /*  3 */
-void rule_success(struct look *l);  /*  4 */
-void rule_deadline(struct look *l); /*  5 */
-void rule_suspend(struct look *l);  /*  6 */
-void rule_world(struct look *l);    /*  7 */
-bool rule_owned(struct look *l);    /*  8; true: all are there */
-void rule_pods(struct look *l);     /*  9 */
-void rule_finish(struct look *l);   /* 10 */
-void describe(struct look *l);      /* 11: the descriptive part of next */
+void rule_completed(struct look *l); /*  3, what succeeded */
+void rule_success(struct look *l);   /*  4 */
+void rule_deadline(struct look *l);  /*  5 */
+void rule_failures(struct look *l);  /*  3, what failed */
+void rule_suspend(struct look *l);   /*  6 */
+void rule_world(struct look *l);     /*  7 */
+bool rule_owned(struct look *l);     /*  8; true: all are there */
+void rule_pods(struct look *l);      /*  9 */
+void rule_finish(struct look *l);    /* 10 */
+void describe(struct look *l);       /* 11: the descriptive part of next */
 
 /* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
 void pod_dispose(struct look *l, const struct pod *p);

@@ -57,12 +57,12 @@ static enum fate fate_of(const struct look *l, const struct pod *p)
     return FATE_NONE;
 }
 
-/* "worker 3 exited with code 137 (OOMKilled) (pod j-worker-3-0)"; *reason is the condition's. */
+/* "worker 3 exited with code 137: OOMKilled (pod j-worker-3-0)"; *reason is the condition's. */
 static const char *cause_of(const struct look *l, const struct pod *p, const char **reason)
 {
     struct arena *a = &l->plan->arena;
     const char *who = arena_printf(a, "%s %d", cluster_role_names[p->role], p->index);
-    const char *detail = p->reason ? arena_printf(a, " (%s)", p->reason) : "";
+    const char *detail = p->reason ? arena_printf(a, ": %s", p->reason) : "";
     const char *what;
 
     if (!pod_finished(p)) {
@@ -84,8 +84,7 @@ static const char *cause_of(const struct look *l, const struct pod *p, const cha
     return arena_printf(a, "%s %s (pod %s)", who, what, p->meta.name);
 }
 
-/* Returns whether anything was noted. */
-static bool note_successes(struct look *l)
+void rule_completed(struct look *l)
 {
     bool noted = false;
 
@@ -104,7 +103,8 @@ static bool note_successes(struct look *l)
                     look_count_restarts(l, r, p->restart_count);
             }
         }
-    return noted;
+    if (noted)
+        look_store(l);
 }
 
 /* A worker of a dynamic job may fail for good while enough of the others are left. */
@@ -175,6 +175,12 @@ static void fail_permanent(struct look *l, const struct pod *p)
               policy == RESTART_NEVER ? "Never" : "ExitCode", l->tj->meta.namespace_, p->meta.name);
 }
 
+/* " and 2 more", when more than one pod needs a restart. */
+static const char *and_more(const struct look *l, const struct failures *f)
+{
+    return f->n_retries > 1 ? arena_printf(&l->plan->arena, " and %d more", f->n_retries - 1) : "";
+}
+
 /* More than backoffLimit allows: by what we would do, or by what the kubelet did. */
 static void fail_limit(struct look *l, const struct failures *f)
 {
@@ -182,7 +188,7 @@ static void fail_limit(struct look *l, const struct failures *f)
     const char *reason, *cause;
 
     if (f->n_retries)
-        cause = cause_of(l, p, &reason);
+        cause = arena_printf(&l->plan->arena, "%s%s", cause_of(l, p, &reason), and_more(l, f));
     else
         cause = arena_printf(&l->plan->arena,
                              "%s %d was restarted %lld times by the kubelet (pod "
@@ -211,7 +217,7 @@ static int64_t delay_of(const struct look *l, const struct failure *failure)
 
 static void restart(struct look *l, const struct failures *f)
 {
-    const char *reason, *cause = cause_of(l, f->retries[0].pod, &reason), *more = "";
+    const char *reason, *cause = cause_of(l, f->retries[0].pod, &reason);
 
     for (int i = 0; i < f->n_retries; i++) {
         const struct failure *failure = &f->retries[i];
@@ -223,31 +229,24 @@ static void restart(struct look *l, const struct failures *f)
         if (delay && l->next.backoff_until_ms < l->now + delay)
             l->next.backoff_until_ms = l->now + delay;
     }
-    if (f->n_retries > 1)
-        more = arena_printf(&l->plan->arena, " and %d more", f->n_retries - 1);
     condition_set(l, COND_RESTARTING, true, reason, "%s%s: restarts %lld, backoffLimit %lld", cause,
-                  more, (long long)l->next.restarts, (long long)l->job->run_policy.backoff_limit);
+                  and_more(l, f), (long long)l->next.restarts,
+                  (long long)l->job->run_policy.backoff_limit);
     l->next.conditions[COND_RESTARTING].since_ms = l->now; /* of the latest restart */
 }
 
-void rule_outcomes(struct look *l)
+void rule_failures(struct look *l)
 {
     struct failures f = {0};
-    bool changed = note_successes(l);
+    bool changed = judge_all(l, &f);
+    int64_t restarts = l->next.restarts + f.kubelet_restarts + f.n_retries;
 
-    rule_success(l);
-    if (!status_terminal(&l->next)) {
-        changed |= judge_all(l, &f);
-        if (f.permanent)
-            fail_permanent(l, f.permanent);
-        else if (l->next.restarts + f.kubelet_restarts + f.n_retries >
-                     l->job->run_policy.backoff_limit &&
-                 (f.n_retries || f.kubelet))
-            fail_limit(l, &f);
-        else if (f.n_retries)
-            restart(l, &f);
-        changed |= f.n_retries > 0;
-    }
-    if (changed)
+    if (f.permanent)
+        fail_permanent(l, f.permanent);
+    else if ((f.n_retries || f.kubelet) && restarts > l->job->run_policy.backoff_limit)
+        fail_limit(l, &f);
+    else if (f.n_retries)
+        restart(l, &f);
+    if (changed || f.n_retries)
         look_store(l);
 }

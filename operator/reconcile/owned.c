@@ -17,13 +17,9 @@ bool job_wants_owned(const struct job *job, enum owned_kind kind)
 /* ConfigMaps of former worlds, once nobody of them is left to read one. */
 static void drop_old(struct look *l)
 {
-    for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        for (int i = 0; i < l->roles[r].n; i++) {
-            const struct slot *slot = &l->roles[r].slots[i];
-
-            if (slot->n_pods && slot->pods[0]->incarnation < l->next.world.incarnation)
-                return;
-        }
+    for (size_t i = 0; i < l->n_pods; i++)
+        if (l->pods[i]->incarnation < l->next.world.incarnation)
+            return;
     for (size_t i = 0; i < sizeof l->o->old_generations / sizeof *l->o->old_generations; i++)
         if (l->o->old_generations[i]) {
             struct action *action = plan_add(l->plan, ACTION_DELETE_OWNED);

@@ -24,15 +24,9 @@ void pod_dispose(struct look *l, const struct pod *p)
 /* Pods of the world before this one that may still run: theirs are the same host names. */
 static bool old_world_lives(const struct look *l)
 {
-    for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        for (int i = 0; i < l->roles[r].n; i++) {
-            const struct slot *slot = &l->roles[r].slots[i];
-
-            for (int k = 0; k < slot->n_pods; k++)
-                if (slot->pods[k]->incarnation < l->next.world.incarnation &&
-                    !pod_finished(slot->pods[k]))
-                    return true;
-        }
+    for (size_t i = 0; i < l->n_pods; i++)
+        if (l->pods[i]->incarnation < l->next.world.incarnation && !pod_finished(l->pods[i]))
+            return true;
     return false;
 }
 

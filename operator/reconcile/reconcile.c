@@ -11,11 +11,11 @@ static bool is_ours(const struct job *job)
 }
 
 /* The garbage collector deletes the pods of a job that goes; ours is only to let them. */
-static void release_pods(const struct observed *o, struct plan *plan)
+static void release_pods(struct look *l)
 {
-    for (size_t i = 0; i < o->n_pods; i++)
-        if (o->pods[i]->tracked && (o->pods[i]->meta.deletion_ms || pod_finished(o->pods[i])))
-            plan_add(plan, ACTION_RELEASE_POD)->pod = o->pods[i];
+    for (size_t i = 0; i < l->n_pods; i++)
+        if (l->pods[i]->tracked && (l->pods[i]->meta.deletion_ms || pod_finished(l->pods[i])))
+            plan_add(l->plan, ACTION_RELEASE_POD)->pod = l->pods[i];
 }
 
 /* The job cannot be read: one that has not begun fails, one that runs is left alone (false). */
@@ -68,9 +68,12 @@ static void publish(struct look *l)
 /* Rules 3 to 7: what has become of the job. */
 static void decide(struct look *l)
 {
-    rule_outcomes(l);
+    rule_completed(l);
+    rule_success(l);
     if (!status_terminal(&l->next))
         rule_deadline(l);
+    if (!status_terminal(&l->next))
+        rule_failures(l);
     if (!look_changed(l))
         rule_suspend(l);
     if (!look_changed(l))
@@ -83,11 +86,11 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
 
     if (!is_ours(o->tj->job))
         return;
+    look_init(&l, o, now_ms, plan);
     if (o->tj->meta.deletion_ms) {
-        release_pods(o, plan);
+        release_pods(&l);
         return;
     }
-    look_init(&l, o, now_ms, plan);
     story_tell(&l);
     if (status_terminal(&l.next)) {
         l.spec_applied = true;

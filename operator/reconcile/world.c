@@ -75,9 +75,23 @@ static bool stays(const struct look *l)
     return !counts_differ(l, ROLE_CHIEF) && !counts_differ(l, ROLE_PS);
 }
 
+/* "worker from 2 to 4, ps from 1 to 2" */
+static const char *list_changes(const struct look *l)
+{
+    const char *text = "";
+
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        if (counts_differ(l, r))
+            text =
+                arena_printf(&l->plan->arena, "%s%s%s from %lld to %lld", text, *text ? ", " : "",
+                             cluster_role_names[r], (long long)l->next.world.replicas[r],
+                             (long long)l->job->replicas[r].replicas);
+    return text;
+}
+
 static void rescale(struct look *l)
 {
-    int64_t before = l->next.world.replicas[ROLE_WORKER];
+    const char *changes = list_changes(l);
     bool kept = stays(l);
     char key[64];
 
@@ -89,8 +103,7 @@ static void rescale(struct look *l)
         l->next.world.generation++;
     }
     snprintf(key, sizeof key, "scaled-%lld", (long long)l->tj->meta.generation);
-    plan_event(l->plan, false, key, "Scaled", "from %lld to %lld workers%s", (long long)before,
-               (long long)l->next.world.replicas[ROLE_WORKER],
+    plan_event(l->plan, false, key, "Scaled", "%s%s", changes,
                kept ? "" : "; all pods start anew with the new cluster spec");
 }
 

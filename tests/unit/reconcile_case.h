@@ -1,0 +1,485 @@
+/*
+ * Cases of reconcile as text. A file has several; each is a line "== name" and
+ *
+ *   job worker=4 ps=1 restart=OnFailure backoff=6 deadline=60 ttl=0 clean=All success=AllWorkers
+ *       scale=Dynamic min=2 suspend builtin gang=Volcano network=None managed-by=x fence=30
+ *   tj generation=2 deleting=990 invalid=sentence damaged=sentence
+ *   world gen=1 base=0 worker=4              counts as the job has them where not given
+ *   status restarts=1 completion=900 running=150 worker.completed=0-2 ...   (conditions: their
+ *       time; !running=150: False; reason and message are "r" and "m")
+ *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation
+ *   now 1000                                  times are seconds
+ *   missing Service | old-generations 1 2 | dry-run-ok worker | hold 1010 | written 999
+ *   blocked sentence | invalid-template sentence
+ *   plan
+ *   ... as print_plan writes it; of the status, what differs
+ *
+ * Lines that start with '#' are comments. A job that has begun did so at 100; `now` is 1000.
+ */
+#ifndef PACELINE_TESTS_RECONCILE_CASE_H
+#define PACELINE_TESTS_RECONCILE_CASE_H
+
+#include "operator/reconcile/reconcile.h"
+#include "paceline/buf.h"
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+#define CASE_MAX_PODS 64
+
+struct reconcile_case {
+    struct arena arena;
+    const char *name;
+    struct job job;
+    struct tj tj;
+    struct pod pods[CASE_MAX_PODS];
+    const struct pod *pointers[CASE_MAX_PODS];
+    struct observed o;
+    int64_t now;
+};
+
+static const char *const restart_names[] = {"Never", "OnFailure", "Always", "ExitCode"};
+static const char *const clean_names[] = {"Running", "None", "All"};
+
+/* Of names, the one that is text. */
+static inline int name_index(const char *const *names, int n, const char *text)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(names[i], text) == 0)
+            return i;
+    TEST_FAIL("unknown name %s", text);
+    exit(1);
+}
+
+static inline int role_of(const char *text)
+{
+    return name_index(cluster_role_names, N_CLUSTER_ROLES, text);
+}
+
+static inline int64_t case_ms(const char *text) { return (int64_t)(strtod(text, NULL) * 1000); }
+
+static inline void case_begin(struct reconcile_case *c, const char *name)
+{
+    *c = (struct reconcile_case){.now = 1000000};
+    c->name = arena_strdup(&c->arena, name);
+    c->job.run_policy.backoff_limit = 6;
+    c->job.run_policy.ttl_seconds = c->job.run_policy.deadline_seconds = -1;
+    c->job.run_policy.fence_seconds = 30;
+    c->job.scheduling.min_available = c->job.min_workers = c->job.max_workers = -1;
+    c->tj.meta.name = "j";
+    c->tj.meta.namespace_ = "ns";
+    c->tj.meta.uid = "u";
+    c->tj.meta.generation = 1;
+    c->tj.job = &c->job;
+    c->o.tj = &c->tj;
+    for (int i = 0; i < N_OWNED; i++)
+        c->o.have[i] = true;
+    for (int i = 0; i < CASE_MAX_PODS; i++)
+        c->pointers[i] = &c->pods[i];
+    c->o.pods = c->pointers;
+}
+
+static inline void job_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    static const char *const gangs[] = {"None", "Volcano", "SchedulerPlugins", "Kueue"};
+    struct job *job = &c->job;
+
+    if (strcmp(key, "restart") == 0)
+        for (int r = 0; r < N_CLUSTER_ROLES; r++)
+            job->replicas[r].restart = name_index(restart_names, 4, value);
+    else if (strcmp(key, "backoff") == 0)
+        job->run_policy.backoff_limit = strtoll(value, NULL, 10);
+    else if (strcmp(key, "deadline") == 0)
+        job->run_policy.deadline_seconds = strtoll(value, NULL, 10);
+    else if (strcmp(key, "ttl") == 0)
+        job->run_policy.ttl_seconds = strtoll(value, NULL, 10);
+    else if (strcmp(key, "fence") == 0)
+        job->run_policy.fence_seconds = strtoll(value, NULL, 10);
+    else if (strcmp(key, "min") == 0)
+        job->min_workers = strtoll(value, NULL, 10);
+    else if (strcmp(key, "clean") == 0)
+        job->run_policy.clean_pods = name_index(clean_names, 3, value);
+    else if (strcmp(key, "success") == 0)
+        job->run_policy.success = SUCCESS_ALL_WORKERS;
+    else if (strcmp(key, "scale") == 0)
+        job->run_policy.scale = SCALE_DYNAMIC;
+    else if (strcmp(key, "suspend") == 0)
+        job->run_policy.suspend = true;
+    else if (strcmp(key, "builtin") == 0)
+        job->model.name = arena_strdup(&c->arena, "mlp");
+    else if (strcmp(key, "gang") == 0)
+        job->scheduling.gang = name_index(gangs, 4, value);
+    else if (strcmp(key, "network") == 0)
+        job->network.type = NETWORK_NONE;
+    else if (strcmp(key, "managed-by") == 0)
+        job->run_policy.managed_by = arena_strdup(&c->arena, value);
+    else
+        job->replicas[role_of(key)].replicas = strtoll(value, NULL, 10);
+}
+
+static inline void tj_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    if (strcmp(key, "generation") == 0)
+        c->tj.meta.generation = strtoll(value, NULL, 10);
+    else if (strcmp(key, "deleting") == 0)
+        c->tj.meta.deletion_ms = case_ms(value);
+    else
+        c->tj.problem = arena_strdup(&c->arena, value);
+    if (strcmp(key, "invalid") == 0)
+        c->tj.job = NULL;
+}
+
+static inline void world_begin(struct reconcile_case *c)
+{
+    struct tj_status *s = &c->tj.status;
+
+    s->world.generation = 1;
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        s->world.replicas[r] = c->job.replicas[r].replicas;
+    s->start_ms = s->active_since_ms = 100000;
+    s->conditions[COND_CREATED] = (struct condition){true, true, "r", "m", 100000};
+    s->observed_generation = 1;
+}
+
+static inline void world_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    int64_t n = strtoll(value, NULL, 10);
+
+    if (strcmp(key, "gen") == 0)
+        c->tj.status.world.generation = n;
+    else if (strcmp(key, "base") == 0)
+        c->tj.status.world.incarnation = n;
+    else
+        c->tj.status.world.replicas[role_of(key)] = n;
+}
+
+static inline bool condition_word(struct tj_status *s, const char *key, const char *value)
+{
+    bool status = *key != '!';
+
+    for (int i = 0; i < N_CONDITIONS; i++)
+        if (strcasecmp(key + !status, condition_names[i]) == 0) {
+            s->conditions[i] = (struct condition){true, status, "r", "m", case_ms(value)};
+            return true;
+        }
+    return false;
+}
+
+static inline void role_status_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    const char *dot = strchr(key, '.');
+    struct role_status *role;
+    struct err err;
+    int failed = 0;
+
+    if (!dot) {
+        TEST_FAIL("unknown word %s", key);
+        exit(1);
+    }
+    role = &c->tj.status.roles[role_of(arena_printf(&c->arena, "%.*s", (int)(dot - key), key))];
+    dot++;
+    if (strcmp(dot, "completed") == 0)
+        failed = ledger_parse(&role->completed, value, false, &c->arena, &err);
+    else if (strcmp(dot, "lost") == 0)
+        failed = ledger_parse(&role->lost, value, false, &c->arena, &err);
+    else if (strcmp(dot, "incarnations") == 0)
+        failed = ledger_parse(&role->incarnations, value, true, &c->arena, &err);
+    else if (strcmp(dot, "active") == 0)
+        role->active = (int)strtol(value, NULL, 10);
+    else if (strcmp(dot, "ready") == 0)
+        role->ready = (int)strtol(value, NULL, 10);
+    else if (strcmp(dot, "succeeded") == 0)
+        role->succeeded = (int)strtol(value, NULL, 10);
+    else
+        role->restarts = strtoll(value, NULL, 10);
+    CHECK_INT(failed, 0);
+}
+
+static inline void status_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    struct tj_status *s = &c->tj.status;
+
+    if (condition_word(s, key, value))
+        return;
+    if (strcmp(key, "completion") == 0)
+        s->completion_ms = case_ms(value);
+    else if (strcmp(key, "since") == 0)
+        s->active_since_ms = case_ms(value);
+    else if (strcmp(key, "active") == 0)
+        s->active_ms = case_ms(value);
+    else if (strcmp(key, "restarts") == 0)
+        s->restarts = strtoll(value, NULL, 10);
+    else if (strcmp(key, "backoff-until") == 0)
+        s->backoff_until_ms = case_ms(value);
+    else if (strcmp(key, "observed") == 0)
+        s->observed_generation = strtoll(value, NULL, 10);
+    else
+        role_status_word(c, key, value);
+}
+
+static inline void pod_word(struct reconcile_case *c, struct pod *p, const char *key,
+                            const char *value)
+{
+    static const char *const phases[] = {"pending", "running", "succeeded", "failed", "unknown"};
+
+    if (strcmp(key, "ready") == 0)
+        p->ready = true;
+    else if (strcmp(key, "unscheduled") == 0)
+        p->scheduled = false;
+    else if (strcmp(key, "untracked") == 0)
+        p->tracked = false;
+    else if (strcmp(key, "disrupted") == 0)
+        p->disrupted = true;
+    else if (strcmp(key, "kubelet") == 0)
+        p->restart_count = strtoll(value, NULL, 10);
+    else if (strcmp(key, "exit") == 0)
+        p->has_exit_code = true, p->exit_code = (int)strtol(value, NULL, 10);
+    else if (strcmp(key, "started") == 0)
+        p->started_ms = case_ms(value);
+    else if (strcmp(key, "finished") == 0)
+        p->finished_ms = case_ms(value);
+    else if (strcmp(key, "deleting") == 0)
+        p->meta.deletion_ms = case_ms(value);
+    else if (strcmp(key, "grace") == 0)
+        p->meta.deletion_grace_ms = case_ms(value);
+    else if (strcmp(key, "reason") == 0)
+        p->reason = arena_strdup(&c->arena, value);
+    else if (strcmp(key, "message") == 0)
+        p->message = arena_strdup(&c->arena, value);
+    else if (strcmp(key, "node") == 0)
+        p->node = arena_strdup(&c->arena, value);
+    else if (strcmp(key, "uid") == 0)
+        p->meta.uid = arena_strdup(&c->arena, value);
+    else
+        p->phase = name_index(phases, 5, key);
+}
+
+typedef void case_word_fn(struct reconcile_case *c, const char *key, const char *value);
+
+/* Calls fn for each "key" or "key=value". */
+static inline void each_word(struct reconcile_case *c, const char *text, case_word_fn *fn)
+{
+    char *words = arena_strdup(&c->arena, text), *save = NULL;
+
+    for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        char *equals = strchr(w, '=');
+
+        if (equals)
+            *equals++ = '\0';
+        fn(c, w, equals ? equals : "");
+    }
+}
+
+static inline void pod_line(struct reconcile_case *c, const char *text)
+{
+    char *words = arena_strdup(&c->arena, text), *save = NULL, *dash;
+    const char *role = strtok_r(words, " ", &save), *range = strtok_r(NULL, " ", &save);
+    int64_t incarnation = strtoll(strtok_r(NULL, " ", &save), NULL, 10);
+    int first = (int)strtol(range, &dash, 10);
+    int last = *dash == '-' ? (int)strtol(dash + 1, NULL, 10) : first;
+    const char *rest = save;
+
+    for (int i = first; i <= last && c->o.n_pods < CASE_MAX_PODS; i++) {
+        struct pod *p = &c->pods[c->o.n_pods++];
+        char name[NAME_SIZE], *copy = arena_strdup(&c->arena, rest), *at = NULL;
+
+        *p = (struct pod){.role = role_of(role),
+                          .index = i,
+                          .incarnation = incarnation,
+                          .scheduled = true,
+                          .tracked = true};
+        pod_name(name, "j", p->role, i, incarnation);
+        p->meta.name = p->meta.uid = arena_strdup(&c->arena, name);
+        p->meta.namespace_ = "ns";
+        p->meta.deletion_grace_ms = 30000;
+        for (char *w = strtok_r(copy, " ", &at); w; w = strtok_r(NULL, " ", &at)) {
+            char *equals = strchr(w, '=');
+
+            if (equals)
+                *equals++ = '\0';
+            pod_word(c, p, w, equals ? equals : "");
+        }
+    }
+}
+
+static inline void missing_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    (void)value;
+    c->o.have[name_index(owned_kind_names, N_OWNED, key)] = false;
+}
+
+static inline void old_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    size_t i = 0;
+
+    (void)value;
+    while (c->o.old_generations[i])
+        i++;
+    c->o.old_generations[i] = strtoll(key, NULL, 10);
+}
+
+static inline void dry_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    (void)value;
+    c->o.dry_run_ok[role_of(key)] = true;
+}
+
+/* One line of what is given. */
+static inline void case_line(struct reconcile_case *c, const char *line)
+{
+    static const struct {
+        const char *head;
+        case_word_fn *fn;
+    } heads[] = {
+        {"job ", job_word},
+        {"tj ", tj_word},
+        {"status ", status_word},
+        {"missing ", missing_word},
+        {"old-generations ", old_word},
+        {"dry-run-ok ", dry_word},
+    };
+    const char *rest = strchr(line, ' ') ? strchr(line, ' ') + 1 : "";
+
+    for (size_t i = 0; i < ARRAY_LEN(heads); i++)
+        if (strncmp(line, heads[i].head, strlen(heads[i].head)) == 0) {
+            each_word(c, rest, heads[i].fn);
+            return;
+        }
+    if (strncmp(line, "world", 5) == 0) {
+        world_begin(c);
+        each_word(c, rest, world_word);
+    } else if (strncmp(line, "pod ", 4) == 0) {
+        pod_line(c, rest);
+    } else if (strncmp(line, "now ", 4) == 0) {
+        c->now = case_ms(rest);
+    } else if (strncmp(line, "hold ", 5) == 0) {
+        c->o.hold_until_ms = case_ms(rest);
+    } else if (strncmp(line, "written ", 8) == 0) {
+        c->o.status_written_ms = case_ms(rest);
+    } else if (strncmp(line, "blocked ", 8) == 0) {
+        c->o.blocked = arena_strdup(&c->arena, rest);
+    } else if (strncmp(line, "invalid-template ", 17) == 0) {
+        c->o.invalid_template = arena_strdup(&c->arena, rest);
+    } else {
+        TEST_FAIL("%s: unknown line: %s", c->name, line);
+        exit(1);
+    }
+}
+
+/* Printing */
+
+static inline void print_time(struct buf *out, const char *name, int64_t old, int64_t new_)
+{
+    if (old == new_)
+        return;
+    buf_printf(out, "  %s ", name);
+    if (new_)
+        buf_printf(out, "%.10g\n", (double)new_ / 1000);
+    else
+        buf_puts(out, "none\n");
+}
+
+static inline void print_number(struct buf *out, const char *role, const char *name, int64_t old,
+                                int64_t new_)
+{
+    if (old != new_)
+        buf_printf(out, "  %s%s%s %lld\n", role, *role ? "." : "", name, (long long)new_);
+}
+
+static inline void print_ledger(struct buf *out, const char *role, const char *name, bool values,
+                                const struct ledger *old, const struct ledger *new_)
+{
+    if (ledger_equal(old, new_))
+        return;
+    buf_printf(out, "  %s.%s ", role, name);
+    ledger_encode(new_, values, out);
+    buf_puts(out, new_->n ? "\n" : "none\n");
+}
+
+/* What of the status differs from the old one. */
+static inline void print_status(struct buf *out, const struct tj_status *old,
+                                const struct tj_status *s)
+{
+    for (int i = 0; i < N_CONDITIONS; i++) {
+        const struct condition *a = &old->conditions[i], *b = &s->conditions[i];
+
+        if (a->present != b->present || a->status != b->status || a->since_ms != b->since_ms ||
+            (a->message != b->message && strcmp(a->message, b->message) != 0))
+            buf_printf(out, "  %s %s since %.10g %s: %s\n", condition_names[i],
+                       b->status ? "True" : "False", (double)b->since_ms / 1000, b->reason,
+                       b->message);
+    }
+    print_number(out, "", "observed", old->observed_generation, s->observed_generation);
+    print_time(out, "start", old->start_ms, s->start_ms);
+    print_time(out, "completion", old->completion_ms, s->completion_ms);
+    print_time(out, "since", old->active_since_ms, s->active_since_ms);
+    print_time(out, "active", old->active_ms, s->active_ms);
+    print_number(out, "world", "gen", old->world.generation, s->world.generation);
+    print_number(out, "world", "base", old->world.incarnation, s->world.incarnation);
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        print_number(out, "world", cluster_role_names[r], old->world.replicas[r],
+                     s->world.replicas[r]);
+    print_number(out, "", "restarts", old->restarts, s->restarts);
+    print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);
+    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
+        const struct role_status *a = &old->roles[r], *b = &s->roles[r];
+        const char *role = cluster_role_names[r];
+
+        print_number(out, role, "active", a->active, b->active);
+        print_number(out, role, "ready", a->ready, b->ready);
+        print_number(out, role, "succeeded", a->succeeded, b->succeeded);
+        print_number(out, role, "failed", a->failed, b->failed);
+        print_number(out, role, "restarts", a->restarts, b->restarts);
+        print_ledger(out, role, "completed", false, &a->completed, &b->completed);
+        print_ledger(out, role, "lost", false, &a->lost, &b->lost);
+        print_ledger(out, role, "incarnations", true, &a->incarnations, &b->incarnations);
+    }
+}
+
+static inline void print_action(struct buf *out, const struct action *a)
+{
+    switch (a->type) {
+    case ACTION_CREATE_OWNED:
+        buf_printf(out, "create %s %lld\n", owned_kind_names[a->owned], (long long)a->generation);
+        break;
+    case ACTION_DELETE_OWNED:
+        buf_printf(out, "delete %s %lld\n", owned_kind_names[a->owned], (long long)a->generation);
+        break;
+    case ACTION_DRY_RUN_POD:
+        buf_printf(out, "dry-run %s\n", cluster_role_names[a->role]);
+        break;
+    case ACTION_CREATE_POD:
+        buf_printf(out, "create %s-%d-%lld\n", cluster_role_names[a->role], a->index,
+                   (long long)a->incarnation);
+        break;
+    case ACTION_DELETE_POD:
+        buf_printf(out, "delete %s\n", a->pod->meta.uid);
+        break;
+    case ACTION_FORCE_DELETE_POD:
+        buf_printf(out, "force %s\n", a->pod->meta.uid);
+        break;
+    case ACTION_RELEASE_POD:
+        buf_printf(out, "release %s\n", a->pod->meta.uid);
+        break;
+    case ACTION_DELETE_JOB:
+        buf_puts(out, "delete job\n");
+        break;
+    }
+}
+
+static inline void print_plan(struct buf *out, const struct reconcile_case *c,
+                              const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_events; i++)
+        buf_printf(out, "event %s %s %s: %s\n", plan->events[i].warning ? "Warning" : "Normal",
+                   plan->events[i].key, plan->events[i].reason, plan->events[i].message);
+    if (plan->status) {
+        buf_puts(out, plan->urgent ? "status urgent\n" : "status\n");
+        print_status(out, &c->tj.status, plan->status);
+    }
+    for (size_t i = 0; i < plan->n_actions; i++)
+        print_action(out, &plan->actions[i]);
+    if (plan->requeue_ms)
+        buf_printf(out, "requeue %.10g\n", (double)plan->requeue_ms / 1000);
+}
+
+#endif
