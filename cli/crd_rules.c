@@ -31,9 +31,10 @@ static void add_presence(const char *path, bool leaf, const char *self, struct b
 static void add_literal(const struct field *f, struct buf *out)
 {
     bool text = f->kind == FIELD_STRING || f->kind == FIELD_ENUM;
-    bool whole = f->kind == FIELD_FLOAT && !strpbrk(f->default_, ".e");
+    const char *value = f->default_ ? f->default_ : "";
+    bool whole = f->kind == FIELD_FLOAT && !strpbrk(value, ".e");
 
-    buf_printf(out, "%s%s%s", text ? "'" : "", f->default_, text ? "'" : whole ? ".0" : "");
+    buf_printf(out, "%s%s%s", text ? "'" : "", value, text ? "'" : whole ? ".0" : "");
 }
 
 /* The value of a field: "(has(self.a) ? self.a.b : 3)". */

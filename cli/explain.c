@@ -189,6 +189,13 @@ static const char offline[] =
     "takes\n"
     "it for absent where the field has a default.";
 
+static bool is_same_rule(const struct rule *a, const struct rule *b)
+{
+    const char *x = a->paths[0], *y = b->paths[0];
+
+    return x && y && strcmp(x, y) == 0 && strcmp(a->allowed, b->allowed) == 0;
+}
+
 static void print_markdown(void)
 {
     puts("# The TrainingJob\n\n"
@@ -200,8 +207,7 @@ static void print_markdown(void)
             print_section(spec_fields[i].path, spec_fields[i].path, spec_fields[i].doc);
     puts("\n## Rules across fields\n\n| fields | rule |\n|---|---|");
     for (size_t i = 0; i < n_spec_rules; i++) {
-        if (i && strcmp(spec_rules[i].allowed, spec_rules[i - 1].allowed) == 0 &&
-            strcmp(spec_rules[i].paths[0], spec_rules[i - 1].paths[0]) == 0)
+        if (i && is_same_rule(&spec_rules[i], &spec_rules[i - 1]))
             continue; /* two ways to break one rule */
         printf("| ");
         for (size_t k = 0; spec_rules[i].paths[k]; k++)

@@ -4,33 +4,13 @@
 #include <limits.h>
 #include <stdarg.h>
 
-#include "common/spec_table.h"
+#include "common/spec_parse.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
-#include "paceline/yaml.h"
 
-#define MAX_PROBLEMS 100
 #define MAX_SHOWN 60 /* bytes of a value in a message */
 #define APPLIED_COPY "kubectl.kubernetes.io/last-applied-configuration"
-
-struct problem {
-    int order; /* by line, overrides last */
-    size_t index;
-    char *text;
-};
-
-struct parse {
-    struct yaml_doc doc;
-    const cJSON *root; /* doc.root, or the API's object */
-    const char *file;  /* NULL: the API's object */
-    const char *const *sets;
-    struct job *job;
-    const cJSON *nodes[SPEC_MAX_FIELDS]; /* what the file has, by index of the field */
-    bool bad[SPEC_MAX_FIELDS];           /* already reported: rules that read it stay silent */
-    struct problem problems[MAX_PROBLEMS];
-    size_t n_problems, n_left_out;
-};
 
 /* One object of fields: the job, or one of its layers. */
 struct scope {
@@ -69,8 +49,7 @@ static int line_of(const struct parse *p, const cJSON *node)
     return node ? yaml_line(&p->doc, node) : 0;
 }
 
-static __attribute__((format(printf, 3, 4))) void report(struct parse *p, int line, const char *fmt,
-                                                         ...)
+void spec_report(struct parse *p, int line, const char *fmt, ...)
 {
     struct problem *problem = &p->problems[p->n_problems];
     AUTO(auto_free) char *what = NULL;
@@ -145,7 +124,7 @@ static void report_found(struct parse *p, const struct field *f, const char *pat
         buf_printf(&text, " (did you mean %s?)", near);
     buf_puts(&text, "; allowed: ");
     field_allowed(f, &text);
-    report(p, line_of(p, value), "%s: found %s", path, text.data);
+    spec_report(p, line_of(p, value), "%s: found %s", path, text.data);
 }
 
 /* Points at the element of a list where one is wrong, as the API server does. */
@@ -185,13 +164,13 @@ static void report_unknown(struct parse *p, const char *prefix, const char *path
     AUTO(buf_release) struct buf list = {0};
 
     if (near) {
-        report(p, line_of(p, value), "%s: unknown field; did you mean %s?", path, near);
+        spec_report(p, line_of(p, value), "%s: unknown field; did you mean %s?", path, near);
         return;
     }
     buf_init(&list, 0);
     for (size_t i = 0; i < n; i++)
         buf_printf(&list, "%s%s", i ? ", " : "", keys[i]);
-    report(p, line_of(p, value), "%s: unknown field; allowed: %s", path, list.data);
+    spec_report(p, line_of(p, value), "%s: unknown field; allowed: %s", path, list.data);
 }
 
 static void read_layers(struct parse *p, const struct field *f, const char *path,
@@ -264,8 +243,8 @@ static void fill_absent(struct parse *p, struct scope *s, const struct field *f,
             return;
         buf_init(&allowed, 0);
         field_allowed(f, &allowed);
-        report(p, line_of(p, s->owner), "%s%s: found nothing; needed: %s", s->shown,
-               f->path + strlen(s->prefix), allowed.data);
+        spec_report(p, line_of(p, s->owner), "%s%s: found nothing; needed: %s", s->shown,
+                    f->path + strlen(s->prefix), allowed.data);
     } else if (f->size) {
         field_store_absent(f, s->base);
     }
@@ -278,8 +257,8 @@ static void report_not_applicable(struct parse *p, struct scope *s, const struct
     buf_init(&why, 0);
     field_belongs(f, &why);
     s->bad[index_of(f)] = true;
-    report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: %s", s->shown, f->path + strlen(s->prefix),
-           why.data);
+    spec_report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: %s", s->shown,
+                f->path + strlen(s->prefix), why.data);
 }
 
 static const cJSON *node_at(const struct parse *p, const char *path)
@@ -294,8 +273,8 @@ static void check_sections(struct parse *p)
 {
     for (size_t i = 1; i < N_BUILTIN_SECTIONS && !has_model(p); i++)
         if (node_at(p, spec_builtin_sections[i]))
-            report(p, line_of(p, node_at(p, spec_builtin_sections[i])), "%s: %s",
-                   spec_builtin_sections[i], SPEC_NEEDS_MODEL);
+            spec_report(p, line_of(p, node_at(p, spec_builtin_sections[i])), "%s: %s",
+                        spec_builtin_sections[i], SPEC_NEEDS_MODEL);
 }
 
 /* Defaults, missing fields, and fields that do not go with their selector's value. */
@@ -334,8 +313,8 @@ static void read_layer(struct parse *p, struct layer_spec *layer, const cJSON *v
 
         buf_init(&found, 0);
         show_value(value, &found);
-        report(p, line_of(p, value), "%.*s: found %s; allowed: an object with a type",
-               (int)strlen(name) - 1, name, found.data);
+        spec_report(p, line_of(p, value), "%.*s: found %s; allowed: an object with a type",
+                    (int)strlen(name) - 1, name, found.data);
         return;
     }
     read_object(p, &s, value, s.prefix, s.shown);
@@ -360,104 +339,6 @@ static void read_layers(struct parse *p, const struct field *f, const char *path
     p->bad[index_of(f)] = p->n_problems > before;
 }
 
-/* Overrides: path=value into the tree, as if the file had it. */
-
-static void mark_tree(struct parse *p, const cJSON *node, int line)
-{
-    yaml_mark(&p->doc, node, line);
-    for (const cJSON *c = node->child; c; c = c->next)
-        mark_tree(p, c, line);
-}
-
-static bool is_top_level(const char *path)
-{
-    size_t len = strcspn(path, ".[=");
-
-    for (size_t i = 0; i < n_spec_fields; i++)
-        if (strlen(spec_fields[i].path) == len && strncmp(spec_fields[i].path, path, len) == 0)
-            return true;
-    return false;
-}
-
-/* The member `key` of object, made when it is absent (and value NULL) or replaced by value. */
-static cJSON *put_member(struct parse *p, cJSON *object, const char *key, cJSON *value, int line)
-{
-    cJSON *there = cJSON_GetObjectItemCaseSensitive(object, key);
-
-    if (!value && there)
-        return there;
-    value = value ? value : cJSON_CreateObject();
-    mark_tree(p, value, line);
-    if (there)
-        cJSON_ReplaceItemInObjectCaseSensitive(object, key, value);
-    else
-        cJSON_AddItemToObject(object, key, value);
-    return value;
-}
-
-/* Follows "[3]" after a key; NULL when there is no such element. */
-static cJSON *list_element(cJSON *list, const char *index)
-{
-    char *end;
-    unsigned long i = strtoul(index + 1, &end, 10);
-
-    if (!cJSON_IsArray(list) || end == index + 1 || strcmp(end, "]") != 0 || i > INT_MAX)
-        return NULL;
-    return cJSON_GetArrayItem(list, (int)i);
-}
-
-/* Walks to the object that gets the last key; NULL when something else stands in the way. */
-static cJSON *walk_to(struct parse *p, char *path, char **last, int line)
-{
-    cJSON *at = p->doc.root;
-    char *rest = path, *dot;
-
-    for (; (dot = strchr(rest, '.')); rest = dot + 1) {
-        char *index;
-
-        *dot = '\0';
-        index = strchr(rest, '[');
-        if (index)
-            *index = '\0';
-        at = put_member(p, at, rest, NULL, line);
-        if (index) {
-            *index = '[';
-            at = list_element(at, index);
-        }
-        if (!cJSON_IsObject(at))
-            return NULL;
-    }
-    *last = rest;
-    return at;
-}
-
-static void apply_set(struct parse *p, size_t i)
-{
-    const char *set = p->sets[i], *equals = strchr(set, '=');
-    int line = -1 - (int)i;
-    AUTO(auto_free) char *path = NULL;
-    AUTO(yaml_release) struct yaml_doc value = {0};
-    cJSON *object;
-    char *last;
-    struct err err;
-
-    if (!equals || equals == set) {
-        report(p, line, "found no path=value; allowed: as in training.epochs=2");
-        return;
-    }
-    if (yaml_parse(&value, equals + 1, strlen(equals + 1), "value", &err)) {
-        report(p, line, "%s", err.msg);
-        return;
-    }
-    path = xasprintf("%s%.*s", is_top_level(set) ? "" : "spec.", (int)(equals - set), set);
-    object = walk_to(p, path, &last, line);
-    if (!object || !*last || strchr(last, '[')) {
-        report(p, line, "found no place for it; allowed: a field of an object of the file");
-        return;
-    }
-    put_member(p, object, last, value.root ? STEAL(value.root) : cJSON_CreateNull(), line);
-}
-
 static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
 {
     for (size_t i = 0; rule->paths[i]; i++)
@@ -479,8 +360,8 @@ static void check_rules(struct parse *p)
         if (rule->job != RULE_ANY && (rule->job == RULE_BUILTIN) != has_model(p))
             continue;
         if (!unreadable && !rule->warning && rule->broken(p->job, &found))
-            report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
-                   found.data, rule->allowed);
+            spec_report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
+                        found.data, rule->allowed);
     }
 }
 
@@ -501,13 +382,13 @@ static void read_job(struct parse *p, size_t n_sets)
     struct scope s = {p->job, p->nodes, p->bad, p->root, "", ""};
 
     if (!cJSON_IsObject(p->root)) {
-        report(p, 0,
-               "found no object; allowed: a TrainingJob with apiVersion, kind, metadata "
-               "and spec");
+        spec_report(p, 0,
+                    "found no object; allowed: a TrainingJob with apiVersion, kind, metadata "
+                    "and spec");
         return;
     }
     for (size_t i = 0; i < n_sets; i++)
-        apply_set(p, i);
+        spec_apply_set(p, i);
     read_object(p, &s, p->root, "", "");
     finish_scope(p, &s);
     check_sections(p);

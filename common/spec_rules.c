@@ -222,7 +222,7 @@ static bool broken_threads(const struct job *job, struct buf *found)
     {                                                                                          \
         {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                \
             .allowed = "needed without spec.model: a pod template whose spec has a container", \
-            .job = RULE_IMAGE, .broken = check, .cel = CEL_TEMPLATE(role),                     \
+            .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                   \
             .cel_found =                                                                       \
                 "no container for [[4:{spec.replicas." role ".replicas}]] " role " replicas"   \
     }
