@@ -333,12 +333,14 @@ static void use_older(struct cache *c, int kind, cache_gone_fn *gone, void *arg)
 
     for (uint32_t i = 0; i < older->n; i++) {
         struct table_slot *slot = find(c, kind, meta_of(kind, older->items[i]));
-        if (!slot)
+        if (!slot) { /* 404 since */
+            object_free(kind, older->items[i]);
             continue;
+        }
         replace(c, kind, slot, older->items[i]);
         tell(kind, meta_of(kind, slot->object), gone, arg);
-        older->items[i--] = older->items[--older->n];
     }
+    older->n = 0;
 }
 
 void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *gone, void *arg)
