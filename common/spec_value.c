@@ -50,7 +50,8 @@ bool field_builtin(const struct field *f)
     for (size_t i = 0; i < N_BUILTIN_SECTIONS; i++) {
         size_t len = strlen(spec_builtin_sections[i]);
 
-        if (strncmp(f->path, spec_builtin_sections[i], len) == 0 && strchr(".", f->path[len]))
+        if (strncmp(f->path, spec_builtin_sections[i], len) == 0 &&
+            (f->path[len] == '.' || f->path[len] == '\0'))
             return true;
     }
     return false;

@@ -114,6 +114,7 @@ static void test_cel(void)
         {"{spec.replicas.worker.replicas}", "self.replicas.worker.replicas"},
         {"{spec.training.epochs} > 1", "(has(self.training) ? self.training.epochs : 5) > 1"},
         {"{?spec.dataset.path}", "(has(self.dataset) && has(self.dataset.path))"},
+        {"{?spec.training.epochs}", "(has(self.training))"},
         {"{?spec.replicas.worker.template}", "(has(self.replicas.worker.template))"},
         {"{spec.training.lastBatch}", "(has(self.training) ? self.training.lastBatch : 'keep')"},
         {"{spec.dataset.validationSplit}",

@@ -95,15 +95,25 @@ static void test_problems(void)
           "t.yaml:1: apiVersion: found nothing; needed: paceline.dev/v1",
           "t.yaml:1: metadata: found nothing", "t.yaml:1: spec: found nothing"}},
         {HEAD "  training: {epochs: 2}\n",
-         {"t.yaml:4: spec.replicas.worker.template: found no container for 1 worker replicas; needed "
+         {"t.yaml:4: spec.replicas.worker.template: found no container for 1 worker replicas; "
+          "needed "
           "without",
           "t.yaml:5: spec.training: found, but it belongs to jobs with spec.model only"}},
+        {HEAD "  dataset: {}\n  training: {}\n  checkpoint: {}\n  strategy: {}\n"
+              "  replicas: {worker: {template: {spec: {containers: [{}]}}}}\n",
+         {"t.yaml:5: spec.dataset: found, but it belongs to jobs with spec.model only",
+          "t.yaml:6: spec.training: found, but it belongs to jobs with spec.model only",
+          "t.yaml:7: spec.checkpoint: found, but it belongs to jobs with spec.model only",
+          "t.yaml:8: spec.strategy: found, but it belongs to jobs with spec.model only"}},
+        {HEAD "  model: {layers: [{type: dense, units: 1, kernel: 2}]}\n",
+         {"layers[0].kernel: found, but it belongs to type: conv|maxpool|avgpool only"}},
         {HEAD "  debug: {}\n  replicas: {worker: {template: {spec: {containers: []}}}}\n",
          {"t.yaml:5: spec.debug: found, but it belongs to jobs with spec.model only",
           "t.yaml:6: spec.replicas.worker.template: found no container for 1 worker"}},
         {HEAD "  replicas: {worker: {replicas: 0}, ps: {replicas: 2}}\n",
          {"t.yaml:5: spec.replicas: found neither chief nor worker; needed: at least one of them",
-          "t.yaml:5: spec.replicas.ps.template: found no container for 2 ps replicas; needed without"}},
+          "t.yaml:5: spec.replicas.ps.template: found no container for 2 ps replicas; needed "
+          "without"}},
         {HEAD
          "  replicas: {worker: {replicas: 0}, chief: {replicas: 2}, evaluator: {replicas: 1}}\n",
          {"chief.replicas: found 2; allowed: an integer from 0 to 1",
@@ -184,7 +194,8 @@ static void test_problems(void)
          {"boundaries: found nothing; needed", "values: found nothing; needed"}},
         {MODEL "  training: {learningRateSchedule: {type: piecewise, boundaries: [2, 2], "
                "values: [1, 2]}}\n",
-         {"values: found 2 values for 2 boundaries", "boundaries: found one that is not; needed: each"}},
+         {"values: found 2 values for 2 boundaries",
+          "boundaries: found one that is not; needed: each"}},
         {MODEL "  training: {epochs: 2, learningRateSchedule: {warmupEpochs: 2.5}}\n",
          {"warmupEpochs: found a longer warm-up; allowed: at most training.epochs"}},
         {MODEL "  strategy: {fusionBytes: 1Ki}\n", {"found \"1Ki\"; allowed: bytes"}},
@@ -459,6 +470,31 @@ static void test_from_json(void)
     CHECK_INT(problems.n, 1);
 }
 
+/* Strings are counted in characters, as the API server does. */
+static void test_lengths(void)
+{
+    static const struct {
+        const char *character;
+        int n;
+        bool good;
+    } cases[] = {
+        {"a", 253, true}, {"a", 254, false}, {"\xc3\xa9", 253, true}, {"\xc3\xa9", 254, false}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(buf_release) struct buf set;
+        AUTO(problems_release) struct problems problems = {0};
+        AUTO(auto_job) struct job *job = NULL;
+
+        buf_init(&set, 0);
+        buf_puts(&set, "runPolicy.schedulingPolicy.schedulerName=");
+        for (int k = 0; k < cases[i].n; k++)
+            buf_puts(&set, cases[i].character);
+        job =
+            job_parse(MODEL, sizeof MODEL - 1, "t", (const char *const[]){set.data}, 1, &problems);
+        CHECK_INT(job != NULL, cases[i].good);
+    }
+}
+
 /* Host names <job>-<role>-<index> fit a DNS label at the longest name and the highest index. */
 static void test_host_names(void)
 {
@@ -619,6 +655,7 @@ int main(void)
     test_round_trip();
     test_any_image();
     test_from_json();
+    test_lengths();
     test_host_names();
     test_table();
     test_network();
