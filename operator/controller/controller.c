@@ -259,7 +259,7 @@ static void sync_key(struct controller *c, const char *key)
 
 static bool may_look(const struct controller *c)
 {
-    return !c->stopping && controller_leads(c) && controller_synced(c);
+    return !c->stopping && c->leads && controller_synced(c) && c->informers[RESOURCE_JOBS].current;
 }
 
 static void look(struct controller *c)
@@ -285,6 +285,19 @@ static void watch_clock(struct controller *c)
     }
 }
 
+/*
+ * A new leader first lists the jobs: what the former one wrote into their status must be seen
+ * before the absence of a pod is. Its last write ended before this Lease was taken.
+ */
+static void watch_leadership(struct controller *c)
+{
+    bool leads = controller_leads(c);
+
+    if (leads && !c->leads && c->config.elect)
+        informer_refresh(&c->informers[RESOURCE_JOBS]);
+    c->leads = leads;
+}
+
 /* A graceful end has come so far that the Lease can go. */
 static bool nothing_left(const struct controller *c)
 {
@@ -300,15 +313,16 @@ void controller_step(struct controller *c, struct moment now)
     if (nothing_left(c))
         lease_give_back(&c->lease);
     lease_step(&c->lease);
+    watch_leadership(c);
     for (int i = 0; i < N_RESOURCES && !c->stopping; i++)
         informer_step(&c->informers[i]);
     leads = may_look(c);
-    if (leads && !c->led) {
+    if (leads && !c->looked) {
         log_info("leading");
         controller_touch_all(c);
         orphans_sweep(c);
     }
-    c->led = leads;
+    c->looked = leads;
     if (leads) {
         if (now.mono_ms >= c->sweep_mono_ms) {
             c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
@@ -338,7 +352,7 @@ int64_t controller_next_ms(const struct controller *c, struct moment now)
     if (may_look(c)) {
         next = sooner(next, workqueue_next_ms(c->queue, now.mono_ms));
         next = sooner(next, c->sweep_mono_ms > now.mono_ms ? c->sweep_mono_ms - now.mono_ms : 0);
-        if (!c->led)
+        if (!c->looked)
             next = 0;
     }
     return next < 0 ? SWEEP_MS : next;

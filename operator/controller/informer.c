@@ -110,7 +110,7 @@ static void take_page(struct informer *inf, const cJSON *list)
     }
     snprintf(inf->version, sizeof inf->version, "%s", version ? version : "");
     cache_relist_end(c->cache, resources[inf->resource].kind, inf->version, on_gone, c);
-    inf->synced = true;
+    inf->synced = inf->current = true;
     inf->again = false;
     c->stats.relists++;
     if (inf->resource == RESOURCE_JOBS)
@@ -252,6 +252,15 @@ static void plan_next(struct informer *inf)
     }
     inf->state = INFORMER_WAIT;
     inf->at_mono_ms = now + wait;
+}
+
+void informer_refresh(struct informer *inf)
+{
+    informer_release(inf);
+    inf->state = INFORMER_WAIT;
+    inf->at_mono_ms = inf->c->now.mono_ms;
+    inf->again = true;
+    inf->ended = inf->failed = inf->line = inf->current = false;
 }
 
 void informer_step(struct informer *inf)

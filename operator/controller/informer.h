@@ -27,6 +27,7 @@ struct informer {
     enum resource resource;
     enum informer_state state;
     bool synced;              /* listed at least once */
+    bool current;             /* listed since informer_refresh */
     bool again;               /* the next start is a list, not a watch */
     bool ended, failed, line; /* set by callbacks, read by the next step */
     int failures;
@@ -40,6 +41,8 @@ struct informer {
 
 void informer_init(struct informer *inf, struct controller *c, enum resource resource);
 void informer_release(struct informer *inf);
+/* Lists again, from now on; current says when that is done. */
+void informer_refresh(struct informer *inf);
 void informer_step(struct informer *inf);
 int64_t informer_next_ms(const struct informer *inf, int64_t mono_ms); /* -1: nothing to wait for */
 

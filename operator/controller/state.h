@@ -32,7 +32,9 @@ struct controller {
     struct orphans *orphans;
     struct run *runs; /* plans under way */
     int64_t sweep_mono_ms;
-    bool led, stopping;
+    bool leads;  /* as of this step */
+    bool looked; /* and all jobs have been queued since */
+    bool stopping;
     struct snapshot stats;
 };
 

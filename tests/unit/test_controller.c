@@ -486,6 +486,20 @@ static void test_refusal_is_waited_out(void)
     end();
 }
 
+/* What a former leader wrote into status must be seen before the absence of a pod is. */
+static void test_new_leader_lists_jobs_again(void)
+{
+    begin(true);
+    sync_lists(one_job, EMPTY_LIST);
+    lead();
+    pass(0);
+    CHECK_INT(count_open(KUBE_POST, ""), 0);
+    answer(open_call(KUBE_GET, "/trainingjobs?limit"), 200, one_job);
+    pass(0);
+    CHECK(open_call(KUBE_POST, "/pods?dryRun=All") != NULL);
+    end();
+}
+
 static void test_busy_server_is_left_alone(void)
 {
     begin(false);
@@ -533,6 +547,7 @@ int main(void)
     test_objects_come_before_pods();
     test_suspend_stops_a_plan_under_way();
     test_refusal_is_waited_out();
+    test_new_leader_lists_jobs_again();
     test_busy_server_is_left_alone();
     test_name_of_another_is_not_taken();
     return test_result();
