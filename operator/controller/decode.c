@@ -24,6 +24,16 @@ void decode_version(const cJSON *object, char version[RV_SIZE])
         snprintf(version, RV_SIZE, "%s", rv);
 }
 
+bool decode_is_gone(const cJSON *object)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
+    const cJSON *grace = cJSON_GetObjectItemCaseSensitive(meta, "deletionGracePeriodSeconds");
+
+    return cJSON_GetObjectItemCaseSensitive(meta, "deletionTimestamp") && cJSON_IsNumber(grace) &&
+           grace->valuedouble == 0 &&
+           cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(meta, "finalizers")) == 0;
+}
+
 static void decode_job(struct controller *c, const cJSON *object, enum cache_source source)
 {
     struct tj *tj;

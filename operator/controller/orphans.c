@@ -110,9 +110,9 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     struct look *l = arg;
 
     (void)message;
-    if (answer == ANSWER_OK)
+    if (answer == ANSWER_OK && !decode_is_gone(body))
         decode_object(l->c, RESOURCE_PODS, body, CACHE_ANSWER);
-    else if (answer == ANSWER_NOT_FOUND || answer == ANSWER_CONFLICT)
+    else if (answer == ANSWER_OK || answer == ANSWER_NOT_FOUND || answer == ANSWER_CONFLICT)
         cache_delete_pod(l->c->cache, l->key + 1, "");
     else
         l->failed = true;

@@ -309,7 +309,7 @@ static void on_pod_changed(void *arg, enum answer answer, const cJSON *body, con
     const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "kind"));
 
     if (answer == ANSWER_OK) {
-        if (kind && strcmp(kind, "Pod") == 0)
+        if (kind && strcmp(kind, "Pod") == 0 && !decode_is_gone(body))
             decode_object(run->c, RESOURCE_PODS, body, CACHE_ANSWER);
         else
             cache_delete_pod(run->c->cache, s->pod.uid, "");
