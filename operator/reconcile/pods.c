@@ -65,7 +65,8 @@ static void create(struct look *l, enum cluster_role role, int index)
 /* Whether it belongs to the job as it is: alive, or the record of how its index ended. */
 static bool belongs(const struct look *l, const struct slot *slot, const struct pod *p)
 {
-    if (p->index >= l->next.world.replicas[p->role] || p->incarnation < slot->incarnation)
+    if (p->index >= l->next.world.replicas[p->role] || p->incarnation < slot->incarnation ||
+        status_is(&l->next, COND_SUSPENDED))
         return false;
     return pod_finished(p) || (!slot->completed && !slot->lost);
 }

@@ -6,7 +6,7 @@
  *   tj generation=2 deleting=990 invalid=sentence damaged=sentence
  *   world gen=1 base=0 worker=4              counts as the job has them where not given
  *   status restarts=1 completion=900 running=150 worker.completed=0-2 ...   (conditions: their
- *       time; !running=150: False; reason and message are "r" and "m")
+ *       time; !running=150: False; reason and message are "r" and "m"; ?running=150: without)
  *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation
  *   now 1000                                  times are seconds
  *   missing Service | old-generations 1 2 | dry-run-ok worker | hold 1010 | written 999
@@ -154,11 +154,12 @@ static inline void world_word(struct reconcile_case *c, const char *key, const c
 
 static inline bool condition_word(struct tj_status *s, const char *key, const char *value)
 {
-    bool status = *key != '!';
+    bool status = *key != '!', bare = *key == '?';
 
     for (int i = 0; i < N_CONDITIONS; i++)
-        if (strcasecmp(key + !status, condition_names[i]) == 0) {
-            s->conditions[i] = (struct condition){true, status, "r", "m", case_ms(value)};
+        if (strcasecmp(key + (!status || bare), condition_names[i]) == 0) {
+            s->conditions[i] = (struct condition){true, status, bare ? NULL : "r",
+                                                  bare ? NULL : "m", case_ms(value)};
             return true;
         }
     return false;
@@ -403,7 +404,7 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
         const struct condition *a = &old->conditions[i], *b = &s->conditions[i];
 
         if (a->present != b->present || a->status != b->status || a->since_ms != b->since_ms ||
-            (a->message != b->message && strcmp(a->message, b->message) != 0))
+            strcmp(a->message ? a->message : "", b->message ? b->message : "") != 0)
             buf_printf(out, "  %s %s since %.10g %s: %s\n", condition_names[i],
                        b->status ? "True" : "False", (double)b->since_ms / 1000, b->reason,
                        b->message);
