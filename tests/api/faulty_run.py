@@ -215,7 +215,7 @@ class Run:
             operator = await asyncio.create_subprocess_exec(
                 *(test.operator, "--kubeconfig", test.kubeconfig(folder, port)),
                 *("--namespace", ns, "--operator-namespace", ns, "--no-leader-election"),
-                *("--master-key-file", test.master_key, "--web-address", "none"),
+                *("--master-key-file", test.master_key, "--web", "none"),
                 stdin=asyncio.subprocess.DEVNULL, stdout=log, stderr=log,
             )  # fmt: skip
             try:

@@ -80,6 +80,12 @@ good "$MODEL
   training: {epochs: 3, learningRateSchedule: {type: piecewise, boundaries: [1, 2.5], values: [1, 0.1, 0],
     warmupEpochs: 3}}"
 good "  replicas: {worker: {replicas: 0}, chief: {replicas: 1, template: $C}, ps: {replicas: 2, template: $C}}"
+good "  replicas: {worker: {replicas: 3, minReplicas: 3, maxReplicas: 3, template: $C}, ps: {replicas: 2, template: $C}}
+  runPolicy: {schedulingPolicy: {gang: SchedulerPlugins, minAvailable: 5}}" # at each bound
+good "$MODEL
+  training: {batchSize: 32, epochs: 2, lanes: 32, learningRateSchedule: {warmupEpochs: 2}, lastBatch: drop}
+  dataset: {limit: 40, validationSplit: 0.2}
+  replicas: {worker: {replicas: 32}}"
 good "$IMAGE
   runPolicy: {managedBy: kueue.x-k8s.io/multikueue, schedulingPolicy: {gang: Kueue, queue: q}}
   networkPolicy: {type: None, extraIngress: [{from: [{podSelector: {}}]}]}
