@@ -302,7 +302,7 @@ static void delete (struct api *api, const struct target *t, const struct kube_r
     AUTO(auto_free) char *name = NULL, *uid = NULL;
     const char *policy;
     int64_t grace = t->grace_s;
-    bool dry = t->dry_run, there;
+    bool stays = t->dry_run;
 
     if (r->body_len && !(options = parse_body(r, a)))
         return;
@@ -313,8 +313,9 @@ static void delete (struct api *api, const struct target *t, const struct kube_r
     policy = val_str(options, "propagationPolicy");
     name = xstrdup(o->name);
     uid = xstrdup(o->uid);
-    if (dry || (there = store_delete(&api->store, o, grace,
-                                     policy && strcmp(policy, "Foreground") == 0))) {
+    if (!stays)
+        stays = store_delete(&api->store, o, grace, policy && strcmp(policy, "Foreground") == 0);
+    if (stays) {
         answer_object(a, 200, t, o->v);
         return;
     }

@@ -93,6 +93,7 @@ static void steal_lease(struct world *w)
     if (!o)
         return;
     world_fault(w, FAULT_STEAL);
+    w->stolen = true;
     if (random_chance(&w->faults, 300)) {
         store_delete(&w->api.store, o, -1, false);
         return;

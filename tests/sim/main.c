@@ -141,36 +141,37 @@ static int usage(void)
     return 2;
 }
 
+/* "7" or "1-2000". */
+static bool parse_seeds(struct options *o, const char *text)
+{
+    char *end;
+
+    o->first = o->last = strtoull(text, &end, 10);
+    if (*end == '-')
+        o->last = strtoull(end + 1, &end, 10);
+    return !*end && o->first <= o->last;
+}
+
 static bool parse(struct options *o, int argc, char **argv)
 {
     static const struct option table[] = {
-        {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 'r'},
+        {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 's'},
         {"jobs", required_argument, NULL, 'j'}, {"verbose", no_argument, NULL, 'v'},
         {"stats", no_argument, NULL, 't'},      {"hash", no_argument, NULL, 'h'},
         {"brief", no_argument, NULL, 'b'},      {0}};
     int c;
 
     while ((c = getopt_long(argc, argv, "", table, NULL)) != -1) {
-        char *end = optarg;
-
-        if (c == 's') {
-            o->first = o->last = strtoull(optarg, &end, 10);
-        } else if (c == 'r') {
-            o->first = strtoull(optarg, &end, 10);
-            o->last = *end == '-' ? strtoull(end + 1, &end, 10) : o->first;
-        } else if (c == 'j') {
-            o->jobs = (int)strtol(optarg, &end, 10);
-        } else if (c == '?') {
+        if (c == '?' || (c == 's' && !parse_seeds(o, optarg ? optarg : "")))
             return false;
-        }
+        if (c == 'j')
+            o->jobs = (int)strtol(optarg ? optarg : "", NULL, 10);
         o->verbose = o->verbose || c == 'v';
         o->stats = o->stats || c == 't';
         o->hash = o->hash || c == 'h';
         o->brief = o->brief || c == 'b';
-        if (end && *end)
-            return false;
     }
-    return optind == argc && o->first <= o->last && o->jobs >= 1 && o->jobs <= 64;
+    return optind == argc && o->jobs >= 1 && o->jobs <= 64;
 }
 
 int main(int argc, char **argv)
@@ -180,7 +181,7 @@ int main(int argc, char **argv)
 
     if (!parse(&o, argc, argv))
         return usage();
-    log_init(o.verbose ? LOG_DEBUG : LOG_ERROR, "sim");
+    log_init(o.verbose ? LOG_WARN : LOG_ERROR, "sim");
     run_all(&o, &sum);
     if (o.stats)
         print_histogram(&sum);

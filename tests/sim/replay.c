@@ -66,12 +66,11 @@ int main(void)
 {
     AUTO(auto_free) char *line = NULL;
     size_t cap = 0;
-    ssize_t n;
     struct api api;
 
     api_init(&api, 95, 1);
     api.store.now_ms = 1800000000000;
-    while ((n = getline(&line, &cap, stdin)) > 0) {
+    while (getline(&line, &cap, stdin) > 0) {
         line[strcspn(line, "\n")] = '\0';
         answer_line(&api, line);
         fflush(stdout);

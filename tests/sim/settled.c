@@ -158,6 +158,8 @@ static const char *suspended_unsettled(struct world *w, const struct object *job
 
 static void check_effort(struct world *w, const struct job_truth *t)
 {
+    if (w->stolen)
+        return;
     if (t->writes > 20 + 4 * t->changes + 6 * t->edits)
         world_fail(w, "%s: %d status writes for %d changes of pods and %d edits", t->name,
                    t->writes, t->changes, t->edits);

@@ -154,9 +154,9 @@ static void insert(struct store *s, struct object *o)
 
     if (s->n[k] == s->cap[k]) {
         s->cap[k] = s->cap[k] ? s->cap[k] * 2 : 16;
-        s->objects[k] = xrealloc(s->objects[k], s->cap[k] * sizeof *s->objects[k]);
+        s->objects[k] = xrealloc(s->objects[k], s->cap[k] * sizeof(struct object *));
     }
-    memmove(s->objects[k] + at + 1, s->objects[k] + at, (s->n[k] - at) * sizeof *s->objects[k]);
+    memmove(s->objects[k] + at + 1, s->objects[k] + at, (s->n[k] - at) * sizeof(struct object *));
     s->objects[k][at] = o;
     s->n[k]++;
 }
@@ -235,7 +235,7 @@ static void drop(struct store *s, struct object *o, cJSON *json)
                 val_str(last->json, "metadata", "resourceVersion"));
 
     s->n[k]--;
-    memmove(s->objects[k] + at, s->objects[k] + at + 1, (s->n[k] - at) * sizeof *s->objects[k]);
+    memmove(s->objects[k] + at, s->objects[k] + at + 1, (s->n[k] - at) * sizeof(struct object *));
     remember(s, o->kind, (struct change){.rv = last->rv, .old = version_ref(o->v), .last = last});
     tell(s, o, o->v->json, NULL);
     object_free(o);

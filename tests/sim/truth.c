@@ -319,7 +319,7 @@ static void count_replacement(struct world *w, const struct process *p)
             continue;
         if (q->incarnation == p->incarnation && q->started_ms)
             return; /* made again, since nobody knew of that one any more */
-        if (q->incarnation < p->incarnation && (!last || q->incarnation > last->incarnation))
+        if (q->incarnation < p->incarnation && (!last || q->incarnation >= last->incarnation))
             last = q;
     }
     if (!last || !last->started_ms || (last->asked_ms && last->asked_by == ACTOR_OPERATOR))

@@ -187,7 +187,7 @@ struct world {
     int intensity;    /* per 1000 requests */
     int64_t quiet_ms; /* faults end then */
     bool quiet;
-    bool jumped;        /* an operator's wall clock jumped */
+    bool stolen;        /* the Lease was: two may have led for a moment */
     int64_t jump_ms;    /* sum of the jumps */
     int64_t settled_ms; /* since when; 0: not */
     uint64_t settled_requests, n_requests, n_writes, n_events;
@@ -196,7 +196,7 @@ struct world {
     bool verbose;
     bool failed;
     char failure[512];
-    char trace[TRACE_LINES][240];
+    char trace[TRACE_LINES][1000];
     uint64_t n_trace, hash;
     struct stats *stats;
 };
