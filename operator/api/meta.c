@@ -8,6 +8,7 @@
 #define MAX_NAME 253
 #define MAX_NAMESPACE 63
 #define MAX_UID 128
+#define MAX_TIME_MS 253402300799999 /* the end of year 9999 */
 #define MAX_SECONDS ((int64_t)1 << 40)
 
 /* A string of 1 to max bytes, or NULL. */
@@ -158,7 +159,7 @@ int64_t time_decode(const char *text)
         return 0;
     ms += (((days_from_civil(year, month, day) * 24 + hour) * 60 + minute - offset) * 60 + second) *
           1000;
-    return ms > 0 ? ms : 0;
+    return ms > 0 && ms <= MAX_TIME_MS ? ms : 0;
 }
 
 void time_encode(int64_t ms, char out[TIME_SIZE])

@@ -9,52 +9,69 @@
  *  1. managedBy of somebody else: nothing. A job that is being deleted: release every pod that is
  *     being deleted or finished, nothing else.
  *  2. A spec that is invalid (tj->problem): condition Failed, reason InvalidSpec - but only while
- * no world exists; a running job keeps its world and says so in an event.
- *  3. Outcomes. A pod of the current incarnation that finished:
+ *     no world exists; a running job keeps its world and says so in an event. A damaged status (a
+ *     problem beside a job): an event and nothing else, so that nothing runs twice.
+ *  3. Outcomes.
  *     - Succeeded (phase Succeeded): its index joins `completed`, its restart_count the restarts.
  *       If it was being deleted, only when it finished strictly before the second it was asked to
  *       stop in (finished_ms < deletion_ms - deletion_grace_ms): a graceful exit after SIGTERM is
- *       no success; then it counts as disrupted.
+ *       no success; then it counts as disrupted. A pod of an older incarnation that succeeded of
+ *       its own counts too: it ended while a suspension or scaling was being written.
  *     - Failed: disrupted (pod->disrupted, or deleted while it ran) or retryable by the role's
  *       policy (ExitCode: code >= 128 or none; OnFailure, Always: always, since the kubelet
  *       restarts containers and only a lost pod ends Failed) gives a restart: restarts of job and
  *       role + 1 + its restart_count, the index's incarnation + 1, condition Restarting with the
- *       cause, back-off. When restarts have reached backoffLimit: Failed, BackoffLimitExceeded.
- *       Else permanent: Failed, reason ReplicaFailed - or, for a worker of a Dynamic job with
- *       restart policy Never, `lost`, as long as minReplicas others are left.
+ *       cause, back-off. When the restarts that a look needs go beyond backoffLimit, none is made:
+ *       Failed, BackoffLimitExceeded. Else permanent: Failed, reason ReplicaFailed - or, for a
+ *       worker of a Dynamic job with restart policy Never, `lost`, as long as minReplicas others
+ *       are left. Permanent failures come before restarts, 4 and 5 before both.
  *     - a pod being deleted that never had a node: incarnation + 1, nothing counted.
  *     - a pod being deleted whose deletion_ms + fence_seconds passed and which still has not
  *       finished: its node is lost; a restart like a disruption.
- *     Only current incarnations decide; a pod of an older one has been decided already. A pod of a
- *     newer one means that our status is stale: touch nothing of that index.
+ *     Only current incarnations fail; an older one has been decided already. A pod of a newer one
+ *     means that our status is stale: touch nothing of that index.
  *     The kubelet's restarts in live pods count too: restarts + sum(restart_count) > backoffLimit
- *     is Failed, BackoffLimitExceeded.
+ *     is Failed, BackoffLimitExceeded. They join the restarts when their pod becomes one of the
+ *     past by suspension or scaling.
+ *     Back-off is by index: its first restart is immediate, as is one after BACKOFF_RESET_MS of
+ *     running; the others wait BACKOFF_FIRST_MS, twice that, ... up to BACKOFF_MAX_MS. A wait
+ *     further ahead than that was set before the wall clock went back, and is over.
  *  4. Success: by the chief, if there is one; else worker 0 or all workers; AllWorkers: every
- *     worker (and the chief). Success wins over a failure seen in the same look. One terminal
- *     condition, ever: what is terminal stays as it is, whatever pods and users do later.
+ *     worker (and the chief). Workers that are `lost` are not waited for, one must have completed.
+ *     Success wins over a failure seen in the same look. One terminal condition, ever: what is
+ *     terminal stays as it is, whatever pods and users do later.
  *  5. Deadline: active_ms + (now - active_since_ms) >= activeDeadlineSeconds: Failed,
  *     DeadlineExceeded.
  *  6. Suspend: clock stopped, Suspended True, Running False, world.incarnation above every
  *     incarnation so far, ledgers of incarnations emptied; the pods are then of an older
  *     incarnation and are deleted. Resume: Suspended False (reason Resumed), the clock goes on.
- *     A job created suspended makes nothing at all (no dry run, no objects).
- *  7. World: none yet: dry run per role, then generation 1, start_ms, Created, the clock starts.
+ *     A job created suspended makes nothing at all (no dry run, no objects). While it is suspended
+ *     the counts of its spec wait.
+ *  7. World: none yet: dry run per role, then generation 1, start_ms, Created, the clock starts;
+ *     pods without a world (status was wiped) are below its incarnation. A template that the API
+ *     server will never take: Failed, InvalidTemplate; with a world only PodsBlocked.
  *     Counts in the spec differ from it: Recreate: generation + 1, world.incarnation above all;
  *     Dynamic and built-in jobs: counts change, on the way down incarnation + 1 for each index that
- *     goes, so that its name is not used again. `completed` is never forgotten.
+ *     goes, so that its name is not used again; but a change of ps or chief is news to all, as in
+ *     Recreate. `completed` is never forgotten.
  *  8. Objects: whatever of Service, Secret, ConfigMap (of this generation), NetworkPolicy, PodGroup
  *     is wanted and not there is created, before any pod. ConfigMaps of older generations go when
- *     no pod of an older incarnation is left.
- *  9. Pods: unwanted ones (older incarnation, index out of range) are deleted once, released when
- *     finished, forced when lost (3). A wanted index that is not completed or lost and has no pod
- *     of any incarnation that is not finished gets one - after backoff_until_ms if its incarnation
- *     is above the world's, not while hold_until_ms lies ahead, and not while objects are missing.
+ *     no pod of an older world is left.
+ *  9. Pods: unwanted ones (older incarnation, index out of range, index done) are deleted once,
+ *     released when finished, forced when lost (3). A wanted index that is not completed or lost
+ *     and has no pod of any incarnation that is not finished gets one - after backoff_until_ms if
+ *     its incarnation is above the world's, not while hold_until_ms lies ahead, not while objects
+ *     are missing, and not while a pod of an older world may still run: both would have the same
+ *     host names. Only creation is held; deleting and releasing never wait.
  * 10. After a terminal condition: cleanPodPolicy (Running: those not finished; All: all; None: none
  *     - but pods of older incarnations always go), every finished pod is released, ttlSeconds after
  *     completion the job is deleted.
  * 11. Nothing to do: descriptive status (counts, Running, PodsBlocked, Restarting False when all
- *     run again, observedGeneration), at most every STATUS_INTERVAL_MS unless a condition changed
- *     or everything runs.
+ *     run again, observedGeneration), at most every STATUS_INTERVAL_MS unless a condition came or
+ *     flipped. It also goes along with every durable status.
+ *
+ * Events tell what the status that was observed says and reached less than ten minutes ago, in the
+ * order in which it happened; only Scaled comes with the plan that writes it.
  *
  * Times are wall-clock milliseconds. Every wait (deadline, TTL, back-off, fence, hold, status
  * interval) leaves a requeue_ms.

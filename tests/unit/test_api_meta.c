@@ -151,6 +151,7 @@ static void test_times(void)
         "x",
         "2026-01-01T00:00:00.5",
         "2026/01/01T00:00:00Z",
+        "9999-12-31T23:59:59-00:01",
     };
     char text[TIME_SIZE];
 
