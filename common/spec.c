@@ -219,12 +219,13 @@ static bool has_parent(const struct scope *s, const struct field *f)
     return s->nodes[index_of(above)] || !above->required;
 }
 
+/* Defaults are JSON, but words stand without quotes. */
 static void store_default(struct scope *s, const struct field *f, const char *text)
 {
-    AUTO(yaml_release) struct yaml_doc doc;
-    struct err err;
+    bool word = f->kind == FIELD_STRING || f->kind == FIELD_ENUM;
+    AUTO(auto_json) cJSON *value = word ? cJSON_CreateString(text) : cJSON_Parse(text);
 
-    if (yaml_parse(&doc, text, strlen(text), f->path, &err) || !field_store(f, s->base, doc.root))
+    if (!value || !field_store(f, s->base, value))
         abort(); /* the table is wrong; its test reads every default */
 }
 

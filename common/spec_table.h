@@ -47,7 +47,8 @@ struct field {
     const char *const *later; /* words of a later version */
     const char *pattern;      /* strings: POSIX extended, what it means in pattern_text */
     const char *pattern_text;
-    const char *default_; /* as YAML; NULL: stays absent (-1 in an integer) or see choices */
+    const char *default_; /* as JSON, words unquoted; NULL: stays absent (-1 in an integer) or see
+                             choices */
     bool required;
     bool present; /* an object that the API server makes when it is absent */
     bool fixed;   /* may not change after creation */
