@@ -25,7 +25,7 @@ struct exec_config {
     size_t n_args, n_env;
     char *api_version; /* "client.authentication.k8s.io/v1" or ".../v1beta1" */
     char *install_hint;
-    char *cluster; /* JSON of the cluster, when the program wants it; else NULL */
+    char *cluster; /* JSON of the cluster without its CA, when the program wants it; or NULL */
 };
 
 struct kube_access {

@@ -29,8 +29,8 @@ static int from_environment(char **server, struct err *err)
                        "KUBERNETES_SERVICE_PORT: found \"%.60s\"; 1 to 65535 is allowed", port);
     bracketed = strchr(host, ':') && *host != '[';
     AUTO(auto_free)
-    char *url = xasprintf("https://%s%s%s:%s", bracketed ? "[" : "", host, bracketed ? "]" : "",
-                          port);
+    char *url =
+        xasprintf("https://%s%s%s:%s", bracketed ? "[" : "", host, bracketed ? "]" : "", port);
     return server_url(server, url, "KUBERNETES_SERVICE_HOST", err);
 }
 

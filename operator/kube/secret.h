@@ -23,7 +23,8 @@ MUST_CHECK int secret_read_file(char **out, size_t *len, const char *path, size_
 
 /* Base64 as in RFC 4648; both give a string that the caller frees. */
 char *base64_encode(const void *bytes, size_t n);
-/* Line ends inside are skipped, as Go does; *out gets a NUL after its *len bytes. -1: not base64. */
+/* Line ends inside are skipped, as Go does; *out gets a NUL after its *len bytes. -1: not base64.
+ */
 int base64_decode(char **out, size_t *len, const char *text);
 
 #endif

@@ -1,0 +1,302 @@
+#include "operator/kube/call.h"
+
+#include <time.h>
+
+#include "operator/kube/retry_after.h"
+#include "operator/kube/secret.h"
+#include "paceline/mem.h"
+
+#define REFUSAL_BYTES ((size_t)64 << 10) /* of the answer to a watch that was refused */
+
+const char *const kube_method_names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
+
+int64_t kube_clock_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_BOOTTIME, &t); /* after a sleep, connections are old */
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void call_append(struct call_list *list, struct kube_call *call)
+{
+    call->previous = list->last;
+    call->next = NULL;
+    *(list->last ? &list->last->next : &list->first) = call;
+    list->last = call;
+    call->list = list;
+}
+
+void call_prepend(struct call_list *list, struct kube_call *call)
+{
+    call->next = list->first;
+    call->previous = NULL;
+    *(list->first ? &list->first->previous : &list->last) = call;
+    list->first = call;
+    call->list = list;
+}
+
+void call_unlink(struct kube_call *call)
+{
+    if (!call->list)
+        return;
+    *(call->previous ? &call->previous->next : &call->list->first) = call->next;
+    *(call->next ? &call->next->previous : &call->list->last) = call->previous;
+    call->list = NULL;
+}
+
+/* How long a watch may be silent: the server ends it after its timeoutSeconds. */
+static int64_t idle_of(const struct kube_client_config *config, const char *path)
+{
+    const char *query = strchr(path, '?');
+    const char *field = query ? strstr(query, "timeoutSeconds=") : NULL;
+    long long seconds;
+
+    if (!field || (field[-1] != '?' && field[-1] != '&'))
+        return config->watch_idle_ms;
+    seconds = strtoll(field + strlen("timeoutSeconds="), NULL, 10);
+    if (seconds <= 0 || seconds > 86400 * 7)
+        return config->watch_idle_ms;
+    return seconds * 1000 + config->watch_grace_ms;
+}
+
+struct kube_call *call_new(const struct kube_client_config *config,
+                           const struct kube_request *request, kube_line_fn *line,
+                           kube_done_fn *done, void *arg)
+{
+    struct kube_call *call = xcalloc(1, sizeof *call);
+
+    call->config = config;
+    call->method = request->method;
+    call->path = xstrdup(request->path);
+    call->content_type = request->content_type ? xstrdup(request->content_type) : NULL;
+    call->accept = request->accept ? xstrdup(request->accept) : NULL;
+    if (request->body) {
+        call->body = xmalloc(request->body_len);
+        memcpy(call->body, request->body, request->body_len);
+        call->body_len = request->body_len;
+    }
+    call->timeout_ms = request->timeout_ms;
+    call->line = line;
+    call->done = done;
+    call->arg = arg;
+    call->idle_ms = line ? idle_of(config, request->path) : 0;
+    return call;
+}
+
+void call_free(struct kube_call *call)
+{
+    if (call->body) /* of Secrets too */
+        explicit_bzero(call->body, call->body_len);
+    free(call->body);
+    free(call->path);
+    free(call->content_type);
+    free(call->accept);
+    if (call->answer.data)
+        explicit_bzero(call->answer.data, call->answer.len);
+    buf_release(&call->answer);
+    lines_release(&call->lines);
+    identity_unref(call->identity);
+    free(call);
+}
+
+static size_t on_read(char *out, size_t size, size_t n, void *arg)
+{
+    struct kube_call *call = arg;
+    size_t room = size * n, left = call->body_len - call->body_sent;
+
+    if (room > left)
+        room = left;
+    if (room)
+        memcpy(out, call->body + call->body_sent, room);
+    call->body_sent += room;
+    return room;
+}
+
+static bool on_line(void *arg, const char *line, size_t len)
+{
+    struct kube_call *call = arg;
+
+    *call->called_back = true;
+    call->line(call->arg, line, len);
+    return !call->cancelled;
+}
+
+static bool streams(const struct kube_call *call)
+{
+    long status = 0;
+
+    curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    return call->line && status == 200;
+}
+
+/* Anything but n makes curl end the transfer. */
+static size_t on_write(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct kube_call *call = arg;
+
+    n *= size;
+    if (call->cancelled)
+        return n + 1;
+    call->heard_ms = kube_clock_ms();
+    if (streams(call)) {
+        enum lines_result result = lines_feed(&call->lines, bytes, n, on_line, call);
+
+        if (result == LINES_TOO_LONG)
+            call->end = CALL_LINE_TOO_LONG;
+        return result == LINES_OK ? n : n + 1;
+    }
+    buf_add(&call->answer, bytes, n);
+    if (!call->answer.overflowed || call->line)
+        return n; /* of a refusal the beginning is enough */
+    call->end = CALL_TOO_LARGE;
+    return n + 1;
+}
+
+static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+{
+    static const char name[] = "retry-after:";
+    struct kube_call *call = arg;
+    long status = 0;
+
+    n *= size;
+    call->heard_ms = kube_clock_ms();
+    if (n > strlen(name) && strncasecmp(bytes, name, strlen(name)) == 0)
+        call->retry_after_ms =
+            retry_after_ms(bytes + strlen(name), n - strlen(name), (int64_t)time(NULL));
+    if (n <= 2) { /* the empty line after the headers */
+        curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+        call->has_headers = status >= 200;
+    }
+    return n;
+}
+
+static void add_header(struct kube_call *call, const char *name, const char *value)
+{
+    AUTO(auto_secret) char *line = xasprintf("%s: %s", name, value);
+    struct curl_slist *longer = curl_slist_append(call->headers, line);
+
+    if (longer)
+        call->headers = longer;
+}
+
+static void set_headers(struct kube_call *call, const struct endpoint *endpoint)
+{
+    const char *content_type = call->content_type ? call->content_type : "application/json";
+
+    add_header(call, "Accept", call->accept ? call->accept : "application/json");
+    if (call->body)
+        add_header(call, "Content-Type", content_type);
+    if (call->identity->authorization)
+        add_header(call, "Authorization", call->identity->authorization);
+    call->headers = curl_slist_append(call->headers, "Expect:"); /* no waiting for 100 */
+    if (endpoint->host_header)
+        call->headers = curl_slist_append(call->headers, endpoint->host_header);
+    curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->headers);
+}
+
+/*
+ * The body is read by a callback that cannot be rewound: so curl sends a request again on a new
+ * connection only if nothing of its body has left, and a create is never done twice by us.
+ */
+static void set_method(struct kube_call *call)
+{
+    CURL *easy = call->easy;
+
+    if (call->method == KUBE_GET) {
+        curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+        return;
+    }
+    if (call->body || call->method != KUBE_DELETE) {
+        curl_easy_setopt(easy, CURLOPT_POST, 1L);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_len);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(easy, CURLOPT_READDATA, call);
+    }
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, kube_method_names[call->method]);
+}
+
+void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpoint,
+                struct identity *identity, int64_t now_ms)
+{
+    AUTO(auto_free) char *url = xasprintf("%s%s", endpoint->base, call->path);
+    size_t max = call->line ? REFUSAL_BYTES : call->config->max_body;
+
+    identity_unref(call->identity);
+    call->identity = identity;
+    call->easy = easy;
+    call->body_sent = 0;
+    call->has_headers = false;
+    call->heard_ms = now_ms;
+    call->end = CALL_NOT_ENDED;
+    call->retry_after_ms = -1;
+    call->curl_error[0] = '\0';
+    buf_release(&call->answer);
+    buf_init(&call->answer, max);
+    lines_release(&call->lines);
+    if (call->line)
+        lines_init(&call->lines, call->config->max_line);
+    curl_easy_setopt(easy, CURLOPT_URL, url);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+    if (!call->line) /* of a watch only the headers have a time */
+        curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
+                         call->deadline_ms > now_ms ? (long)(call->deadline_ms - now_ms) : 1L);
+    set_method(call);
+    set_headers(call, endpoint);
+}
+
+CURL *call_detach(struct kube_call *call)
+{
+    CURL *easy = call->easy;
+
+    call->easy = NULL;
+    curl_easy_reset(easy);
+    for (struct curl_slist *h = call->headers; h; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
+    curl_slist_free_all(call->headers);
+    call->headers = NULL;
+    return easy;
+}
+
+static const char *ca_of(const struct kube_access *access)
+{
+    return access->ca.where ? access->ca.where : "the system's";
+}
+
+void call_explain(const struct kube_call *call, CURLcode result, const struct endpoint *endpoint,
+                  const struct kube_access *access, char *text, size_t size)
+{
+    const char *method = kube_method_names[call->method], *server = endpoint->name;
+    const char *cause = call->curl_error[0] ? call->curl_error : curl_easy_strerror(result);
+    int path = (int)strcspn(call->path, "?");
+    int n =
+        snprintf(text, size, "%s %s%.*s: ", method, server, path > 160 ? 160 : path, call->path);
+
+    if (n < 0 || (size_t)n >= size)
+        return;
+    text += n;
+    size -= (size_t)n;
+    if (call->end == CALL_TOO_LARGE)
+        snprintf(text, size, "the answer is larger than %zu bytes", call->config->max_body);
+    else if (call->end == CALL_LINE_TOO_LONG)
+        snprintf(text, size, "a line of the watch is longer than %zu bytes",
+                 call->config->max_line);
+    else if (call->end == CALL_NO_HEADERS)
+        snprintf(text, size, "no answer within %lld ms", (long long)call->timeout_ms);
+    else if (call->end == CALL_SILENT)
+        snprintf(text, size, "the watch was silent for %lld ms", (long long)call->idle_ms);
+    else if (result == CURLE_OK)
+        snprintf(text, size, "the watch ended without an answer");
+    else if (result == CURLE_PEER_FAILED_VERIFICATION)
+        snprintf(text, size, "the server's certificate was refused: %s; the CA is %s", cause,
+                 ca_of(access));
+    else if (result == CURLE_OPERATION_TIMEDOUT)
+        snprintf(text, size, "no answer in time: %s", cause);
+    else
+        snprintf(text, size, "%s", cause);
+}
