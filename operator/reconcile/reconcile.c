@@ -70,8 +70,7 @@ static void decide(struct look *l)
 {
     rule_completed(l);
     rule_success(l);
-    if (!status_terminal(&l->next))
-        rule_deadline(l);
+    rule_deadline(l);
     if (!status_terminal(&l->next))
         rule_failures(l);
     if (!look_changed(l))

@@ -123,6 +123,8 @@ static void test_ends(void)
         {POD("Failed", ",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"False\"},{}]"),
          false, false, 0, 0, NULL},
         {POD("Failed", ""), false, false, 0, 0, NULL},
+        {POD("Failed", LIST("{\"state\":{\"waiting\":{\"reason\":\"ErrImagePull\"}}}")), false,
+         false, 0, 0, NULL},
         /* one container of a running pod has ended */
         {POD("Running", LIST(ENDED("pytorch", 9, "Error"))), true, false, 9, 2, NULL},
         {POD("Running", LIST(ENDED("sidecar", 9, "Error"))), false, false, 0, 2, NULL},

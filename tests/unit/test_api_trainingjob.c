@@ -141,6 +141,7 @@ static void test_round_trip(void)
     status_copy(&copy, &s, &a);
     CHECK(status_equal(&copy, &s));
     CHECK(copy.conditions[0].reason != s.conditions[0].reason);
+    CHECK(copy.conditions[0].message != s.conditions[0].message);
     CHECK(copy.roles[0].completed.ranges != s.roles[0].completed.ranges);
     tj_free(NULL);
 }
