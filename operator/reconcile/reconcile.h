@@ -52,8 +52,9 @@
  *     server will never take: Failed, InvalidTemplate; with a world only PodsBlocked.
  *     Counts in the spec differ from it: Recreate: generation + 1, world.incarnation above all;
  *     Dynamic and built-in jobs: counts change, on the way down incarnation + 1 for each index that
- *     goes, so that its name is not used again; but a change of ps or chief is news to all, as in
- *     Recreate. `completed` is never forgotten.
+ *     goes, so that its name is not used again, and for each that was `lost`, which is tried again
+ *     (or a job scaled down to lost workers would wait for ever); but a change of ps or chief is
+ * news to all, as in Recreate. `completed` is never forgotten.
  *  8. Objects: whatever of Service, Secret, ConfigMap (of this generation), NetworkPolicy, PodGroup
  *     is wanted and not there is created, before any pod. ConfigMaps of older generations go when
  *     no pod of an older world is left.

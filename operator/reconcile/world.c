@@ -52,13 +52,18 @@ static void begin(struct look *l)
     clock_start(l);
 }
 
-/* Only the difference is made or taken away; what goes leaves its name unused. */
+/*
+ * Only the difference is made or taken away; what goes leaves its name unused. What was given up
+ * gets another try: who scales to n wants n, and the others may be those that go.
+ */
 static void resize(struct look *l)
 {
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        for (int i = (int)l->job->replicas[r].replicas; i < l->next.world.replicas[r]; i++) {
+        for (int i = 0; i < l->next.world.replicas[r]; i++) {
             struct slot *slot = &l->roles[r].slots[i];
 
+            if (i < l->job->replicas[r].replicas && !slot->lost)
+                continue;
             look_settle(l, r, i);
             slot->incarnation++;
             slot->lost = false;
