@@ -37,16 +37,14 @@ static const struct place container_places[] = {
     {"securityContext.capabilities.add", A_LIST},
 };
 
-/* The member at a dotted key and the object that holds it; NULL where there is none. */
-static cJSON *find_at(cJSON *root, const char *key, cJSON **parent)
+/* The member at a dotted key; NULL where there is none. */
+static const cJSON *find_at(const cJSON *root, const char *key)
 {
     AUTO(auto_free) char *copy = xstrdup(key);
     char *rest = copy, *name;
 
-    while (root && (name = strsep(&rest, "."))) {
-        *parent = root;
-        root = cJSON_GetObjectItemCaseSensitive(root, name);
-    }
+    while (root && (name = strsep(&rest, ".")))
+        root = tree_get(root, name);
     return root;
 }
 
@@ -60,17 +58,13 @@ static int check_objects(const cJSON *list, const char *path, const char *key, s
     return 0;
 }
 
-static int check_places(cJSON *root, const char *path, const struct place *place, size_t n,
+static int check_places(const cJSON *root, const char *path, const struct place *place, size_t n,
                         struct err *err)
 {
     for (size_t i = 0; i < n; i++, place++) {
-        cJSON *parent = NULL, *found = find_at(root, place->key, &parent);
+        const cJSON *found = find_at(root, place->key);
         bool object = place->is == A_OBJECT;
 
-        if (cJSON_IsNull(found)) {
-            cJSON_Delete(cJSON_DetachItemViaPointer(parent, found));
-            continue;
-        }
         if (!found)
             continue;
         if (object ? !cJSON_IsObject(found) : !cJSON_IsArray(found))
@@ -82,11 +76,11 @@ static int check_places(cJSON *root, const char *path, const struct place *place
     return 0;
 }
 
-static int check_containers(cJSON *spec, const char *key, const char *path, struct err *err)
+static int check_containers(const cJSON *spec, const char *key, const char *path, struct err *err)
 {
     int i = 0;
 
-    for (cJSON *c = cJSON_GetArrayItem(tree_get(spec, key), 0); c; c = c->next, i++) {
+    for (const cJSON *c = cJSON_GetArrayItem(tree_get(spec, key), 0); c; c = c->next, i++) {
         AUTO(auto_free) char *at = xasprintf("%s.spec.%s[%d]", path, key, i);
 
         if (check_places(c, at, container_places, ARRAY_LEN(container_places), err))
@@ -95,7 +89,7 @@ static int check_containers(cJSON *spec, const char *key, const char *path, stru
     return 0;
 }
 
-/* Fails for volumes and containers that would hide ours. */
+/* Fails for volumes that would hide ours. */
 static int check_volumes(const cJSON *spec, const char *path, struct err *err)
 {
     int i = 0;

@@ -72,6 +72,8 @@ static void test_security(void)
         {"spec: {" C "}]}", "spec.volumes[1]", "{\"name\":\"paceline-tmp\",\"emptyDir\":{}}"},
         {"spec: {" C "}]}", "spec.containers[0].volumeMounts[1]",
          "{\"name\":\"paceline-tmp\",\"mountPath\":\"/tmp\"}"},
+        {"spec: {" C ", volumeMounts: [{name: v, mountPath: /tmp//}]}]}", "spec.volumes[1]",
+         "absent"},
         {"spec: {initContainers: [{name: i, image: i}], " C "}]}",
          "spec.initContainers[0].securityContext.readOnlyRootFilesystem", "true"},
         {"spec: {initContainers: [{name: i, image: i}], " C "}]}", "spec.initContainers[0].env",
@@ -93,6 +95,7 @@ static void test_pod_fields(void)
          "metadata.finalizers", "[\"paceline.dev/tracking\",\"a/b\"]"},
         {"metadata: {labels: {paceline~dev/role: ps, x: y}}, spec: {" C "}]}", "metadata.labels.x",
          "\"y\""},
+        {"metadata: {labels: {x: null}}, spec: {" C "}]}", "metadata.labels.x", "absent"},
         {"metadata: {labels: {paceline.dev/role: ps}}, spec: {" C "}]}",
          "metadata.labels.paceline~dev/role", "\"worker\""},
         {"spec: {" C "}]}", "metadata.labels.paceline~dev/incarnation", "\"5\""},
@@ -146,6 +149,8 @@ static void test_environment(void)
          "spec.containers[0].env[12].valueFrom.configMapKeyRef.key", "\"cluster.json\""},
         {"spec: {" C ", ports: [{name: pytorchjob-port, containerPort: 77}]}]}",
          "spec.containers[0].env[4]", "{\"name\":\"MASTER_PORT\",\"value\":\"77\"}"},
+        {"spec: {" C ", ports: [{name: pytorchjob-port, containerPort: -5}]}]}",
+         "spec.containers[0].env[4]", "{\"name\":\"MASTER_PORT\",\"value\":\"29500\"}"},
         {"spec: {" C ", volumeMounts: [{name: v, mountPath: /etc/paceline}]}]}",
          "spec.containers[0].volumeMounts[1].name", "\"paceline-tmp\""},
     };
@@ -273,6 +278,12 @@ static void test_roles(void)
          ROLE_WORKER, "spec.priorityClassName", "\"p\""},
         {"runPolicy: {schedulingPolicy: {gang: Volcano}}, replicas: {worker: {" T("b") "}}",
          ROLE_WORKER, "spec.schedulerName", "\"volcano\""},
+        {"runPolicy: {schedulingPolicy: {gang: Volcano, priorityClass: p}}, replicas: {worker: {"
+         "template: {spec: {schedulerName: own, priorityClassName: q, containers: [{}]}}}}",
+         ROLE_WORKER, "spec.schedulerName", "\"own\""},
+        {"runPolicy: {schedulingPolicy: {gang: Volcano, priorityClass: p}}, replicas: {worker: {"
+         "template: {spec: {schedulerName: own, priorityClassName: q, containers: [{}]}}}}",
+         ROLE_WORKER, "spec.priorityClassName", "\"q\""},
         {"runPolicy: {schedulingPolicy: {gang: Kueue}}, replicas: {worker: {" T("b") "}}",
          ROLE_WORKER, "spec.schedulerName", "absent"},
     };
@@ -309,6 +320,7 @@ static void test_world(void)
     tj.status.world.generation = 0;
     first = test_pod(&tj, ROLE_WORKER, 0, 0);
     test_expect("no world yet", first, C0 "env[6].value", "\"2\"");
+    test_expect("no world yet", first, C0 "env[12].valueFrom.configMapKeyRef.name", "\"j-1\"");
     test_expect("no world yet", first, "spec.volumes[0].configMap.name", "\"j-1\"");
     test_tj_release(&tj);
 }
@@ -467,6 +479,38 @@ static void test_limits(void)
     test_tj_release(&tj);
 }
 
+/* To the byte: sizes that meet the bound and pass it by one. */
+static void test_exact_limit(void)
+{
+    static const struct {
+        const char *name, *namespace_;
+        int workers, servers;
+        size_t bytes;
+    } rows[] = {
+        {"j", "namespace-", 3475, 1, 131072},
+        {"j", "namespace-", 3476, 0, 131073},
+    };
+    AUTO(buf_release) struct buf out;
+    struct err err;
+    struct tj tj;
+
+    buf_init(&out, 0);
+    test_tj_spec(
+        &tj, "j",
+        "replicas: {worker: {" T("b") "}, ps: {template: {spec: {containers: [{"
+                                      "ports: [{name: tfjob-port, containerPort: 222}]}]}}}}");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        tj.meta.name = rows[i].name;
+        tj.meta.namespace_ = rows[i].namespace_;
+        tj.status.world.replicas[ROLE_WORKER] = rows[i].workers;
+        tj.status.world.replicas[ROLE_PS] = rows[i].servers;
+        CHECK_INT(environment_bytes(&tj), rows[i].bytes);
+        CHECK_INT(owned_body(&test_config, &tj, OWNED_CONFIG_MAP, &out, &err),
+                  rows[i].bytes <= 131072 ? 0 : -1);
+    }
+    test_tj_release(&tj);
+}
+
 static void test_config_map_limit(void)
 {
     AUTO(buf_release) struct buf out;
@@ -575,6 +619,7 @@ int main(void)
     test_wanted();
     test_pod_group();
     test_limits();
+    test_exact_limit();
     test_config_map_limit();
     test_network_policy();
     test_service();
