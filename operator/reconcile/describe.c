@@ -43,10 +43,7 @@ static struct census count(struct look *l)
 
         s->active = s->ready = s->succeeded = s->failed = 0;
         for (int i = 0; i < l->next.world.replicas[r]; i++)
-            if (i < l->roles[r].n)
-                count_slot(l, r, i, &c);
-            else /* of a world that this look begins */
-                c.wanted++;
+            count_slot(l, r, i, &c);
     }
     return c;
 }
