@@ -1,6 +1,5 @@
 #include "operator/options.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -124,9 +123,8 @@ static int store_count(int64_t *out, const struct option_def *def, const char *v
     char *end;
     long long count;
 
-    errno = 0;
-    count = strtoll(value, &end, 10);
-    if (errno || end == value || *end || count < 1 || count > def->max)
+    count = strtoll(value, &end, 10); /* too large a number is the largest */
+    if (end == value || *end || count < 1 || count > def->max)
         return usage_error("--%s is \"%s\"; it takes a whole number from 1 to %lld", def->name,
                            value, (long long)def->max);
     *out = count;
