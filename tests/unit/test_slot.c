@@ -26,7 +26,7 @@ static struct object *object(long number)
 
 static void test_one_thread(void)
 {
-    struct slot s = {0};
+    struct slot s = {NULL};
     struct object *o;
 
     CHECK(slot_take(&s) == NULL);
@@ -53,7 +53,7 @@ static void *writer(void *arg)
 /* The reader sees numbers that grow, whole objects, and the last one. */
 static void test_two_threads(void)
 {
-    struct slot s = {0};
+    struct slot s = {NULL};
     pthread_t thread;
     long last = 0, order = 0, torn = 0;
 
