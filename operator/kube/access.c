@@ -45,6 +45,12 @@ void kube_access_release(struct kube_access *a)
     *a = (struct kube_access){0};
 }
 
+void kube_access_move(struct kube_access *to, struct kube_access *from)
+{
+    *to = *from;
+    *from = (struct kube_access){0};
+}
+
 int kube_access_load(struct kube_access *a, const char *kubeconfig, const char *context,
                      struct err *err)
 {
@@ -98,18 +104,19 @@ int server_url(char **out, const char *url, const char *where, struct err *err)
     AUTO(auto_curlu) CURLU *u = curl_url();
     AUTO(auto_free) char *full = xasprintf("%s%s", strstr(url, "://") ? "" : "https://", url);
     AUTO(auto_curl_free) char *text = NULL, *scheme = NULL, *user = NULL, *query = NULL;
-    AUTO(auto_curl_free) char *fragment = NULL, *host = NULL;
+    AUTO(auto_curl_free) char *fragment = NULL;
     size_t len;
 
     if (!u || curl_url_set(u, CURLUPART_URL, full, CURLU_NON_SUPPORT_SCHEME) ||
-        !(scheme = part_of(u, CURLUPART_SCHEME)) || !(host = part_of(u, CURLUPART_HOST)) ||
         strpbrk(full, " \t\r\n"))
         return err_set(err, ERR_INVALID, "%s: found \"%.200s\"; \"https://HOST:PORT\" is expected",
                        where, url);
+    scheme = part_of(u, CURLUPART_SCHEME);
     user = part_of(u, CURLUPART_USER);
     query = part_of(u, CURLUPART_QUERY);
     fragment = part_of(u, CURLUPART_FRAGMENT);
-    if ((strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0) || user || query || fragment)
+    if (!scheme || (strcmp(scheme, "https") != 0 && strcmp(scheme, "http") != 0) || user || query ||
+        fragment)
         return err_set(err, ERR_INVALID,
                        "%s: a URL with http or https, a host, a port and a path is allowed, and "
                        "no user, query or fragment",

@@ -43,6 +43,8 @@ struct kube_access {
 };
 
 void kube_access_release(struct kube_access *a); /* also fit for AUTO */
+/* Hands everything over: *from is empty then. */
+void kube_access_move(struct kube_access *to, struct kube_access *from);
 
 /*
  * Finds credentials as controllers do: the kubeconfig that is named; else the files of $KUBECONFIG;

@@ -55,12 +55,12 @@ int kube_client_new(struct kube_client **out, struct kube_access *access,
     static const struct kube_client_config standard;
     struct kube_client *client = xcalloc(1, sizeof *client);
 
-    client->access = *access;
-    *access = (struct kube_access){0};
+    kube_access_move(&client->access, access);
     client->config = config ? *config : standard;
     set_defaults(&client->config);
     client->user_agent =
         xstrdup(client->config.user_agent ? client->config.user_agent : "paceline-operator");
+    client->config.user_agent = client->user_agent;
     client->sweep_ms = INT64_MAX;
     endpoint_init(&client->endpoint, &client->access);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(client->multi = curl_multi_init())) {
@@ -219,6 +219,8 @@ static int start(struct kube_client *client, struct kube_call *call, struct iden
     call_append(&client->active, call);
     client->n_active++;
     client->n_active_watches += call->line != NULL;
+    if (call->line)
+        note_deadline(client, now_ms + call->idle_ms);
     client->stats.requests++;
     if (curl_multi_add_handle(client->multi, easy)) {
         call->deadline_ms = 0; /* it will hear nothing; the sweep ends it */

@@ -69,7 +69,6 @@ int incluster_load(struct kube_access *a, const char *folder, struct err *err)
         return err_wrap(err, "automountServiceAccountToken must not be false");
     found.namespace_ = namespace_of(folder);
     found.source = xasprintf("the service account in %s", folder);
-    *a = found;
-    found = (struct kube_access){0};
+    kube_access_move(a, &found);
     return 0;
 }

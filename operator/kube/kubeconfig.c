@@ -287,8 +287,7 @@ static int finish(struct kube_access *a, const struct kubeconfig *k, const char 
 
     if (resolve(&found, k, context, err))
         return -1;
-    *a = found;
-    found = (struct kube_access){0};
+    kube_access_move(a, &found);
     return 0;
 }
 

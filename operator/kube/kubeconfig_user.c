@@ -122,7 +122,8 @@ static int read_exec(struct kube_access *a, const struct entry *user, const stru
         return -1;
     if (!command)
         return entry_fail(user, node, err, "exec.command is missing");
-    if (!version || (strcmp(version, exec_versions[0]) != 0 && strcmp(version, exec_versions[1])))
+    if (!version ||
+        (strcmp(version, exec_versions[0]) != 0 && strcmp(version, exec_versions[1]) != 0))
         return entry_fail(user, node, err,
                           "exec.apiVersion is \"%.100s\"; %s or v1beta1 is allowed",
                           version ? version : "", exec_versions[0]);
