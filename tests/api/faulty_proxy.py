@@ -1,8 +1,8 @@
 """A TLS proxy in front of a Kubernetes API server that spoils chosen requests.
 
 `Proxy(upstream, fault, period).start()` listens on a port of its own and counts the requests that
-come through it; requests number `period`, 2 * `period`, ... suffer `fault`. With period 1 only the
-first one does: a server that never answers right proves nothing.
+come through it; requests number `period`, 2 * `period`, ... suffer `fault`, LIMIT of them: a server
+that never answers right proves nothing, and with period 2 nothing that reads, then writes, gets by.
 
 Faults: an answer of our own in place of the server's (409, 410, 429 with Retry-After, 500); cut or
 delayed before the server sees the request, or after it has done what was asked. HTTP/1.1 only.
@@ -19,6 +19,7 @@ REASONS = {
     "429": ("TooManyRequests", "too many requests, please try again later"),
     "500": ("InternalError", "etcdserver: leader changed"),
 }
+LIMIT = 20
 DELAY_S = 0.4
 WATCH_S = 0.3  # how long a watch that is cut lives before
 
@@ -84,7 +85,7 @@ class Proxy:
         self.requests += 1
         if not self.fault or self.requests % self.period:
             return None
-        if self.period == 1 and self.spoiled:
+        if self.spoiled == LIMIT:
             return None
         self.spoiled += 1
         return self.fault
