@@ -21,6 +21,9 @@ struct pod {
     int64_t restart_count; /* by the kubelet, over all containers */
     int64_t finished_ms;   /* terminated.finishedAt of the main container; 0: unknown */
     int64_t started_ms;    /* status.startTime */
+    /* Kept by the cache from version to version, on a clock that does not jump: since when and how
+     * long we have watched it being deleted (cache_watch_deletions). */
+    int64_t deleting_since_ms, deleting_for_ms;
     const char *reason;  /* why it failed or waits: "OOMKilled", "ImagePullBackOff", ...; or NULL */
     const char *message; /* in the server's words; or NULL */
     const char *ip, *node; /* or NULL */

@@ -202,6 +202,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     int64_t until;
 
     settle_hold(c, m);
+    cache_watch_deletions(c->cache, tj->meta.uid, c->now.mono_ms);
     o.pods = cache_pods_of(c->cache, tj->meta.uid, &o.n_pods);
     observe_owned(c, m, &o);
     observe_templates(c, m, &o);

@@ -219,6 +219,8 @@ static void replace(struct cache *c, int kind, struct table_slot *slot, void *ob
     void *old = slot->object;
     const char *from = meta_of(kind, old)->owner_uid, *to = meta_of(kind, object)->owner_uid;
 
+    if (kind == CACHE_PODS)
+        ((struct pod *)object)->deleting_since_ms = ((struct pod *)old)->deleting_since_ms;
     if (kind != CACHE_JOBS && from && to && strcmp(from, to) == 0) {
         find_owner(c, to)->of[kind].items[slot->word & PLACE] = object;
         slot->object = object;
@@ -390,6 +392,21 @@ const struct pod *const *cache_pods_of(const struct cache *c, const char *owner_
 
     *n = owner ? owner->of[CACHE_PODS].n : 0;
     return owner ? (const struct pod *const *)owner->of[CACHE_PODS].items : NULL;
+}
+
+void cache_watch_deletions(struct cache *c, const char *owner_uid, int64_t mono_ms)
+{
+    const struct owner *owner = find_owner(c, owner_uid);
+
+    for (size_t i = 0; owner && i < owner->of[CACHE_PODS].n; i++) {
+        struct pod *pod = owner->of[CACHE_PODS].items[i];
+
+        if (!pod->meta.deletion_ms)
+            continue;
+        if (!pod->deleting_since_ms)
+            pod->deleting_since_ms = mono_ms;
+        pod->deleting_for_ms = mono_ms - pod->deleting_since_ms;
+    }
 }
 
 const struct owned_ref *cache_owned_at(const struct cache *c, enum owned_kind kind,

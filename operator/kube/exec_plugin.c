@@ -18,16 +18,17 @@ struct exec_run {
     const struct exec_config *exec; /* the caller's, which outlives us */
     pid_t pid;                      /* 0: reaped */
     struct stream {
-        int fd;     /* -1: ended */
         char *data; /* NUL-terminated, of a fixed size: growing would leave copies of tokens */
+        int fd;     /* -1: ended */
         size_t len, max;
+        bool rolling; /* what does not fit pushes out the beginning */
     } out, complaint;
     int64_t ends_ms, timeout_ms;
 };
 
-static void open_stream(struct stream *s, int fd, size_t max)
+static void open_stream(struct stream *s, int fd, size_t max, bool rolling)
 {
-    *s = (struct stream){.fd = fd, .data = xcalloc(1, max + 1), .max = max};
+    *s = (struct stream){.fd = fd, .data = xcalloc(1, max + 1), .max = max, .rolling = rolling};
     (void)fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
@@ -150,8 +151,8 @@ int exec_start(struct exec_run **out, const struct exec_config *exec, const char
     cause = spawn(run, output[1], complaint[1], argv, env);
     close(output[1]);
     close(complaint[1]);
-    open_stream(&run->out, output[0], EXEC_MAX_OUTPUT);
-    open_stream(&run->complaint, complaint[0], MAX_COMPLAINT);
+    open_stream(&run->out, output[0], EXEC_MAX_OUTPUT, false);
+    open_stream(&run->complaint, complaint[0], MAX_COMPLAINT, true);
     if (cause) {
         run->pid = 0;
         exec_run_free(run);
@@ -179,27 +180,38 @@ int64_t exec_run_next_ms(const struct exec_run *run, int64_t now_ms)
     return run->out.fd < 0 && left > REAP_MS ? REAP_MS : left;
 }
 
+static bool take(struct stream *s, const char *bytes, size_t n)
+{
+    size_t room = s->max - s->len;
+    bool fits = n <= room;
+
+    if (!fits && s->rolling) { /* n is at most the half of max */
+        memmove(s->data, s->data + (n - room), s->len - (n - room));
+        s->len -= n - room;
+        room = n;
+        fits = true;
+    }
+    n = fits ? n : room;
+    memcpy(s->data + s->len, bytes, n);
+    s->len += n;
+    return fits;
+}
+
 /* False: there is more than fits. */
 static bool drain(struct stream *s)
 {
-    char chunk[4096];
+    char chunk[1024];
     bool fits = true;
 
-    while (s->fd >= 0) {
+    while (s->fd >= 0 && fits) {
         ssize_t n = read(s->fd, chunk, sizeof chunk);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
-        if (n <= 0) {
+        if (n > 0)
+            fits = take(s, chunk, (size_t)n);
+        else
             close_stream(s);
-            break;
-        }
-        fits = (size_t)n <= s->max - s->len;
-        n = fits ? n : (ssize_t)(s->max - s->len);
-        memcpy(s->data + s->len, chunk, (size_t)n);
-        s->len += (size_t)n;
-        if (!fits)
-            break;
     }
     explicit_bzero(chunk, sizeof chunk);
     return fits;
@@ -239,7 +251,7 @@ int exec_run_step(struct exec_run *run, int64_t now_ms, struct exec_credential *
     int status;
     pid_t ended;
 
-    (void)drain(&run->complaint); /* what does not fit is of no interest, but is read */
+    (void)drain(&run->complaint);
     if (!drain(&run->out))
         return err_set(err, ERR_INVALID, "exec plugin %s printed more than %zu bytes",
                        run->exec->command, EXEC_MAX_OUTPUT);

@@ -14,9 +14,11 @@ struct objects_config {
     const unsigned char *master_key; /* 32 bytes: jobs' keys are HKDF(master, job UID) */
 };
 
-/* The name of the owned object: Service "<job>", ConfigMap "<job>-<generation>", ... */
+/* The name of the owned object: Service and NetworkPolicy "<job>", ConfigMap and PodGroup
+ * "<job>-<generation>", Secret "<job>-key-<8 digits of the UID>". */
 void owned_name(char out[NAME_SIZE], const struct tj *tj, enum owned_kind kind, int64_t generation);
-/* "/api/v1/namespaces/<ns>/services": where objects of the kind are created. ns NULL: all. */
+/* "/api/v1/namespaces/<ns>/services": where objects of the kind are created. ns NULL: all; tj
+ * NULL: PodGroups are Volcano's. */
 void owned_path(struct buf *out, const struct tj *tj, const char *ns, enum owned_kind kind);
 /* Whether the job wants an object of this kind at all (PodGroup: only with a gang that has one). */
 bool owned_wanted(const struct tj *tj, enum owned_kind kind);

@@ -177,7 +177,11 @@ bool pod_ended_itself(const struct pod *p)
 
 int64_t pod_fence_ms(const struct look *l, const struct pod *p)
 {
-    return p->meta.deletion_ms + seconds_ms(l->job->run_policy.fence_seconds);
+    int64_t fence = seconds_ms(l->job->run_policy.fence_seconds);
+    int64_t by_date = p->meta.deletion_ms + fence;
+    int64_t by_watch = l->now + p->meta.deletion_grace_ms + fence - p->deleting_for_ms;
+
+    return by_date > by_watch ? by_date : by_watch;
 }
 
 bool pod_is_lost(const struct look *l, const struct pod *p) { return l->now >= pod_fence_ms(l, p); }

@@ -53,7 +53,11 @@ int64_t seconds_ms(int64_t seconds); /* bounded, so that sums of times do not ov
 
 /* Ended before it was asked to stop. Only then is the end its own. */
 bool pod_ended_itself(const struct pod *p);
-/* Silent for fenceSeconds after it should have ended. */
+/*
+ * Silent for fenceSeconds after it should have ended: by its deletionTimestamp, and by how long we
+ * have watched it. Our wall clock may be ahead of the API server's or jump, and giving up a pod
+ * that still runs would run its index twice.
+ */
 bool pod_is_lost(const struct look *l, const struct pod *p);
 /* When it will be lost. */
 int64_t pod_fence_ms(const struct look *l, const struct pod *p);

@@ -26,16 +26,16 @@
  *       worker of a Dynamic job with restart policy Never, `lost`, as long as minReplicas others
  *       are left. Permanent failures come before restarts, 4 and 5 before both.
  *     - a pod being deleted that never had a node: incarnation + 1, nothing counted.
- *     - a pod being deleted whose deletion_ms + fence_seconds passed and which still has not
- *       finished: its node is lost; a restart like a disruption.
- *     Only current incarnations fail; an older one has been decided already. A pod of a newer one
- *     means that our status is stale: touch nothing of that index.
- *     The kubelet's restarts in live pods count too: restarts + sum(restart_count) > backoffLimit
- *     is Failed, BackoffLimitExceeded. They join the restarts when their pod becomes one of the
- *     past by suspension or scaling.
- *     Back-off is by index: its first restart is immediate, as is one after BACKOFF_RESET_MS of
- *     running; the others wait BACKOFF_FIRST_MS, twice that, ... up to BACKOFF_MAX_MS. A wait
- *     further ahead than that was set before the wall clock went back, and is over.
+ *     - a pod being deleted whose deletion_ms + fence_seconds passed, which we have watched being
+ *       deleted for grace + fence_seconds, and which still has not finished: its node is lost; a
+ * restart like a disruption. Only current incarnations fail; an older one has been decided already.
+ * A pod of a newer one means that our status is stale: touch nothing of that index. The kubelet's
+ * restarts in live pods count too: restarts + sum(restart_count) > backoffLimit is Failed,
+ * BackoffLimitExceeded. They join the restarts when their pod becomes one of the past by suspension
+ * or scaling. Back-off is by index: its first restart is immediate, as is one after
+ * BACKOFF_RESET_MS of running; the others wait BACKOFF_FIRST_MS, twice that, ... up to
+ * BACKOFF_MAX_MS. A wait further ahead than that was set before the wall clock went back, and is
+ * over.
  *  4. Success: by the chief, if there is one; else worker 0 or all workers; AllWorkers: every
  *     worker (and the chief). Workers that are `lost` are not waited for, one must have completed.
  *     Success wins over a failure seen in the same look. One terminal condition, ever: what is

@@ -242,6 +242,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->meta.deletion_ms = case_ms(value);
     else if (strcmp(key, "grace") == 0)
         p->meta.deletion_grace_ms = case_ms(value);
+    else if (strcmp(key, "watched") == 0)
+        p->deleting_for_ms = 1000 * strtoll(value, NULL, 10);
     else if (strcmp(key, "reason") == 0)
         p->reason = arena_strdup(&c->arena, value);
     else if (strcmp(key, "message") == 0)
@@ -292,6 +294,7 @@ static inline void pod_line(struct reconcile_case *c, const char *text)
         p->meta.name = p->meta.uid = arena_strdup(&c->arena, name);
         p->meta.namespace_ = "ns";
         p->meta.deletion_grace_ms = 30000;
+        p->deleting_for_ms = 1000000000; /* long, where the case does not say */
         for (char *w = strtok_r(copy, " ", &at); w; w = strtok_r(NULL, " ", &at)) {
             char *equals = strchr(w, '=');
 

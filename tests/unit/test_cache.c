@@ -328,6 +328,34 @@ static bool put_owned(enum owned_kind kind, const char *uid, const char *owner, 
     return cache_put_owned(c, new_ref(kind, uid, owner, rv), CACHE_WATCH);
 }
 
+static void put_deleting(const char *uid, const char *rv, int64_t deletion_ms)
+{
+    struct pod *pod = new_pod(uid, "J", rv);
+
+    pod->meta.deletion_ms = deletion_ms;
+    CHECK(cache_put_pod(c, pod, CACHE_WATCH));
+}
+
+/* How long a deletion has been watched survives new versions of the pod. */
+static void test_deletions(void)
+{
+    begin();
+    put_deleting("a", "101", 0);
+    put_deleting("b", "102", 5000);
+    cache_watch_deletions(c, "J", 1000);
+    CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 0);
+    cache_watch_deletions(c, "J", 4000);
+    CHECK_INT(cache_pod(c, "a")->deleting_for_ms, 0);
+    CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 3000);
+    put_deleting("a", "103", 9000);
+    put_deleting("b", "104", 6000);
+    cache_watch_deletions(c, "J", 6000);
+    CHECK_INT(cache_pod(c, "a")->deleting_for_ms, 0);
+    CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 5000);
+    cache_watch_deletions(c, "nobody", 7000);
+    end();
+}
+
 static void test_owned(void)
 {
     begin();
@@ -473,6 +501,7 @@ int main(void)
     test_server_went_back();
     test_uncomparable();
     test_owners();
+    test_deletions();
     test_owned();
     test_jobs();
     test_collisions();

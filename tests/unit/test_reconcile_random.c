@@ -119,6 +119,7 @@ static void draw_pod(struct world *w, struct pod *p, int number)
         .reason = one_in(3) ? "Reason" : NULL,
     };
     p->meta.deletion_ms = one_in(3) ? draw_time() : 0;
+    p->deleting_for_ms = one_in(2) ? 1000000000 : (int64_t)draw(100) * 1000;
     current = status_incarnation(&w->tj.status, p->role, p->index);
     p->incarnation = one_in(8) ? current + 1 : one_in(4) && current ? current - 1 : current;
 }
@@ -232,6 +233,14 @@ static void check_release(const struct world *w, const struct pod *p)
           p->incarnation < status_incarnation(s, p->role, p->index));
 }
 
+static void check_force(const struct world *w, const struct pod *p)
+{
+    int64_t fence_ms = w->job.run_policy.fence_seconds * 1000;
+
+    HOLDS(p->meta.deletion_ms + fence_ms <= NOW);
+    HOLDS(p->deleting_for_ms >= p->meta.deletion_grace_ms + fence_ms);
+}
+
 static void check_actions(const struct world *w, const struct plan *plan)
 {
     const struct pod *seen[MAX_PODS * 2];
@@ -248,7 +257,7 @@ static void check_actions(const struct world *w, const struct plan *plan)
         if (a->type == ACTION_DELETE_POD)
             HOLDS(!a->pod->meta.deletion_ms);
         if (a->type == ACTION_FORCE_DELETE_POD)
-            HOLDS(a->pod->meta.deletion_ms + w->job.run_policy.fence_seconds * 1000 <= NOW);
+            check_force(w, a->pod);
         if (a->type == ACTION_DELETE_JOB)
             HOLDS(status_terminal(&w->tj.status));
         if (a->type != ACTION_DELETE_POD && a->type != ACTION_FORCE_DELETE_POD &&
