@@ -21,6 +21,7 @@
 #include <curl/curl.h>
 
 #include "operator/objects/objects.h"
+#include "paceline/json.h"
 #include "paceline/mem.h"
 
 enum { MAX_CONNECTIONS = 64 };
@@ -37,14 +38,22 @@ struct raw {
     atomic_size_t next, failures;
 };
 
+/* The object without its finalizers; frees text. */
+static char *without_finalizers(char *text)
+{
+    AUTO(auto_json) cJSON *object = cJSON_Parse(text);
+
+    free(text);
+    cJSON_DeleteItemFromObject(cJSON_GetObjectItem(object, "metadata"), "finalizers");
+    return cJSON_PrintUnformatted(object);
+}
+
 static void add(struct raw *raw, const char *path, struct buf *body)
 {
-    static const char finalizer[] = "\"finalizers\":[\"" TRACKING_FINALIZER "\"],";
     char *text = STEAL(body->data);
-    char *at = raw->bare ? strstr(text, finalizer) : NULL;
 
-    if (at)
-        memmove(at, at + strlen(finalizer), strlen(at + strlen(finalizer)) + 1);
+    if (raw->bare)
+        text = without_finalizers(text);
     if (raw->n == raw->cap) {
         raw->cap = raw->cap ? 2 * raw->cap : 1024;
         raw->requests = xrealloc(raw->requests, raw->cap * sizeof *raw->requests);

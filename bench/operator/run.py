@@ -454,6 +454,7 @@ def spread(values, unit, digits=2):
 
 
 def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", default=os.environ.get("BUILD", "build/gcc"))
     parser.add_argument("--only", nargs="+", choices=PARTS)
