@@ -126,6 +126,14 @@ static int64_t generation_of(const struct tj *tj, const struct owned_ref *ref)
     return *end || generation < 0 ? 0 : generation;
 }
 
+static bool has_pod_of_world(const struct observed *o)
+{
+    for (size_t i = 0; i < o->n_pods; i++)
+        if (o->pods[i]->incarnation >= o->tj->status.world.incarnation)
+            return true;
+    return false;
+}
+
 static void observe_owned(const struct controller *c, const struct memory *m, struct observed *o)
 {
     const struct tj *tj = o->tj;
@@ -140,8 +148,8 @@ static void observe_owned(const struct controller *c, const struct memory *m, st
     }
     /* Not watched. They are made before any pod, so a pod shows that they were. */
     o->have[OWNED_SECRET] = m->made[OWNED_SECRET] || o->n_pods > 0;
-    o->have[OWNED_POD_GROUP] =
-        m->made[OWNED_POD_GROUP] || o->n_pods > 0 || !owned_wanted(tj, OWNED_POD_GROUP);
+    o->have[OWNED_POD_GROUP] = m->made[OWNED_POD_GROUP] == tj->status.world.generation ||
+                               has_pod_of_world(o) || !owned_wanted(tj, OWNED_POD_GROUP);
     for (size_t i = 0; (ref = cache_owned_at(c->cache, OWNED_CONFIG_MAP, tj->meta.uid, i)); i++) {
         int64_t generation = generation_of(tj, ref);
 

@@ -12,8 +12,8 @@ void decode_object(struct controller *c, enum resource resource, const cJSON *ob
                    enum cache_source source);
 /* The last state of an object that is gone. */
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object);
-/* Whether an answer shows an object that went with this very request: its grace period over, nothing
- * holding it any more. Such an answer has the version from before. */
+/* Whether an answer shows an object that went with this very request: its grace period over,
+ * nothing holding it any more. Such an answer has the version from before. */
 bool decode_is_gone(const cJSON *object);
 /* Copies the object's resourceVersion, if it has one that fits. */
 void decode_version(const cJSON *object, char version[RV_SIZE]);

@@ -15,7 +15,7 @@ struct memory {
     char *key, *uid;
     struct memory *next; /* in its bucket */
     bool dry_run_ok[N_CLUSTER_ROLES];
-    bool made[N_OWNED];               /* kinds that are not watched */
+    int64_t made[N_OWNED];            /* kinds that are not watched: for which generation, 0: not */
     char *invalid_template, *blocked; /* the API server's sentences, or NULL */
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */

@@ -131,7 +131,7 @@ void orphans_sync(struct controller *c, const char *key)
     l = xcalloc(1, sizeof *l);
     *l = (struct look){.c = c, .key = xstrdup(key), .job_uid = xstrdup(pod->meta.owner_uid)};
     if (is_gone(c->orphans, pod->meta.owner_uid))
-        outbox_add(&c->outbox, request_release(&pod->meta), on_release, l);
+        outbox_add(&c->outbox, request_release(&pod->meta, false), on_release, l);
     else
         outbox_add(&c->outbox, request_get_job(pod->meta.namespace_, pod->meta.owner_name), on_job,
                    l);

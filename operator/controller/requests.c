@@ -93,7 +93,7 @@ struct request request_delete_pod(const struct meta *pod, bool force)
     struct request r =
         make(KUBE_DELETE, xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
-    add_preconditions(&r.body, pod, !force);
+    add_preconditions(&r.body, pod, true);
     buf_puts(&r.body, force ? ",\"gracePeriodSeconds\":0}" : "}");
     return r;
 }
@@ -119,7 +119,7 @@ struct request request_delete_job(const struct meta *job)
     return r;
 }
 
-struct request request_release(const struct meta *pod)
+struct request request_release(const struct meta *pod, bool exactly)
 {
     struct request r =
         make(KUBE_PATCH, xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
@@ -128,6 +128,10 @@ struct request request_release(const struct meta *pod)
     buf_init(&r.body, 0);
     buf_puts(&r.body, "{\"metadata\":{\"uid\":");
     json_print_string(pod->uid, &r.body);
+    if (exactly) {
+        buf_puts(&r.body, ",\"resourceVersion\":");
+        json_print_string(pod->resource_version, &r.body);
+    }
     buf_puts(&r.body, ",\"$deleteFromPrimitiveList/finalizers\":[\"" TRACKING_FINALIZER "\"]}}");
     return r;
 }

@@ -18,7 +18,7 @@ struct request request_delete_pod(const struct meta *pod, bool force);
 struct request request_delete_owned(const struct tj *tj, const struct meta *object,
                                     enum owned_kind kind);
 struct request request_delete_job(const struct meta *job);
-/* Takes our finalizer off a pod, whichever others it has. */
-struct request request_release(const struct meta *pod);
+/* Takes our finalizer off a pod, whichever others it has; exactly: only off this very version. */
+struct request request_release(const struct meta *pod, bool exactly);
 
 #endif

@@ -246,7 +246,7 @@ static void on_owned_read(void *arg, enum answer answer, const cJSON *body, cons
 
     if (answer == ANSWER_OK && meta_decode(&meta, body, &arena, &err) == 0) {
         if (meta.owner_uid && strcmp(meta.owner_uid, run->uid) == 0) {
-            memory_of_run(run)->made[s->action.owned] = true;
+            memory_of_run(run)->made[s->action.owned] = s->action.generation;
             decode_owned(run->c, s->action.owned, body, CACHE_ANSWER);
         } else {
             char sentence[400];
@@ -270,11 +270,12 @@ static void on_owned_created(void *arg, enum answer answer, const cJSON *body, c
     const struct tj *tj = job_of(run);
 
     if (answer == ANSWER_OK) {
-        memory_of_run(run)->made[kind] = true;
+        memory_of_run(run)->made[kind] = s->action.generation;
         if (kind != OWNED_SECRET) /* its bytes go no further */
             decode_owned(run->c, kind, body, CACHE_ANSWER);
     } else if (answer == ANSWER_EXISTS && kind == OWNED_SECRET) {
-        memory_of_run(run)->made[kind] = true; /* its name has the job's UID, and we may not read */
+        memory_of_run(run)->made[kind] =
+            s->action.generation; /* its name has the job's UID, and we may not read */
     } else if (answer == ANSWER_EXISTS && tj) {
         char name[NAME_SIZE];
 
@@ -309,13 +310,16 @@ static void on_pod_changed(void *arg, enum answer answer, const cJSON *body, con
     const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "kind"));
 
     if (answer == ANSWER_OK) {
-        if (kind && strcmp(kind, "Pod") == 0 && !decode_is_gone(body))
-            decode_object(run->c, RESOURCE_PODS, body, CACHE_ANSWER);
-        else
+        if (!kind || strcmp(kind, "Pod") != 0 || decode_is_gone(body)) {
             cache_delete_pod(run->c->cache, s->pod.uid, "");
+            done(s);
+            return;
+        }
+        decode_object(run->c, RESOURCE_PODS, body, CACHE_ANSWER);
         if (s->action.type == ACTION_FORCE_DELETE_POD && !s->second) {
-            s->second = true;
-            again(s, request_release(&s->pod), on_pod_changed);
+            s->second = true; /* and not if its node has just reported: that would be lost */
+            decode_version(body, s->pod.resource_version);
+            again(s, request_release(&s->pod, true), on_pod_changed);
             return;
         }
     } else if (answer == ANSWER_NOT_FOUND) {
@@ -488,7 +492,7 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
         *r = request_delete_pod(&s->pod, a->type == ACTION_FORCE_DELETE_POD);
         return true;
     case ACTION_RELEASE_POD:
-        *r = request_release(&s->pod);
+        *r = request_release(&s->pod, false);
         return true;
     case ACTION_DELETE_JOB:
         *r = request_delete_job(&tj->meta);
