@@ -97,6 +97,10 @@ API_TESTS := $(wildcard tests/api/test_*.sh)
 # ThreadSanitizer cannot see through MPI: unit tests only.
 TESTS ?= $(UNIT_BIN) $(if $(filter thread,$(SANITIZER)),,$(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS))
 
+# Scripts that need the simulation's programs.
+SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/sim/sim) \
+            $(if $(filter tests/api/test_sim_replay.sh,$(TESTS)),$(BUILD)/tests/sim/replay)
+
 linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c))))
 links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
 # A fuzz target has libFuzzer's main, or one that replays the inputs named on its command line.
@@ -123,7 +127,7 @@ test: ## install what is missing, build, run every test
 	@scripts/install-deps.sh test
 	@$(AGAIN) check
 
-tests: all $(filter $(BUILD)/%,$(TESTS)) ## build the tests
+tests: all $(SIM_TESTS) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)

@@ -47,13 +47,14 @@ static void run_seed(uint64_t seed, const struct options *o, struct stats *stats
 }
 
 #define ENOUGH_FAILURES 3
+#define MANY_FAILURES 6 /* told briefly */
 
 /* Every jobs-th seed. */
 static void run_share(const struct options *o, int share, struct stats *stats)
 {
     for (uint64_t seed = o->first + (uint64_t)share; seed <= o->last; seed += (uint64_t)o->jobs) {
         run_seed(seed, o, stats);
-        if (stats->failures >= ENOUGH_FAILURES && !o->brief)
+        if (stats->failures >= (o->brief ? MANY_FAILURES : ENOUGH_FAILURES))
             return;
     }
 }
