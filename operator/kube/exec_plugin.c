@@ -42,7 +42,7 @@ static void close_stream(struct stream *s)
 static void free_stream(struct stream *s)
 {
     close_stream(s);
-    explicit_bzero(s->data, s->len);
+    explicit_bzero(s->data, s->max);
     free(s->data);
 }
 
@@ -203,7 +203,8 @@ static bool drain(struct stream *s)
     char chunk[1024];
     bool fits = true;
 
-    while (s->fd >= 0 && fits) {
+    /* A limit, for a program that prints without end must not hold us up. */
+    for (int i = 0; i < 64 && s->fd >= 0 && fits; i++) {
         ssize_t n = read(s->fd, chunk, sizeof chunk);
 
         if (n < 0 && (errno == EAGAIN || errno == EINTR))

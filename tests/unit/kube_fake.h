@@ -25,7 +25,7 @@ struct fake {
     int https, other, http, proxy; /* ports */
 };
 
-static void fake_certificates(const char *folder)
+static inline void fake_certificates(const char *folder)
 {
     AUTO(pki_free) struct pki ca = pki_make(NULL, "test CA", NULL);
     AUTO(pki_free) struct pki stranger = pki_make(NULL, "stranger CA", NULL);
@@ -43,7 +43,7 @@ static void fake_certificates(const char *folder)
     pki_write(&second, folder, "second");
 }
 
-static void fake_start(struct fake *f)
+static inline void fake_start(struct fake *f)
 {
     char *argv[] = {(char *)"python3", (char *)"tests/operator/fake_server.py", NULL, NULL};
     posix_spawn_file_actions_t actions;
@@ -73,7 +73,7 @@ static void fake_start(struct fake *f)
     fclose(ports);
 }
 
-static void fake_stop(struct fake *f)
+static inline void fake_stop(struct fake *f)
 {
     close(f->in); /* it ends by itself */
     waitpid(f->pid, NULL, 0);
@@ -81,8 +81,9 @@ static void fake_stop(struct fake *f)
 }
 
 /* A client by a kubeconfig of one cluster and one user, whose fields are given as flow YAML. */
-static struct kube_client *fake_client(const struct fake *f, const char *cluster, const char *user,
-                                       const struct kube_client_config *config)
+static inline struct kube_client *fake_client(const struct fake *f, const char *cluster,
+                                              const char *user,
+                                              const struct kube_client_config *config)
 {
     AUTO(auto_free)
     char *text = xasprintf("current-context: c\n"
@@ -104,7 +105,7 @@ static struct kube_client *fake_client(const struct fake *f, const char *cluster
     return client;
 }
 
-static struct kube_client *fake_plain(const struct fake *f, const char *user)
+static inline struct kube_client *fake_plain(const struct fake *f, const char *user)
 {
     AUTO(auto_free)
     char *cluster =
@@ -113,7 +114,7 @@ static struct kube_client *fake_plain(const struct fake *f, const char *user)
     return fake_client(f, cluster, user, NULL);
 }
 
-static void auto_client(struct kube_client **c) { kube_client_free(*c); }
+static inline void auto_client(struct kube_client **c) { kube_client_free(*c); }
 
 struct answer {
     struct kube_client *client; /* for callbacks that do something */
@@ -126,14 +127,14 @@ struct answer {
     int n_lines;
 };
 
-static void answer_release(struct answer *a)
+static inline void answer_release(struct answer *a)
 {
     free(a->body);
     free(a->error);
     buf_release(&a->lines);
 }
 
-static void answer_done(void *arg, const struct kube_response *r)
+static inline void answer_done(void *arg, const struct kube_response *r)
 {
     struct answer *a = arg;
 
@@ -151,7 +152,7 @@ static void answer_done(void *arg, const struct kube_response *r)
     a->error = xstrdup(r->error ? r->error : "");
 }
 
-static void answer_line(void *arg, const char *line, size_t len)
+static inline void answer_line(void *arg, const char *line, size_t len)
 {
     struct answer *a = arg;
 
@@ -163,7 +164,7 @@ static void answer_line(void *arg, const char *line, size_t len)
     a->n_lines++;
 }
 
-static int64_t now_ms(void)
+static inline int64_t now_ms(void)
 {
     struct timespec t;
 
@@ -171,7 +172,7 @@ static int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static void wait_done(struct kube_client *client, const struct answer *a)
+static inline void wait_done(struct kube_client *client, const struct answer *a)
 {
     int64_t end = now_ms() + PATIENCE_MS;
 
@@ -180,8 +181,8 @@ static void wait_done(struct kube_client *client, const struct answer *a)
     CHECK_INT(a->done, 1);
 }
 
-static void begin(struct kube_client *client, struct answer *a, enum kube_method method,
-                  const char *path, const char *body)
+static inline void begin(struct kube_client *client, struct answer *a, enum kube_method method,
+                         const char *path, const char *body)
 {
     struct kube_request request = {.method = method,
                                    .path = path,
@@ -193,8 +194,8 @@ static void begin(struct kube_client *client, struct answer *a, enum kube_method
     a->call = kube_client_ops()->send(client, &request, answer_done, a);
 }
 
-static struct answer request(struct kube_client *client, enum kube_method method, const char *path,
-                             const char *body)
+static inline struct answer request(struct kube_client *client, enum kube_method method,
+                                    const char *path, const char *body)
 {
     struct answer a;
 
@@ -203,13 +204,13 @@ static struct answer request(struct kube_client *client, enum kube_method method
     return a;
 }
 
-static struct answer get(struct kube_client *client, const char *path)
+static inline struct answer get(struct kube_client *client, const char *path)
 {
     return request(client, KUBE_GET, path, NULL);
 }
 
-static void begin_watch(struct kube_client *client, struct answer *a, const char *path,
-                        kube_line_fn *line, int64_t timeout_ms)
+static inline void begin_watch(struct kube_client *client, struct answer *a, const char *path,
+                               kube_line_fn *line, int64_t timeout_ms)
 {
     struct kube_request r = {.method = KUBE_GET, .path = path, .timeout_ms = timeout_ms};
 
@@ -217,7 +218,7 @@ static void begin_watch(struct kube_client *client, struct answer *a, const char
     a->call = kube_client_ops()->watch(client, &r, line, answer_done, a);
 }
 
-static struct answer watch(struct kube_client *client, const char *path)
+static inline struct answer watch(struct kube_client *client, const char *path)
 {
     struct answer a;
 
@@ -227,7 +228,7 @@ static struct answer watch(struct kube_client *client, const char *path)
 }
 
 /* A field of a JSON answer as text; the caller frees it. */
-static char *field(const struct answer *a, const char *name)
+static inline char *field(const struct answer *a, const char *name)
 {
     AUTO(auto_json) cJSON *root = cJSON_Parse(a->body);
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(root, name);

@@ -14,13 +14,13 @@ struct pki {
     X509 *cert;
 };
 
-static void pki_free(struct pki *p)
+static inline void pki_free(struct pki *p)
 {
     EVP_PKEY_free(p->key);
     X509_free(p->cert);
 }
 
-static void pki_extension(X509 *cert, X509 *issuer, int nid, const char *value)
+static inline void pki_extension(X509 *cert, X509 *issuer, int nid, const char *value)
 {
     X509V3_CTX ctx;
     X509_EXTENSION *extension;
@@ -33,7 +33,8 @@ static void pki_extension(X509 *cert, X509 *issuer, int nid, const char *value)
 }
 
 /* signer NULL: a CA, signed by itself; names: a subjectAltName, NULL: none. */
-static struct pki pki_make(const struct pki *signer, const char *common_name, const char *names)
+static inline struct pki pki_make(const struct pki *signer, const char *common_name,
+                                  const char *names)
 {
     static long serial = 1;
     struct pki made = {EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256"), X509_new()};
@@ -57,7 +58,7 @@ static struct pki pki_make(const struct pki *signer, const char *common_name, co
 }
 
 /* folder/name.crt and folder/name.key */
-static void pki_write(const struct pki *p, const char *folder, const char *name)
+static inline void pki_write(const struct pki *p, const char *folder, const char *name)
 {
     AUTO(auto_free) char *crt = xasprintf("%s/%s.crt", folder, name);
     AUTO(auto_free) char *key = xasprintf("%s/%s.key", folder, name);
