@@ -1,6 +1,7 @@
 #!/bin/bash
 # The layers, proved on the objects: each folder uses symbols of its own and of the folders named
-# here, and MPI is called by worker/comm alone (ARCHITECTURE.md).
+# here; MPI is called by worker/comm alone, curl by operator/kube, libwebsockets by operator/web; the
+# pure folders ask neither clock nor system (ARCHITECTURE.md).
 set -euo pipefail
 build=${PACELINE_BUILD:?}
 
@@ -18,12 +19,20 @@ worker/comm:          common worker/kernels worker/model
 worker/train:         common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
 worker:               common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train
 cli:                  common worker/kernels worker/data worker/checkpoint
+operator/api:         common
+operator/reconcile:   common operator/api
+operator/objects:     common operator/api operator/reconcile
+operator/core:        common operator/api operator/reconcile
+operator/kube:        common
+operator/web:         common
+operator/controller:  common operator/api operator/reconcile operator/objects operator/core operator/web
+operator:             common operator/core operator/controller operator/kube operator/web
 '
 
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 # One line per symbol: folder, T (defined) or U (used), symbol.
-find "$build/common" "$build/worker" "$build/cli" -name '*.o' | while read -r object; do
+find "$build/common" "$build/worker" "$build/cli" "$build/operator" -name '*.o' | while read -r object; do
     object=${object#"$build/"}
     [ -e "${object%%.*}.c" ] || continue # left by a source that is gone
     nm -g "$build/$object" | awk -v folder="${object%/*}" '
@@ -43,9 +52,11 @@ awk '
         next
     }
     !($1 in known) { print $1 " is in no layer"; bad = 1; known[$1] = 1 }
-    $2 == "T" { home[$3] = $1; defined++ }
+    $2 == "T" { home[$3] = $1; own[$3, $1] = 1; defined++ } # programs may share a name
     $2 == "U" { use[$1 " " $3] = 1 }
     END {
+        pure["operator/api"] = pure["operator/reconcile"] = pure["operator/objects"] = 1
+        pure["operator/core"] = 1
         for (u in use) {
             split(u, part, " ")
             from = part[1]; symbol = part[2]
@@ -53,7 +64,19 @@ awk '
                 print from " calls " symbol ": only worker/comm may"
                 bad = 1
             }
-            if (symbol in home && home[symbol] != from && !((from, home[symbol]) in allowed)) {
+            if (symbol ~ /^curl_/ && from != "operator/kube") {
+                print from " calls " symbol ": only operator/kube may"
+                bad = 1
+            }
+            if (symbol ~ /^lws_/ && from != "operator/web") {
+                print from " calls " symbol ": only operator/web may"
+                bad = 1
+            }
+            if (pure[from] && symbol ~ /^(clock_gettime|time|rand|random|getenv|open|fopen|printf|fprintf|log_at|getrandom)$/) {
+                print from " calls " symbol ": it is a function of its arguments"
+                bad = 1
+            }
+            if (symbol in home && !((symbol, from) in own) && !((from, home[symbol]) in allowed)) {
                 print from " uses " symbol " of " home[symbol]
                 bad = 1
             }
