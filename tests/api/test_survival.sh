@@ -43,12 +43,12 @@ outage-worker-1-0"
 operator_start three --lease-duration 10m --renew-deadline 9m
 operator_stop two
 until_same "the lease was given back" three lease
-
-# With no operator at all a pod finishes and is deleted; its index does not run again.
 operator_start patient --lease-duration 10m --renew-deadline 9m
 operator_stop three
 until_same "that of ten minutes, too" patient lease
 operator_stop patient
+
+# With no operator at all a pod finishes and is deleted; its index does not run again.
 check "pods are still there" "$uids" "$(of pod/outage-worker-1-0 '{.metadata.uid}')"
 finish outage-worker-1-0 0
 k wait pod/outage-worker-1-0 --for=jsonpath='{.status.phase}'=Succeeded --timeout=60s >/dev/null
