@@ -2,6 +2,7 @@
 # The simulation's API server is no invention: the same requests to it and to a real one, the same
 # answers.
 # TIMEOUT: 120
+# shellcheck disable=SC2034,SC2154 # variables of tests/api/cluster.sh
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 source tests/api/cluster.sh

@@ -127,24 +127,38 @@ static void check_success(struct world *w, const struct object *o, const cJSON *
         world_fail(w, "%s Succeeded though neither chief nor worker 0 did", o->name);
 }
 
+/* What a restart could be for: pods that failed, were disrupted, or restarted in place. */
+static int64_t troubles(const struct world *w, const char *uid)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *p = &w->processes[i];
+
+        if (strcmp(p->job_uid, uid) == 0)
+            n += p->restarts +
+                 (p->reported_failure || (p->asked_ms && p->asked_by != ACTOR_OPERATOR));
+    }
+    return n;
+}
+
 static void check_failure(struct world *w, const struct object *o, const cJSON *job)
 {
     const char *reason = job_reason(job, "Failed");
-    bool failed = false;
     int64_t deadline = val_int(job, "spec", "runPolicy", "activeDeadlineSeconds");
+    int64_t limit = val_int(job, "spec", "runPolicy", "backoffLimit");
+    int64_t n = troubles(w, o->uid);
 
-    for (size_t i = 0; i < w->n_processes; i++)
-        failed = failed || (strcmp(w->processes[i].job_uid, o->uid) == 0 &&
-                            (w->processes[i].reported_failure || w->processes[i].restarts ||
-                             w->processes[i].asked_ms));
     if (strcmp(reason, "DeadlineExceeded") == 0) {
         if (!deadline || job_active_ms(w, job) < deadline * 1000 - 1000 - w->jump_ms)
             world_fail(w, "%s ran %lld ms and is said to have exceeded its deadline of %lld s",
                        o->name, (long long)job_active_ms(w, job), (long long)deadline);
-    } else if ((strcmp(reason, "ReplicaFailed") == 0 ||
-                strcmp(reason, "BackoffLimitExceeded") == 0) &&
-               !failed) {
-        world_fail(w, "%s Failed (%s) though none of its pods did", o->name, reason);
+    } else if (strcmp(reason, "BackoffLimitExceeded") == 0) {
+        if (n <= limit)
+            world_fail(w, "%s Failed by backoffLimit %lld after %lld failures of pods", o->name,
+                       (long long)limit, (long long)n);
+    } else if (strcmp(reason, "ReplicaFailed") == 0 && n == 0) {
+        world_fail(w, "%s Failed though none of its pods did", o->name);
     }
 }
 
