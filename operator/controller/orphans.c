@@ -37,8 +37,10 @@ bool orphans_is(const struct controller *c, const struct pod *pod)
 {
     const struct tj *tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);
 
-    return pod->tracked && pod->meta.deletion_ms && c->informers[RESOURCE_JOBS].synced &&
-           (!tj || strcmp(tj->meta.uid, pod->meta.owner_uid) != 0);
+    if (!pod->tracked || !c->informers[RESOURCE_JOBS].synced ||
+        (tj && strcmp(tj->meta.uid, pod->meta.owner_uid) == 0))
+        return false;
+    return pod->meta.deletion_ms || is_gone(c->orphans, pod->meta.owner_uid);
 }
 
 void orphans_touch(struct controller *c, const char *pod_uid)

@@ -14,7 +14,8 @@ struct controller;
 struct orphans *orphans_new(void);
 void orphans_free(struct orphans *o);
 
-/* A pod with our finalizer that is being deleted, while no job with its owner's UID is known. */
+/* A pod with our finalizer, whose job is surely gone, or which is being deleted while no job with
+ * its owner's UID is known. */
 bool orphans_is(const struct controller *c, const struct pod *pod);
 /* The job of this UID was seen to be deleted; looks at the pods it left. */
 void orphans_job_gone(struct controller *c, const char *uid);

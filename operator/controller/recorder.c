@@ -9,7 +9,7 @@
 
 struct waiting {
     struct recorder *r;
-    char *job_key, *event_key;
+    char *job_key, *event_key, *story; /* the last for the log */
 };
 
 void recorder_init(struct recorder *r, struct controller *c) { *r = (struct recorder){.c = c}; }
@@ -24,6 +24,8 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
 
     (void)body;
     w->r->n_waiting--;
+    if (answer == ANSWER_OK)
+        log_info("%s job=%s", w->story, w->job_key);
     if (answer != ANSWER_OK && answer != ANSWER_EXISTS && answer != ANSWER_INVALID) {
         log_debug("event not written job=%s: %s", w->job_key, message);
         if (m)
@@ -31,6 +33,7 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
     }
     free(w->job_key);
     free(w->event_key);
+    free(w->story);
     free(w);
 }
 
@@ -43,11 +46,13 @@ static void record(struct recorder *r, const struct tj *tj, struct memory *m,
 
     if (r->n_waiting >= MAX_WAITING || !memory_event_new(m, e->key))
         return;
-    log_info("%s: %s job=%s", e->reason, e->message, m->key);
     buf_init(&body, 0);
     event_body(tj, e, MANAGED_BY, c->now.wall_ms, &body);
     w = xcalloc(1, sizeof *w);
-    *w = (struct waiting){.r = r, .job_key = xstrdup(m->key), .event_key = xstrdup(e->key)};
+    *w = (struct waiting){.r = r,
+                          .job_key = xstrdup(m->key),
+                          .event_key = xstrdup(e->key),
+                          .story = xasprintf("%s: %s", e->reason, e->message)};
     r->n_waiting++;
     outbox_add_last(&c->outbox, request_create_event(tj->meta.namespace_, &body), on_answer, w);
 }

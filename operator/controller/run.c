@@ -113,6 +113,18 @@ static void keep_sentence(char **at, const char *message)
     *at = xstrdup(message);
 }
 
+/*
+ * After a conflict the object is read, but not twice in a row: the watch brings it as well, and
+ * write and read in lockstep could meet a server that refuses every other request for ever.
+ */
+static bool should_read(struct run *run)
+{
+    struct memory *m = memory_of_run(run);
+
+    m->reread = !m->reread;
+    return m->reread;
+}
+
 /* The server takes no more of these for now: its sentence becomes a condition. */
 static void block(struct run *run, const char *message)
 {
@@ -127,7 +139,7 @@ static void fail(struct run *run, enum answer answer, const char *message)
     if (answer == ANSWER_BUSY || answer == ANSWER_UNKNOWN)
         log_debug("request failed job=%s: %s", run->key, message);
     else
-        log_warn("request refused job=%s: %s", run->key, message);
+        log_info("request refused job=%s: %s", run->key, message);
 }
 
 static void done(struct step *s)
@@ -324,7 +336,7 @@ static void on_pod_changed(void *arg, enum answer answer, const cJSON *body, con
         }
     } else if (answer == ANSWER_NOT_FOUND) {
         cache_delete_pod(run->c->cache, s->pod.uid, "");
-    } else if (answer == ANSWER_CONFLICT) { /* it changed, or the name is another pod's by now */
+    } else if (answer == ANSWER_CONFLICT && should_read(run)) { /* it changed, or is another pod */
         read_pod(s);
         return;
     } else {
@@ -391,6 +403,12 @@ static void on_status(void *arg, enum answer answer, const cJSON *body, const ch
         decode_object(run->c, RESOURCE_JOBS, body, CACHE_ANSWER);
         break;
     case ANSWER_CONFLICT:
+        if (!should_read(run)) {
+            fail(run, answer, message);
+            break;
+        }
+        read_job(s);
+        return;
     case ANSWER_NOT_FOUND:
         read_job(s);
         return;

@@ -9,6 +9,7 @@
 #include "paceline/mem.h"
 
 #define HASH_BYTES 8
+#define HASH_BYTES_WITH_TIME 4
 
 void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_event *e)
 {
@@ -17,9 +18,12 @@ void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_even
     char hex[2 * HASH_BYTES + 1];
 
     EVP_Digest(fact, strlen(fact), hash, NULL, EVP_sha256(), NULL);
-    for (size_t i = 0; i < HASH_BYTES; i++)
+    for (size_t i = 0; i < (e->at_ms ? HASH_BYTES_WITH_TIME : HASH_BYTES); i++)
         snprintf(hex + 2 * i, 3, "%02x", hash[i]);
-    snprintf(out, NAME_SIZE, "%s.%s", tj->meta.name, hex);
+    if (e->at_ms) /* kubectl sorts events of one second by name */
+        snprintf(out, NAME_SIZE, "%s.%012llx%s", tj->meta.name, (unsigned long long)e->at_ms, hex);
+    else
+        snprintf(out, NAME_SIZE, "%s.%s", tj->meta.name, hex);
 }
 
 static void add_involved(const struct tj *tj, cJSON *event)
@@ -41,6 +45,7 @@ void event_body(const struct tj *tj, const struct plan_event *e, const char *com
     cJSON *meta;
 
     event_name(name, tj, e);
+    at_ms = e->at_ms ? e->at_ms : at_ms;
     time_encode(at_ms - at_ms % 1000, time); /* the API keeps seconds */
     cJSON_AddStringToObject(event, "apiVersion", "v1");
     cJSON_AddStringToObject(event, "kind", "Event");

@@ -39,7 +39,7 @@ void pod_maker_body(const struct pod_maker *m, int index, int64_t incarnation, s
 /* TF_CONFIG of a process as the container sees it, for documents and tests. */
 void tf_config_text(const struct tj *tj, enum cluster_role role, int index, struct buf *out);
 
-/* An event on the job. name is unique for the job; at_ms is when it happened. */
+/* An event on the job; at_ms is when it happened, where the event does not say. */
 void event_body(const struct tj *tj, const struct plan_event *e, const char *component,
                 int64_t at_ms, struct buf *out);
 void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_event *e);

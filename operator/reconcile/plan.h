@@ -40,6 +40,7 @@ struct action {
 struct plan_event {
     bool warning;
     const char *reason, *message, *key;
+    int64_t at_ms; /* of the fact, where status knows it: events of one second sort by it; else 0 */
 };
 
 struct plan {

@@ -29,6 +29,7 @@ static void tell(const struct look *l, enum condition_type type)
         break;
     }
     plan_event(l->plan, warning, key, reason, "%s", message);
+    l->plan->events[l->plan->n_events - 1].at_ms = c->since_ms;
 }
 
 static bool is_news(const struct look *l, const struct condition *c)
@@ -57,6 +58,7 @@ void story_tell(struct look *l)
 
             snprintf(key, sizeof key, "resumed-%lld", (long long)resumed->since_ms);
             plan_event(l->plan, false, key, "Resumed", "the job goes on");
+            l->plan->events[l->plan->n_events - 1].at_ms = resumed->since_ms;
         }
     }
 }

@@ -602,6 +602,17 @@ static void test_event(void)
     tj.meta.uid = "other";
     event_name(second, &tj, &e);
     CHECK(strcmp(first, second) != 0);
+    /* With the time of the fact, names sort as the story goes. */
+    e.at_ms = 1763700000999;
+    event_name(first, &tj, &e);
+    e.key = "later";
+    e.at_ms++;
+    event_name(second, &tj, &e);
+    CHECK(strcmp(first, second) < 0);
+    buf_release(&text);
+    buf_init(&text, 0);
+    event_body(&tj, &e, "paceline-operator", 1, &text);
+    CHECK_CONTAINS(text.data, "\"lastTimestamp\":\"2025-11-21T04:40:01Z\"");
     test_tj_release(&tj);
 }
 
