@@ -263,6 +263,28 @@ CURL *call_detach(struct kube_call *call)
     return easy;
 }
 
+/*
+ * A server that refuses before it has read the request may close the connection (API servers do
+ * with 401), which curl reports as an error though the answer is here.
+ */
+int call_status(const struct kube_call *call, CURLcode result)
+{
+    curl_off_t length = -1;
+    long status = 0;
+
+    curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (call->end != CALL_NOT_ENDED || status < 200)
+        return 0;
+    if (result == CURLE_OK)
+        return (int)status;
+    if (status == 401) /* of this one, nothing else matters */
+        return 401;
+    if (status < 400 || !call->has_headers)
+        return 0;
+    curl_easy_getinfo(call->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length == (curl_off_t)call->answer.len ? (int)status : 0;
+}
+
 static const char *ca_of(const struct kube_access *access)
 {
     return access->ca.where ? access->ca.where : "the system's";

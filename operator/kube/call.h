@@ -69,6 +69,9 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
 /* Takes easy away from the call, ready for another. Not while it is in a multi handle. */
 CURL *call_detach(struct kube_call *call);
 
+/* The status of the answer; 0: none, or it was cut. Before call_detach. */
+int call_status(const struct kube_call *call, CURLcode result);
+
 /* A sentence on why there is no answer, into text. */
 void call_explain(const struct kube_call *call, CURLcode result, const struct endpoint *endpoint,
                   const struct kube_access *access, char *text, size_t size);

@@ -18,6 +18,7 @@ struct kube_client {
     struct endpoint endpoint;
     struct credentials *credentials;
     CURLM *multi;
+    struct sockets sockets;
     CURL *easies[IDLE_EASIES];
     size_t n_easies;
 
@@ -105,6 +106,7 @@ void kube_client_free(struct kube_client *client)
     while (client->n_easies)
         curl_easy_cleanup(client->easies[--client->n_easies]);
     curl_multi_cleanup(client->multi);
+    free(client->sockets.fds);
     credentials_free(client->credentials);
     endpoint_release(&client->endpoint);
     kube_access_release(&client->access);
@@ -214,7 +216,8 @@ static int start(struct kube_client *client, struct kube_call *call, struct iden
         return -1;
     client->n_queued--;
     call_unlink(call);
-    transport_set(easy, &client->config, client->access.insecure, &client->endpoint, identity);
+    transport_set(easy, &client->config, client->access.insecure, &client->endpoint, identity,
+                  &client->sockets);
     call_begin(call, easy, &client->endpoint, identity, now_ms);
     call_append(&client->active, call);
     client->n_active++;
@@ -286,15 +289,13 @@ static void free_cancelled(struct kube_client *client)
     }
 }
 
-static void deliver(struct kube_client *client, struct kube_call *call, CURLcode result,
-                    long status)
+static void deliver(struct kube_client *client, struct kube_call *call, CURLcode result, int status)
 {
-    bool answered = result == CURLE_OK && status > 0 && call->end == CALL_NOT_ENDED;
     struct kube_response response = {.body = "", .retry_after_ms = call->retry_after_ms};
     char text[512];
 
-    if (answered) {
-        response.status = (int)status;
+    if (status) {
+        response.status = status;
         response.body = call->answer.data;
         response.len = call->answer.len;
     } else {
@@ -308,12 +309,11 @@ static void deliver(struct kube_client *client, struct kube_call *call, CURLcode
 static void finish(struct kube_client *client, struct kube_call *call, CURLcode result)
 {
     int64_t now_ms = kube_clock_ms();
-    long status = 0;
+    int status = call_status(call, result);
 
-    curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
     if (result == CURLE_OPERATION_TIMEDOUT)
-        transport_abandon_if_dead(call->easy,
-                                  call->end == CALL_SILENT ? call->idle_ms : call->timeout_ms);
+        sockets_abandon_dead(&client->sockets,
+                             call->end == CALL_SILENT ? call->idle_ms : call->timeout_ms);
     leave_curl(client, call);
     if (call->cancelled) {
         call_unlink(call);
@@ -322,7 +322,7 @@ static void finish(struct kube_client *client, struct kube_call *call, CURLcode 
     }
     if (result == CURLE_PEER_FAILED_VERIFICATION)
         credentials_doubt(client->credentials);
-    if (result == CURLE_OK && status == 401 && !call->retried &&
+    if (status == 401 && !call->retried &&
         credentials_refused(client->credentials, call->identity->generation, now_ms)) {
         call->retried = true;
         client->stats.retries++;

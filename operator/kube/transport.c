@@ -3,20 +3,41 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
+
+#include "paceline/mem.h"
 
 #define DEAD_PEER_MS 20000 /* sent and not acknowledged for so long: the connection is dead */
 #define ROUNDING_MS 50
 
-static int on_socket(void *arg, curl_socket_t fd, curlsocktype purpose)
+static int on_open(void *arg, curl_socket_t fd, curlsocktype purpose)
 {
+    struct sockets *s = arg;
     unsigned timeout_ms = DEAD_PEER_MS;
     int probes = 3;
 
-    (void)arg, (void)purpose;
+    (void)purpose;
+    if (s->n == s->cap) {
+        s->cap = 2 * s->cap + 8;
+        s->fds = xrealloc(s->fds, s->cap * sizeof *s->fds);
+    }
+    s->fds[s->n++] = fd;
     /* Older kernels and other families lack these; keep-alive then does with its defaults. */
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout_ms, sizeof timeout_ms);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
     return CURL_SOCKOPT_OK;
+}
+
+static int on_close(void *arg, curl_socket_t fd)
+{
+    struct sockets *s = arg;
+
+    for (size_t i = 0; i < s->n; i++)
+        if (s->fds[i] == fd) {
+            s->fds[i] = s->fds[--s->n];
+            break;
+        }
+    return close(fd);
 }
 
 static void set_blob(CURL *easy, CURLoption option, char *text)
@@ -50,7 +71,8 @@ static void set_tls(CURL *easy, bool insecure, const struct identity *identity)
 
 /* No redirects, cookies or netrc: curl's defaults. NOPROXY "": endpoint.c has read NO_PROXY. */
 void transport_set(CURL *easy, const struct kube_client_config *config, bool insecure,
-                   const struct endpoint *e, const struct identity *identity)
+                   const struct endpoint *e, const struct identity *identity,
+                   struct sockets *sockets)
 {
     set_tls(easy, insecure, identity);
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, e->https ? "https" : "http");
@@ -66,20 +88,24 @@ void transport_set(CURL *easy, const struct kube_client_config *config, bool ins
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPIDLE, 15L);
     curl_easy_setopt(easy, CURLOPT_TCP_KEEPINTVL, 5L);
-    curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_socket);
+    curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, on_open);
+    curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, sockets);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, sockets);
     curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, 16384L);
     curl_easy_setopt(easy, CURLOPT_USERAGENT, config->user_agent);
 }
 
-void transport_abandon_if_dead(CURL *easy, int64_t waited_ms)
+void sockets_abandon_dead(const struct sockets *s, int64_t waited_ms)
 {
-    curl_socket_t fd = CURL_SOCKET_BAD;
-    struct tcp_info info = {0};
-    socklen_t size = sizeof info;
+    for (size_t i = 0; i < s->n; i++) {
+        struct tcp_info info = {0};
+        socklen_t size = sizeof info;
 
-    curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &fd);
-    if (fd == CURL_SOCKET_BAD || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
-        return;
-    if (info.tcpi_last_data_recv >= waited_ms - ROUNDING_MS)
-        (void)shutdown(fd, SHUT_RDWR);
+        if (getsockopt(s->fds[i], IPPROTO_TCP, TCP_INFO, &info, &size))
+            continue;
+        if (info.tcpi_last_data_recv >= waited_ms - ROUNDING_MS &&
+            info.tcpi_last_data_sent < info.tcpi_last_data_recv)
+            (void)shutdown(s->fds[i], SHUT_RDWR);
+    }
 }

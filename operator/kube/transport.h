@@ -8,15 +8,22 @@
 #include "operator/kube/credentials.h"
 #include "operator/kube/endpoint.h"
 
+/* The connections that are open. All zero: none; free fds at the end. */
+struct sockets {
+    curl_socket_t *fds;
+    size_t n, cap;
+};
+
 /* identity must live until easy is reset: its certificates are not copied. */
 void transport_set(CURL *easy, const struct kube_client_config *config, bool insecure,
-                   const struct endpoint *endpoint, const struct identity *identity);
+                   const struct endpoint *endpoint, const struct identity *identity,
+                   struct sockets *sockets);
 
 /*
- * With HTTP/2 a request that times out leaves its connection open. If nothing at all has come over
- * it for waited_ms, the way to the server is broken and every other request on it would only wait
- * too: the connection is then shut down. Call before easy leaves its multi handle.
+ * To be called when a request got no answer for waited_ms. With HTTP/2 its connection stays open
+ * after that. If nothing at all has come over it since something was last sent, the way to the
+ * server is broken and every other request on it would only wait too: it is shut down.
  */
-void transport_abandon_if_dead(CURL *easy, int64_t waited_ms);
+void sockets_abandon_dead(const struct sockets *s, int64_t waited_ms);
 
 #endif
