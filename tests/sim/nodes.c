@@ -43,6 +43,18 @@ static bool still_down(const struct world *w, int64_t id)
     return n->down && n->epoch == id / N_NODES;
 }
 
+/* Its job goes or is gone, we have let it go, and no kubelet will: an administrator has to. */
+static bool abandoned(struct world *w, const struct object *pod)
+{
+    const char *owner = object_owner(pod->v->json);
+    const struct object *job = owner ? store_find_uid(&w->api.store, KIND_JOB, owner) : NULL;
+
+    return val_get(pod->v->json, "metadata", "deletionTimestamp", NULL) &&
+           !val_has(val_get(pod->v->json, "metadata", "finalizers", NULL),
+                    "paceline.dev/tracking") &&
+           (!job || val_get(job->v->json, "metadata", "deletionTimestamp", NULL));
+}
+
 /* Each second: the taint manager deletes those whose toleration ends. */
 static void on_taint(struct world *w, int64_t id)
 {
@@ -53,6 +65,10 @@ static void on_taint(struct world *w, int64_t id)
         struct object *pod = p->node == id % N_NODES ? pod_of(w, p) : NULL;
         int64_t tolerates;
 
+        if (pod && w->nodes[p->node].forever && abandoned(w, pod)) {
+            store_delete(&w->api.store, pod, 0, false);
+            continue;
+        }
         if (!pod || p->asked_ms)
             continue;
         tolerates = toleration_s(pod->v->json);
@@ -88,7 +104,7 @@ void node_return(struct world *w, int64_t id)
 {
     int node = (int)(id % N_NODES);
 
-    if (!still_down(w, id))
+    if (!still_down(w, id) || w->nodes[node].forever)
         return;
     world_trace(w, "node %d is back", node);
     w->nodes[node].down = false;

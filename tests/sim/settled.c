@@ -85,7 +85,10 @@ static const char *index_unsettled(struct world *w, const struct object *job,
 {
     const struct store *s = &w->api.store;
     int running = 0;
+    char world[128];
 
+    snprintf(world, sizeof world, "\"%s-%lld\"", job->name,
+             (long long)val_int(job->v->json, "status", "world", "generation"));
     if (job_ledger(job->v->json, role, "completed", index) ||
         job_ledger(job->v->json, role, "lost", index))
         return NULL;
@@ -97,6 +100,8 @@ static const char *index_unsettled(struct world *w, const struct object *job,
             continue;
         if (!p->running || scenario_fate(w, p).run_ms >= 0)
             return because("pod %s is on its way", p->name);
+        if (!strstr(version_text(s->objects[KIND_POD][i]->v), world))
+            return because("pod %s is of an older world than %s", p->name, world);
         running++;
     }
     if (running != 1)
@@ -168,6 +173,17 @@ static void check_effort(struct world *w, const struct job_truth *t)
                    t->changes, t->edits);
 }
 
+static const char *pod_unsettled(struct world *w, const struct object *pod)
+{
+    const char *owner = object_owner(pod->v->json);
+
+    if (!owner || !store_find_uid(&w->api.store, KIND_JOB, owner))
+        return because("pod %s of a job that is gone", pod->name);
+    if (val_get(pod->v->json, "metadata", "deletionTimestamp", NULL))
+        return because("pod %s is being deleted", pod->name);
+    return NULL;
+}
+
 const char *truth_unsettled(struct world *w)
 {
     const struct store *s = &w->api.store;
@@ -175,14 +191,8 @@ const char *truth_unsettled(struct world *w)
 
     if (!operators_leader(w))
         return "nobody leads";
-    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
-        const char *owner = object_owner(s->objects[KIND_POD][i]->v->json);
-
-        if (!owner || !store_find_uid(s, KIND_JOB, owner))
-            return because("pod %s of a job that is gone", s->objects[KIND_POD][i]->name);
-        if (val_get(s->objects[KIND_POD][i]->v->json, "metadata", "deletionTimestamp", NULL))
-            return because("pod %s is being deleted", s->objects[KIND_POD][i]->name);
-    }
+    for (size_t i = 0; i < s->n[KIND_POD] && !why; i++)
+        why = pod_unsettled(w, s->objects[KIND_POD][i]);
     for (size_t i = 0; i < s->n[KIND_JOB] && !why; i++) {
         const struct object *job = s->objects[KIND_JOB][i];
         const cJSON *j = job->v->json;

@@ -142,6 +142,19 @@ static int64_t troubles(const struct world *w, const char *uid)
     return n;
 }
 
+/* A pod ended by itself, and badly. */
+static bool one_failed(const struct world *w, const char *uid)
+{
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *p = &w->processes[i];
+
+        if (strcmp(p->job_uid, uid) == 0 && p->reported_failure && !p->evicted &&
+            (!p->asked_ms || p->ended_ms / 1000 <= p->asked_ms / 1000))
+            return true;
+    }
+    return false;
+}
+
 static void check_failure(struct world *w, const struct object *o, const cJSON *job)
 {
     const char *reason = job_reason(job, "Failed");
@@ -157,7 +170,7 @@ static void check_failure(struct world *w, const struct object *o, const cJSON *
         if (n <= limit)
             world_fail(w, "%s Failed by backoffLimit %lld after %lld failures of pods", o->name,
                        (long long)limit, (long long)n);
-    } else if (strcmp(reason, "ReplicaFailed") == 0 && n == 0) {
+    } else if (strcmp(reason, "ReplicaFailed") == 0 && !one_failed(w, o->uid)) {
         world_fail(w, "%s Failed though none of its pods did", o->name);
     }
 }
@@ -215,6 +228,18 @@ static void check_status(struct world *w, const struct object *o, const cJSON *p
     check_ledgers(w, o, prev, next);
 }
 
+/* Workers that were given up get another chance when the user changes the world. */
+static void forgive(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
+{
+    for (size_t i = 0; i < w->n_processes; i++) {
+        struct process *p = &w->processes[i];
+
+        if (strcmp(p->job_uid, o->uid) == 0 && job_ledger(prev, p->role, "lost", p->index) &&
+            !job_ledger(next, p->role, "lost", p->index))
+            p->forgiven = true;
+    }
+}
+
 static void job_changed(struct world *w, const struct object *o, const cJSON *prev,
                         const cJSON *next)
 {
@@ -231,11 +256,19 @@ static void job_changed(struct world *w, const struct object *o, const cJSON *pr
     if (limit > t->limit)
         t->limit = limit;
     if (w->actor == ACTOR_OPERATOR) {
+        AUTO(auto_free) char *world = val_print(val_get(next, "status", "world", NULL));
+        AUTO(auto_free) char *roles = val_print(val_get(next, "status", "replicaStatuses", NULL));
+
         t->writes++;
+        world_trace(w, "%s status: %s restarts %lld world %s roles %s", o->name,
+                    val_str(next, "status", "state"),
+                    (long long)val_int(next, "status", "restarts"), world, roles);
     } else {
         t->edits++;
         t->edited_ms = w->now_ms;
     }
+    if (prev)
+        forgive(w, o, prev, next);
     check_status(w, o, prev, next);
 }
 
@@ -336,7 +369,8 @@ static void count_replacement(struct world *w, const struct process *p)
         if (q->incarnation < p->incarnation && (!last || q->incarnation >= last->incarnation))
             last = q;
     }
-    if (!last || !last->started_ms || (last->asked_ms && last->asked_by == ACTOR_OPERATOR))
+    if (!last || !last->started_ms || last->forgiven ||
+        (last->asked_ms && last->asked_by == ACTOR_OPERATOR))
         return;
     w->stats->restarts++;
     if (++t->made > t->limit)

@@ -195,6 +195,8 @@ static void become_quiet(struct world *w, int64_t id)
     w->quiet_ms = w->now_ms;
     w->api.forbid_pods = NULL;
     for (int i = 0; i < N_NODES; i++) {
+        if (i == 0 && random_chance(&w->schedule, 500))
+            w->nodes[i].forever = w->nodes[i].down; /* never seen again */
         if (w->nodes[i].down)
             node_return(w, i + w->nodes[i].epoch * N_NODES);
     }

@@ -115,6 +115,7 @@ struct process {
     bool unasked;     /* and nobody had asked it to stop before that second */
     bool evicted;     /* killed by the kubelet's eviction */
     bool replacement; /* its incarnation was above the world's */
+    bool forgiven;    /* given up, and tried again at the user's wish */
     enum actor asked_by;
     int64_t asked_ms; /* deletion asked for; 0: no */
     int64_t started_ms, ended_ms;
@@ -124,7 +125,7 @@ struct process {
 };
 
 struct node {
-    bool down, dead;
+    bool down, dead, forever;
     int64_t epoch;
     int64_t since_ms;
 };
