@@ -44,6 +44,10 @@ static void decode_job(struct controller *c, const cJSON *object, enum cache_sou
         log_warn("a TrainingJob that cannot be read: %s", err.msg);
         return;
     }
+    if (orphans_knows_gone(c, tj->meta.uid)) {
+        tj_free(tj);
+        return;
+    }
     snprintf(namespace_, sizeof namespace_, "%s", tj->meta.namespace_);
     snprintf(name, sizeof name, "%s", tj->meta.name);
     if (cache_put_job(c->cache, tj, source))

@@ -33,6 +33,11 @@ static void note_gone(struct orphans *o, const char *uid)
         snprintf(o->gone[o->n++ % N_GONE], sizeof o->gone[0], "%s", uid);
 }
 
+bool orphans_knows_gone(const struct controller *c, const char *job_uid)
+{
+    return is_gone(c->orphans, job_uid);
+}
+
 bool orphans_is(const struct controller *c, const struct pod *pod)
 {
     const struct tj *tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);

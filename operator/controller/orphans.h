@@ -17,6 +17,9 @@ void orphans_free(struct orphans *o);
 /* A pod with our finalizer, whose job is surely gone, or which is being deleted while no job with
  * its owner's UID is known. */
 bool orphans_is(const struct controller *c, const struct pod *pod);
+/* Whether the job of this UID is surely gone (as far as we remember): a watch that lags may still
+ * show it. */
+bool orphans_knows_gone(const struct controller *c, const char *job_uid);
 /* The job of this UID was seen to be deleted; looks at the pods it left. */
 void orphans_job_gone(struct controller *c, const char *uid);
 /* The pod wants a look; its key in the queue is ORPHAN_MARK and the UID. */

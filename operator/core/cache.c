@@ -214,13 +214,20 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
 
 /* Changes. */
 
+/* Who asks again for less grace starts the wait anew: the kubelet has only just been told. */
+static void keep_deletion(struct pod *pod, const struct pod *old)
+{
+    if (pod->meta.deletion_ms == old->meta.deletion_ms)
+        pod->deleting_since_ms = old->deleting_since_ms;
+}
+
 static void replace(struct cache *c, int kind, struct table_slot *slot, void *object)
 {
     void *old = slot->object;
     const char *from = meta_of(kind, old)->owner_uid, *to = meta_of(kind, object)->owner_uid;
 
     if (kind == CACHE_PODS)
-        ((struct pod *)object)->deleting_since_ms = ((struct pod *)old)->deleting_since_ms;
+        keep_deletion(object, old);
     if (kind != CACHE_JOBS && from && to && strcmp(from, to) == 0) {
         find_owner(c, to)->of[kind].items[slot->word & PLACE] = object;
         slot->object = object;

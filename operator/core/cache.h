@@ -70,7 +70,8 @@ const struct tj *cache_job(const struct cache *c, const char *namespace_, const 
 const struct pod *cache_pod(const struct cache *c, const char *uid);
 /* Pods that the UID owns, in no order; the array is valid until the cache changes. */
 const struct pod *const *cache_pods_of(const struct cache *c, const char *owner_uid, size_t *n);
-/* Notes how long each of the job's pods has been seen to be deleted; mono_ms is above 0. */
+/* Notes how long each of the job's pods has been seen to be deleted, with one deletionTimestamp;
+ * mono_ms is above 0. */
 void cache_watch_deletions(struct cache *c, const char *owner_uid, int64_t mono_ms);
 /* Any object of this kind and name that the UID owns. */
 const struct owned_ref *cache_owned(const struct cache *c, enum owned_kind kind,

@@ -348,10 +348,13 @@ static void test_deletions(void)
     CHECK_INT(cache_pod(c, "a")->deleting_for_ms, 0);
     CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 3000);
     put_deleting("a", "103", 9000);
-    put_deleting("b", "104", 6000);
+    put_deleting("b", "104", 5000);
     cache_watch_deletions(c, "J", 6000);
     CHECK_INT(cache_pod(c, "a")->deleting_for_ms, 0);
     CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 5000);
+    put_deleting("b", "105", 4000); /* with less grace: waited for anew */
+    cache_watch_deletions(c, "J", 7000);
+    CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 0);
     cache_watch_deletions(c, "nobody", 7000);
     end();
 }

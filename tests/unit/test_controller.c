@@ -500,6 +500,27 @@ static void test_new_leader_lists_jobs_again(void)
     end();
 }
 
+/* The server says that the job is gone; a watch that lags still shows it. */
+static void test_job_that_is_gone_stays_gone(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
+    pass(0);
+    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    answer(open_call(KUBE_GET, "/trainingjobs/a"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    CHECK(!cache_job(c->cache, "ns", "a"));
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "500", "") "}");
+    pass(0);
+    CHECK(!cache_job(c->cache, "ns", "a"));
+    watch_line("{\"type\":\"ADDED\",\"object\":" JOB("a", "u2", "501", "") "}");
+    pass(0);
+    CHECK(cache_job(c->cache, "ns", "a") != NULL);
+    end();
+}
+
 static void test_busy_server_is_left_alone(void)
 {
     begin(false);
@@ -548,6 +569,7 @@ int main(void)
     test_suspend_stops_a_plan_under_way();
     test_refusal_is_waited_out();
     test_new_leader_lists_jobs_again();
+    test_job_that_is_gone_stays_gone();
     test_busy_server_is_left_alone();
     test_name_of_another_is_not_taken();
     return test_result();
