@@ -119,7 +119,7 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     (void)message;
     if (answer == ANSWER_OK && !decode_is_gone(body))
         decode_object(l->c, RESOURCE_PODS, body, CACHE_ANSWER);
-    else if (answer == ANSWER_OK || answer == ANSWER_NOT_FOUND || answer == ANSWER_CONFLICT)
+    else if (answer != ANSWER_UNKNOWN && answer != ANSWER_BUSY && answer != ANSWER_FORBIDDEN)
         cache_delete_pod(l->c->cache, l->key + 1, "");
     else
         l->failed = true;

@@ -336,7 +336,8 @@ static void on_pod_changed(void *arg, enum answer answer, const cJSON *body, con
         }
     } else if (answer == ANSWER_NOT_FOUND) {
         cache_delete_pod(run->c->cache, s->pod.uid, "");
-    } else if (answer == ANSWER_CONFLICT && should_read(run)) { /* it changed, or is another pod */
+    } else if ((answer == ANSWER_CONFLICT || answer == ANSWER_INVALID) && should_read(run)) {
+        /* It changed, or the name is another pod's: a patch of another UID is invalid. */
         read_pod(s);
         return;
     } else {
