@@ -54,7 +54,7 @@ void kube_client_wakeup(struct kube_client *client);
 
 struct kube_client_stats {
     uint64_t requests; /* started, watches too */
-    uint64_t connects; /* connections opened */
+    uint64_t connects; /* connections opened by calls that have ended */
     uint64_t retries;  /* sent again after 401 */
     size_t queued, active;
 };

@@ -24,7 +24,7 @@ int64_t retry_after_ms(const char *value, size_t len, int64_t now_s)
     if (digits == len) {
         seconds = digits > 6 ? LONGEST_S : strtol(text, NULL, 10);
     } else {
-        time_t date = digits ? -1 : curl_getdate(text, NULL); /* dates begin with a weekday */
+        time_t date = curl_getdate(text, NULL);
 
         if (date < 0)
             return -1;

@@ -112,7 +112,7 @@ def watch(conn, query):
     elif kind == "gone":
         conn.answer(410, {"code": 410, "message": "too old"}, ["Retry-After: 3"])
     elif kind == "many":
-        conn.stream([b'{"n":%d}\n' % i for i in range(int(query["n"]))])
+        conn.stream([b"".join(b'{"n":%d}\n' % i for i in range(int(query["n"])))])
 
 
 def slow_headers(conn, query):
@@ -136,6 +136,10 @@ def handle(conn, method, target, headers, body):
         with lock:
             state["token"] = body.decode()
         conn.answer(200, b"ok")
+    elif path == "/guarded-later":
+        accepted = headers.get("authorization") == state["token"]
+        time.sleep(0.5)  # refused after the others were accepted
+        conn.answer(200 if accepted else 401)
     elif path == "/guarded":
         guarded(conn, method, target, headers, body)
     elif path == "/watch":

@@ -272,7 +272,7 @@ static const char plugin[] = "#!/bin/sh\n"
                              "cd \"$(dirname \"$0\")\" || exit\n"
                              "echo run >>runs\n"
                              "echo \"$KUBERNETES_EXEC_INFO\" >info\n"
-                             "echo \"$1-$COLOUR\" >arguments\n"
+                             "echo \"$1-$COLOUR-$SHAPE\" >arguments\n"
                              "cat credential\n";
 static const char head[] =
     "\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1\"";
@@ -294,8 +294,20 @@ static void check_file(const struct fake *f, const char *name, const char *want)
     CHECK_CONTAINS(text.data, want);
 }
 
+static int count_runs(const struct fake *f)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/runs", f->folder);
+    AUTO(buf_release) struct buf text;
+    struct err err;
+
+    CHECK_INT(buf_read_file(&text, path, 100000, &err), 0);
+    return (int)text.len / 4;
+}
+
 static void test_exec(const struct fake *f)
 {
+    setenv("SHAPE", "round", 1);
+    setenv("COLOUR", "blue", 1); /* the kubeconfig's wins */
     write_script(f, "plugin", plugin);
     set_credential(f, "\"token\":\"t1\"");
     write_text(f, "runs", "");
@@ -310,12 +322,8 @@ static void test_exec(const struct fake *f)
 
     CHECK_INT(a.status, 200);
     CHECK_INT(b.status, 200);
-    AUTO(auto_free) char *runs = xasprintf("%s/runs", f->folder);
-    AUTO(buf_release) struct buf text;
-    struct err err;
-    CHECK_INT(buf_read_file(&text, runs, 1000, &err), 0);
-    CHECK_STR(text.data, "run\n"); /* once for both */
-    check_file(f, "arguments", "x y-red\n");
+    CHECK_INT(count_runs(f), 1); /* for both */
+    check_file(f, "arguments", "x y-red-round\n");
     check_file(f, "info", "\"config\":{\"audience\":\"us\"}");
     check_file(f, "info", "\"interactive\":false");
     check_file(f, "info", "\"certificate-authority-data\":\"LS0tLS1CRUdJTi");
@@ -329,6 +337,39 @@ static void test_exec(const struct fake *f)
     d = get(client, "/guarded");
     CHECK_INT(d.status, 401); /* asked once more, and it knew no better */
     CHECK_INT(kube_client_stats(client).retries, 2);
+}
+
+/* A slow plugin, a new token each time: many requests refused at once are one run, and a server
+ * that refuses every token is asked twice. */
+static void test_exec_refused(const struct fake *f)
+{
+    enum { N = 20 };
+    struct answer answers[N];
+
+    write_script(f, "plugin",
+                 "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\necho run >>runs\nsleep 0.1\n"
+                 "n=$(wc -l <runs)\nsed \"s/NUMBER/$n/\" credential\n");
+    set_credential(f, "\"token\":\"tNUMBER\"");
+    write_text(f, "runs", "");
+    set_token(f, "Bearer t1");
+    AUTO(auto_client) struct kube_client *client = client_of(f, f->https, "", EXEC(""), 50);
+    AUTO(answer_release) struct answer a = get(client, "/guarded"), b;
+    CHECK_INT(a.status, 200);
+    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
+    set_token(f, "Bearer t2");
+    for (int i = 0; i < N; i++)
+        begin(client, &answers[i], KUBE_GET, i ? "/guarded" : "/guarded-later", NULL);
+    for (int i = 0; i < N; i++) {
+        wait_done(client, &answers[i]);
+        CHECK_INT(answers[i].status, 200);
+        answer_release(&answers[i]);
+    }
+    CHECK_INT(count_runs(f), 2);
+    nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
+    set_token(f, "Bearer none");
+    b = get(client, "/guarded");
+    CHECK_INT(b.status, 401);
+    CHECK_INT(count_runs(f), 3);
 }
 
 static void test_exec_expires(const struct fake *f)
@@ -533,6 +574,7 @@ int main(void)
     test_refused_connection(&f);
     test_proxy(&f);
     test_exec(&f);
+    test_exec_refused(&f);
     test_exec_expires(&f);
     test_exec_certificate(&f);
     test_exec_fails(&f);

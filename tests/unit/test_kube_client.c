@@ -58,6 +58,7 @@ static void test_large_body(const struct fake *f)
     memset(body, 'x', 2000000);
     AUTO(answer_release) struct answer a = request(client, KUBE_POST, "/show", body);
     CHECK_FIELD(&a, "length", "2000000");
+    CHECK_FIELD(&a, "expect", "absent");
 }
 
 static void test_statuses(const struct fake *f)
@@ -209,7 +210,7 @@ static void test_silent_watch(const struct fake *f)
     CHECK_CONTAINS(timed.error, "the watch was silent for 1200 ms");
     CHECK(now_ms() - start >= 1200 && now_ms() - start < 10000);
     CHECK_STR(timed.lines.data, ok_lines);
-    begin_watch(client, &hung, "/sleep?s=5", answer_line, 200);
+    begin_watch(client, &hung, "/sleep?s=5&timeoutSeconds=60", answer_line, 200);
     wait_done(client, &hung);
     CHECK_CONTAINS(hung.error, "no answer within 200 ms");
     CHECK_INT(kube_client_stats(client).active, 0);

@@ -213,6 +213,7 @@ static void test_several_files(void)
     CHECK_CONTAINS(err.msg, "no way to a Kubernetes API");
     CHECK_INT(kube_access_load(&d, list, NULL, &err), -1); /* one file, though it has a colon */
     CHECK_INT(err.code, ERR_NOT_FOUND);
+    CHECK_CONTAINS(err.msg, "/3: No such file");
     scratch_remove(folder);
 }
 
