@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "operator/controller/confirm.h"
 #include "operator/controller/orphans.h"
 #include "operator/controller/run.h"
 #include "operator/controller/state.h"
@@ -201,6 +202,18 @@ static int64_t held_until(const struct controller *c, const struct memory *m,
 
 static double seconds_of(const struct timespec *t) { return (double)t->tv_sec + t->tv_nsec / 1e9; }
 
+/* Creates without an answer: whether they were done must be known before the next plan. */
+static void confirm(struct controller *c, const struct memory *m, const char *key,
+                    const struct tj *tj)
+{
+    if (m->hold_mono_ms <= c->now.mono_ms) {
+        confirm_start(c, key, tj);
+        return;
+    }
+    workqueue_add_at(c->queue, key, m->hold_mono_ms);
+    workqueue_done(c->queue, key, c->now.mono_ms);
+}
+
 static void sync_job(struct controller *c, const char *key, const struct tj *tj)
 {
     struct memory *m = memories_of(c->memories, key, tj->meta.uid);
@@ -210,6 +223,10 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     int64_t until;
 
     settle_hold(c, m);
+    if (m->uncertain) {
+        confirm(c, m, key, tj);
+        return;
+    }
     cache_watch_deletions(c->cache, tj->meta.uid, c->now.mono_ms);
     o.pods = cache_pods_of(c->cache, tj->meta.uid, &o.n_pods);
     observe_owned(c, m, &o);
@@ -245,18 +262,24 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
 
-static void sync_key(struct controller *c, const char *key)
+const struct tj *job_of_key(const struct controller *c, const char *key)
 {
     const char *slash = strchr(key, '/');
     char namespace_[256];
+
+    snprintf(namespace_, sizeof namespace_, "%.*s", (int)(slash - key), key);
+    return cache_job(c->cache, namespace_, slash + 1);
+}
+
+static void sync_key(struct controller *c, const char *key)
+{
     const struct tj *tj;
 
     if (key[0] == ORPHAN_MARK) {
         orphans_sync(c, key);
         return;
     }
-    snprintf(namespace_, sizeof namespace_, "%.*s", (int)(slash - key), key);
-    tj = cache_job(c->cache, namespace_, slash + 1);
+    tj = job_of_key(c, key);
     if (tj) {
         sync_job(c, key, tj);
         return;
@@ -268,7 +291,8 @@ static void sync_key(struct controller *c, const char *key)
 
 static bool may_look(const struct controller *c)
 {
-    return !c->stopping && c->leads && controller_synced(c) && c->informers[RESOURCE_JOBS].current;
+    return !c->stopping && c->leads && controller_synced(c) &&
+           c->informers[RESOURCE_JOBS].current && c->informers[RESOURCE_PODS].current;
 }
 
 static void look(struct controller *c)
@@ -295,15 +319,17 @@ static void watch_clock(struct controller *c)
 }
 
 /*
- * A new leader first lists the jobs: what the former one wrote into their status must be seen
- * before the absence of a pod is. Its last write ended before this Lease was taken.
+ * A new leader first lists jobs and pods: it must see what the former one wrote into status, and
+ * every pod that it made. Its last write ended before this Lease was taken.
  */
 static void watch_leadership(struct controller *c)
 {
     bool leads = controller_leads(c);
 
-    if (leads && !c->leads && c->config.elect)
+    if (leads && !c->leads && c->config.elect) {
         informer_refresh(&c->informers[RESOURCE_JOBS]);
+        informer_refresh(&c->informers[RESOURCE_PODS]);
+    }
     c->leads = leads;
 }
 
@@ -394,6 +420,8 @@ static void count_job(void *arg, const struct tj *tj)
         state = SNAPSHOT_FAILED;
     else if (cs[COND_SUSPENDED].status)
         state = SNAPSHOT_SUSPENDED;
+    else if (cs[COND_PODS_BLOCKED].status)
+        state = SNAPSHOT_BLOCKED;
     else if (cs[COND_RESTARTING].status)
         state = SNAPSHOT_RESTARTING;
     else if (cs[COND_RUNNING].status)

@@ -5,6 +5,7 @@
 
 #include "operator/controller/answer.h"
 #include "operator/controller/decode.h"
+#include "operator/controller/requests.h"
 #include "operator/controller/state.h"
 #include "operator/core/limit.h"
 #include "paceline/log.h"
@@ -49,17 +50,6 @@ void informer_release(struct informer *inf)
     inf->next_page = NULL;
 }
 
-static void add_escaped(struct buf *out, const char *text)
-{
-    for (; *text; text++) {
-        if (strchr("-_.~", *text) || (*text >= '0' && *text <= '9') ||
-            (*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z'))
-            buf_add(out, text, 1);
-        else
-            buf_printf(out, "%%%02X", (unsigned char)*text);
-    }
-}
-
 static void collection_path(const struct informer *inf, struct buf *out)
 {
     const char *ns = inf->c->config.namespace_;
@@ -70,7 +60,7 @@ static void collection_path(const struct informer *inf, struct buf *out)
     buf_printf(out, "/%s?", resources[inf->resource].name);
     if (resources[inf->resource].selector) {
         buf_puts(out, "labelSelector=");
-        add_escaped(out, resources[inf->resource].selector);
+        query_escape(out, resources[inf->resource].selector);
         buf_puts(out, "&");
     }
 }
@@ -147,7 +137,7 @@ static void start_list(struct informer *inf)
     buf_printf(&path, "limit=%d", c->config.page);
     if (inf->next_page) {
         buf_puts(&path, "&continue=");
-        add_escaped(&path, inf->next_page);
+        query_escape(&path, inf->next_page);
     } else {
         cache_relist_begin(c->cache, resources[inf->resource].kind);
     }

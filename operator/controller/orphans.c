@@ -10,6 +10,7 @@
 
 #define N_GONE 512
 #define RETRY_MS 1000
+#define FENCE_MS 30000 /* runPolicy.fenceSeconds went with the job: its default */
 
 struct orphans {
     char gone[N_GONE][64]; /* UIDs of jobs that are surely gone, the oldest is overwritten */
@@ -42,10 +43,10 @@ bool orphans_is(const struct controller *c, const struct pod *pod)
 {
     const struct tj *tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);
 
-    if (!pod->tracked || !c->informers[RESOURCE_JOBS].synced ||
+    if (!c->informers[RESOURCE_JOBS].synced ||
         (tj && strcmp(tj->meta.uid, pod->meta.owner_uid) == 0))
         return false;
-    return pod->meta.deletion_ms || is_gone(c->orphans, pod->meta.owner_uid);
+    return pod->meta.deletion_ms || (pod->tracked && is_gone(c->orphans, pod->meta.owner_uid));
 }
 
 void orphans_touch(struct controller *c, const char *pod_uid)
@@ -112,12 +113,19 @@ static void on_job(void *arg, enum answer answer, const cJSON *body, const char 
     look_end(l);
 }
 
+static bool is_pod(const cJSON *body)
+{
+    const char *kind = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(body, "kind"));
+
+    return kind && strcmp(kind, "Pod") == 0;
+}
+
 static void on_release(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct look *l = arg;
 
     (void)message;
-    if (answer == ANSWER_OK && !decode_is_gone(body))
+    if (answer == ANSWER_OK && is_pod(body) && !decode_is_gone(body))
         decode_object(l->c, RESOURCE_PODS, body, CACHE_ANSWER);
     else if (answer != ANSWER_UNKNOWN && answer != ANSWER_BUSY && answer != ANSWER_FORBIDDEN)
         cache_delete_pod(l->c->cache, l->key + 1, "");
@@ -126,20 +134,39 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     look_end(l);
 }
 
+static void ask(struct controller *c, const char *key, const struct pod *pod, struct request r,
+                outbox_done_fn *done)
+{
+    struct look *l = xcalloc(1, sizeof *l);
+
+    *l = (struct look){.c = c, .key = xstrdup(key), .job_uid = xstrdup(pod->meta.owner_uid)};
+    outbox_add(&c->outbox, r, done, l);
+}
+
 void orphans_sync(struct controller *c, const char *key)
 {
     const struct pod *pod = cache_pod(c->cache, key + 1);
-    struct look *l;
+    int64_t left;
 
     if (!pod || !orphans_is(c, pod)) {
         workqueue_done(c->queue, key, c->now.mono_ms);
         return;
     }
-    l = xcalloc(1, sizeof *l);
-    *l = (struct look){.c = c, .key = xstrdup(key), .job_uid = xstrdup(pod->meta.owner_uid)};
-    if (is_gone(c->orphans, pod->meta.owner_uid))
-        outbox_add(&c->outbox, request_release(&pod->meta, false), on_release, l);
-    else
-        outbox_add(&c->outbox, request_get_job(pod->meta.namespace_, pod->meta.owner_name), on_job,
-                   l);
+    if (!is_gone(c->orphans, pod->meta.owner_uid)) {
+        ask(c, key, pod, request_get_job(pod->meta.namespace_, pod->meta.owner_name), on_job);
+        return;
+    }
+    if (pod->tracked) {
+        ask(c, key, pod, request_release(&pod->meta, false), on_release);
+        return;
+    }
+    /* Nothing of ours holds it, but its node may be gone for good. */
+    cache_watch_deletions(c->cache, pod->meta.owner_uid, c->now.mono_ms);
+    left = pod->meta.deletion_grace_ms + FENCE_MS - pod->deleting_for_ms;
+    if (left <= 0) {
+        ask(c, key, pod, request_delete_pod(&pod->meta, true), on_release);
+        return;
+    }
+    workqueue_add_at(c->queue, key, c->now.mono_ms + left);
+    workqueue_done(c->queue, key, c->now.mono_ms);
 }

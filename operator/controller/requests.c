@@ -1,10 +1,23 @@
 #include "operator/controller/requests.h"
 
+#include <string.h>
+
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
 #define MERGE_PATCH "application/merge-patch+json"
 #define STRATEGIC_PATCH "application/strategic-merge-patch+json"
+
+void query_escape(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (strchr("-_.~", *text) || (*text >= '0' && *text <= '9') ||
+            (*text >= 'A' && *text <= 'Z') || (*text >= 'a' && *text <= 'z'))
+            buf_add(out, text, 1);
+        else
+            buf_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
 
 static struct request make(enum kube_method method, char *path)
 {
@@ -20,6 +33,20 @@ struct request request_get_job(const char *namespace_, const char *name)
 struct request request_get_pod(const char *namespace_, const char *name)
 {
     return make(KUBE_GET, xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
+}
+
+struct request request_list_pods(const struct tj *tj, int limit, const char *after)
+{
+    struct buf path;
+
+    buf_init(&path, 0);
+    buf_printf(&path, "/api/v1/namespaces/%s/pods?labelSelector=%s%%3D%s&limit=%d",
+               tj->meta.namespace_, "paceline.dev%2Fjob-name", tj->meta.name, limit);
+    if (after) {
+        buf_puts(&path, "&continue=");
+        query_escape(&path, after);
+    }
+    return make(KUBE_GET, path.data);
 }
 
 static char *owned_object_path(const struct tj *tj, enum owned_kind kind, const char *name)

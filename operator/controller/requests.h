@@ -6,8 +6,13 @@
 #include "operator/controller/outbox.h"
 #include "operator/objects/objects.h"
 
+/* Appends text as it may stand in a query. */
+void query_escape(struct buf *out, const char *text);
+
 struct request request_get_job(const char *namespace_, const char *name);
 struct request request_get_pod(const char *namespace_, const char *name);
+/* A page of the job's pods; after NULL: the first. */
+struct request request_list_pods(const struct tj *tj, int limit, const char *after);
 struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);
 struct request request_patch_status(const struct tj *tj, const struct tj_status *status);
 /* body is taken over. */

@@ -40,12 +40,8 @@ struct run {
 
 static const struct tj *job_of(const struct run *run)
 {
-    const char *slash = strchr(run->key, '/');
-    char namespace_[256];
-    const struct tj *tj;
+    const struct tj *tj = job_of_key(run->c, run->key);
 
-    snprintf(namespace_, sizeof namespace_, "%.*s", (int)(slash - run->key), run->key);
-    tj = cache_job(run->c->cache, namespace_, slash + 1);
     return tj && strcmp(tj->meta.uid, run->uid) == 0 ? tj : NULL;
 }
 
@@ -223,6 +219,8 @@ static void on_pod_created(void *arg, enum answer answer, const cJSON *body, con
         block(run, message);
         break;
     default:
+        memory_of_run(run)->uncertain = true;
+        run->give_up = true;
         fail(run, answer, message);
     }
     done(s);
@@ -294,6 +292,9 @@ static void on_owned_created(void *arg, enum answer answer, const cJSON *body, c
         owned_name(name, tj, kind, tj->status.world.generation);
         again(s, request_get_owned(tj, kind, name), on_owned_read);
         return;
+    } else if (answer == ANSWER_NOT_FOUND && kind == OWNED_POD_GROUP) {
+        block(run, "the cluster has no such PodGroups: install the gang's scheduler, or set "
+                   "runPolicy.schedulingPolicy.gang to None");
     } else if (answer == ANSWER_FORBIDDEN || answer == ANSWER_INVALID ||
                answer == ANSWER_NOT_FOUND) {
         block(run, message);

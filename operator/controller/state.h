@@ -45,6 +45,9 @@ void controller_count(struct controller *c, enum kube_method method, int status)
 /* All jobs, or all jobs' pods without an owner, want a look. */
 void controller_touch_all(struct controller *c);
 
+/* The job of a key, or NULL. */
+const struct tj *job_of_key(const struct controller *c, const char *key);
+
 #define KEY_SIZE 512
 void key_make(char out[KEY_SIZE], const char *namespace_, const char *name);
 

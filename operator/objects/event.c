@@ -21,7 +21,8 @@ void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_even
     for (size_t i = 0; i < (e->at_ms ? HASH_BYTES_WITH_TIME : HASH_BYTES); i++)
         snprintf(hex + 2 * i, 3, "%02x", hash[i]);
     if (e->at_ms) /* kubectl sorts events of one second by name */
-        snprintf(out, NAME_SIZE, "%s.%012llx%s", tj->meta.name, (unsigned long long)e->at_ms, hex);
+        snprintf(out, NAME_SIZE, "%s.%012llx%x%s", tj->meta.name, (unsigned long long)e->at_ms,
+                 (unsigned)e->rank & 0xf, hex);
     else
         snprintf(out, NAME_SIZE, "%s.%s", tj->meta.name, hex);
 }

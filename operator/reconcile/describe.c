@@ -68,7 +68,10 @@ static void describe_running(struct look *l, const struct census *c)
     if (status_is(&l->next, COND_SUSPENDED)) {
         condition_set(l, COND_RUNNING, false, "Suspended", "the job is suspended");
     } else if (c->wanted && c->running == c->wanted) {
-        condition_set(l, COND_RUNNING, true, "PodsRunning", "all %d pods run", c->wanted);
+        if (c->wanted == 1)
+            condition_set(l, COND_RUNNING, true, "PodsRunning", "the pod runs");
+        else
+            condition_set(l, COND_RUNNING, true, "PodsRunning", "all %d pods run", c->wanted);
         if (status_is(&l->next, COND_RESTARTING))
             condition_set(l, COND_RESTARTING, false, "Restarted", "all pods run again");
     } else {

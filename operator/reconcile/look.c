@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#define DEFAULT_FENCE_SECONDS 30 /* where the spec cannot be read any more */
 #define MAX_SECONDS ((int64_t)1 << 40)
 
 int64_t seconds_ms(int64_t seconds)
@@ -177,7 +178,7 @@ bool pod_ended_itself(const struct pod *p)
 
 int64_t pod_fence_ms(const struct look *l, const struct pod *p)
 {
-    int64_t fence = seconds_ms(l->job->run_policy.fence_seconds);
+    int64_t fence = seconds_ms(l->job ? l->job->run_policy.fence_seconds : DEFAULT_FENCE_SECONDS);
     int64_t by_date = p->meta.deletion_ms + fence;
     int64_t by_watch = l->now + p->meta.deletion_grace_ms + fence - p->deleting_for_ms;
 

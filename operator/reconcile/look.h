@@ -86,7 +86,9 @@ void describe(struct look *l);       /* 11: the descriptive part of next */
 
 /* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
 void pod_dispose(struct look *l, const struct pod *p);
-/* Takes our finalizer off a pod that has ended. */
+/* Forces a pod that is being deleted once its node has been silent for too long. */
+void pod_outwait(struct look *l, const struct pod *p);
+/* Takes our finalizer off a pod that has ended; what is then still there is outwaited. */
 void pod_let_go(struct look *l, const struct pod *p);
 
 /* Events for what the job's status says and reached not long ago. */

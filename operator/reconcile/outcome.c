@@ -185,7 +185,7 @@ static const char *and_more(const struct look *l, const struct failures *f)
 static void fail_limit(struct look *l, const struct failures *f)
 {
     const struct pod *p = f->n_retries ? f->retries[0].pod : f->kubelet;
-    const char *reason, *cause;
+    const char *reason, *cause, *counted = f->n_retries ? "needed" : "so far";
 
     if (f->n_retries)
         cause = arena_printf(&l->plan->arena, "%s%s", cause_of(l, p, &reason), and_more(l, f));
@@ -196,8 +196,8 @@ static void fail_limit(struct look *l, const struct failures *f)
                              cluster_role_names[p->role], p->index, (long long)p->restart_count,
                              p->meta.name);
     terminate(l, COND_FAILED, "BackoffLimitExceeded",
-              "%s; restarts so far: %lld, backoffLimit: %lld: see `kubectl logs -n %s %s`", cause,
-              (long long)(l->next.restarts + f->kubelet_restarts),
+              "%s; restarts %s: %lld, backoffLimit: %lld: see `kubectl logs -n %s %s`", cause,
+              counted, (long long)(l->next.restarts + f->kubelet_restarts + f->n_retries),
               (long long)l->job->run_policy.backoff_limit, l->tj->meta.namespace_, p->meta.name);
 }
 

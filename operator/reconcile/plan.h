@@ -40,7 +40,8 @@ struct action {
 struct plan_event {
     bool warning;
     const char *reason, *message, *key;
-    int64_t at_ms; /* of the fact, where status knows it: events of one second sort by it; else 0 */
+    int64_t at_ms; /* of the fact, where it is known: events of one second sort by it; else 0 */
+    int rank;      /* those of one millisecond sort by it: 0 to 15 */
 };
 
 struct plan {

@@ -5,8 +5,20 @@ void pod_let_go(struct look *l, const struct pod *p)
 {
     bool never_ran = p->meta.deletion_ms && !p->scheduled;
 
-    if (p->tracked && (pod_finished(p) || never_ran))
+    if (!pod_finished(p) && !never_ran)
+        return;
+    if (p->tracked)
         plan_add(l->plan, ACTION_RELEASE_POD)->pod = p;
+    else if (p->meta.deletion_ms) /* its node should have removed it */
+        pod_outwait(l, p);
+}
+
+void pod_outwait(struct look *l, const struct pod *p)
+{
+    if (pod_is_lost(l, p))
+        plan_add(l->plan, ACTION_FORCE_DELETE_POD)->pod = p;
+    else
+        plan_requeue(l->plan, pod_fence_ms(l, p));
 }
 
 void pod_dispose(struct look *l, const struct pod *p)
@@ -15,10 +27,8 @@ void pod_dispose(struct look *l, const struct pod *p)
         plan_add(l->plan, ACTION_DELETE_POD)->pod = p;
     else if (pod_finished(p) || !p->scheduled)
         pod_let_go(l, p);
-    else if (pod_is_lost(l, p))
-        plan_add(l->plan, ACTION_FORCE_DELETE_POD)->pod = p;
     else
-        plan_requeue(l->plan, pod_fence_ms(l, p));
+        pod_outwait(l, p);
 }
 
 /* Pods of the world before this one that may still run: theirs are the same host names. */

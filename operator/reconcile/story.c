@@ -30,6 +30,7 @@ static void tell(const struct look *l, enum condition_type type)
     }
     plan_event(l->plan, warning, key, reason, "%s", message);
     l->plan->events[l->plan->n_events - 1].at_ms = c->since_ms;
+    l->plan->events[l->plan->n_events - 1].rank = (int)type;
 }
 
 static bool is_news(const struct look *l, const struct condition *c)

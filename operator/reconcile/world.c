@@ -36,8 +36,7 @@ static void begin(struct look *l)
 {
     if (l->o->invalid_template) {
         terminate(l, COND_FAILED, "InvalidTemplate",
-                  "the API server refuses the pod template: %s; create the job again with a "
-                  "template that it takes",
+                  "the pod template is refused: %s; correct it and create the job again",
                   l->o->invalid_template);
         return;
     }
@@ -110,6 +109,7 @@ static void rescale(struct look *l)
     snprintf(key, sizeof key, "scaled-%lld", (long long)l->tj->meta.generation);
     plan_event(l->plan, false, key, "Scaled", "%s%s", changes,
                kept ? "" : "; all pods start anew with the new cluster spec");
+    l->plan->events[l->plan->n_events - 1].at_ms = l->now; /* before they run */
 }
 
 void rule_world(struct look *l)

@@ -1,7 +1,7 @@
 #include "operator/web/snapshot.h"
 
 const char *const snapshot_state_names[N_SNAPSHOT_STATES] = {
-    "Pending", "Running", "Restarting", "Suspended", "Succeeded", "Failed",
+    "Pending", "Running", "Restarting", "Blocked", "Suspended", "Succeeded", "Failed",
 };
 
 const char *const snapshot_restart_names[N_SNAPSHOT_RESTARTS] = {"Exit", "Disrupted", "NodeLost"};

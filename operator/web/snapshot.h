@@ -10,6 +10,7 @@ enum snapshot_state { /* of jobs */
                       SNAPSHOT_PENDING,
                       SNAPSHOT_RUNNING,
                       SNAPSHOT_RESTARTING,
+                      SNAPSHOT_BLOCKED,
                       SNAPSHOT_SUSPENDED,
                       SNAPSHOT_SUCCEEDED,
                       SNAPSHOT_FAILED,

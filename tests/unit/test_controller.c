@@ -487,6 +487,30 @@ static void test_refusal_is_waited_out(void)
 }
 
 /* What a former leader wrote into status must be seen before the absence of a pod is. */
+/* A create without an answer: the next plan waits until it is known what became of it. */
+static void test_lost_answer_is_read_up(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 4; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    pass(0);
+    answer(open_call(KUBE_POST, "/ns/pods"), 0, "");
+    for (int i = 1; i < usual.max_writes; i++)
+        echo(open_call(KUBE_POST, "/ns/pods"));
+    pass(2000);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    answer(open_call(KUBE_GET, "/pods?labelSelector=paceline.dev%2Fjob-name%3Da&"), 500, "{}");
+    pass(2000);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    answer(open_call(KUBE_GET, "/pods?labelSelector=paceline.dev%2Fjob-name%3Da&"), 200,
+           EMPTY_LIST);
+    pass(2000);
+    CHECK_INT(count_open(KUBE_POST, "/ns/pods"), usual.max_writes);
+    end();
+}
+
 static void test_new_leader_lists_jobs_again(void)
 {
     begin(true);
@@ -495,6 +519,9 @@ static void test_new_leader_lists_jobs_again(void)
     pass(0);
     CHECK_INT(count_open(KUBE_POST, ""), 0);
     answer(open_call(KUBE_GET, "/trainingjobs?limit"), 200, one_job);
+    pass(0);
+    CHECK_INT(count_open(KUBE_POST, ""), 0); /* nor a pod that the former one made */
+    answer(open_call(KUBE_GET, "/pods?labelSelector"), 200, EMPTY_LIST);
     pass(0);
     CHECK(open_call(KUBE_POST, "/pods?dryRun=All") != NULL);
     end();
@@ -568,6 +595,7 @@ int main(void)
     test_objects_come_before_pods();
     test_suspend_stops_a_plan_under_way();
     test_refusal_is_waited_out();
+    test_lost_answer_is_read_up();
     test_new_leader_lists_jobs_again();
     test_job_that_is_gone_stays_gone();
     test_busy_server_is_left_alone();

@@ -1,0 +1,16 @@
+/*
+ * After creates without an answer: reads the job's pods from the API, page by page, into the cache.
+ * A plan made without them could start a second pod of an index under another name.
+ */
+#ifndef PACELINE_OPERATOR_CONTROLLER_CONFIRM_H
+#define PACELINE_OPERATOR_CONTROLLER_CONFIRM_H
+
+#include "operator/api/trainingjob.h"
+
+struct controller;
+
+/* At its end the key is done in the queue and wants another look; when all pods were read, the
+ * job's memory is no longer uncertain. */
+void confirm_start(struct controller *c, const char *key, const struct tj *tj);
+
+#endif
