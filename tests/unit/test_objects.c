@@ -605,7 +605,17 @@ static void test_event(void)
     /* With the time of the fact, names sort as the story goes. */
     e.at_ms = 1763700000999;
     event_name(first, &tj, &e);
+    for (int i = 1; i < 16; i++) { /* of one millisecond: whatever their hashes are */
+        char key[2] = {(char)('a' + i), '\0'};
+
+        e.key = key;
+        e.rank = i;
+        event_name(second, &tj, &e);
+        CHECK(strcmp(first, second) < 0);
+        memcpy(first, second, sizeof first);
+    }
     e.key = "later";
+    e.rank = 0;
     e.at_ms++;
     event_name(second, &tj, &e);
     CHECK(strcmp(first, second) < 0);
