@@ -65,7 +65,7 @@ static cJSON *anything(int depth)
     default:
         value = cJSON_CreateObject();
         for (unsigned i = 0, n = draw(4); i < n; i++) {
-            char key[8];
+            char key[16];
 
             snprintf(key, sizeof key, "k%u", i);
             cJSON_AddItemToObject(value, key, anything(depth + 1));
