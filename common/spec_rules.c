@@ -134,8 +134,7 @@ static bool broken_template(const struct job *job, enum cluster_role role, struc
 {
     const struct job_role *r = &job->replicas[role];
 
-    buf_printf(found, "no container for %lld %s replicas", (long long)r->replicas,
-               cluster_role_names[role]);
+    buf_printf(found, "no container, and replicas: %lld", (long long)r->replicas);
     return r->replicas > 0 && !has_containers(r->template_);
 }
 
@@ -218,13 +217,12 @@ static bool broken_threads(const struct job *job, struct buf *found)
     "has(self.replicas." role ".template.spec) && has(self.replicas." role ".template.spec." \
     "containers) && size(self.replicas." role ".template.spec.containers) > 0)"
 
-#define TEMPLATE_RULE(role, check)                                                             \
-    {                                                                                          \
-        {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                \
-            .allowed = "needed without spec.model: a pod template whose spec has a container", \
-            .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                   \
-            .cel_found =                                                                       \
-                "no container for [[4:{spec.replicas." role ".replicas}]] " role " replicas"   \
+#define TEMPLATE_RULE(role, check)                                                               \
+    {                                                                                            \
+        {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                  \
+            .allowed = "needed without spec.model: a template with a container, or replicas: 0", \
+            .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                     \
+            .cel_found = "no container, and replicas: [[4:{spec.replicas." role ".replicas}]]"   \
     }
 
 const struct rule spec_rules[] = {

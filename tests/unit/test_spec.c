@@ -95,9 +95,8 @@ static void test_problems(void)
           "t.yaml:1: apiVersion: found nothing; needed: paceline.dev/v1",
           "t.yaml:1: metadata: found nothing", "t.yaml:1: spec: found nothing"}},
         {HEAD "  training: {epochs: 2}\n",
-         {"t.yaml:4: spec.replicas.worker.template: found no container for 1 worker replicas; "
-          "needed "
-          "without",
+         {"t.yaml:4: spec.replicas.worker.template: found no container, and replicas: 1; "
+          "needed without spec.model: a template with a container, or replicas: 0",
           "t.yaml:5: spec.training: found, but it belongs to jobs with spec.model only"}},
         {HEAD "  dataset: {}\n  training: {}\n  checkpoint: {}\n  strategy: {}\n"
               "  replicas: {worker: {template: {spec: {containers: [{}]}}}}\n",
@@ -109,15 +108,15 @@ static void test_problems(void)
          {"layers[0].kernel: found, but it belongs to type: conv|maxpool|avgpool only"}},
         {HEAD "  debug: {}\n  replicas: {worker: {template: {spec: {containers: []}}}}\n",
          {"t.yaml:5: spec.debug: found, but it belongs to jobs with spec.model only",
-          "t.yaml:6: spec.replicas.worker.template: found no container for 1 worker"}},
+          "t.yaml:6: spec.replicas.worker.template: found no container, and replicas: 1"}},
         {HEAD "  replicas: {worker: {replicas: 0}, ps: {replicas: 2}}\n",
          {"t.yaml:5: spec.replicas: found neither chief nor worker; needed: at least one of them",
-          "t.yaml:5: spec.replicas.ps.template: found no container for 2 ps replicas; needed "
+          "t.yaml:5: spec.replicas.ps.template: found no container, and replicas: 2; needed "
           "without"}},
         {HEAD
          "  replicas: {worker: {replicas: 0}, chief: {replicas: 2}, evaluator: {replicas: 1}}\n",
          {"chief.replicas: found 2; allowed: an integer from 0 to 1",
-          "evaluator.template: found no container for 1 evaluator"}},
+          "evaluator.template: found no container, and replicas: 1"}},
         {MODEL
          "  replicas: {worker: {replicas: 0}, chief: {replicas: 1}, evaluator: {replicas: 1}}\n",
          {"worker.replicas: found 0; needed with spec.model: at least 1",
