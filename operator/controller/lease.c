@@ -147,7 +147,6 @@ static void add_body(const struct lease *l, struct buf *out, const char *holder)
     const struct controller_config *config = &l->c->config;
     bool ours = strcmp(l->holder, config->identity) == 0;
 
-    buf_init(out, 0);
     buf_puts(out, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{"
                   "\"name\":");
     json_print_string(config->lease_name, out);

@@ -21,6 +21,8 @@ struct single {
     void *arg;
 };
 
+static const char closing[] = "the operator ends";
+
 static void request_clear(struct request *r)
 {
     free(r->path);
@@ -33,22 +35,40 @@ void outbox_init(struct outbox *o, struct controller *c)
     limit_init(&o->limit, c->config.per_second, c->config.burst, c->now.mono_ms);
 }
 
+static bool take_single(struct outbox *o, int which, struct request *r, outbox_done_fn **done,
+                        void **arg)
+{
+    struct single *s = o->singles[which].first;
+
+    if (!s)
+        return false;
+    o->singles[which].first = s->next;
+    *r = s->request;
+    *done = s->done;
+    *arg = s->arg;
+    free(s);
+    return true;
+}
+
 void outbox_release(struct outbox *o)
 {
+    outbox_done_fn *done;
+    struct request r;
+    void *arg;
+
+    o->closed = true;
     while (o->sent) {
         struct sent *s = o->sent;
 
         o->sent = s->next;
         o->c->ops->cancel(o->c->kube, s->call);
+        s->done(s->arg, ANSWER_UNKNOWN, NULL, closing);
         free(s);
     }
     for (int i = 0; i < N_OUTBOX_LISTS; i++) {
-        while (o->singles[i].first) {
-            struct single *s = o->singles[i].first;
-
-            o->singles[i].first = s->next;
-            request_clear(&s->request);
-            free(s);
+        while (take_single(o, i, &r, &done, &arg)) {
+            request_clear(&r);
+            done(arg, ANSWER_UNKNOWN, NULL, closing);
         }
     }
 }
@@ -84,9 +104,15 @@ void outbox_forget(struct outbox *o, struct source *s)
 
 static void add(struct outbox *o, int which, struct request r, outbox_done_fn *done, void *arg)
 {
-    struct single *s = xcalloc(1, sizeof *s);
     struct single_list *list = &o->singles[which];
+    struct single *s;
 
+    if (o->closed) {
+        request_clear(&r);
+        done(arg, ANSWER_UNKNOWN, NULL, closing);
+        return;
+    }
+    s = xcalloc(1, sizeof *s);
     *s = (struct single){.request = r, .done = done, .arg = arg};
     if (list->first)
         list->last->next = s;
@@ -103,21 +129,6 @@ void outbox_add(struct outbox *o, struct request r, outbox_done_fn *done, void *
 void outbox_add_last(struct outbox *o, struct request r, outbox_done_fn *done, void *arg)
 {
     add(o, OUTBOX_LAST, r, done, arg);
-}
-
-static bool take_single(struct outbox *o, int which, struct request *r, outbox_done_fn **done,
-                        void **arg)
-{
-    struct single *s = o->singles[which].first;
-
-    if (!s)
-        return false;
-    o->singles[which].first = s->next;
-    *r = s->request;
-    *done = s->done;
-    *arg = s->arg;
-    free(s);
-    return true;
 }
 
 /* The next source in turn that has something; it goes to the end of the ring. */

@@ -45,12 +45,14 @@ struct outbox {
     struct sent *sent; /* under way */
     int n_sent;
     struct limit limit;
+    bool closed;
     bool busy; /* the server said so since the last step; for retry_after_ms */
     int64_t retry_after_ms, pause_until_ms; /* monotonic */
 };
 
 void outbox_init(struct outbox *o, struct controller *c);
-void outbox_release(struct outbox *o); /* cancels what is under way; callbacks are not called */
+/* Cancels what is under way and what waits; their callbacks are told that there is no answer. */
+void outbox_release(struct outbox *o);
 
 /* Puts the source in the ring, if it is not there. */
 void outbox_wake(struct outbox *o, struct source *s);

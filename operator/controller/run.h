@@ -13,7 +13,7 @@ struct controller;
 
 /* Takes the plan over; at its end the key is done in the queue and wants another look. */
 void run_start(struct controller *c, const char *key, const struct tj *tj, struct plan *plan);
-/* Frees all runs under way; nothing is called back. */
+/* Frees all runs under way; none of their requests may be. */
 void run_free_all(struct controller *c);
 
 #endif
