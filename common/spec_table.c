@@ -283,8 +283,8 @@ const struct field spec_fields[] = {
      .doc = "Stops the pods and keeps the job."},
     {"spec.runPolicy.successPolicy", FIELD_ENUM, JOB(run_policy.success),
      .names = NAMES("Default", "AllWorkers"), .default_ = "Default",
-     .doc = "Default: the job succeeds with its chief, else with worker 0; AllWorkers: with the "
-            "last of its workers."},
+     .doc = "Default: the job succeeds with its chief, else with worker 0; AllWorkers: when "
+            "all workers have succeeded, and the chief if there is one."},
     {"spec.runPolicy.scalePolicy", FIELD_ENUM, JOB(run_policy.scale),
      .names = NAMES("Recreate", "Dynamic"), .default_ = "Recreate",
      .doc = "Recreate: a change of replicas restarts all pods with the new cluster spec; Dynamic: "
