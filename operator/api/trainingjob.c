@@ -1,8 +1,11 @@
 #include "operator/api/trainingjob.h"
 
+#include <string.h>
+
 #include "operator/api/field.h"
 #include "operator/api/status_json.h"
 #include "paceline/mem.h"
+#include "paceline/net.h"
 
 #define SHOWN_PROBLEMS 3
 
@@ -18,19 +21,40 @@ static const char *join_problems(const struct problems *problems, struct arena *
     return text;
 }
 
+/*
+ * Whether the network can be built for the job's samples, as `paceline validate` asks: the one rule
+ * that the API server cannot check. The shapes of idx files only their readers know.
+ */
+static int check_network(const struct job *job, struct err *err)
+{
+    struct net net;
+
+    if (!job_builtin(job) || strcmp(job->dataset.name, "idx") == 0)
+        return 0;
+    if (job_network(job, (struct shape){1, 28, 28}, &net, err))
+        return -1;
+    net_release(&net);
+    return 0;
+}
+
 int tj_decode(struct tj **out, const cJSON *object, struct err *err)
 {
     AUTO(problems_release) struct problems problems = {0};
     struct tj *tj = xcalloc(1, sizeof *tj);
-    struct err damage;
+    struct err damage, misfit;
 
     if (meta_decode(&tj->meta, object, &tj->arena, err)) {
         tj_free(tj);
         return err_wrap(err, "TrainingJob");
     }
     tj->job = job_from_json(object, &problems);
-    if (!tj->job)
+    if (!tj->job) {
         tj->problem = join_problems(&problems, &tj->arena);
+    } else if (check_network(tj->job, &misfit)) {
+        tj->problem = arena_strdup(&tj->arena, misfit.msg);
+        job_free(tj->job);
+        tj->job = NULL;
+    }
     if (status_decode(tj, field_get(object, "status"), &damage) && !tj->problem)
         tj->problem = arena_strdup(&tj->arena, damage.msg);
     *out = tj;

@@ -64,9 +64,10 @@ struct tj {
 };
 
 /*
- * A TrainingJob from the API's JSON. A spec that does not parse gives job NULL and problem set; a
- * damaged status (ledgers that do not parse) is a problem too, beside a job. Fails (ERR_INVALID)
- * only without usable metadata. The caller owns *out (tj_free).
+ * A TrainingJob from the API's JSON. A spec that does not parse, or a network whose layers do not
+ * fit, gives job NULL and problem set; a damaged status (ledgers that do not parse) is a problem
+ * too, beside a job. Fails (ERR_INVALID) only without usable metadata. The caller owns *out
+ * (tj_free).
  */
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
 void tj_free(struct tj *tj);

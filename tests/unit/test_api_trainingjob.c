@@ -52,6 +52,24 @@ static void test_spec(void)
     CHECK_CONTAINS(err.msg, "TrainingJob: ");
 }
 
+/* What only the shapes of the layers show, which CEL does not follow. */
+static void test_network(void)
+{
+#define NETWORK(data, layers)                                                               \
+    "{" HEAD ",\"spec\":{\"model\":{\"layers\":[" layers "]},\"dataset\":{\"name\":\"" data \
+    "\",\"path\":\"/data\"}}}"
+#define DENSE "{\"type\":\"dense\",\"units\":10}"
+    AUTO(auto_tj) struct tj *fits = decode(NETWORK("mnist", "{\"type\":\"flatten\"}," DENSE));
+    AUTO(auto_tj) struct tj *image = decode(NETWORK("mnist", DENSE));
+    AUTO(auto_tj) struct tj *unknown = decode(NETWORK("idx", DENSE));
+
+    CHECK(fits->job && !fits->problem);
+    CHECK(!image->job);
+    CHECK_CONTAINS(image->problem ? image->problem : "",
+                   "a dense layer gets a 1x28x28 image; it takes a flat vector");
+    CHECK(unknown->job && !unknown->problem); /* only the workers see its data */
+}
+
 /* Everything set, each field to another value. */
 static void fill(struct tj_status *s, struct arena *a)
 {
@@ -304,6 +322,7 @@ static void test_incarnation(void)
 int main(void)
 {
     test_spec();
+    test_network();
     test_round_trip();
     test_bytes();
     test_equal();
