@@ -44,6 +44,11 @@ until_same "moving up again" "moving-worker-0-0
 moving-worker-1-1" pods_of moving
 same "worker 0 ran on" "$(of pod/moving-worker-0-0 '{.metadata.uid}')" "$zero"
 
+# The story in its order, even of one second and of one millisecond.
+story_of() { k describe tj "$1" | sed '1,/^Events:/d' | awk 'NR > 2 { print $2 }' | head -n "$2" | xargs; }
+until_same "the story of moving" "Created Running Scaled" story_of moving 3
+until_same "the story of paused" "Created Suspended" story_of paused 2
+
 # What an autoscaler reads.
 scale_of() {
     k get --raw "/apis/paceline.dev/v1/namespaces/default/trainingjobs/$1/scale" |
