@@ -30,7 +30,7 @@ static void add_role(struct random *r, struct job_plan *plan, cJSON *replicas,
 
     val_set_int(o, "replicas", n);
     val_set_str(o, "restartPolicy", policy);
-    val_set(o, "template", template_of(broken));
+    val_set(o, "template", template_of(broken && n > 0)); /* else found only when scaled */
     plan->always[role] = strcmp(policy, "Always") == 0;
 }
 
