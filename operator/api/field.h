@@ -19,6 +19,8 @@ const char *field_string(const cJSON *object, const char *key);
 const char *field_text(const cJSON *object, const char *key, size_t max, struct arena *a);
 /* How many bytes of text to keep so that it has at most max and ends with a whole character. */
 size_t text_cut(const char *text, size_t max);
+/* Bytes that are no UTF-8 become '?': what the API server stores is then what we wrote. */
+void text_mend(char *text);
 bool field_is_true(const cJSON *object, const char *key);
 /* Whole numbers; 0 where there is none, clamped into min..max. */
 int64_t field_int(const cJSON *object, const char *key, int64_t min, int64_t max);

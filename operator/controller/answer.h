@@ -21,6 +21,17 @@ enum answer {
 };
 
 /*
+ * json_parse for what the API server says. One object that a user made odd ("\\u0000" in an
+ * annotation or a termination message, a hundred lists in each other) must not make a whole list
+ * unreadable: such places are blanked.
+ */
+MUST_CHECK int answer_parse(cJSON **out, const char *text, size_t len, const char *name,
+                            struct err *err);
+
+/* Whatever else answers 200 (a proxy's page, an empty object) must not pass for an empty list. */
+bool answer_is_list(const cJSON *body);
+
+/*
  * Classifies the answer. *body, when not NULL, gets the parsed body of an OK (NULL when it is no
  * JSON: then the answer is UNKNOWN); message gets the server's sentence of the others.
  */

@@ -39,7 +39,7 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
     const struct tj *tj = job_of_key(c, f->key);
 
     (void)message;
-    if (answer != ANSWER_OK) {
+    if (answer != ANSWER_OK || !answer_is_list(body)) {
         end(f, true);
         return;
     }

@@ -14,6 +14,7 @@
 #define WATCH_S 290       /* asked for; the server ends the watch then */
 #define SILENCE_MS 150000 /* bookmarks come every minute: a watch without one is dead */
 #define HEADERS_MS 30000
+#define SMALL_PAGE 10 /* objects of 1.5 MB, the most that etcd takes, are then read */
 
 #define METADATA ";g=meta.k8s.io;v=v1,application/json"
 static const struct {
@@ -98,9 +99,10 @@ static void take_page(struct informer *inf, const cJSON *list)
         start_list(inf);
         return;
     }
-    snprintf(inf->version, sizeof inf->version, "%s", version ? version : "");
+    snprintf(inf->version, sizeof inf->version, "%s", version);
     cache_relist_end(c->cache, resources[inf->resource].kind, inf->version, on_gone, c);
     inf->synced = inf->current = true;
+    inf->unread = 0;
     inf->again = false;
     c->stats.relists++;
     if (inf->resource == RESOURCE_JOBS)
@@ -117,14 +119,25 @@ static void on_list(void *arg, const struct kube_response *r)
 
     inf->call = NULL;
     controller_count(inf->c, KUBE_GET, r->status);
-    if (answer == ANSWER_OK) {
+    if (answer == ANSWER_OK && answer_is_list(list)) {
         take_page(inf, list);
         return;
     }
     log_warn("list failed resource=%s code=%d: %s", resources[inf->resource].name, r->status,
-             message);
+             answer == ANSWER_OK ? "the answer is no list" : message);
+    if (r->status == 0 || r->status == 200)
+        inf->unread++;
     free(STEAL(inf->next_page)); /* an expired page or a failure: from the first page again */
     end(inf, true, true, r);
+}
+
+/* Pages that failed are made smaller: a hundred of the largest objects fit into no answer. */
+static int page_of(const struct informer *inf)
+{
+    int page = inf->c->config.page, least = page < SMALL_PAGE ? page : SMALL_PAGE;
+
+    page >>= inf->unread < 8 ? inf->unread : 8;
+    return page > least ? page : least;
 }
 
 static void start_list(struct informer *inf)
@@ -134,7 +147,7 @@ static void start_list(struct informer *inf)
 
     buf_init(&path, 0);
     collection_path(inf, &path);
-    buf_printf(&path, "limit=%d", c->config.page);
+    buf_printf(&path, "limit=%d", page_of(inf));
     if (inf->next_page) {
         buf_puts(&path, "&continue=");
         query_escape(&path, inf->next_page);
@@ -169,7 +182,7 @@ static void on_line(void *arg, const char *line, size_t len)
     struct err err;
 
     inf->line = true;
-    if (json_parse(&event, line, len, "watch", &err)) {
+    if (answer_parse(&event, line, len, "watch", &err)) {
         log_warn("watch: bad line resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->again = true; /* what it said is unknown: only a list tells */
         inf->failed = true;

@@ -31,6 +31,7 @@ struct informer {
     bool again;               /* the next start is a list, not a watch */
     bool ended, failed, line; /* set by callbacks, read by the next step */
     int failures;
+    int unread;            /* lists in a row that could not be read: smaller pages */
     char version[RV_SIZE]; /* resume from here */
     char *next_page;       /* the continue token, or NULL */
     struct kube_call *call;

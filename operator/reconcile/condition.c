@@ -17,6 +17,7 @@ static void set(struct look *l, enum condition_type type, bool status, const cha
     va_end(again);
     message = arena_alloc(&l->plan->arena, (size_t)n + 1);
     vsnprintf(message, (size_t)n + 1, fmt, args);
+    text_mend(message);
     message[text_cut(message, STATUS_MAX_MESSAGE)] = '\0';
     *c = (struct condition){
         .present = true,

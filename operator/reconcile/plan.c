@@ -57,6 +57,7 @@ void plan_event(struct plan *p, bool warning, const char *key, const char *reaso
     va_start(args, fmt);
     vsnprintf(message, (size_t)n + 1, fmt, args);
     va_end(args);
+    text_mend(message);
     message[text_cut(message, EVENT_MAX_MESSAGE)] = '\0';
     p->events = grow(&p->arena, p->events, p->n_events, &p->cap_events, sizeof *p->events);
     p->events[p->n_events++] = (struct plan_event){
