@@ -36,5 +36,6 @@ struct pod {
 MUST_CHECK int pod_decode(struct pod **out, const cJSON *object, struct err *err);
 
 bool pod_finished(const struct pod *p); /* Succeeded or Failed */
+bool pod_is_owned(const struct pod *p); /* a controller is named, by UID and name */
 
 #endif

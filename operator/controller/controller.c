@@ -87,6 +87,10 @@ void controller_touch(struct controller *c, const char *namespace_, const char *
 
     key_make(key, namespace_, name);
     m = memories_find(c->memories, key);
+    /* Who does not lead would keep the keys of all jobs that come and go; when it does, all are
+     * looked at. What it remembers of jobs it has led is forgotten then. */
+    if (!m && !c->leads)
+        return;
     if (m && !m->dirty_mono_ms)
         m->dirty_mono_ms = c->now.mono_ms;
     workqueue_add(c->queue, key, c->now.mono_ms);

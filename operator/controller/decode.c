@@ -34,7 +34,7 @@ bool decode_is_gone(const cJSON *object)
            cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(meta, "finalizers")) == 0;
 }
 
-static void decode_job(struct controller *c, const cJSON *object, enum cache_source source)
+static bool decode_job(struct controller *c, const cJSON *object, enum cache_source source)
 {
     struct tj *tj;
     struct err err;
@@ -42,16 +42,17 @@ static void decode_job(struct controller *c, const cJSON *object, enum cache_sou
 
     if (tj_decode(&tj, object, &err)) {
         log_warn("a TrainingJob that cannot be read: %s", err.msg);
-        return;
+        return false;
     }
     if (orphans_knows_gone(c, tj->meta.uid)) {
         tj_free(tj);
-        return;
+        return true;
     }
     snprintf(namespace_, sizeof namespace_, "%s", tj->meta.namespace_);
     snprintf(name, sizeof name, "%s", tj->meta.name);
     if (cache_put_job(c->cache, tj, source))
         controller_touch(c, namespace_, name);
+    return true;
 }
 
 static void touch_pod(struct controller *c, const char *uid)
@@ -62,11 +63,17 @@ static void touch_pod(struct controller *c, const char *uid)
         return;
     if (orphans_is(c, pod))
         orphans_touch(c, pod->meta.uid);
-    else
+    else if (pod_is_owned(pod))
         controller_touch(c, pod->meta.namespace_, pod->meta.owner_name);
 }
 
-static void decode_pod(struct controller *c, const cJSON *object, enum cache_source source)
+/* Where the watch said it, its horizon moves. */
+static const char *version_of(const struct meta *m, enum cache_source source)
+{
+    return source == CACHE_WATCH ? m->resource_version : "";
+}
+
+static bool decode_pod(struct controller *c, const cJSON *object, enum cache_source source)
 {
     struct pod *pod;
     struct err err;
@@ -74,15 +81,20 @@ static void decode_pod(struct controller *c, const cJSON *object, enum cache_sou
 
     if (pod_decode(&pod, object, &err)) {
         log_warn("a pod that cannot be read: %s", err.msg);
-        return;
+        return false;
     }
-    if (!pod->meta.owner_uid || !pod->meta.owner_name) { /* our labels, but not ours */
+    if (!pod_is_owned(pod)) /* its former job lacks it now */
+        touch_pod(c, pod->meta.uid);
+    /* Nobody's, and no finalizer of ours to take off: it does not concern us (any more). */
+    if (!pod_is_owned(pod) && !pod->tracked) {
+        cache_delete_pod(c->cache, pod->meta.uid, version_of(&pod->meta, source));
         free(pod);
-        return;
+        return true;
     }
     snprintf(uid, sizeof uid, "%s", pod->meta.uid);
     if (cache_put_pod(c->cache, pod, source))
         touch_pod(c, uid);
+    return true;
 }
 
 /* A small owned object: struct and strings in one allocation. */
@@ -124,21 +136,23 @@ void decode_owned(struct controller *c, enum owned_kind kind, const cJSON *objec
         log_warn("a %s that cannot be read: %s", owned_kind_names[kind], err.msg);
         return;
     }
-    if (!meta.owner_uid || !meta.owner_name)
+    if (!meta.owner_uid || !meta.owner_name) {
+        cache_delete_owned(c->cache, kind, meta.uid, version_of(&meta, source));
         return;
+    }
     if (cache_put_owned(c->cache, ref_new(&meta, kind), source))
         controller_touch(c, meta.namespace_, meta.owner_name);
 }
 
-void decode_object(struct controller *c, enum resource resource, const cJSON *object,
+bool decode_object(struct controller *c, enum resource resource, const cJSON *object,
                    enum cache_source source)
 {
     if (resource == RESOURCE_JOBS)
-        decode_job(c, object, source);
-    else if (resource == RESOURCE_PODS)
-        decode_pod(c, object, source);
-    else
-        decode_owned(c, owned_of[resource], object, source);
+        return decode_job(c, object, source);
+    if (resource == RESOURCE_PODS)
+        return decode_pod(c, object, source);
+    decode_owned(c, owned_of[resource], object, source);
+    return true;
 }
 
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object)

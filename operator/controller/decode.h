@@ -8,7 +8,7 @@
 #include "operator/core/cache.h"
 
 /* An object that exists. One that cannot be read is logged and left out. */
-void decode_object(struct controller *c, enum resource resource, const cJSON *object,
+bool decode_object(struct controller *c, enum resource resource, const cJSON *object,
                    enum cache_source source);
 /* The last state of an object that is gone. */
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object);

@@ -39,20 +39,31 @@ bool orphans_knows_gone(const struct controller *c, const char *job_uid)
     return is_gone(c->orphans, job_uid);
 }
 
+/* No job of it is to be asked for. */
+static bool is_alone(const struct controller *c, const struct pod *pod)
+{
+    return !pod_is_owned(pod) || is_gone(c->orphans, pod->meta.owner_uid);
+}
+
 bool orphans_is(const struct controller *c, const struct pod *pod)
 {
-    const struct tj *tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);
+    const struct tj *tj;
 
+    if (!pod_is_owned(pod))
+        return pod->tracked;
+    tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);
     if (!c->informers[RESOURCE_JOBS].synced ||
         (tj && strcmp(tj->meta.uid, pod->meta.owner_uid) == 0))
         return false;
-    return pod->meta.deletion_ms || (pod->tracked && is_gone(c->orphans, pod->meta.owner_uid));
+    return pod->meta.deletion_ms || (pod->tracked && is_alone(c, pod));
 }
 
 void orphans_touch(struct controller *c, const char *pod_uid)
 {
     char key[KEY_SIZE];
 
+    if (!c->leads) /* all are swept when it does */
+        return;
     snprintf(key, sizeof key, "%c%s", ORPHAN_MARK, pod_uid);
     workqueue_add(c->queue, key, c->now.mono_ms);
 }
@@ -127,10 +138,10 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     (void)message;
     if (answer == ANSWER_OK && is_pod(body) && !decode_is_gone(body))
         decode_object(l->c, RESOURCE_PODS, body, CACHE_ANSWER);
-    else if (answer != ANSWER_UNKNOWN && answer != ANSWER_BUSY && answer != ANSWER_FORBIDDEN)
+    else if (answer == ANSWER_OK || answer == ANSWER_NOT_FOUND)
         cache_delete_pod(l->c->cache, l->key + 1, "");
     else
-        l->failed = true;
+        l->failed = true; /* also if its name is another's by now: the watch will tell */
     look_end(l);
 }
 
@@ -139,7 +150,9 @@ static void ask(struct controller *c, const char *key, const struct pod *pod, st
 {
     struct look *l = xcalloc(1, sizeof *l);
 
-    *l = (struct look){.c = c, .key = xstrdup(key), .job_uid = xstrdup(pod->meta.owner_uid)};
+    *l = (struct look){.c = c, .key = xstrdup(key)};
+    if (pod->meta.owner_uid)
+        l->job_uid = xstrdup(pod->meta.owner_uid);
     outbox_add(&c->outbox, r, done, l);
 }
 
@@ -152,7 +165,7 @@ void orphans_sync(struct controller *c, const char *key)
         workqueue_done(c->queue, key, c->now.mono_ms);
         return;
     }
-    if (!is_gone(c->orphans, pod->meta.owner_uid)) {
+    if (!is_alone(c, pod)) {
         ask(c, key, pod, request_get_job(pod->meta.namespace_, pod->meta.owner_name), on_job);
         return;
     }

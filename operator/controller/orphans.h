@@ -14,8 +14,8 @@ struct controller;
 struct orphans *orphans_new(void);
 void orphans_free(struct orphans *o);
 
-/* A pod with our finalizer, whose job is surely gone, or which is being deleted while no job with
- * its owner's UID is known. */
+/* A pod with our finalizer that nobody owns (its job was deleted with --cascade=orphan), or whose
+ * job is surely gone, or which is being deleted while no job with its owner's UID is known. */
 bool orphans_is(const struct controller *c, const struct pod *pod);
 /* Whether the job of this UID is surely gone (as far as we remember): a watch that lags may still
  * show it. */
