@@ -6,6 +6,7 @@
 #include "paceline/mem.h"
 
 #define MAX_WAITING 2000
+#define AGAIN_MS 10000 /* a look for an event that was not taken, when no other is due */
 
 struct waiting {
     struct recorder *r;
@@ -28,8 +29,10 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
         log_info("%s job=%s", w->story, w->job_key);
     if (answer != ANSWER_OK && answer != ANSWER_EXISTS && answer != ANSWER_INVALID) {
         log_debug("event not written job=%s: %s", w->job_key, message);
-        if (m)
+        if (m) {
             memory_event_forget(m, w->event_key);
+            workqueue_add_at(c->queue, w->job_key, c->now.mono_ms + AGAIN_MS);
+        }
     }
     free(w->job_key);
     free(w->event_key);
@@ -44,7 +47,11 @@ static void record(struct recorder *r, const struct tj *tj, struct memory *m,
     struct waiting *w;
     struct buf body;
 
-    if (r->n_waiting >= MAX_WAITING || !memory_event_new(m, e->key))
+    if (r->n_waiting >= MAX_WAITING) {
+        workqueue_add_at(c->queue, m->key, c->now.mono_ms + AGAIN_MS);
+        return;
+    }
+    if (!memory_event_new(m, e->key))
         return;
     buf_init(&body, 0);
     event_body(tj, e, MANAGED_BY, c->now.wall_ms, &body);

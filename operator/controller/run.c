@@ -149,6 +149,33 @@ static void again(struct step *s, struct request r, outbox_done_fn *fn)
     outbox_add(&s->run->c->outbox, r, fn, s);
 }
 
+/*
+ * The API server has the object, and it is ours, but we do not see it: somebody edited its labels,
+ * or it is just going. The plan would be the same again, so it waits, and after a while says why.
+ */
+static void hidden(struct run *run, const char *kind, const char *name)
+{
+    char sentence[400];
+
+    snprintf(sentence, sizeof sentence,
+             "%s %s exists, but its labels are not those that the operator gave it: put them back "
+             "or delete it",
+             kind, name);
+    if (memory_of_run(run)->failures < 3)
+        fail(run, ANSWER_UNKNOWN, sentence);
+    else
+        block(run, sentence);
+}
+
+/* Whether the pod that a step wanted to make is there, as far as we see. */
+static bool has_pod_of(const struct step *s, const char *uid)
+{
+    const struct pod *pod = uid ? cache_pod(s->run->c->cache, uid) : NULL;
+
+    return pod && pod->role == s->action.role && pod->index == s->action.index &&
+           pod->incarnation == s->action.incarnation;
+}
+
 /* After a refusal that a look at the object explains: somebody else was faster, or it is not ours.
  */
 static void on_pod_read(void *arg, enum answer answer, const cJSON *body, const char *message)
@@ -180,6 +207,8 @@ static void on_pod_read(void *arg, enum answer answer, const cJSON *body, const 
             snprintf(sentence, sizeof sentence,
                      "pod %s exists and belongs to something else; it must go first", name);
             block(run, sentence);
+        } else if (s->action.type == ACTION_CREATE_POD && !has_pod_of(s, found)) {
+            hidden(run, "pod", cJSON_GetStringValue(cJSON_GetObjectItem(meta, "name")));
         }
     } else if (answer == ANSWER_NOT_FOUND) {
         if (s->pod.uid)
@@ -246,6 +275,11 @@ static void on_dry_run(void *arg, enum answer answer, const cJSON *body, const c
     done(s);
 }
 
+static bool is_watched(enum owned_kind kind)
+{
+    return kind != OWNED_SECRET && kind != OWNED_POD_GROUP;
+}
+
 static void on_owned_read(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct step *s = arg;
@@ -258,6 +292,9 @@ static void on_owned_read(void *arg, enum answer answer, const cJSON *body, cons
         if (meta.owner_uid && strcmp(meta.owner_uid, run->uid) == 0) {
             memory_of_run(run)->made[s->action.owned] = s->action.generation;
             decode_owned(run->c, s->action.owned, body, CACHE_ANSWER);
+            if (is_watched(s->action.owned) &&
+                !cache_owned(run->c->cache, s->action.owned, run->uid, meta.name))
+                hidden(run, owned_kind_names[s->action.owned], meta.name);
         } else {
             char sentence[400];
 
@@ -393,6 +430,18 @@ static void count_status(struct run *run)
         stats->jobs_finished[1]++;
 }
 
+/* Whether the answer shows what was written; a CRD that lacks a field drops it without a word, and
+ * the same status would be written for ever. */
+static bool was_kept(struct run *run, const cJSON *body)
+{
+    const struct tj *tj = job_of(run);
+    char version[RV_SIZE] = "";
+
+    decode_version(body, version);
+    return !tj || strcmp(version, tj->meta.resource_version) != 0 ||
+           status_equal_durable(&tj->status, run->plan.status);
+}
+
 static void on_status(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct step *s = arg;
@@ -402,7 +451,11 @@ static void on_status(void *arg, enum answer answer, const cJSON *body, const ch
     case ANSWER_OK:
         memory_of_run(run)->status_written_mono_ms = run->c->now.mono_ms;
         count_status(run);
-        decode_object(run->c, RESOURCE_JOBS, body, CACHE_ANSWER);
+        if (!decode_object(run->c, RESOURCE_JOBS, body, CACHE_ANSWER))
+            fail(run, ANSWER_UNKNOWN, "the answer is no TrainingJob");
+        else if (!was_kept(run, body))
+            fail(run, ANSWER_INVALID,
+                 "the API server did not keep the status: is the CRD older than the operator?");
         break;
     case ANSWER_CONFLICT:
         if (!should_read(run)) {

@@ -406,16 +406,23 @@ static const char one_job[] =
 /* From a new job to the moment before its 40 pods. */
 static void accept_job(void)
 {
-    AUTO(auto_free) char *job = NULL;
+    AUTO(auto_json) cJSON *patch = NULL;
+    AUTO(buf_release) struct buf job;
     char text[] = JOB("a", "u1", "11", "");
+    struct kube_call *call;
 
     answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
     pass(0);
+    call = open_call(KUBE_PATCH, "/trainingjobs/a/status");
+    patch = cJSON_Parse(call->body);
+    buf_init(&job, 0);
     text[strlen(text) - 1] = '\0';
-    job = xasprintf("%s,\"status\":{\"world\":{\"generation\":1,\"worker\":40},"
-                    "\"startTime\":\"2026-01-01T00:00:00Z\"}}",
-                    text);
-    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 200, job);
+    buf_printf(&job, "%s,\"status\":", text);
+    json_print(cJSON_GetObjectItem(patch, "status"), 0, &job);
+    buf_puts(&job, "}");
+    answer(call, 200, job.data);
+    pass(0);
+    answer(open_call(KUBE_POST, "/events"), 201, "{}");
     pass(0);
 }
 
@@ -580,6 +587,247 @@ static void test_name_of_another_is_not_taken(void)
     end();
 }
 
+/* What one user writes must not make a list unreadable for all: "\u0000" in an annotation, lists in
+ * lists in lists. */
+static void test_one_object_does_not_spoil_a_list(void)
+{
+    char deep[2001] = {0};
+    AUTO(auto_free) char *list = NULL;
+
+    memset(deep, '[', 1000);
+    memset(deep + 1000, ']', 1000);
+    begin(false);
+    list = xasprintf("{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s,"
+                     "{\"odd\":[\"\\\\u0000\",%s],%s]}",
+                     JOB("a", "u1", "3", ",\"annotations\":{\"x\":\"\\u0000 \\\\\"}"), deep,
+                     &JOB("b", "u2", "4", "")[1]);
+    sync_lists(list, EMPTY_LIST);
+    CHECK(cache_job(c->cache, "ns", "a") != NULL);
+    CHECK(cache_job(c->cache, "ns", "b") != NULL);
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "77", ",\"x\":\"\\u0000\"") "}");
+    if (cache_job(c->cache, "ns", "a"))
+        CHECK_STR(cache_job(c->cache, "ns", "a")->meta.resource_version, "77");
+    end();
+}
+
+/* 200 and no list at all: nothing is gone, and nobody asks again at once. */
+static void test_answer_that_is_no_list(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    watch_line("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}");
+    pass(500);
+    answer(open_call(KUBE_GET, "/trainingjobs?limit"), 200, "{}");
+    pass(0);
+    CHECK(cache_job(c->cache, "ns", "a") != NULL);
+    CHECK(!open_call(KUBE_GET, "/trainingjobs?limit"));
+    pass(1000);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?limit") != NULL);
+    end();
+}
+
+#define UNOWNED(labels, finalizers)                                                                \
+    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a-worker-0-0\",\"namespace\":\"ns\",\"uid\":"      \
+    "\"p1\",\"resourceVersion\":\"700\",\"labels\":{" labels "\"paceline.dev/role\":\"worker\","   \
+    "\"paceline.dev/index\":\"0\",\"paceline.dev/incarnation\":\"0\"},\"finalizers\":[" finalizers \
+    "]},\"status\":{\"phase\":\"Running\"}}"
+
+/* `kubectl delete --cascade=orphan`: nobody else would ever take our finalizer off. */
+static void test_pod_of_nobody_is_let_go(void)
+{
+    begin(false);
+    sync_lists(EMPTY_LIST, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" UNOWNED(
+                               "", "\"paceline.dev/tracking\"") "]}");
+    CHECK(open_call(KUBE_PATCH, "/pods/a-worker-0-0") != NULL);
+    answer(open_call(KUBE_PATCH, "/pods/a-worker-0-0"), 200, UNOWNED("", ""));
+    pass(100000);
+    CHECK(!open_call(KUBE_PATCH, "/pods/a-worker-0-0"));
+    CHECK_INT(cache_count(c->cache, CACHE_PODS), 0);
+    end();
+}
+
+static size_t n_created(const char *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_calls; i++)
+        n += calls[i]->method == KUBE_POST && strstr(calls[i]->path, text);
+    return n;
+}
+
+/* Answers every creation by 409 and every reading by the object, for some rounds in no time. */
+static void exists_hidden(const char *kind, const char *object)
+{
+    for (int round = 0; round < 20; round++) {
+        struct kube_call *call;
+
+        while ((call = open_call(KUBE_POST, kind)))
+            answer(call, 409, STATUS(409, "AlreadyExists"));
+        pass(0);
+        while ((call = open_call(KUBE_GET, kind)) && !strchr(call->path, '?'))
+            answer(call, 200, object);
+        pass(0);
+    }
+}
+
+#define OWNED_BY_A                                                                  \
+    "\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"name\":\"a\",\"uid\":\"u1\"," \
+    "\"controller\":true}]"
+
+/* Its labels were edited, so that we cannot see it: no storm of creations, and a sentence. */
+static void test_relabelled_pod(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 4; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    pass(0);
+    exists_hidden("/ns/pods",
+                  "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a-worker-0-0\",\"namespace\":\"ns\","
+                  "\"uid\":\"p1\",\"resourceVersion\":\"700\"," OWNED_BY_A "},\"status\":{}}");
+    CHECK(n_created("/ns/pods") <= 1 + 40);
+    for (int i = 0; i < 4; i++) {
+        pass(2000);
+        exists_hidden("/ns/pods",
+                      "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a-worker-0-0\",\"namespace\":"
+                      "\"ns\",\"uid\":\"p1\",\"resourceVersion\":\"700\"," OWNED_BY_A "}}");
+    }
+    CHECK(open_call(KUBE_PATCH, "/trainingjobs/a/status") != NULL);
+    if (open_call(KUBE_PATCH, "/trainingjobs/a/status"))
+        CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body, "labels");
+    end();
+}
+
+static void test_relabelled_service(void)
+{
+    static const char deleted[] =
+        "{\"type\":\"DELETED\",\"object\":{\"kind\":\"Service\",\"metadata\":{\"name\":\"a\","
+        "\"namespace\":\"ns\",\"uid\":\"s1\",\"resourceVersion\":\"800\"}}}";
+    static const char *const others[] = {"/secrets", "/configmaps", "/networkpolicies"};
+    struct kube_call *watch;
+
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    watch = open_call(KUBE_GET, "/services?");
+    watch->line(watch->arg, deleted, strlen(deleted));
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        echo(open_call(KUBE_POST, others[i]));
+    exists_hidden("/ns/services",
+                  "{\"kind\":\"Service\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\","
+                  "\"uid\":\"s1\",\"resourceVersion\":\"800\"," OWNED_BY_A "}}");
+    CHECK(n_created("/ns/services") <= 3);
+    end();
+}
+
+static void test_status_that_is_not_kept(void)
+{
+    static const char *const answers[] = {"{}", JOB("a", "u1", "900", "")};
+
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        int n = 0;
+
+        begin(false);
+        sync_lists(one_job, EMPTY_LIST);
+        for (int round = 0; round < 20; round++) {
+            struct kube_call *call;
+
+            if ((call = open_call(KUBE_POST, "/pods?dryRun=All")))
+                answer(call, 201, "{}");
+            pass(0);
+            if ((call = open_call(KUBE_PATCH, "/trainingjobs/a/status"))) {
+                answer(call, 200, answers[i]);
+                n++;
+            }
+            pass(0);
+        }
+        CHECK_INT(n, 1);
+        end();
+    }
+}
+
+/* The sentence is longer than what is kept of it, and the cut falls into a character. */
+static void test_sentence_is_cut_between_characters(void)
+{
+    AUTO(auto_free) char *body = NULL;
+    AUTO(auto_json) cJSON *patch = NULL;
+    char sentence[1024];
+    const cJSON *item;
+    bool seen = false;
+
+    memset(sentence, 'x', sizeof sentence);
+    for (size_t i = 501; i + 3 < sizeof sentence; i += 3)
+        memcpy(sentence + i, "\xe2\x82\xac", 3);
+    sentence[501 + 3 * 100] = '\0';
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 4; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    pass(0);
+    body = xasprintf("{\"kind\":\"Status\",\"message\":\"%s\"}", sentence);
+    while (open_call(KUBE_POST, "/ns/pods"))
+        answer(open_call(KUBE_POST, "/ns/pods"), 403, body);
+    pass(0);
+    patch = cJSON_Parse(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body);
+    cJSON_ArrayForEach(item,
+                       cJSON_GetObjectItem(cJSON_GetObjectItem(patch, "status"), "conditions"))
+    {
+        const char *message = cJSON_GetStringValue(cJSON_GetObjectItem(item, "message"));
+        const char *euro = message ? strrchr(message, '\xe2') : NULL;
+
+        if (!euro)
+            continue;
+        seen = true;
+        CHECK_INT(strlen(euro), 3);
+    }
+    CHECK(seen);
+    end();
+}
+
+/* Who does not lead remembers nothing of the jobs that come and go. */
+static void test_standby_stays_small(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "5"));
+    sync_lists(EMPTY_LIST, EMPTY_LIST);
+    for (int i = 0; i < 100; i++) {
+        AUTO(auto_free)
+        char *line =
+            xasprintf("{\"type\":\"%s\",\"object\":{\"metadata\":{\"name\":\"j%d\",\"namespace\":"
+                      "\"ns\",\"uid\":\"u%d\",\"resourceVersion\":\"%d\"}}}",
+                      i % 2 ? "DELETED" : "ADDED", i / 2, i / 2, 100 + i);
+        watch_line(line);
+    }
+    pass(0);
+    CHECK_INT(workqueue_depth(c->queue), 0);
+    end();
+}
+
+/* A story is told to its end, though no look is due any more. */
+static void test_event_that_failed_is_sent_again(void)
+{
+    AUTO(auto_free) char *list = NULL;
+    char text[] = JOB("a", "u1", "11", "");
+
+    text[strlen(text) - 1] = '\0';
+    list = xasprintf("{\"metadata\":{\"resourceVersion\":\"20\"},\"items\":[%s,\"status\":{"
+                     "\"conditions\":[{\"type\":\"Succeeded\",\"status\":\"True\","
+                     "\"lastTransitionTime\":\"2027-01-15T08:00:00Z\"}]}}]}",
+                     text);
+    begin(false);
+    sync_lists(list, EMPTY_LIST);
+    answer(open_call(KUBE_POST, "/events"), 500, "{}");
+    pass(5000);
+    CHECK(!open_call(KUBE_POST, "/events"));
+    pass(10000);
+    answer(open_call(KUBE_POST, "/events"), 201, "{}");
+    pass(60000);
+    CHECK(!open_call(KUBE_POST, "/events"));
+    end();
+}
+
 int main(void)
 {
     log_init(LOG_ERROR, "");
@@ -600,5 +848,14 @@ int main(void)
     test_job_that_is_gone_stays_gone();
     test_busy_server_is_left_alone();
     test_name_of_another_is_not_taken();
+    test_one_object_does_not_spoil_a_list();
+    test_answer_that_is_no_list();
+    test_pod_of_nobody_is_let_go();
+    test_relabelled_pod();
+    test_relabelled_service();
+    test_status_that_is_not_kept();
+    test_sentence_is_cut_between_characters();
+    test_standby_stays_small();
+    test_event_that_failed_is_sent_again();
     return test_result();
 }
