@@ -119,6 +119,7 @@ static void on_written(void *arg, const struct kube_response *r)
         l->renewed_mono_ms = l->sent_mono_ms;
     } else if (answer == ANSWER_CONFLICT || answer == ANSWER_EXISTS || answer == ANSWER_NOT_FOUND) {
         l->seen = false; /* read it before the next try */
+        l->contested = l->held;
     } else {
         log_warn("lease: cannot write code=%d: %s", r->status, message);
     }
@@ -234,9 +235,10 @@ void lease_step(struct lease *l)
         l->held = false;
     }
     if (l->answered) {
-        bool at_once = l->missing || l->releasing || (l->read && !l->held && is_free(l));
+        bool at_once =
+            l->missing || l->releasing || l->contested || (l->read && !l->held && is_free(l));
 
-        l->answered = l->read = false;
+        l->answered = l->read = l->contested = false;
         l->at_mono_ms = at_once ? now : l->sent_mono_ms + c->config.retry_ms;
     }
     if (!l->call && now >= l->at_mono_ms) {

@@ -21,6 +21,7 @@ struct lease {
     int64_t renewed_mono_ms; /* when the request that last made or kept us the holder was sent */
     int64_t sent_mono_ms;
     int64_t at_mono_ms;           /* the next try */
+    bool contested;               /* somebody changed it while we held it: look at once */
     bool answered, missing, read; /* set by callbacks: time the next try; no Lease; record is new */
     bool giving;                  /* the request under way gives it back */
     /* The record as last seen. */
