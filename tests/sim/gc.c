@@ -46,13 +46,42 @@ static bool delete_one(struct world *w)
     return false;
 }
 
+static bool orphans(const struct object *owner)
+{
+    return val_has(val_get(owner->v->json, "metadata", "finalizers", NULL), "orphan");
+}
+
+/* Owners that leave their dependents to nobody. */
+static bool orphan_one(struct world *w)
+{
+    struct store *s = &w->api.store;
+
+    for (int k = 0; k < N_KINDS; k++) {
+        for (size_t i = 0; i < s->n[k]; i++) {
+            struct object *o = s->objects[k][i], *owner;
+            const char *uid = object_owner(o->v->json);
+            cJSON *json;
+
+            owner = uid ? store_find_uid(s, KIND_JOB, uid) : NULL;
+            if (!owner || !orphans(owner))
+                continue;
+            world_trace(w, "gc orphans %s %s", kinds[k].name, o->name);
+            json = store_edit(o);
+            cJSON_DeleteItemFromObject(val_get(json, "metadata", NULL), "ownerReferences");
+            store_update(s, o, json);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_collect(struct world *w, int64_t id)
 {
     struct store *s = &w->api.store;
 
     (void)id;
     w->gc_waits = false;
-    if (delete_one(w)) {
+    if (orphan_one(w) || delete_one(w)) {
         w->gc_waits = true;
         world_after(w, random_range(&w->schedule, 1, 100), on_collect, 0);
         return;
@@ -60,10 +89,11 @@ static void on_collect(struct world *w, int64_t id)
     for (size_t i = 0; i < s->n[KIND_JOB]; i++) {
         struct object *job = s->objects[KIND_JOB][i];
 
-        if (owner_goes(job) && !has_dependents(w, job->uid)) {
+        if ((owner_goes(job) || orphans(job)) && !has_dependents(w, job->uid)) {
             cJSON *json = store_edit(job);
+            cJSON *finalizers = val_get(json, "metadata", "finalizers", NULL);
 
-            val_drop(val_get(json, "metadata", "finalizers", NULL), "foregroundDeletion");
+            val_drop(finalizers, orphans(job) ? "orphan" : "foregroundDeletion");
             store_update(s, job, json);
             return;
         }
@@ -73,8 +103,8 @@ static void on_collect(struct world *w, int64_t id)
 void gc_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
 {
     bool orphan = prev && !next && o->kind == KIND_JOB;
-    bool foreground =
-        next && val_has(val_get(next, "metadata", "finalizers", NULL), "foregroundDeletion");
+    const cJSON *finalizers = next ? val_get(next, "metadata", "finalizers", NULL) : NULL;
+    bool foreground = val_has(finalizers, "foregroundDeletion") || val_has(finalizers, "orphan");
     const char *owner = object_owner(next ? next : prev);
     bool born_late = owner && !store_find_uid(&w->api.store, KIND_JOB, owner);
     bool dependent_gone = owner && !next;

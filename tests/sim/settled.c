@@ -47,6 +47,21 @@ static void check_due(struct world *w, const struct job_truth *t, int64_t due, c
         world_fail(w, "%s: %s is due since %lld ms", t->name, what, (long long)(w->now_ms - due));
 }
 
+/* Whether the job's events tell of this. */
+static bool told(const struct world *w, const struct object *job, const char *what)
+{
+    const struct store *s = &w->api.store;
+
+    for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
+        const cJSON *event = s->objects[KIND_EVENT][i]->v->json;
+
+        if (strcmp(val_str(event, "involvedObject", "uid"), job->uid) == 0 &&
+            strcmp(val_str(event, "reason"), what) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const char *terminal_unsettled(struct world *w, const struct object *job)
 {
     const cJSON *j = job->v->json, *ttl;
@@ -70,6 +85,8 @@ static const char *terminal_unsettled(struct world *w, const struct object *job)
                 return because("pod %s has not finished", pod->name);
         }
     }
+    if (!told(w, job, job_condition(j, "Failed") ? job_reason(j, "Failed") : "Succeeded"))
+        return because("no event tells how %s ended", job->name);
     ttl = val_get(j, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL);
     if (ttl) {
         check_due(w, truth_of(w, job->uid),
@@ -137,8 +154,8 @@ static const char *running_unsettled(struct world *w, const struct object *job)
                   w->now_ms + val_number(deadline) * 1000 - job_active_ms(w, j), "its deadline");
         return because("%s waits for its deadline", job->name);
     }
-    if (!job_condition(j, "Running") && !job_condition(j, "Restarting"))
-        return because("%s is not Running", job->name);
+    if (!job_condition(j, "Running") || job_condition(j, "Restarting"))
+        return because("%s is not Running, or still Restarting", job->name);
     if (val_int(j, "status", "observedGeneration") != val_int(j, "metadata", "generation"))
         return because("%s: observedGeneration is old", job->name);
     return NULL;

@@ -123,12 +123,51 @@ static void delete_object(struct world *w)
     store_delete(&w->api.store, o, -1, false);
 }
 
+/* What nobody owns any more. */
+static void sweep(struct world *w, int64_t id)
+{
+    struct store *s = &w->api.store;
+
+    (void)id;
+    w->actor = ACTOR_USER;
+    for (int k = KIND_POD; k < N_KINDS; k++) {
+        for (size_t i = 0; i < s->n[k]; i++) {
+            struct object *o = s->objects[k][i];
+            const cJSON *meta = val_get(o->v->json, "metadata", NULL);
+
+            if (k == KIND_LEASE || k == KIND_EVENT || object_owner(o->v->json) ||
+                val_get(meta, "deletionTimestamp", NULL))
+                continue;
+            world_trace(w, "user deletes the orphaned %s %s", kinds[k].name, o->name);
+            i -= !store_delete(s, o, -1, false);
+        }
+    }
+}
+
+/* Its pods and other objects stay: the garbage collector only unties them. */
+static void orphan_job(struct world *w, struct object *job)
+{
+    cJSON *json = store_edit(job);
+
+    val_set(val_object(json, "metadata"), "finalizers", cJSON_Parse("[\"orphan\"]"));
+    world_trace(w, "user deletes job %s and orphans its objects", job->name);
+    store_update(&w->api.store, job, json);
+    store_delete(&w->api.store, job, -1, false);
+    world_after(w, random_range(&w->user, 1000, 60000), sweep, 0);
+    world_after(w, 100000, sweep, 0); /* at last */
+}
+
 static void delete_job(struct world *w, struct object *job, int64_t n, bool again)
 {
     bool foreground = random_chance(&w->user, 300);
 
-    world_trace(w, "user deletes job %s%s", job->name, foreground ? " in the foreground" : "");
-    store_delete(&w->api.store, job, -1, foreground);
+    if (!foreground && random_chance(&w->user, 150) &&
+        !val_get(job->v->json, "metadata", "finalizers", NULL)) {
+        orphan_job(w, job);
+    } else {
+        world_trace(w, "user deletes job %s%s", job->name, foreground ? " in the foreground" : "");
+        store_delete(&w->api.store, job, -1, foreground);
+    }
     if (again)
         world_after(w, random_range(&w->user, 0, 10000), user_create, n);
 }
