@@ -220,7 +220,8 @@ cluster_start() {
     export KUBECONFIG=$cluster_dir/admin.conf
     if [ ${#cluster_manifests[@]} -gt 0 ]; then
         k apply "${cluster_manifests[@]/#/-f=}" >/dev/null || return
-        k wait --for=condition=Established crd --all --timeout=30s >/dev/null || return
+        # A CRD without a status yet is an error to kubectl wait, so it is asked again.
+        cluster_wait 30 k wait --for=condition=Established crd --all --timeout=5s || return
     fi
     cluster_run kube-controller-manager kube-controller-manager --kubeconfig="$KUBECONFIG" \
         --secure-port=0 --leader-elect=false --profiling=false \
