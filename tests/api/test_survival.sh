@@ -78,6 +78,29 @@ await bigger Running
 same "pods of bigger" "$(count_pods bigger)" 60
 same "first incarnations" "$(pods_of bigger | grep -vc -- '-0$')" 0
 
+# One user's odd objects do not blind it for all, and a job deleted without its pods leaves pods that
+# can be deleted.
+apply <<JOBS
+$(job odd)
+    worker: {replicas: 1, template: $(pod)}
+JOBS
+await odd Running
+deep=$(printf '{"x":%.0s' {1..80})1$(printf '}%.0s' {1..80})
+k patch pod odd-worker-0-0 -p '{"metadata":{"annotations":{"odd":"a\u0000b"}}}' >/dev/null
+operator_kill seven
+k create -f - >/dev/null <<<"{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{
+    \"name\":\"deep\"},\"spec\":{\"replicas\":{\"worker\":{\"template\":{\"deep\":$deep,\"spec\":{
+    \"containers\":[{\"name\":\"trainer\",\"image\":\"train:1\"}]}}}}}}" || fail "deep was refused"
+operator_start eight
+apply <<JOBS
+$(job plain)
+    worker: {replicas: 1, template: $(pod)}
+JOBS
+await plain Running
+k delete tj/odd --cascade=orphan >/dev/null
+k delete pod odd-worker-0-0 --wait=false >/dev/null
+until_true gone pod odd-worker-0-0
+
 # A node falls silent: its kubelet answers nothing, so the pod never ends by itself.
 apply <<JOBS
 $(job lost 'nodeLossSeconds: 1, fenceSeconds: 1')
