@@ -3,7 +3,8 @@
 #include "operator/controller/state.h"
 #include "paceline/mem.h"
 
-#define BUSY_MS 1000 /* a 429 without Retry-After */
+#define BUSY_MS 1000      /* a 429 without Retry-After */
+#define BUSY_MAX_MS 60000 /* whatever it says */
 
 struct sent {
     struct outbox *o;
@@ -159,6 +160,8 @@ static void on_answer(void *arg, const struct kube_response *r)
     if (answer == ANSWER_BUSY) {
         o->busy = true;
         o->retry_after_ms = r->retry_after_ms > 0 ? r->retry_after_ms : BUSY_MS;
+        if (o->retry_after_ms > BUSY_MAX_MS)
+            o->retry_after_ms = BUSY_MAX_MS;
     }
     if (s->previous)
         s->previous->next = s->next;

@@ -12,10 +12,11 @@ static uint64_t hash_of(const struct tj *tj, enum cluster_role role)
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
-    buf_printf(&text, "%s\n%d %d %d\n%s\n%s\n%s\n%s\n%s", tj->meta.namespace_, (int)role,
+    buf_printf(&text, "%s\n%d %d %d\n%s\n%s\n%s\n%s\n%s\n%s", tj->meta.namespace_, (int)role,
                (int)r->restart, (int)tj->job->scheduling.gang, r->template_ ? r->template_ : "",
                tj->job->scheduling.scheduler ? tj->job->scheduling.scheduler : "",
                tj->job->scheduling.priority_class ? tj->job->scheduling.priority_class : "",
+               tj->job->scheduling.queue ? tj->job->scheduling.queue : "",
                tj->job->labels ? tj->job->labels : "",
                tj->job->annotations ? tj->job->annotations : "");
     return hash_text(text.data);
