@@ -56,10 +56,25 @@ static void ask(struct confirm *f, const struct tj *tj, const char *after)
     outbox_add(&f->c->outbox, request_list_pods(tj, f->c->config.page, after), on_page, f);
 }
 
+static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
+{
+    struct confirm *f = arg;
+    const struct tj *tj;
+
+    (void)message;
+    if (answer == ANSWER_OK)
+        decode_object(f->c, RESOURCE_JOBS, body, CACHE_ANSWER);
+    tj = job_of_key(f->c, f->key);
+    if (answer == ANSWER_OK && tj && strcmp(tj->meta.uid, f->uid) == 0)
+        ask(f, tj, NULL);
+    else /* gone, as the watch or the next try will tell */
+        end(f, true);
+}
+
 void confirm_start(struct controller *c, const char *key, const struct tj *tj)
 {
     struct confirm *f = xcalloc(1, sizeof *f);
 
     *f = (struct confirm){.c = c, .key = xstrdup(key), .uid = xstrdup(tj->meta.uid)};
-    ask(f, tj, NULL);
+    outbox_add(&c->outbox, request_get_job(tj->meta.namespace_, tj->meta.name), on_job, f);
 }

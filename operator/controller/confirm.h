@@ -1,6 +1,7 @@
 /*
- * After creates without an answer: reads the job's pods from the API, page by page, into the cache.
- * A plan made without them could start a second pod of an index under another name.
+ * Where our view may lack what matters - creates without an answer, a pod that is nobody's any more
+ * - the job and then its pods, page by page, are read from the API into the cache. A plan made
+ * without them could start a second pod of an index under another name.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_CONFIRM_H
 #define PACELINE_OPERATOR_CONTROLLER_CONFIRM_H

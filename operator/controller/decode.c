@@ -73,6 +73,22 @@ static const char *version_of(const struct meta *m, enum cache_source source)
     return source == CACHE_WATCH ? m->resource_version : "";
 }
 
+/* A pod of a job is nobody's any more: most likely the job is going, and its pods are to stay. */
+static void lose_pod(struct controller *c, const char *uid)
+{
+    const struct pod *pod = cache_pod(c->cache, uid);
+    struct memory *m = NULL;
+    char key[KEY_SIZE];
+
+    if (pod && pod_is_owned(pod)) {
+        key_make(key, pod->meta.namespace_, pod->meta.owner_name);
+        m = memories_find(c->memories, key);
+    }
+    if (m)
+        m->uncertain = true;
+    touch_pod(c, uid);
+}
+
 static bool decode_pod(struct controller *c, const cJSON *object, enum cache_source source)
 {
     struct pod *pod;
@@ -83,8 +99,8 @@ static bool decode_pod(struct controller *c, const cJSON *object, enum cache_sou
         log_warn("a pod that cannot be read: %s", err.msg);
         return false;
     }
-    if (!pod_is_owned(pod)) /* its former job lacks it now */
-        touch_pod(c, pod->meta.uid);
+    if (!pod_is_owned(pod))
+        lose_pod(c, pod->meta.uid);
     /* Nobody's, and no finalizer of ours to take off: it does not concern us (any more). */
     if (!pod_is_owned(pod) && !pod->tracked) {
         cache_delete_pod(c->cache, pod->meta.uid, version_of(&pod->meta, source));

@@ -19,7 +19,7 @@ struct memory {
     char *invalid_template, *blocked; /* the API server's sentences, or NULL */
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */
-    bool uncertain;                   /* a pod may have been made without our knowing (confirm.h) */
+    bool uncertain;                   /* our view may lack what matters (confirm.h) */
     bool reread;                      /* the last conflict was answered by reading the object */
     int64_t hold_mono_ms;             /* no actions before */
     int64_t status_hold_mono_ms;      /* no status before */

@@ -508,9 +508,13 @@ static void test_lost_answer_is_read_up(void)
         echo(open_call(KUBE_POST, "/ns/pods"));
     pass(2000);
     CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    answer(open_call(KUBE_GET, "/trainingjobs/a"), 200, JOB("a", "u1", "3", ""));
+    pass(0);
     answer(open_call(KUBE_GET, "/pods?labelSelector=paceline.dev%2Fjob-name%3Da&"), 500, "{}");
     pass(2000);
     CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
+    answer(open_call(KUBE_GET, "/trainingjobs/a"), 200, JOB("a", "u1", "3", ""));
+    pass(0);
     answer(open_call(KUBE_GET, "/pods?labelSelector=paceline.dev%2Fjob-name%3Da&"), 200,
            EMPTY_LIST);
     pass(2000);
