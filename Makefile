@@ -94,8 +94,9 @@ MPI_BIN := $(MPI_SRC:%.c=$(BUILD)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 CLI_TESTS := $(wildcard tests/cli/test_*.sh tests/operator/test_*.sh)
 API_TESTS := $(wildcard tests/api/test_*.sh)
-# ThreadSanitizer cannot see through MPI: unit tests only.
-TESTS ?= $(UNIT_BIN) $(if $(filter thread,$(SANITIZER)),,$(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS))
+# ThreadSanitizer cannot see through MPI: unit tests, and the operator with both its threads.
+THREAD_TESTS := $(UNIT_BIN) tests/operator/test_web.sh tests/api/test_survival.sh
+TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(UNIT_BIN) $(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS))
 
 # Scripts that need the simulation's programs.
 SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/sim/sim) \
@@ -138,7 +139,7 @@ verify: $(BUILD)/bin/paceline ## fail when generated files are stale or the CRD 
 asan: ## every test under AddressSanitizer and UBSan
 	@$(AGAIN) check SANITIZER=address
 
-tsan: ## unit tests under ThreadSanitizer
+tsan: ## unit tests and the operator under ThreadSanitizer
 	@$(AGAIN) check SANITIZER=thread
 
 coverage: ## tests with gcov; branch coverage per file

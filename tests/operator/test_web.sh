@@ -91,6 +91,12 @@ until_true answers /healthz 200
 until_true said "master key: cannot read Secret team/paceline-operator-key"
 if said not-a-secret; then fail "the token is in the log"; fi
 
+# The control loop publishes each second and the web thread takes it: ThreadSanitizer must see some.
+for _ in $(seq 12); do
+    answers /metrics 200 || fail "metrics: $(status /metrics)"
+    sleep 0.25
+done
+
 # A second one cannot have the address, and says which.
 "$operator" --kubeconfig "$dir/config" --web-address "127.0.0.1:$port" >"$dir/second" 2>&1
 got=$?
