@@ -17,6 +17,7 @@
 #define HOLD_FIRST_MS 250 /* back-off of a job whose requests fail */
 #define HOLD_MAX_MS 30000
 #define LOOKS_PER_STEP 64
+#define CROWDED_MS 250 /* what only describes looks again for room */
 
 static char *copy(const char *s) { return s ? xstrdup(s) : NULL; }
 
@@ -195,13 +196,18 @@ static int64_t wall_of(const struct controller *c, int64_t mono_ms)
     return mono_ms > c->now.mono_ms ? c->now.wall_ms + (mono_ms - c->now.mono_ms) : 0;
 }
 
-/* Whether the plan has to wait for the end of a back-off: until when, on the monotonic clock. */
-static int64_t held_until(const struct controller *c, const struct memory *m,
-                          const struct plan *plan)
+/* Whether the plan has to wait for the end of a back-off, or for those that are more urgent: until
+ * when, on the monotonic clock. */
+static int64_t held_until(struct controller *c, const struct memory *m, const struct plan *plan)
 {
     int64_t until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
 
-    return (plan->status || plan->n_actions) && until > c->now.mono_ms ? until : 0;
+    if (!plan->status && !plan->n_actions)
+        return 0;
+    if (until > c->now.mono_ms)
+        return until;
+    return plan->status && !plan->urgent && !outbox_spare(&c->outbox) ? c->now.mono_ms + CROWDED_MS
+                                                                      : 0;
 }
 
 static double seconds_of(const struct timespec *t) { return (double)t->tv_sec + t->tv_nsec / 1e9; }

@@ -148,6 +148,21 @@ static bool take_from_source(struct outbox *o, struct request *r, outbox_done_fn
     return false;
 }
 
+/* The next request by rank, but for the share of what can wait. */
+static bool take(struct outbox *o, struct request *r, outbox_done_fn **done, void **arg)
+{
+    if (o->since_last >= OUTBOX_SHARE && take_single(o, OUTBOX_LAST, r, done, arg)) {
+        o->since_last = 0;
+        return true;
+    }
+    if (take_single(o, OUTBOX_FIRST, r, done, arg) || take_from_source(o, r, done, arg)) {
+        o->since_last++;
+        o->since_spare++;
+        return true;
+    }
+    return take_single(o, OUTBOX_LAST, r, done, arg);
+}
+
 static void on_answer(void *arg, const struct kube_response *r)
 {
     struct sent *s = arg;
@@ -210,8 +225,7 @@ void outbox_step(struct outbox *o)
         outbox_done_fn *done;
         void *arg;
 
-        if (!take_single(o, OUTBOX_FIRST, &r, &done, &arg) &&
-            !take_from_source(o, &r, &done, &arg) && !take_single(o, OUTBOX_LAST, &r, &done, &arg))
+        if (!take(o, &r, &done, &arg))
             return;
         if (timeout_ms > 0) {
             (void)limit_take(&o->limit, now);
@@ -240,6 +254,16 @@ int64_t outbox_next_ms(const struct outbox *o, int64_t mono_ms)
     if (o->pause_until_ms - mono_ms > wait)
         wait = o->pause_until_ms - mono_ms;
     return wait;
+}
+
+bool outbox_spare(struct outbox *o)
+{
+    if (!o->first && !o->singles[OUTBOX_FIRST].first)
+        return true;
+    if (o->since_spare < OUTBOX_SHARE)
+        return false;
+    o->since_spare = 0;
+    return true;
 }
 
 bool outbox_idle(const struct outbox *o) { return !waits(o) && o->n_sent == 0; }

@@ -34,7 +34,10 @@ struct source {
     bool queued;
 };
 
-enum { OUTBOX_FIRST, OUTBOX_LAST, N_OUTBOX_LISTS }; /* single requests before and after plans */
+/* Single requests before and after plans. While plans wait, one request in OUTBOX_SHARE is left to
+ * what can wait, so that it neither slows them nor starves. */
+enum { OUTBOX_FIRST, OUTBOX_LAST, N_OUTBOX_LISTS };
+#define OUTBOX_SHARE 16
 
 struct outbox {
     struct controller *c;
@@ -44,6 +47,7 @@ struct outbox {
     } singles[N_OUTBOX_LISTS];
     struct sent *sent; /* under way */
     int n_sent;
+    int since_last, since_spare; /* requests sent since what can wait had its turn */
     struct limit limit;
     bool closed;
     bool busy; /* the server said so since the last step; for retry_after_ms */
@@ -61,6 +65,10 @@ void outbox_forget(struct outbox *o, struct source *s);
 /* A single request; it is taken over. */
 void outbox_add(struct outbox *o, struct request r, outbox_done_fn *done, void *arg);
 void outbox_add_last(struct outbox *o, struct request r, outbox_done_fn *done, void *arg);
+
+/* Whether there is room for a plan that can wait (it only describes): nobody waits, or it is the
+ * turn of such a plan; that is then taken. */
+bool outbox_spare(struct outbox *o);
 
 /* Sends what may be sent. */
 void outbox_step(struct outbox *o);
