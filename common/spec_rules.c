@@ -187,6 +187,12 @@ static bool broken_min_available(const struct job *job, struct buf *found)
     return job->scheduling.min_available > pods;
 }
 
+static bool broken_kueue_scale(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "Dynamic with gang Kueue");
+    return job->scheduling.gang == GANG_KUEUE && job->run_policy.scale == SCALE_DYNAMIC;
+}
+
 static bool broken_threads(const struct job *job, struct buf *found)
 {
     buf_printf(found, "%lld workers of %lld threads for %d lanes",
@@ -356,6 +362,12 @@ const struct rule spec_rules[] = {
      .broken = broken_min_available,
      .cel = "!{?" CEL_AVAILABLE "} || {" CEL_AVAILABLE "} <= " CEL_PODS,
      .cel_found = "[[4:{" CEL_AVAILABLE "}]] for [[4:" CEL_PODS "]] pods"},
+    {{"spec.runPolicy.scalePolicy", "spec.runPolicy.schedulingPolicy.gang"},
+     .allowed = "allowed with Kueue: Recreate, for its pod groups keep their size",
+     .broken = broken_kueue_scale,
+     .cel = "{spec.runPolicy.scalePolicy} != 'Dynamic' || "
+            "{spec.runPolicy.schedulingPolicy.gang} != 'Kueue'",
+     .cel_found = "Dynamic with gang Kueue"},
     {{"spec.training.threads", "spec.replicas.worker.replicas", "spec.training.lanes"},
      .allowed = "threads beyond the lanes have nothing to do where work is split by lane",
      .warning = true,

@@ -285,7 +285,7 @@ const struct field spec_fields[] = {
      .names = NAMES("Default", "AllWorkers"), .default_ = "Default",
      .doc = "Default: the job succeeds with its chief, else with worker 0; AllWorkers: when "
             "all workers have succeeded, and the chief if there is one."},
-    {"spec.runPolicy.scalePolicy", FIELD_ENUM, JOB(run_policy.scale),
+    {"spec.runPolicy.scalePolicy", FIELD_ENUM, .fixed = true, JOB(run_policy.scale),
      .names = NAMES("Recreate", "Dynamic"), .default_ = "Recreate",
      .doc = "Recreate: a change of replicas restarts all pods with the new cluster spec; Dynamic: "
             "only the difference is created or deleted, each worker knows itself and the servers."},
@@ -300,7 +300,7 @@ const struct field spec_fields[] = {
      .doc = "Who runs the job: absent or paceline.dev/operator: this operator; anything else: it "
             "keeps its hands off."},
     {"spec.runPolicy.schedulingPolicy", FIELD_OBJECT, .doc = "How the pods find their nodes."},
-    {"spec.runPolicy.schedulingPolicy.gang", FIELD_ENUM, JOB(scheduling.gang),
+    {"spec.runPolicy.schedulingPolicy.gang", FIELD_ENUM, .fixed = true, JOB(scheduling.gang),
      .names = NAMES("None", "Volcano", "SchedulerPlugins", "Kueue"), .default_ = "None",
      .doc = "Who starts all pods together or none: a PodGroup of Volcano or of scheduler-plugins, "
             "or Kueue's plain pod groups."},

@@ -37,6 +37,14 @@ static int check_network(const struct job *job, struct err *err)
     return 0;
 }
 
+static const char *managed_by(const cJSON *object, struct arena *a)
+{
+    const cJSON *policy = field_get(field_get(object, "spec"), "runPolicy");
+    const char *manager = cJSON_GetStringValue(field_get(policy, "managedBy"));
+
+    return manager ? arena_strdup(a, manager) : NULL;
+}
+
 int tj_decode(struct tj **out, const cJSON *object, struct err *err)
 {
     AUTO(problems_release) struct problems problems = {0};
@@ -47,6 +55,7 @@ int tj_decode(struct tj **out, const cJSON *object, struct err *err)
         tj_free(tj);
         return err_wrap(err, "TrainingJob");
     }
+    tj->managed_by = managed_by(object, &tj->arena);
     tj->job = job_from_json(object, &problems);
     if (!tj->job) {
         tj->problem = join_problems(&problems, &tj->arena);

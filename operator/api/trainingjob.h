@@ -59,6 +59,7 @@ struct tj {
     struct meta meta;
     struct job *job;     /* the effective spec; NULL when it is invalid */
     const char *problem; /* why it is invalid, one sentence; or NULL */
+    const char *managed_by; /* runPolicy.managedBy, of an invalid spec too; or NULL */
     struct tj_status status;
     const char *foreign_conditions; /* of other writers: JSON values with commas; or NULL */
 };

@@ -4,10 +4,9 @@
 
 #include "operator/reconcile/look.h"
 
-static bool is_ours(const struct job *job)
+static bool is_ours(const struct tj *tj)
 {
-    return !job || !job->run_policy.managed_by ||
-           strcmp(job->run_policy.managed_by, MANAGED_BY_US) == 0;
+    return !tj->managed_by || strcmp(tj->managed_by, MANAGED_BY_US) == 0;
 }
 
 /* The garbage collector deletes the pods of a job that goes; ours is only to let them. */
@@ -83,7 +82,7 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
 {
     struct look l;
 
-    if (!is_ours(o->tj->job))
+    if (!is_ours(o->tj))
         return;
     look_init(&l, o, now_ms, plan);
     if (o->tj->meta.deletion_ms) {

@@ -157,6 +157,8 @@ bad cel "  replicas: {worker: {replicas: 2, template: $C}, ps: {replicas: 3, tem
   runPolicy: {schedulingPolicy: {gang: SchedulerPlugins, minAvailable: 6, queue: q}}"
 bad cel "$IMAGE
   runPolicy: {schedulingPolicy: {minAvailable: 1}}"
+bad cel "$IMAGE
+  runPolicy: {scalePolicy: Dynamic, schedulingPolicy: {gang: Kueue}}"
 bad cel '  runPolicy: {}'
 bad cel '  dataset: {}
   training: {epochs: 2}
@@ -308,6 +310,9 @@ refused full '{"spec": {"debug": null}}' spec.debug
 refused full '{"spec": {"clusterSpec": {"listEvaluator": false}}}' spec.clusterSpec
 refused full '{"spec": {"networkPolicy": {"type": "None"}}}' spec.networkPolicy
 refused full '{"spec": {"runPolicy": {"managedBy": "a"}}}' spec.runPolicy.managedBy
+refused image '{"spec": {"runPolicy": {"scalePolicy": "Dynamic"}}}' spec.runPolicy.scalePolicy
+refused image '{"spec": {"runPolicy": {"schedulingPolicy": {"gang": "Kueue"}}}}' \
+    spec.runPolicy.schedulingPolicy.gang
 refused full '{"spec": {"replicas": {"worker": {"restartPolicy": "Always"}}}}' spec.replicas.worker.restartPolicy
 refused full '{"spec": {"replicas": {"worker": {"template": {}}}}}' spec.replicas.worker.template
 refused image '{"spec": {"replicas": {"worker": {"template": {"spec": {"hostNetwork": true}}}}}}' \

@@ -111,7 +111,7 @@ static inline void job_word(struct reconcile_case *c, const char *key, const cha
     else if (strcmp(key, "network") == 0)
         job->network.type = NETWORK_NONE;
     else if (strcmp(key, "managed-by") == 0)
-        job->run_policy.managed_by = arena_strdup(&c->arena, value);
+        c->tj.managed_by = arena_strdup(&c->arena, value);
     else
         job->replicas[role_of(key)].replicas = strtoll(value, NULL, 10);
 }

@@ -339,7 +339,7 @@ static void test_round_trip(void)
         "    ps: {replicas: 2, template: {spec: {containers: [{}]}}}\n"
         "    evaluator: {replicas: 1, template: {spec: {containers: [{}]}}}\n"
         "  runPolicy: {successPolicy: AllWorkers, scalePolicy: Dynamic, nodeLossSeconds: 0,\n"
-        "    fenceSeconds: 7, managedBy: other/one, schedulingPolicy: {gang: Kueue, queue: q,\n"
+        "    fenceSeconds: 7, managedBy: other/one, schedulingPolicy: {gang: Volcano, queue: q,\n"
         "      schedulerName: s, priorityClass: high, minAvailable: 8}}\n"
         "  clusterSpec: {listEvaluator: false}\n"
         "  networkPolicy: {type: None, extraIngress: [{from: []}, {}]}\n",
