@@ -21,7 +21,7 @@ rules:
 - {level: None, verbs: [get, list, watch]}
 - {level: Metadata}
 POLICY
-CLUSTER_APISERVER_FLAGS="--audit-policy-file=$dir/audit-policy --audit-log-path=$dir/audit"
+CLUSTER_APISERVER_FLAGS="--audit-policy-file=$dir/audit-policy --audit-log-path=$dir/audit --audit-log-maxsize=100000"
 for file in manifests/*.yaml tests/api/podgroups.yaml; do
     if ! grep -q '^kind: Deployment' "$file"; then cluster_manifests+=("$file"); fi
 done
