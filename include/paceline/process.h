@@ -1,0 +1,23 @@
+/* Starting a program in a process group of its own. */
+#ifndef PACELINE_PROCESS_H
+#define PACELINE_PROCESS_H
+
+#include <sys/types.h>
+
+#include "paceline/err.h"
+
+struct process {
+    const char *const *argv;  /* argv[0] is looked for in our PATH */
+    char *const *environment; /* NULL: ours */
+    int fds[3];               /* its standard streams */
+    int death_signal;         /* what the kernel sends it when we end */
+};
+
+/* Starts it, with no signal blocked. Fails (ERR_NOT_FOUND when there is no such program, ERR_IO).
+ */
+MUST_CHECK int process_spawn(pid_t *pid, const struct process *p, struct err *err);
+
+/* A pipe with both ends close-on-exec; fit for AUTO: -1 is left alone. */
+void process_close_pipe(int (*fds)[2]);
+
+#endif
