@@ -1,6 +1,6 @@
 // LINK: worker/kernels common worker/layers/conv.c worker/layers/dense.c worker/layers/simple.c
 // LINK: worker/layers/lane_sum.c worker/model/model.c worker/model/params.c worker/model/loss.c
-// LINK: worker/model/lanes.c worker/threads/threads.c
+// LINK: worker/model/lanes.c worker/threads
 // Finite differences: outputs and gradients of every kind of layer beside a net in double
 // precision, over odd shapes, fused and not; and the same bytes on one thread, on three, and when
 // gradients are applied as they come.

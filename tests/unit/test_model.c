@@ -1,6 +1,6 @@
 // LINK: worker/kernels common worker/layers/conv.c worker/layers/dense.c worker/layers/simple.c
 // LINK: worker/layers/lane_sum.c worker/model/model.c worker/model/params.c worker/model/loss.c
-// LINK: worker/model/lanes.c worker/threads/threads.c worker/optim/optimizer.c
+// LINK: worker/model/lanes.c worker/threads worker/optim/optimizer.c
 // LINK: worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates; and
 // the same bytes on every instruction set, thread count and cut of the lanes over ranks.

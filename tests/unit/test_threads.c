@@ -1,4 +1,4 @@
-// LINK: worker/kernels common worker/threads/threads.c
+// LINK: worker/kernels common worker/threads
 // The team of threads: each member runs each round once, also after it has slept; threads_run
 // returns when the last is done; no member flushes subnormal numbers to zero.
 #include <sched.h>

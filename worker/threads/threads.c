@@ -5,10 +5,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "paceline/mem.h"
 #include "worker/kernels/kernels.h"
+#include "worker/threads/quota.h"
 
 #define SPINS 20000
 
@@ -159,22 +159,10 @@ int threads_pin(struct threads *t, int local_rank)
     return 0;
 }
 
-static int quota_cpus(void)
-{
-    long quota, period;
-    FILE *f = fopen("/sys/fs/cgroup/cpu.max", "r");
-    int n = 0;
-    if (f && fscanf(f, "%ld %ld", &quota, &period) == 2 && quota > 0 && period > 0)
-        n = (int)((quota + period - 1) / period);
-    if (f)
-        fclose(f);
-    return n;
-}
-
 int threads_available_cpus(void)
 {
     cpu_set_t set;
-    int n = 1, quota = quota_cpus();
+    int n = 1, quota = quota_cpus("");
     if (sched_getaffinity(0, sizeof set, &set) == 0)
         n = CPU_COUNT(&set);
     return quota > 0 && quota < n ? quota : n;

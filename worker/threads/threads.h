@@ -18,7 +18,8 @@ void threads_run(struct threads *t, thread_fn *fn, void *arg);
  * its CPU. */
 int threads_pin(struct threads *t, int local_rank);
 
-/* CPUs this process may use: its affinity mask, cut by the cgroup's quota (rounded up). */
+/* CPUs this process may use: its affinity mask, cut by the cgroups' quota (rounded down, at
+ * least 1). */
 int threads_available_cpus(void);
 
 /* The share [begin, end) of n items that falls to thread i of n_threads. */
