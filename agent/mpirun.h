@@ -1,0 +1,51 @@
+/*
+ * How mpirun of Open MPI 4.1 and 5.0 is told to train over agents: its command line, its hostfile,
+ * and the environment of mpirun, of its daemons and of the ranks. Nothing here asks the system.
+ */
+#ifndef PACELINE_AGENT_MPIRUN_H
+#define PACELINE_AGENT_MPIRUN_H
+
+#include <stdbool.h>
+
+#include "agent/world.h"
+#include "paceline/buf.h"
+#include "paceline/env.h"
+
+/* Every port that Open MPI listens on between pods is one of these. */
+enum {
+    MPIRUN_DAEMON_PORT = 7421,
+    MPIRUN_DAEMON_PORTS = 100,
+    MPIRUN_RANK_PORT = 7521,
+    MPIRUN_RANK_PORTS = 479,
+};
+
+/* What differs between the pods of a world. */
+struct mpirun_pod {
+    const char *agent;     /* this program; no white space */
+    const char *interface; /* the one with the pod's address */
+    const char *folder;    /* the run's, with a short absolute path */
+};
+
+/* Sets an empty environment: what `ours` has of PATH, LD_LIBRARY_PATH and PACELINE_*, and what Open
+ * MPI needs here. */
+void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const *ours);
+
+/* Whether mpirun passes this MCA parameter on because mpirun_environment has set it; each daemon
+ * then has a value of its own. */
+bool mpirun_sets(const char *parameter);
+
+/* Appends the hostfile: rank i runs on line i. */
+void mpirun_hostfile(const struct world *world, struct buf *out);
+
+#define MPIRUN_ARGUMENTS_MAX 32
+struct mpirun_command {
+    const char *argv[MPIRUN_ARGUMENTS_MAX]; /* ended by NULL */
+    char ranks[24];
+};
+
+/* program: what each rank runs, at most MPIRUN_ARGUMENTS_MAX - 16 words, ended by NULL. The strings
+ * stay the caller's. */
+void mpirun_command(struct mpirun_command *c, const char *hostfile, size_t n_ranks,
+                    const char *const *program);
+
+#endif
