@@ -7,11 +7,11 @@
 
 #include "cli/classes.h"
 #include "cli/cli.h"
-#include "cli/clock.h"
 #include "cli/format.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "paceline/clock.h"
 #include "paceline/mem.h"
 
 #define ARGUMENTS_MAX 12

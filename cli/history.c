@@ -67,6 +67,8 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
 {
     switch (type) {
     case EVENT_UNKNOWN:
+    case EVENT_STAGE:
+    case EVENT_STOPPED:
         cJSON_Delete(event);
         break;
     case EVENT_START:

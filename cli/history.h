@@ -7,7 +7,7 @@
 
 #include <cjson/cJSON.h>
 
-#include "cli/events.h"
+#include "paceline/events.h"
 
 struct history {
     cJSON *start, *first_step, *done, *error, *evaluation; /* the newest, or NULL */

@@ -3,67 +3,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/children.h"
-#include "cli/clock.h"
+#include "paceline/children.h"
+#include "paceline/clock.h"
+#include "paceline/env.h"
 #include "paceline/mem.h"
+#include "paceline/process.h"
 
 #define GRACE_MS 5000
 #define DRAIN_MS 300 /* for output that is under way when the process has ended */
 #define ARGUMENTS_MAX 32
 #define COUNT_TEXT 24
 
-int launch_cores(void)
+/* What is in our own environment wins. */
+static void make_environment(struct env *e, const struct launch *l)
 {
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
-/*
- * What makes Open MPI quick on one host (docs/cli.md has the times). Names are version-neutral:
- * transports are excluded rather than chosen because shared memory is "vader" before 5.0 and
- * "sm" after. What the user has set wins.
- */
-enum when { ALWAYS = 1, ALONE = 2, AS_ROOT = 4, CROWDED = 8, ROOMY = 16 };
-static const struct {
-    enum when when;
-    const char *name, *value;
-} environment[] = {
-    {ALWAYS, "OMPI_MCA_pml", "ob1"},
-    {ALWAYS, "OMPI_MCA_btl", "^tcp,openib,ofi,uct,usnic,smcuda"},
-    {ALONE, "OMPI_MCA_ess_singleton_isolated", "1"},
-    {ALONE, "OMPI_MCA_orte_create_session_dirs", "0"},
-    {AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT", "1"},
-    {AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-    {AS_ROOT, "PRTE_ALLOW_RUN_AS_ROOT", "1"},
-    {AS_ROOT, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-    {CROWDED, "OMPI_MCA_mpi_yield_when_idle", "1"},
-    {ROOMY, "OMPI_MCA_mpi_yield_when_idle", "0"},
-};
-
-static void set_environment(const struct launch *l)
-{
-    int threads = l->threads > 0 ? l->threads : 1;
-    int when = ALWAYS | (l->ranks == 1 ? ALONE : 0) | (geteuid() == 0 ? AS_ROOT : 0) |
-               (l->ranks * threads > launch_cores() ? CROWDED : ROOMY);
     char text[64];
 
-    for (size_t i = 0; i < ARRAY_LEN(environment); i++)
-        if (when & (int)environment[i].when)
-            setenv(environment[i].name, environment[i].value, 0);
+    env_init(e, environ);
+    env_set_mpi(e, l->ranks, l->threads);
     snprintf(text, sizeof text, "%lld", (long long)l->started_ns);
-    setenv("PACELINE_START_NS", text, 1);
+    env_set(e, "PACELINE_START_NS", text, true);
     snprintf(text, sizeof text, "%llx-%x", (unsigned long long)l->started_ns, (unsigned)getpid());
-    setenv("PACELINE_RUN_ID", text, 1);
+    env_set(e, "PACELINE_RUN_ID", text, true);
 }
 
 /* The worker beside our own executable, unless PACELINE_WORKER names another. */
@@ -127,69 +95,29 @@ struct engine {
     bool stopping;
 };
 
-static void close_pipe(int (*fds)[2])
-{
-    auto_close(&(*fds)[0]);
-    auto_close(&(*fds)[1]);
-}
-
-/* In the child: never returns. errno goes through the pipe when exec fails. */
-static _Noreturn void become(const struct command *c, const struct launch *l, pid_t parent,
-                             const sigset_t *mask, const int fds[3], int failed)
-{
-    int error;
-
-    setpgid(0, 0);
-    /* mpirun ends its ranks on SIGTERM; a worker alone has nobody to end. */
-    prctl(PR_SET_PDEATHSIG, l->ranks > 1 ? SIGTERM : SIGKILL);
-    if (getppid() != parent)
-        _exit(EXIT_UNEXPECTED);
-    for (int i = 0; i < 3; i++)
-        dup2(fds[i], i);
-    sigprocmask(SIG_SETMASK, mask, NULL);
-    set_environment(l);
-    execvp(c->argv[0], (char *const *)c->argv);
-    error = errno;
-    if (write(failed, &error, sizeof error) < 0)
-        error = 0;
-    _exit(EXIT_UNEXPECTED);
-}
-
-/* Forks and execs; fds are the child's standard streams. */
-static int spawn(struct engine *e, const struct command *c, const sigset_t *mask, const int fds[3],
-                 struct err *err)
-{
-    AUTO(close_pipe) int failed[2] = {-1, -1};
-    pid_t parent = getpid();
-    int error = 0;
-
-    if (pipe2(failed, O_CLOEXEC) < 0 || (e->pid = fork()) < 0)
-        return err_set(err, ERR_IO, "cannot start a process: %s", strerror(errno));
-    if (e->pid == 0)
-        become(c, e->launch, parent, mask, fds, failed[1]);
-    close(failed[1]);
-    failed[1] = -1;
-    if (read(failed[0], &error, sizeof error) <= 0)
-        return 0;
-    waitpid(e->pid, NULL, 0);
-    e->pid = 0;
-    return err_set(err, ERR_NOT_FOUND, "cannot start %.200s: %s%s", c->argv[0], strerror(error),
-                   e->launch->ranks > 1 ? "; install Open MPI (apt-get install openmpi-bin)" : "");
-}
-
-static int start(struct engine *e, const sigset_t *mask, struct err *err)
+static int start(struct engine *e, struct err *err)
 {
     struct command c;
+    AUTO(env_release) struct env env;
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    AUTO(close_pipe) int out[2] = {-1, -1};
-    AUTO(close_pipe) int log[2] = {-1, -1};
+    AUTO(process_close_pipe) int out[2] = {-1, -1};
+    AUTO(process_close_pipe) int log[2] = {-1, -1};
+    bool many = e->launch->ranks > 1;
+    struct process process = {.argv = c.argv,
+                              /* mpirun ends its ranks; a worker alone has nobody to end. */
+                              .death_signal = many ? SIGTERM : SIGKILL};
 
+    make_environment(&env, e->launch);
     if (build_command(&c, e->launch, err) < 0)
         return -1;
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to the engine: %s", strerror(errno));
-    if (spawn(e, &c, mask, (const int[]){null, out[1], log[1]}, err) < 0)
-        return -1;
+    process.environment = env.items;
+    memcpy(process.fds, (const int[]){null, out[1], log[1]}, sizeof process.fds);
+    if (process_spawn(&e->pid, &process, err) < 0)
+        return many ? err_set(err, ERR_NOT_FOUND,
+                              "%s; install Open MPI (apt-get install openmpi-bin)", err->msg)
+                    : -1;
     e->stream[0].fd = out[0];
     e->stream[1].fd = log[0];
     out[0] = log[0] = -1;
@@ -325,7 +253,7 @@ int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
     sigprocmask(SIG_BLOCK, &caught, &before);
     signals = signalfd(-1, &caught, SFD_CLOEXEC);
     children_adopt();
-    result = start(e, &before, err);
+    result = start(e, err);
     if (result == 0) {
         result = serve(e, signals, end, err);
         children_kill();

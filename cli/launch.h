@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/events.h"
 #include "paceline/err.h"
+#include "paceline/events.h"
 
 struct launch {
     const char *const *arguments; /* of paceline-worker, NULL-terminated */
@@ -35,8 +35,5 @@ struct launch_end {
  * (ERR_INVALID).
  */
 MUST_CHECK int launch_run(const struct launch *l, struct launch_end *end, struct err *err);
-
-/* Cores this process may use. */
-int launch_cores(void);
 
 #endif

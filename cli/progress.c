@@ -6,10 +6,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "cli/clock.h"
 #include "cli/format.h"
 #include "cli/table.h"
 #include "paceline/buf.h"
+#include "paceline/clock.h"
 #include "paceline/mem.h"
 
 #define BAR_MIN 6

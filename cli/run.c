@@ -4,12 +4,12 @@
 #include <time.h>
 
 #include "cli/cli.h"
-#include "cli/clock.h"
 #include "cli/folder.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
 #include "cli/session.h"
+#include "paceline/clock.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 

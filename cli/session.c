@@ -48,6 +48,8 @@ static void take_line(void *arg, const char *line, size_t len)
         puts(line);
         fflush(stdout);
     }
+    if (type == EVENT_STAGE || type == EVENT_STOPPED)
+        type = EVENT_UNKNOWN; /* for agents */
     history_add(&s->history, type, event);
     if (s->show && type != EVENT_UNKNOWN)
         s->show(s->show_arg, type, event);

@@ -3,13 +3,13 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "cli/clock.h"
 #include "cli/folder.h"
 #include "cli/format.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "paceline/clock.h"
 #include "paceline/mem.h"
 
 #define COUNTS_MAX 16

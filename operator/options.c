@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "operator/web/listener.h"
 #include "paceline/err.h"
+#include "paceline/listener.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
 

@@ -9,8 +9,8 @@
 #ifndef PACELINE_OPERATOR_WEB_WEB_H
 #define PACELINE_OPERATOR_WEB_WEB_H
 
-#include "operator/web/listener.h"
 #include "operator/web/snapshot.h"
+#include "paceline/listener.h"
 
 #define WEB_CONNECTIONS 64
 #define WEB_DEADLINE_MS 5000

@@ -1,5 +1,5 @@
-// LINK: cli/events.c common/buf.c common/err.c common/json.c common/mem.c
-#include "cli/events.h"
+// LINK: common/events.c common/buf.c common/err.c common/json.c common/mem.c
+#include "paceline/events.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"

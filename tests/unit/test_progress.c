@@ -1,5 +1,5 @@
-// LINK: cli/progress.c cli/table.c cli/format.c cli/clock.c cli/history.c cli/events.c
-// LINK: common/json.c common/buf.c common/err.c common/json.c common/mem.c
+// LINK: cli/progress.c cli/table.c cli/format.c common/clock.c cli/history.c
+// LINK: common/events.c common/json.c common/buf.c common/err.c common/json.c common/mem.c
 #include "cli/progress.h"
 
 #include "cli/table.h"

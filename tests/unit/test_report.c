@@ -1,4 +1,4 @@
-// LINK: cli/report.c cli/page.c cli/svg.c cli/format.c cli/classes.c cli/history.c cli/events.c
+// LINK: cli/report.c cli/page.c cli/svg.c cli/format.c cli/classes.c cli/history.c common/events.c
 // LINK: common/json.c common/buf.c common/err.c common/json.c common/mem.c
 #include "cli/report.h"
 

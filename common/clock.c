@@ -1,4 +1,4 @@
-#include "cli/clock.h"
+#include "paceline/clock.h"
 
 #include <time.h>
 

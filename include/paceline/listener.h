@@ -1,6 +1,6 @@
 /* The socket that the web thread listens on. */
-#ifndef PACELINE_OPERATOR_WEB_LISTENER_H
-#define PACELINE_OPERATOR_WEB_LISTENER_H
+#ifndef PACELINE_LISTENER_H
+#define PACELINE_LISTENER_H
 
 #include <netinet/in.h>
 #include <sys/socket.h>

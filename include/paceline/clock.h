@@ -1,5 +1,5 @@
-#ifndef PACELINE_CLI_CLOCK_H
-#define PACELINE_CLI_CLOCK_H
+#ifndef PACELINE_CLOCK_H
+#define PACELINE_CLOCK_H
 
 #include <stdint.h>
 

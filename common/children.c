@@ -1,4 +1,4 @@
-#include "cli/children.h"
+#include "paceline/children.h"
 
 #include <dirent.h>
 #include <errno.h>

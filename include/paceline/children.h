@@ -1,6 +1,6 @@
 /* Processes that are left to us: this process adopts what its children leave behind. */
-#ifndef PACELINE_CLI_CHILDREN_H
-#define PACELINE_CLI_CHILDREN_H
+#ifndef PACELINE_CHILDREN_H
+#define PACELINE_CHILDREN_H
 
 /* From now on orphans of our children become our children (Linux: subreaper). */
 void children_adopt(void);

@@ -2,8 +2,8 @@
  * The worker's events: one JSON object per line on its standard output (docs/cli.md lists them).
  * Lines are bounded; a line that is no event is the caller's to report, an unknown event is not.
  */
-#ifndef PACELINE_CLI_EVENTS_H
-#define PACELINE_CLI_EVENTS_H
+#ifndef PACELINE_EVENTS_H
+#define PACELINE_EVENTS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,6 +24,8 @@ enum event_type {
     EVENT_ERROR,
     EVENT_EVALUATION,
     EVENT_PREDICTION,
+    EVENT_STAGE,
+    EVENT_STOPPED,
 };
 
 /* The event on a line of len bytes, owned by the caller; NULL when the line is no JSON object

@@ -1,4 +1,4 @@
-#include "operator/web/listener.h"
+#include "paceline/listener.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "cli/events.h"
+#include "paceline/events.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,6 +11,7 @@ static const char *const type_names[] = {
     [EVENT_START] = "start", [EVENT_FIRST_STEP] = "firstStep",  [EVENT_PROGRESS] = "progress",
     [EVENT_EPOCH] = "epoch", [EVENT_CHECKPOINT] = "checkpoint", [EVENT_DONE] = "done",
     [EVENT_ERROR] = "error", [EVENT_EVALUATION] = "evaluation", [EVENT_PREDICTION] = "prediction",
+    [EVENT_STAGE] = "stage", [EVENT_STOPPED] = "stopped",
 };
 
 cJSON *event_parse(const char *line, size_t len, enum event_type *type)
