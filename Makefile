@@ -41,6 +41,8 @@ KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c))
 CLI_SRC := $(wildcard cli/*.c)
 OPERATOR_SRC := $(wildcard operator/*.c operator/*/*.c)
+AGENT_SRC := $(wildcard agent/*.c)
+WIRE_SRC := $(wildcard wire/*.c)
 
 COMMON_OBJ := $(COMMON_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
@@ -48,10 +50,14 @@ WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) \
            $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
 OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
+AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/%.o)
+WIRE_OBJ := $(WIRE_SRC:%.c=$(BUILD)/%.o)
 LIBS := -lcjson -lyaml -ldeflate -lz -lm
+AGENT_LIBS := -lssl -lcrypto
 OPERATOR_LIBS := -lcurl -lwebsockets -lssl -lcrypto
 
-PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
+PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(BUILD)/bin/paceline-agent \
+            $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
 
 .PHONY: all
 all: $(PROGRAMS) ## build the programs (default)
@@ -64,9 +70,13 @@ $(BUILD)/bin/paceline-worker: $(WORKER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
 
-$(BUILD)/bin/paceline-operator: $(OPERATOR_OBJ) $(COMMON_OBJ)
+$(BUILD)/bin/paceline-operator: $(OPERATOR_OBJ) $(WIRE_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
+
+$(BUILD)/bin/paceline-agent: $(AGENT_OBJ) $(WIRE_OBJ) $(COMMON_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS)
 
 $(BUILD)/worker/comm/%.o: worker/comm/%.c
 	@mkdir -p $(@D)
@@ -92,7 +102,7 @@ FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 MPI_BIN := $(MPI_SRC:%.c=$(BUILD)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
-CLI_TESTS := $(wildcard tests/cli/test_*.sh tests/operator/test_*.sh)
+CLI_TESTS := $(wildcard tests/cli/test_*.sh tests/operator/test_*.sh tests/agent/test_*.sh)
 API_TESTS := $(wildcard tests/api/test_*.sh)
 # ThreadSanitizer cannot see through MPI: unit tests, and the operator with both its threads.
 THREAD_TESTS := $(UNIT_BIN) tests/operator/test_web.sh tests/api/test_survival.sh
@@ -182,9 +192,9 @@ $(BUILD)/tests/sim/replay: $(patsubst %,$(BUILD)/tests/sim/%.o,replay apiserver 
 sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each must be caught
 	@tests/sim/mutants.sh
 
-SOURCES := $(COMMON_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(wildcard worker/kernels/*.c)
+SOURCES := $(COMMON_SRC) $(WIRE_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(AGENT_SRC) $(wildcard worker/kernels/*.c)
 OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch])
-HEADERS := $(wildcard include/paceline/*.h common/*.h cli/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
+HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck
 tidy: $(SOURCES:%=$(BUILD)/%.tidy) ## clang-tidy: bugs, function length, complexity

@@ -67,6 +67,8 @@ static void begin_controller(struct loop *l, const unsigned char *key, struct mo
     struct controller_config config = l->config->controller;
 
     config.master_key = key;
+    config.agents = l->config->agents ? agent_net_ops() : NULL;
+    config.net = l->config->agents;
     l->controller = controller_new(&config, kube_client_ops(), l->config->client, now);
 }
 
@@ -81,6 +83,8 @@ static void step(struct loop *l, struct moment now)
         masterkey_step(l->key, now.mono_ms);
     else
         controller_step(l->controller, now);
+    if (l->config->agents) /* what the controller has queued goes out */
+        agent_net_step(l->config->agents, now.mono_ms);
 }
 
 /* True: the end. */
@@ -143,6 +147,9 @@ static int wait_ms(const struct loop *l, struct moment now)
 
     if (next >= 0 && next < wait)
         wait = next;
+    next = l->config->agents ? agent_net_next_ms(l->config->agents, now.mono_ms) : -1;
+    if (next >= 0 && next < wait)
+        wait = next;
     return wait < 0 ? 0 : (int)wait;
 }
 
@@ -157,6 +164,8 @@ void loop_run(const struct loop_config *config)
     else
         l.key =
             masterkey_new(kube_client_ops(), config->client, c->operator_namespace, c->request_ms);
+    if (config->agents)
+        kube_client_wait_for(config->client, agent_net_fd(config->agents));
     for (;;) {
         step(&l, now);
         if (step_stop(&l, now))

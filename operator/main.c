@@ -84,8 +84,12 @@ static int run(const struct options *o, const char *namespace_, struct kube_clie
     if (o->master_key_file && masterkey_read_file(key, o->master_key_file, err) != 0)
         return -1;
     loop_catch_signals(client);
-    if (start_web(&web, o, err) != 0)
+    if ((o->reach_pods || incluster_offered()) && agent_net_new(&config.agents, err) != 0)
         return -1;
+    if (start_web(&web, o, err) != 0) {
+        agent_net_free(config.agents);
+        return -1;
+    }
     make_identity(identity, sizeof identity, o->identity);
     config.web = web;
     config.controller = (struct controller_config){
@@ -110,6 +114,7 @@ static int run(const struct options *o, const char *namespace_, struct kube_clie
     log_info("starting version=" PACELINE_VERSION " namespace=%s own=%s identity=%s web=%d",
              o->all_namespaces ? "*" : namespace_, own, identity, web ? web_port(web) : 0);
     loop_run(&config);
+    agent_net_free(config.agents);
     web_stop(web);
     OPENSSL_cleanse(key, sizeof key);
     return 0;

@@ -31,6 +31,8 @@ static const struct option_def {
     {"renew-deadline", DURATION, FIELD(renew_ms), 0, "TIME", "a leader gives up after (10s)"},
     {"retry-period", DURATION, FIELD(retry_ms), 0, "TIME", "between tries (2s)"},
     {"no-leader-election", FLAG, FIELD(no_election), 0, "", "lead at once, without a Lease"},
+    {"reach-pods", FLAG, FIELD(reach_pods), 0, "",
+     "connect to pods from outside of the cluster: built-in jobs need it"},
     {"max-writes", COUNT, FIELD(max_writes), 1024, "N", "requests under way at once (32)"},
     {"qps", RATE, FIELD(qps), 0, "N", "writes per second; 0: no limit (0)"},
     {"burst", RATE, FIELD(burst), 0, "N", "writes at once beyond --qps (100)"},

@@ -18,6 +18,7 @@ struct options {
     const char *operator_namespace;    /* of the Lease and the master key; NULL: as namespace_ */
     const char *lease_name, *identity; /* identity NULL: the host's name and a random number */
     bool no_election;
+    bool reach_pods;
     int64_t lease_ms, renew_ms, retry_ms, request_ms;
     int64_t max_writes, page;
     double qps, burst;       /* 0: no limit; the burst then does not matter */

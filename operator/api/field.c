@@ -82,6 +82,14 @@ int64_t field_int(const cJSON *object, const char *key, int64_t min, int64_t max
     return number > (double)min ? (int64_t)number : min;
 }
 
+double field_number(const cJSON *object, const char *key)
+{
+    const cJSON *item = field_get(object, key);
+    double number = cJSON_IsNumber(item) ? item->valuedouble : 0;
+
+    return number > -1e300 && number < 1e300 ? number : 0;
+}
+
 int64_t field_time(const cJSON *object, const char *key)
 {
     const char *text = field_string(object, key);

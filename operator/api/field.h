@@ -24,6 +24,8 @@ void text_mend(char *text);
 bool field_is_true(const cJSON *object, const char *key);
 /* Whole numbers; 0 where there is none, clamped into min..max. */
 int64_t field_int(const cJSON *object, const char *key, int64_t min, int64_t max);
+/* Any finite number, within what the CRD takes; 0 where there is none. */
+double field_number(const cJSON *object, const char *key);
 /* Milliseconds since 1970; 0 where there is no time. */
 int64_t field_time(const cJSON *object, const char *key);
 

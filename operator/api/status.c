@@ -46,6 +46,11 @@ void status_copy(struct tj_status *out, const struct tj_status *in, struct arena
         ledger_copy(&out->roles[r].lost, &in->roles[r].lost, a);
         ledger_copy(&out->roles[r].incarnations, &in->roles[r].incarnations, a);
     }
+    if (in->n_scaling) {
+        size_t bytes = (size_t)in->n_scaling * sizeof *in->scaling;
+
+        out->scaling = memcpy(arena_alloc(a, bytes), in->scaling, bytes);
+    }
 }
 
 /* NULL is equal to "": the JSON form does not tell them apart. */
@@ -64,6 +69,32 @@ static bool role_durable_equal(const struct role_status *a, const struct role_st
            ledger_equal(&a->lost, &b->lost) && ledger_equal(&a->incarnations, &b->incarnations);
 }
 
+static bool launch_equal(const struct tj_status *a, const struct tj_status *b)
+{
+    return a->launch.generation == b->launch.generation && a->launch.world == b->launch.world &&
+           a->launch.step == b->launch.step && a->launch.failures == b->launch.failures &&
+           a->launch.forgiven == b->launch.forgiven;
+}
+
+static bool progress_equal(const struct progress *a, const struct progress *b)
+{
+    return a->present == b->present && a->has_accuracy == b->has_accuracy && a->epoch == b->epoch &&
+           a->epochs == b->epochs && a->step == b->step && a->loss == b->loss &&
+           a->accuracy == b->accuracy && a->samples_per_second == b->samples_per_second &&
+           a->eta_seconds == b->eta_seconds;
+}
+
+static bool scaling_equal(const struct tj_status *a, const struct tj_status *b)
+{
+    if (a->n_scaling != b->n_scaling)
+        return false;
+    for (int i = 0; i < a->n_scaling; i++)
+        if (a->scaling[i].workers != b->scaling[i].workers ||
+            a->scaling[i].samples_per_second != b->scaling[i].samples_per_second)
+            return false;
+    return true;
+}
+
 bool status_equal_durable(const struct tj_status *a, const struct tj_status *b)
 {
     static const enum condition_type durable[] = {COND_CREATED, COND_SUSPENDED, COND_SUCCEEDED,
@@ -80,7 +111,7 @@ bool status_equal_durable(const struct tj_status *a, const struct tj_status *b)
            a->active_since_ms == b->active_since_ms && a->active_ms == b->active_ms &&
            a->world.generation == b->world.generation &&
            a->world.incarnation == b->world.incarnation && a->restarts == b->restarts &&
-           a->backoff_until_ms == b->backoff_until_ms;
+           a->backoff_until_ms == b->backoff_until_ms && launch_equal(a, b);
 }
 
 bool status_equal(const struct tj_status *a, const struct tj_status *b)
@@ -93,5 +124,7 @@ bool status_equal(const struct tj_status *a, const struct tj_status *b)
             a->roles[r].succeeded != b->roles[r].succeeded ||
             a->roles[r].failed != b->roles[r].failed)
             return false;
-    return a->observed_generation == b->observed_generation && status_equal_durable(a, b);
+    return a->observed_generation == b->observed_generation &&
+           progress_equal(&a->progress, &b->progress) && scaling_equal(a, b) &&
+           status_equal_durable(a, b);
 }

@@ -1,5 +1,6 @@
 #include "operator/api/status_json.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "operator/api/field.h"
@@ -8,6 +9,7 @@
 
 #define MAX_REASON 256
 #define MAX_COUNT 1000000000000
+#define MAX_WORLD (((int64_t)1 << 53) - 1)
 #define MAX_REPLICAS (LEDGER_MAX_INDEX + 1)
 
 const char *const condition_names[N_CONDITIONS] = {
@@ -99,6 +101,49 @@ static int decode_role(struct tj *tj, int r, const cJSON *from, struct err *err)
     return 0;
 }
 
+static void decode_launch(struct tj_status *s, const cJSON *launch)
+{
+    s->launch.generation = field_int(launch, "generation", 0, LEDGER_MAX_VALUE);
+    s->launch.world = field_int(launch, "world", 0, MAX_WORLD);
+    s->launch.step = field_int(launch, "step", 0, MAX_COUNT);
+    s->launch.failures = field_int(launch, "failures", 0, MAX_COUNT);
+    s->launch.forgiven = field_int(launch, "forgiven", 0, MAX_COUNT);
+}
+
+static void decode_progress(struct progress *p, const cJSON *from)
+{
+    p->present = cJSON_IsObject(from);
+    p->epoch = field_int(from, "epoch", 0, MAX_COUNT);
+    p->epochs = field_int(from, "epochs", 0, MAX_COUNT);
+    p->step = field_int(from, "step", 0, MAX_COUNT);
+    p->loss = field_number(from, "loss");
+    p->has_accuracy = cJSON_IsNumber(field_get(from, "accuracy"));
+    p->accuracy = field_number(from, "accuracy");
+    p->samples_per_second = field_number(from, "samplesPerSecond");
+    p->eta_seconds = field_number(from, "etaSeconds");
+}
+
+/* Ascending; what is out of order is not ours. */
+static void decode_scaling(struct tj *tj, const cJSON *list)
+{
+    struct scaling *points;
+    const cJSON *item;
+    int n = 0;
+
+    if (!cJSON_IsArray(list) || !list->child)
+        return;
+    points = arena_alloc(&tj->arena, SCALING_MAX * sizeof *points);
+    cJSON_ArrayForEach(item, list)
+    {
+        int64_t workers = field_int(item, "workers", 0, MAX_REPLICAS);
+
+        if (n < SCALING_MAX && workers > (n ? points[n - 1].workers : 0))
+            points[n++] = (struct scaling){workers, field_number(item, "samplesPerSecond")};
+    }
+    tj->status.scaling = points;
+    tj->status.n_scaling = n;
+}
+
 int status_decode(struct tj *tj, const cJSON *status, struct err *err)
 {
     const cJSON *world = field_get(status, "world");
@@ -114,6 +159,9 @@ int status_decode(struct tj *tj, const cJSON *status, struct err *err)
     s->active_ms = field_int(status, "activeMilliseconds", 0, MAX_COUNT);
     s->world.generation = field_int(world, "generation", 0, LEDGER_MAX_VALUE);
     s->world.incarnation = field_int(world, "incarnation", 0, LEDGER_MAX_VALUE);
+    decode_launch(s, field_get(status, "launch"));
+    decode_progress(&s->progress, field_get(status, "progress"));
+    decode_scaling(tj, field_get(status, "scaling"));
     s->restarts = field_int(status, "restarts", 0, MAX_COUNT);
     s->backoff_until_ms = field_time(status, "backoffUntil");
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
@@ -210,6 +258,82 @@ static void put_world(struct buf *out, const struct tj_status *s)
     buf_puts(out, "}");
 }
 
+static void put_launch(struct buf *out, const struct tj_status *s)
+{
+    if (s->launch.generation == 0) {
+        buf_puts(out, "\"launch\":null");
+        return;
+    }
+    buf_printf(out,
+               "\"launch\":{\"generation\":%lld,\"world\":%lld,\"step\":%lld,\"failures\":%lld,"
+               "\"forgiven\":%lld}",
+               (long long)s->launch.generation, (long long)s->launch.world,
+               (long long)s->launch.step, (long long)s->launch.failures,
+               (long long)s->launch.forgiven);
+}
+
+/* ,"key":number */
+static void put_number(struct buf *out, const char *key, double number)
+{
+    buf_printf(out, ",\"%s\":", key);
+    json_print_number(number, out);
+}
+
+/* Against one worker; 0 where that was not measured. */
+static double speedup_of(const struct tj_status *s, double samples_per_second)
+{
+    const struct scaling *one = s->scaling;
+
+    return s->n_scaling && one->workers == 1 && one->samples_per_second > 0
+               ? round(100 * samples_per_second / one->samples_per_second) / 100
+               : 0;
+}
+
+static void put_progress(struct buf *out, const struct tj_status *s)
+{
+    const struct progress *p = &s->progress;
+    double speedup = speedup_of(s, p->samples_per_second);
+
+    if (!p->present) {
+        buf_puts(out, "\"progress\":null");
+        return;
+    }
+    buf_printf(out, "\"progress\":{\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld",
+               (long long)p->epoch, (long long)p->epochs, (long long)p->step);
+    put_number(out, "loss", p->loss);
+    if (p->has_accuracy)
+        put_number(out, "accuracy", p->accuracy);
+    else
+        buf_puts(out, ",\"accuracy\":null");
+    put_number(out, "samplesPerSecond", p->samples_per_second);
+    if (speedup > 0)
+        put_number(out, "speedup", speedup);
+    else
+        buf_puts(out, ",\"speedup\":null");
+    put_number(out, "etaSeconds", p->eta_seconds);
+    buf_puts(out, "}");
+}
+
+static void put_scaling(struct buf *out, const struct tj_status *s)
+{
+    if (s->n_scaling == 0) {
+        buf_puts(out, "\"scaling\":null");
+        return;
+    }
+    buf_puts(out, "\"scaling\":[");
+    for (int i = 0; i < s->n_scaling; i++) {
+        const struct scaling *point = &s->scaling[i];
+        double speedup = speedup_of(s, point->samples_per_second);
+
+        buf_printf(out, "%s{\"workers\":%lld", i ? "," : "", (long long)point->workers);
+        put_number(out, "samplesPerSecond", point->samples_per_second);
+        if (speedup > 0)
+            put_number(out, "speedup", speedup);
+        buf_puts(out, "}");
+    }
+    buf_puts(out, "]");
+}
+
 void tj_selector(const struct tj *tj, struct buf *out)
 {
     buf_printf(out, "%s=%s,%s=%s", LABEL_JOB, tj->meta.name, LABEL_ROLE,
@@ -238,6 +362,12 @@ void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct 
     json_print_string(selector.data, out);
     buf_puts(out, ",");
     put_world(out, s);
+    buf_puts(out, ",");
+    put_launch(out, s);
+    buf_puts(out, ",");
+    put_progress(out, s);
+    buf_puts(out, ",");
+    put_scaling(out, s);
     buf_printf(out, ",\"restarts\":%lld,", (long long)s->restarts);
     put_time(out, "backoffUntil", s->backoff_until_ms);
     buf_puts(out, ",\"replicaStatuses\":{");

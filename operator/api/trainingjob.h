@@ -34,9 +34,22 @@ struct role_status {
     struct ledger incarnations;    /* above status.world.incarnation */
 };
 
+/* How far the training of a built-in job is, as its chief's agent tells. */
+struct progress {
+    bool present, has_accuracy;
+    int64_t epoch, epochs, step; /* epoch: the current one, from 1 */
+    double loss, accuracy, samples_per_second, eta_seconds;
+};
+
+/* What a number of workers reached. */
+struct scaling {
+    int64_t workers;
+    double samples_per_second;
+};
+
 /*
  * Durable parts are written before the action that depends on them (operator-notes 1):
- * conditions Created, Suspended, Succeeded, Failed; the clock; world; restarts; ledgers.
+ * conditions Created, Suspended, Succeeded, Failed; the clock; world; launch; restarts; ledgers.
  */
 struct tj_status {
     struct condition conditions[N_CONDITIONS];
@@ -49,6 +62,16 @@ struct tj_status {
         int64_t replicas[N_CLUSTER_ROLES]; /* what this generation's cluster spec lists */
         int64_t incarnation;               /* where this generation's incarnations begin */
     } world;
+    struct {                /* built-in jobs: what the chief's agent was told to run */
+        int64_t generation; /* 0: nothing yet; the highest ever used */
+        int64_t world;      /* launch_world() of its pods; 0: it has ended */
+        int64_t step;       /* the training had come so far when a generation last ended */
+        int64_t failures;   /* generations in a row that failed without a step of progress */
+        int64_t forgiven;   /* of the restarts: those before the last progress */
+    } launch;
+    struct progress progress;
+    const struct scaling *scaling; /* by workers, ascending */
+    int n_scaling;
     int64_t restarts; /* towards backoffLimit: operator-made, and the kubelet's in gone pods */
     int64_t backoff_until_ms; /* no replacement is created before */
     struct role_status roles[N_CLUSTER_ROLES];
@@ -57,8 +80,8 @@ struct tj_status {
 struct tj {
     struct arena arena; /* owns every string here */
     struct meta meta;
-    struct job *job;     /* the effective spec; NULL when it is invalid */
-    const char *problem; /* why it is invalid, one sentence; or NULL */
+    struct job *job;        /* the effective spec; NULL when it is invalid */
+    const char *problem;    /* why it is invalid, one sentence; or NULL */
     const char *managed_by; /* runPolicy.managedBy, of an invalid spec too; or NULL */
     struct tj_status status;
     const char *foreign_conditions; /* of other writers: JSON values with commas; or NULL */
@@ -72,6 +95,8 @@ struct tj {
  */
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
 void tj_free(struct tj *tj);
+
+#define SCALING_MAX 256 /* numbers of workers that are kept */
 
 /* Whether the condition is there and True. */
 bool status_is(const struct tj_status *s, enum condition_type type);
@@ -89,7 +114,7 @@ void tj_selector(const struct tj *tj, struct buf *out);
 
 /*
  * The body of a JSON merge patch on .../status: {"metadata":{"uid":..,"resourceVersion":..},
- * "status":{...}}, absent fields as null, so that fields of others (progress, scaling) stay.
+ * "status":{...}}, absent fields as null, so that fields of others stay.
  */
 void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct buf *out);
 

@@ -45,6 +45,7 @@ struct controller *controller_new(const struct controller_config *config,
     c->queue = workqueue_new();
     c->memories = memories_new();
     c->orphans = orphans_new();
+    c->links = links_new(c);
     c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
     for (int i = 0; i < N_RESOURCES; i++)
         informer_init(&c->informers[i], c, (enum resource)i);
@@ -63,6 +64,7 @@ void controller_free(struct controller *c)
     lease_release(&c->lease);
     outbox_release(&c->outbox);
     run_free_all(c);
+    links_free(c->links);
     orphans_free(c->orphans);
     memories_free(c->memories);
     workqueue_free(c->queue);
@@ -241,6 +243,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     o.pods = cache_pods_of(c->cache, tj->meta.uid, &o.n_pods);
     observe_owned(c, m, &o);
     observe_templates(c, m, &o);
+    links_observe(c->links, key, &o);
     o.invalid_template = m->invalid_template;
     o.blocked = m->blocked;
     o.hold_until_ms = wall_of(c, m->hold_mono_ms);
@@ -295,6 +298,7 @@ static void sync_key(struct controller *c, const char *key)
         return;
     }
     memories_drop(c->memories, key);
+    links_drop(c->links, key);
     workqueue_forget(c->queue, key);
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
@@ -340,6 +344,8 @@ static void watch_leadership(struct controller *c)
         informer_refresh(&c->informers[RESOURCE_JOBS]);
         informer_refresh(&c->informers[RESOURCE_PODS]);
     }
+    if (!leads && c->leads)
+        links_drop_all(c->links);
     c->leads = leads;
 }
 
@@ -373,6 +379,7 @@ void controller_step(struct controller *c, struct moment now)
             c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
             orphans_sweep(c);
         }
+        links_step(c->links);
         look(c);
     }
     outbox_step(&c->outbox);
@@ -397,6 +404,7 @@ int64_t controller_next_ms(const struct controller *c, struct moment now)
     if (may_look(c)) {
         next = sooner(next, workqueue_next_ms(c->queue, now.mono_ms));
         next = sooner(next, c->sweep_mono_ms > now.mono_ms ? c->sweep_mono_ms - now.mono_ms : 0);
+        next = sooner(next, links_next_ms(c->links, now.mono_ms));
         if (!c->looked)
             next = 0;
     }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "operator/agents/agents.h"
 #include "operator/kube/kube.h"
 #include "operator/web/snapshot.h"
 
@@ -30,7 +31,9 @@ struct controller_config {
     int64_t request_ms;                   /* time-out of one request */
     const unsigned char *master_key;      /* 32 bytes; jobs' keys are derived from it */
     const char *worker_image;
-    uint64_t seed; /* of jitter */
+    uint64_t seed;                  /* of jitter */
+    const struct agent_ops *agents; /* NULL: agents are not spoken to */
+    void *net;                      /* theirs */
 };
 
 struct controller *controller_new(const struct controller_config *config,

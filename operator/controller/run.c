@@ -149,6 +149,12 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
         *r = request_delete_job(&tj->meta);
         *fn = step_job_deleted;
         return true;
+    case ACTION_LAUNCH:
+        links_launch(run->c->links, run->key, tj, a->generation);
+        return false;
+    case ACTION_STOP:
+        links_stop(run->c->links, run->key, a->generation);
+        return false;
     }
     return false;
 }

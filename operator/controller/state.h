@@ -5,6 +5,7 @@
 #include "operator/controller/controller.h"
 #include "operator/controller/informer.h"
 #include "operator/controller/lease.h"
+#include "operator/controller/links.h"
 #include "operator/controller/memory.h"
 #include "operator/controller/outbox.h"
 #include "operator/controller/recorder.h"
@@ -30,6 +31,7 @@ struct controller {
     struct recorder recorder;
     struct templates templates;
     struct orphans *orphans;
+    struct links *links;
     struct run *runs; /* plans under way */
     int64_t sweep_mono_ms;
     bool leads;  /* as of this step */

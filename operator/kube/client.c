@@ -29,6 +29,7 @@ struct kube_client {
     int64_t sweep_ms; /* a deadline passes no earlier */
     bool called_back; /* in this poll */
     bool inside;      /* of kube_client_poll */
+    int also_fd;      /* its waiting ends for this one, too; or -1 */
     struct kube_client_stats stats;
 };
 
@@ -63,6 +64,7 @@ int kube_client_new(struct kube_client **out, struct kube_access *access,
         xstrdup(client->config.user_agent ? client->config.user_agent : "paceline-operator");
     client->config.user_agent = client->user_agent;
     client->sweep_ms = INT64_MAX;
+    client->also_fd = -1;
     endpoint_init(&client->endpoint, &client->access);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(client->multi = curl_multi_init())) {
         kube_client_free(client);
@@ -421,8 +423,11 @@ static void work(struct kube_client *client)
 static void wait_for_something(struct kube_client *client, int64_t timeout_ms)
 {
     int64_t now_ms = kube_clock_ms(), plugin = credentials_next_ms(client->credentials, now_ms);
-    struct curl_waitfd waits[2] = {{0}};
-    int fds[2], n = credentials_fds(client->credentials, fds);
+    struct curl_waitfd waits[3] = {{0}};
+    int fds[3], n = credentials_fds(client->credentials, fds);
+
+    if (client->also_fd >= 0)
+        fds[n++] = client->also_fd;
 
     for (int i = 0; i < n; i++)
         waits[i] = (struct curl_waitfd){.fd = fds[i], .events = CURL_WAIT_POLLIN};
@@ -447,6 +452,8 @@ void kube_client_poll(struct kube_client *client, int64_t timeout_ms)
     }
     client->inside = false;
 }
+
+void kube_client_wait_for(struct kube_client *client, int fd) { client->also_fd = fd; }
 
 void kube_client_wakeup(struct kube_client *client)
 {

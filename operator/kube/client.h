@@ -49,6 +49,8 @@ const struct kube_ops *kube_client_ops(void);
  * that callbacks are called from.
  */
 void kube_client_poll(struct kube_client *client, int64_t timeout_ms);
+/* From now on its waiting also ends while fd is readable; -1: not any more. */
+void kube_client_wait_for(struct kube_client *client, int fd);
 /* Ends the waiting of kube_client_poll, now or the next time. For any thread and for signals. */
 void kube_client_wakeup(struct kube_client *client);
 

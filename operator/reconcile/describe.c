@@ -68,11 +68,13 @@ static void describe_running(struct look *l, const struct census *c)
     if (status_is(&l->next, COND_SUSPENDED)) {
         condition_set(l, COND_RUNNING, false, "Suspended", "the job is suspended");
     } else if (c->wanted && c->running == c->wanted) {
-        if (c->wanted == 1)
+        if (l->o->run)
+            describe_run(l);
+        else if (c->wanted == 1)
             condition_set(l, COND_RUNNING, true, "PodsRunning", "the pod runs");
         else
             condition_set(l, COND_RUNNING, true, "PodsRunning", "all %d pods run", c->wanted);
-        if (status_is(&l->next, COND_RESTARTING))
+        if (status_is(&l->next, COND_RESTARTING) && status_is(&l->next, COND_RUNNING))
             condition_set(l, COND_RESTARTING, false, "Restarted", "all pods run again");
     } else {
         condition_set(l, COND_RUNNING, false, "PodsPending", "%d of %d pods run%s", c->running,
@@ -99,6 +101,7 @@ void describe(struct look *l)
         describe_running(l, &c);
         describe_blocked(l);
     }
+    describe_progress(l);
     if (l->spec_applied)
         l->next.observed_generation = l->tj->meta.generation;
 }

@@ -73,16 +73,22 @@ void clock_start(struct look *l);
 void clock_stop(struct look *l);
 
 /* The rules, by their numbers in reconcile.h; each changes next or adds actions. */
-void rule_completed(struct look *l); /*  3, what succeeded */
-void rule_success(struct look *l);   /*  4 */
-void rule_deadline(struct look *l);  /*  5 */
-void rule_failures(struct look *l);  /*  3, what failed */
-void rule_suspend(struct look *l);   /*  6 */
-void rule_world(struct look *l);     /*  7 */
-bool rule_owned(struct look *l);     /*  8; true: all are there */
-void rule_pods(struct look *l);      /*  9 */
-void rule_finish(struct look *l);    /* 10 */
-void describe(struct look *l);       /* 11: the descriptive part of next */
+void rule_completed(struct look *l);    /*  3, what succeeded */
+void rule_success(struct look *l);      /*  4 */
+void rule_deadline(struct look *l);     /*  5 */
+void rule_failures(struct look *l);     /*  3, what failed */
+void rule_suspend(struct look *l);      /*  6 */
+void rule_world(struct look *l);        /*  7 */
+bool rule_owned(struct look *l);        /*  8; true: all are there */
+void rule_pods(struct look *l);         /*  9 */
+void rule_finish(struct look *l);       /* 10 */
+void rule_generation(struct look *l);   /* 12, what is to be launched */
+void rule_run(struct look *l);          /* 12, launching and stopping it */
+void describe_run(struct look *l);      /* 12, condition Running */
+void describe_progress(struct look *l); /* 12, progress and scaling */
+/* Whether a pod that nobody wants stays until the run that it is part of has stopped. */
+bool launch_holds(const struct look *l, const struct pod *p);
+void describe(struct look *l); /* 11: the descriptive part of next */
 
 /* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
 void pod_dispose(struct look *l, const struct pod *p);

@@ -27,9 +27,15 @@ struct failures {
     int workers_left;
 };
 
+/* Agents end with codes below 128 only where trying again cannot help. */
+static enum restart_policy policy_of(const struct look *l, const struct pod *p)
+{
+    return job_builtin(l->job) ? RESTART_EXIT_CODE : l->job->replicas[p->role].restart;
+}
+
 static bool retryable(const struct look *l, const struct pod *p)
 {
-    switch (l->job->replicas[p->role].restart) {
+    switch (policy_of(l, p)) {
     case RESTART_ON_FAILURE:
     case RESTART_ALWAYS: /* the kubelet restarts containers: only a lost pod ends Failed */
         return true;
@@ -167,7 +173,7 @@ static bool judge_all(struct look *l, struct failures *f)
 
 static void fail_permanent(struct look *l, const struct pod *p)
 {
-    enum restart_policy policy = l->job->replicas[p->role].restart;
+    enum restart_policy policy = policy_of(l, p);
     const char *reason, *cause = cause_of(l, p, &reason);
 
     terminate(l, COND_FAILED, "ReplicaFailed",
@@ -239,7 +245,8 @@ void rule_failures(struct look *l)
 {
     struct failures f = {0};
     bool changed = judge_all(l, &f);
-    int64_t restarts = l->next.restarts + f.kubelet_restarts + f.n_retries;
+    int64_t restarts =
+        l->next.restarts - l->next.launch.forgiven + f.kubelet_restarts + f.n_retries;
 
     if (f.permanent)
         fail_permanent(l, f.permanent);

@@ -25,6 +25,8 @@ enum action_type {
     ACTION_FORCE_DELETE_POD, /* pod: grace 0 and without our finalizer; its node is lost */
     ACTION_RELEASE_POD,      /* pod: remove our finalizer */
     ACTION_DELETE_JOB,       /* TTL: by UID and resourceVersion, in the background */
+    ACTION_LAUNCH,           /* the chief's agent: run this generation on the workers' pods */
+    ACTION_STOP,             /* the chief's agent: stop this generation, with a checkpoint */
 };
 
 struct action {

@@ -88,7 +88,7 @@ static void review(struct look *l, const struct slot *slot)
 
         if (belongs(l, slot, p))
             pod_let_go(l, p);
-        else
+        else if (!launch_holds(l, p))
             pod_dispose(l, p);
     }
 }

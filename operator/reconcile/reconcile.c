@@ -76,6 +76,8 @@ static void decide(struct look *l)
         rule_suspend(l);
     if (!look_changed(l))
         rule_world(l);
+    if (!look_changed(l))
+        rule_generation(l);
 }
 
 void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
@@ -99,8 +101,10 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
     } else {
         decide(&l);
         l.spec_applied = !look_changed(&l);
-        if (l.spec_applied && l.next.world.generation)
+        if (l.spec_applied && l.next.world.generation) {
             rule_pods(&l);
+            rule_run(&l);
+        }
     }
     publish(&l);
 }

@@ -70,6 +70,14 @@
  * 11. Nothing to do: descriptive status (counts, Running, PodsBlocked, Restarting False when all
  *     run again, observedGeneration), at most every STATUS_INTERVAL_MS unless a condition came or
  *     flipped. It also goes along with every durable status.
+ * 12. Built-in jobs: what rule 9 makes are agents; the training is theirs. All workers' pods run
+ * and their chief (worker 0's agent) is connected and idle: launch.generation + 1, with what stands
+ *     for these pods in launch.world; then the chief is told. A run on other pods than the wanted
+ *     ones is stopped once all wanted ones run; pods beyond the count stay until it has. A run that
+ *     failed is launched again, later each time; more than backoffLimit failures in a row without a
+ *     step of progress fail the job. A step of progress also forgives the restarts so far. Exit
+ *     codes below 128 are permanent, as with ExitCode: the agent ends so only where trying again
+ *     cannot help.
  *
  * Events tell what the status that was observed says and reached less than ten minutes ago, in the
  * order in which it happened; only Scaled comes with the plan that writes it.
@@ -80,6 +88,7 @@
 #ifndef PACELINE_OPERATOR_RECONCILE_RECONCILE_H
 #define PACELINE_OPERATOR_RECONCILE_RECONCILE_H
 
+#include "operator/api/run_report.h"
 #include "operator/reconcile/plan.h"
 
 #define STATUS_INTERVAL_MS 2000
@@ -101,6 +110,10 @@ struct observed {
     const char *blocked;          /* its sentence for a pod that it refuses now (403, ...) */
     int64_t hold_until_ms;        /* back-off after refused or failed requests of this job */
     int64_t status_written_ms;    /* the last write of status; 0: none yet */
+    /* Built-in jobs. */
+    const struct run_report *run; /* what the chief's agent last said; or NULL */
+    bool linked;                  /* it is connected */
+    const char *unreachable;      /* why it is not, once it should be; or NULL */
 };
 
 /* Whether the job needs an object of this kind. */

@@ -11,6 +11,10 @@
  *   now 1000                                  times are seconds
  *   missing Service | old-generations 1 2 | dry-run-ok worker | hold 1010 | written 999
  *   blocked sentence | invalid-template sentence
+ *   launched gen=3 step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch
+ *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
+ *       message=sentence unlinked           what the chief's agent says
+ *   unreachable sentence
  *   plan
  *   ... as print_plan writes it; of the status, what differs
  *
@@ -34,6 +38,7 @@ struct reconcile_case {
     struct pod pods[CASE_MAX_PODS];
     const struct pod *pointers[CASE_MAX_PODS];
     struct observed o;
+    struct run_report run;
     int64_t now;
 };
 
@@ -226,6 +231,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->ready = true;
     else if (strcmp(key, "unscheduled") == 0)
         p->scheduled = false;
+    else if (strcmp(key, "no-ip") == 0)
+        p->ip = NULL;
     else if (strcmp(key, "untracked") == 0)
         p->tracked = false;
     else if (strcmp(key, "disrupted") == 0)
@@ -254,6 +261,66 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->meta.uid = arena_strdup(&c->arena, value);
     else
         p->phase = name_index(phases, 5, key);
+}
+
+/* "worker-0-0,worker-1-0": what stands for these pods of job j. */
+static inline int64_t case_world(struct reconcile_case *c, const char *pods, int *n)
+{
+    char *copy = arena_strdup(&c->arena, pods), *save = NULL;
+    int64_t world = 0;
+
+    for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+        world = launch_world(world, arena_printf(&c->arena, "j-%s", w));
+        (*n)++;
+    }
+    return world;
+}
+
+static inline void launched_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    struct tj_status *s = &c->tj.status;
+    int n = 0;
+
+    if (strcmp(key, "gen") == 0)
+        s->launch.generation = strtoll(value, NULL, 10);
+    else if (strcmp(key, "step") == 0)
+        s->launch.step = strtoll(value, NULL, 10);
+    else if (strcmp(key, "failures") == 0)
+        s->launch.failures = strtoll(value, NULL, 10);
+    else if (strcmp(key, "forgiven") == 0)
+        s->launch.forgiven = strtoll(value, NULL, 10);
+    else
+        s->launch.world = case_world(c, value, &n);
+}
+
+static inline void agent_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    static const char *const phases[] = {"none", "starting", "training", "stopping",
+                                         "done", "stopped",  "failed"};
+    struct run_report *r = &c->run;
+
+    c->o.run = r;
+    if (strcmp(key, "seen") == 0)
+        r->seen = strtoll(value, NULL, 10);
+    else if (strcmp(key, "run") == 0)
+        r->generation = strtoll(value, NULL, 10);
+    else if (strcmp(key, "phase") == 0)
+        r->phase = name_index(phases, 7, value);
+    else if (strcmp(key, "step") == 0)
+        r->step = strtoll(value, NULL, 10);
+    else if (strcmp(key, "rate") == 0)
+        r->progress = (struct progress){
+            .present = true, .step = r->step, .samples_per_second = strtod(value, NULL)};
+    else if (strcmp(key, "pods") == 0)
+        r->world = case_world(c, value, &r->workers);
+    else if (strcmp(key, "message") == 0)
+        snprintf(r->message, sizeof r->message, "%s", value);
+    else if (strcmp(key, "unlinked") == 0)
+        c->o.linked = false;
+    else {
+        c->o.linked = true;
+        snprintf(r->pod, sizeof r->pod, "j-%s", key);
+    }
 }
 
 typedef void case_word_fn(struct reconcile_case *c, const char *key, const char *value);
@@ -294,6 +361,7 @@ static inline void pod_line(struct reconcile_case *c, const char *text)
         p->meta.name = p->meta.uid = arena_strdup(&c->arena, name);
         p->meta.namespace_ = "ns";
         p->meta.deletion_grace_ms = 30000;
+        p->ip = "10.0.0.1";
         p->deleting_for_ms = 1000000000; /* long, where the case does not say */
         for (char *w = strtok_r(copy, " ", &at); w; w = strtok_r(NULL, " ", &at)) {
             char *equals = strchr(w, '=');
@@ -340,6 +408,8 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         {"missing ", missing_word},
         {"old-generations ", old_word},
         {"dry-run-ok ", dry_word},
+        {"launched ", launched_word},
+        {"agent ", agent_word},
     };
     const char *rest = strchr(line, ' ') ? strchr(line, ' ') + 1 : "";
 
@@ -361,6 +431,8 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         c->o.status_written_ms = case_ms(rest);
     } else if (strncmp(line, "blocked ", 8) == 0) {
         c->o.blocked = arena_strdup(&c->arena, rest);
+    } else if (strncmp(line, "unreachable ", 12) == 0) {
+        c->o.unreachable = arena_strdup(&c->arena, rest);
     } else if (strncmp(line, "invalid-template ", 17) == 0) {
         c->o.invalid_template = arena_strdup(&c->arena, rest);
     } else {
@@ -422,6 +494,16 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         print_number(out, "world", cluster_role_names[r], old->world.replicas[r],
                      s->world.replicas[r]);
+    print_number(out, "launch", "gen", old->launch.generation, s->launch.generation);
+    if (old->launch.world != s->launch.world)
+        buf_printf(out, "  launch.world %s\n", s->launch.world ? "set" : "none");
+    print_number(out, "launch", "step", old->launch.step, s->launch.step);
+    print_number(out, "launch", "failures", old->launch.failures, s->launch.failures);
+    print_number(out, "launch", "forgiven", old->launch.forgiven, s->launch.forgiven);
+    print_number(out, "progress", "step", old->progress.step, s->progress.step);
+    for (int i = 0; i < s->n_scaling; i++)
+        buf_printf(out, "  scaling %lld: %g\n", (long long)s->scaling[i].workers,
+                   s->scaling[i].samples_per_second);
     print_number(out, "", "restarts", old->restarts, s->restarts);
     print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
@@ -466,6 +548,12 @@ static inline void print_action(struct buf *out, const struct action *a)
         break;
     case ACTION_DELETE_JOB:
         buf_puts(out, "delete job\n");
+        break;
+    case ACTION_LAUNCH:
+        buf_printf(out, "launch %lld\n", (long long)a->generation);
+        break;
+    case ACTION_STOP:
+        buf_printf(out, "stop %lld\n", (long long)a->generation);
         break;
     }
 }

@@ -1,0 +1,31 @@
+/*
+ * Connections to the agents of built-in jobs (docs/agent.md), asynchronous. operator/agents/net.c
+ * makes them, tests stand in for them; the controller knows only this.
+ */
+#ifndef PACELINE_OPERATOR_AGENTS_AGENTS_H
+#define PACELINE_OPERATOR_AGENTS_AGENTS_H
+
+#include <cjson/cJSON.h>
+
+struct agent_link; /* one connection's attempt and life */
+
+/* A message of the agent, its hello included; it stays the caller's. */
+typedef void agent_message_fn(void *arg, const cJSON *message);
+/* The connection could not be made or is over; comes once, then the link is gone. */
+typedef void agent_end_fn(void *arg, const char *why);
+
+struct agent_target {
+    const char *address;      /* numeric */
+    const unsigned char *key; /* the job's key_scalar, KEY_BYTES */
+};
+
+struct agent_ops {
+    /* Begins to connect, as control. No callback is called from inside these functions. */
+    struct agent_link *(*open)(void *net, const struct agent_target *target,
+                               agent_message_fn *message, agent_end_fn *end, void *arg);
+    void (*send)(void *net, struct agent_link *link, const cJSON *message);
+    /* Ends it without callbacks. Safe from inside a callback. */
+    void (*close)(void *net, struct agent_link *link);
+};
+
+#endif

@@ -1,0 +1,133 @@
+#include "operator/api/run_report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/api/field.h"
+
+#define MAX_STEP 1000000000000
+#define MAX_GENERATION LEDGER_MAX_VALUE
+#define MAX_WORLD (((int64_t)1 << 53) - 1)
+
+bool run_is_active(const struct run_report *r)
+{
+    return r->phase == RUN_STARTING || r->phase == RUN_TRAINING || r->phase == RUN_STOPPING;
+}
+
+int64_t launch_world(int64_t world, const char *pod)
+{
+    uint64_t hash = 14695981039346656037u ^ (uint64_t)world;
+
+    for (; *pod; pod++)
+        hash = (hash ^ (unsigned char)*pod) * 1099511628211u;
+    hash = (hash ^ (hash >> 32)) & (uint64_t)MAX_WORLD;
+    return hash ? (int64_t)hash : 1;
+}
+
+static void take_text(char *out, size_t size, const cJSON *from, const char *key)
+{
+    const char *text = field_string(from, key);
+
+    snprintf(out, size, "%.*s", text ? (int)text_cut(text, size - 1) : 0, text ? text : "");
+    text_mend(out);
+}
+
+static void take_hello(struct run_report *r, const cJSON *message)
+{
+    *r = (struct run_report){.seen = field_int(message, "generation", 0, MAX_GENERATION)};
+    take_text(r->pod, sizeof r->pod, message, "pod");
+}
+
+static enum run_phase phase_of(const char *name)
+{
+    static const char *const names[] = {
+        [RUN_NONE] = "",
+        [RUN_STARTING] = "starting",
+        [RUN_TRAINING] = "training",
+        [RUN_STOPPING] = "stopping",
+        [RUN_DONE] = "done",
+        [RUN_STOPPED] = "stopped",
+        [RUN_FAILED] = "failed",
+    };
+
+    for (int i = 0; name && i <= RUN_FAILED; i++)
+        if (strcmp(name, names[i]) == 0)
+            return (enum run_phase)i;
+    return RUN_NONE;
+}
+
+static void take_run(struct run_report *r, const cJSON *message)
+{
+    int64_t generation = field_int(message, "generation", 0, MAX_GENERATION);
+    const cJSON *pod;
+
+    if (generation != r->generation)
+        r->progress = (struct progress){0};
+    r->generation = generation;
+    if (r->seen < generation)
+        r->seen = generation;
+    r->phase = phase_of(field_string(message, "phase"));
+    r->step = field_int(message, "step", 0, MAX_STEP);
+    r->world = r->workers = 0;
+    cJSON_ArrayForEach(pod, field_get(message, "pods"))
+    {
+        const char *name = cJSON_GetStringValue(pod);
+
+        r->world = launch_world(r->world, name ? name : "");
+        r->workers++;
+    }
+    take_text(r->stage, sizeof r->stage, message, "stage");
+    take_text(r->message, sizeof r->message, message, "message");
+}
+
+static double rounded(double number, double parts) { return round(number * parts) / parts; }
+
+/* What an event says replaces what was known; what it does not say stays. */
+static void take_event(struct run_report *r, const cJSON *message)
+{
+    const cJSON *event = field_get(message, "event");
+    const char *name = field_string(event, "event");
+    struct progress *p = &r->progress;
+    bool progress = name && strcmp(name, "progress") == 0;
+    bool epoch = name && strcmp(name, "epoch") == 0;
+
+    if (field_int(message, "generation", 0, MAX_GENERATION) != r->generation)
+        return;
+    if (name && strcmp(name, "start") == 0)
+        p->epochs = field_int(event, "epochs", 0, MAX_STEP);
+    if (!progress && !epoch)
+        return;
+    p->present = true;
+    p->step = field_int(event, "step", 0, MAX_STEP);
+    if (r->step < p->step)
+        r->step = p->step;
+    p->epoch = field_int(event, "epoch", 0, MAX_STEP) + progress; /* from 0 there */
+    p->loss = rounded(field_number(event, "loss"), 1e6);
+    p->samples_per_second = rounded(field_number(event, "samplesPerSecond"), 10);
+    if (progress)
+        p->eta_seconds = rounded(field_number(event, "etaSeconds"), 1);
+    if (epoch) {
+        bool validation = cJSON_IsNumber(field_get(event, "validationAccuracy"));
+
+        p->has_accuracy = validation || cJSON_IsNumber(field_get(event, "testAccuracy"));
+        p->accuracy =
+            rounded(field_number(event, validation ? "validationAccuracy" : "testAccuracy"), 1e4);
+    }
+}
+
+bool run_report_take(struct run_report *r, const cJSON *message)
+{
+    static const struct {
+        const char *type;
+        void (*take)(struct run_report *r, const cJSON *message);
+    } kinds[] = {{"hello", take_hello}, {"run", take_run}, {"event", take_event}};
+    const char *type = field_string(message, "type");
+
+    for (size_t i = 0; type && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(type, kinds[i].type) == 0) {
+            kinds[i].take(r, message);
+            return true;
+        }
+    return false;
+}

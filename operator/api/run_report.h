@@ -1,0 +1,41 @@
+/* What the agent of a built-in job's chief says of its run (docs/agent.md). */
+#ifndef PACELINE_OPERATOR_API_RUN_REPORT_H
+#define PACELINE_OPERATOR_API_RUN_REPORT_H
+
+#include "operator/api/trainingjob.h"
+
+enum run_phase {
+    RUN_NONE,
+    RUN_STARTING,
+    RUN_TRAINING,
+    RUN_STOPPING,
+    RUN_DONE,
+    RUN_STOPPED,
+    RUN_FAILED,
+};
+
+struct run_report {
+    char pod[NAME_SIZE]; /* whose agent it is */
+    int64_t seen;        /* the highest generation it has seen */
+    int64_t generation;  /* of its newest run; 0: there was none */
+    int64_t world;       /* launch_world() of that run's pods */
+    enum run_phase phase;
+    int64_t step; /* the newest known */
+    int workers;
+    char stage[32], message[512];
+    struct progress progress; /* of that run */
+};
+
+/*
+ * Takes a message of the agent into the report. True: it is one that docs/agent.md lists; others,
+ * and fields of other types, leave the report as it is.
+ */
+bool run_report_take(struct run_report *r, const cJSON *message);
+
+/* Whether the engine runs, as far as the report says. */
+bool run_is_active(const struct run_report *r);
+
+/* A number for a list of pods, in order; never 0. Start with 0 and add one name after the other. */
+int64_t launch_world(int64_t world, const char *pod);
+
+#endif

@@ -1,0 +1,311 @@
+#include "operator/controller/links.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/controller/state.h"
+#include "operator/objects/keys.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+#define RETRY_FIRST_MS 250
+#define RETRY_MAX_MS 5000
+#define UNREACHABLE_MS 10000 /* without a word from the agent of a pod that runs */
+
+struct link {
+    struct links *all;
+    struct link *next;
+    char *key, *uid;
+    char pod[NAME_SIZE], address[64];
+    struct agent_link *connection; /* NULL: none, wait until again_mono_ms */
+    bool greeted;                  /* the agent has said hello */
+    struct run_report report;
+    int failures;
+    int64_t since_mono_ms, again_mono_ms;
+    char why[600];
+};
+
+struct links {
+    struct controller *c;
+    struct link *first;
+};
+
+struct links *links_new(struct controller *c)
+{
+    struct links *all = xcalloc(1, sizeof *all);
+
+    all->c = c;
+    return all;
+}
+
+static void hang_up(struct link *k)
+{
+    struct controller *c = k->all->c;
+
+    if (k->connection)
+        c->config.agents->close(c->config.net, k->connection);
+    k->connection = NULL;
+    k->greeted = false;
+}
+
+static void link_free(struct link *k)
+{
+    hang_up(k);
+    free(k->key);
+    free(k->uid);
+    free(k);
+}
+
+void links_drop_all(struct links *all)
+{
+    while (all->first) {
+        struct link *k = all->first;
+
+        all->first = k->next;
+        link_free(k);
+    }
+}
+
+void links_free(struct links *all)
+{
+    links_drop_all(all);
+    free(all);
+}
+
+static struct link **slot_of(struct links *all, const char *key)
+{
+    struct link **slot = &all->first;
+
+    while (*slot && strcmp((*slot)->key, key) != 0)
+        slot = &(*slot)->next;
+    return slot;
+}
+
+void links_drop(struct links *all, const char *key)
+{
+    struct link **slot = slot_of(all, key), *k = *slot;
+
+    if (!k)
+        return;
+    *slot = k->next;
+    link_free(k);
+}
+
+static void touch(const struct link *k)
+{
+    workqueue_add(k->all->c->queue, k->key, k->all->c->now.mono_ms);
+}
+
+static void on_message(void *arg, const cJSON *message)
+{
+    struct link *k = arg;
+    const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "type"));
+
+    if (!run_report_take(&k->report, message))
+        return;
+    if (type && strcmp(type, "hello") == 0) {
+        k->greeted = true;
+        k->failures = 0;
+    }
+    touch(k);
+}
+
+static void explain(struct link *k, const char *why)
+{
+    snprintf(k->why, sizeof k->why,
+             "the agent of pod %s at %s cannot be reached: %.200s; the operator must be let in to "
+             "pods (it runs in the cluster, and NetworkPolicies allow it)",
+             k->pod, k->address, why);
+}
+
+static void on_end(void *arg, const char *why)
+{
+    struct link *k = arg;
+    struct controller *c = k->all->c;
+
+    if (k->greeted)
+        k->since_mono_ms = c->now.mono_ms;
+    k->connection = NULL;
+    k->greeted = false;
+    k->again_mono_ms =
+        c->now.mono_ms + backoff_ms(k->failures++, RETRY_FIRST_MS, RETRY_MAX_MS, &c->random);
+    explain(k, why);
+    touch(k);
+}
+
+static void dial(struct link *k)
+{
+    struct controller *c = k->all->c;
+    unsigned char key[KEY_BYTES];
+
+    key_scalar(key, c->config.master_key, k->uid);
+    k->report = (struct run_report){0};
+    k->connection = c->config.agents->open(c->config.net, &(struct agent_target){k->address, key},
+                                           on_message, on_end, k);
+    explicit_bzero(key, sizeof key);
+}
+
+/* Worker 0's pod that runs, or NULL. */
+static const struct pod *chief_of(const struct observed *o)
+{
+    int64_t incarnation = status_incarnation(&o->tj->status, ROLE_WORKER, 0);
+
+    for (size_t i = 0; i < o->n_pods; i++) {
+        const struct pod *p = o->pods[i];
+
+        if (p->role == ROLE_WORKER && p->index == 0 && p->incarnation == incarnation &&
+            p->phase == POD_RUNNING && p->ip && !p->meta.deletion_ms)
+            return p;
+    }
+    return NULL;
+}
+
+static struct link *link_to(struct links *all, const char *key, const struct tj *tj,
+                            const struct pod *chief)
+{
+    struct link *k = *slot_of(all, key);
+
+    if (k && strcmp(k->uid, tj->meta.uid) == 0 && strcmp(k->pod, chief->meta.name) == 0 &&
+        strcmp(k->address, chief->ip) == 0)
+        return k;
+    links_drop(all, key);
+    k = xcalloc(1, sizeof *k);
+    *k = (struct link){.all = all,
+                       .next = all->first,
+                       .key = xstrdup(key),
+                       .uid = xstrdup(tj->meta.uid),
+                       .since_mono_ms = all->c->now.mono_ms};
+    snprintf(k->pod, sizeof k->pod, "%s", chief->meta.name);
+    snprintf(k->address, sizeof k->address, "%s", chief->ip);
+    all->first = k;
+    explain(k, "no answer");
+    dial(k);
+    return k;
+}
+
+void links_observe(struct links *all, const char *key, struct observed *o)
+{
+    const struct tj *tj = o->tj;
+    bool wanted = all->c->config.agents && tj->job && job_builtin(tj->job) &&
+                  tj->status.world.generation && !status_terminal(&tj->status) &&
+                  !tj->meta.deletion_ms;
+    const struct pod *chief = wanted ? chief_of(o) : NULL;
+    struct link *k;
+
+    if (!chief) {
+        links_drop(all, key);
+        return;
+    }
+    k = link_to(all, key, tj, chief);
+    o->run = &k->report;
+    o->linked = k->greeted;
+    if (k->greeted)
+        return;
+    if (all->c->now.mono_ms - k->since_mono_ms >= UNREACHABLE_MS)
+        o->unreachable = k->why;
+    else
+        workqueue_add_at(all->c->queue, key, k->since_mono_ms + UNREACHABLE_MS);
+}
+
+/* The workers' pods by index, those that the job's status lists. */
+static cJSON *hosts_of(const struct controller *c, const struct tj *tj)
+{
+    cJSON *hosts = cJSON_CreateArray();
+    size_t n;
+    const struct pod *const *pods = cache_pods_of(c->cache, tj->meta.uid, &n);
+
+    for (int i = 0; i < tj->status.world.replicas[ROLE_WORKER]; i++)
+        for (size_t p = 0; p < n; p++) {
+            char host[NAME_SIZE];
+            cJSON *item;
+
+            if (pods[p]->role != ROLE_WORKER || pods[p]->index != i || !pods[p]->ip ||
+                pods[p]->incarnation != status_incarnation(&tj->status, ROLE_WORKER, i))
+                continue;
+            item = cJSON_CreateObject();
+            host_name(host, tj->meta.name, ROLE_WORKER, i);
+            cJSON_AddStringToObject(item, "pod", pods[p]->meta.name);
+            cJSON_AddStringToObject(item, "host", host);
+            cJSON_AddStringToObject(item, "address", pods[p]->ip);
+            cJSON_AddItemToArray(hosts, item);
+        }
+    return hosts;
+}
+
+/* The job as this world runs it. */
+static cJSON *job_of_world(const struct tj *tj)
+{
+    AUTO(buf_release) struct buf text;
+    struct err err;
+    cJSON *job = NULL;
+
+    buf_init(&text, 0);
+    job_to_json(tj->job, &text);
+    if (json_parse(&job, text.data, text.len, "job", &err))
+        return NULL;
+    return job;
+}
+
+static struct link *greeted(struct links *all, const char *key)
+{
+    struct link *k = *slot_of(all, key);
+
+    return k && k->greeted ? k : NULL;
+}
+
+static void tell(struct link *k, const cJSON *message)
+{
+    struct controller *c = k->all->c;
+
+    c->config.agents->send(c->config.net, k->connection, message);
+}
+
+void links_launch(struct links *all, const char *key, const struct tj *tj, int64_t generation)
+{
+    struct link *k = greeted(all, key);
+    AUTO(auto_json) cJSON *message = NULL;
+
+    if (!k)
+        return;
+    message = cJSON_CreateObject();
+    cJSON_AddStringToObject(message, "type", "world");
+    cJSON_AddNumberToObject(message, "generation", (double)generation);
+    cJSON_AddItemToObject(message, "job", job_of_world(tj));
+    cJSON_AddItemToObject(message, "hosts", hosts_of(all->c, tj));
+    tell(k, message);
+    k->report.seen = generation; /* or the next look would send it again */
+}
+
+void links_stop(struct links *all, const char *key, int64_t generation)
+{
+    struct link *k = greeted(all, key);
+    AUTO(auto_json) cJSON *message = NULL;
+
+    if (!k)
+        return;
+    message = cJSON_CreateObject();
+    cJSON_AddStringToObject(message, "type", "stop");
+    cJSON_AddNumberToObject(message, "generation", (double)generation);
+    tell(k, message);
+    k->report.phase = RUN_STOPPING;
+}
+
+void links_step(struct links *all)
+{
+    for (struct link *k = all->first; k; k = k->next)
+        if (!k->connection && all->c->now.mono_ms >= k->again_mono_ms)
+            dial(k);
+}
+
+int64_t links_next_ms(const struct links *all, int64_t mono_ms)
+{
+    int64_t next = -1;
+
+    for (const struct link *k = all->first; k; k = k->next) {
+        int64_t wait = k->again_mono_ms > mono_ms ? k->again_mono_ms - mono_ms : 0;
+
+        if (!k->connection && (next < 0 || wait < next))
+            next = wait;
+    }
+    return next;
+}
