@@ -56,7 +56,7 @@ LIBS := -lcjson -lyaml -ldeflate -lz -lm
 AGENT_LIBS := -lssl -lcrypto
 OPERATOR_LIBS := -lcurl -lwebsockets -lssl -lcrypto
 
-PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(BUILD)/bin/paceline-agent \
+PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(if $(wildcard agent/main.c),$(BUILD)/bin/paceline-agent) \
             $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
 
 .PHONY: all
@@ -111,6 +111,8 @@ TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(UNIT_BIN) $(FUZZ_B
 # Scripts that need the simulation's programs.
 SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/sim/sim) \
             $(if $(filter tests/api/test_sim_replay.sh,$(TESTS)),$(BUILD)/tests/sim/replay)
+# An operator to talk to agents with.
+AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client)
 
 linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c))))
 links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
@@ -138,7 +140,7 @@ test: ## install what is missing, build, run every test
 	@scripts/install-deps.sh test
 	@$(AGAIN) check
 
-tests: all $(SIM_TESTS) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
+tests: all $(SIM_TESTS) $(AGENT_CLIENT) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)
@@ -188,6 +190,9 @@ $(BUILD)/tests/sim/sim: $(SIM_OBJ) $(COMMON_OBJ)
 
 $(BUILD)/tests/sim/replay: $(patsubst %,$(BUILD)/tests/sim/%.o,replay apiserver apilist store target value) $(COMMON_OBJ)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+$(BUILD)/tests/agent/client: $(BUILD)/tests/agent/client.o $(WIRE_OBJ) $(COMMON_OBJ)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS)
 
 sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each must be caught
 	@tests/sim/mutants.sh

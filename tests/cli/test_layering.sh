@@ -19,6 +19,8 @@ worker/comm:          common worker/kernels worker/model
 worker/train:         common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
 worker:               common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train
 cli:                  common worker/kernels worker/data worker/checkpoint
+wire:                 common
+agent:                common wire
 operator/api:         common
 operator/reconcile:   common operator/api
 operator/objects:     common operator/api operator/reconcile
@@ -32,7 +34,7 @@ operator:             common operator/core operator/controller operator/kube ope
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 # One line per symbol: folder, T (defined) or U (used), symbol.
-find "$build/common" "$build/worker" "$build/cli" "$build/operator" -name '*.o' | while read -r object; do
+find "$build/common" "$build/worker" "$build/cli" "$build/wire" "$build/agent" "$build/operator" -name '*.o' | while read -r object; do
     object=${object#"$build/"}
     [ -e "${object%%.*}.c" ] || continue # left by a source that is gone
     nm -g "$build/$object" | awk -v folder="${object%/*}" '

@@ -1,0 +1,304 @@
+// LINK: wire operator/objects/keys.c common
+// LIBS: -lssl -lcrypto
+/* Two ends over a socket pair; the clock is an argument. */
+#include "wire/channel.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "operator/objects/keys.h"
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+#define ROUNDS 50
+
+static struct channel_tls *tls_of(const char *uid)
+{
+    static const unsigned char master[KEY_BYTES] = "thirty-two bytes of a master key";
+    AUTO(buf_release) struct buf key, cert;
+    unsigned char scalar[KEY_BYTES];
+    struct channel_tls *tls = NULL;
+    struct err err;
+
+    buf_init(&key, 0);
+    buf_init(&cert, 0);
+    key_scalar(scalar, master, uid);
+    key_pem(scalar, &key, &cert);
+    CHECK_INT(channel_tls_new(&tls, key.data, key.len, cert.data, cert.len, &err), 0);
+    return tls;
+}
+
+struct end {
+    struct channel *channel;
+    int n, rc;
+    char last[64];
+    struct err err;
+};
+
+static int take(void *arg, const cJSON *message, struct err *err)
+{
+    struct end *e = arg;
+
+    e->n++;
+    snprintf(e->last, sizeof e->last, "%s", message_text(message, "text"));
+    if (strcmp(message_type(message), "bad") == 0)
+        return err_set(err, ERR_INVALID, "a bad message");
+    return 0;
+}
+
+struct pair {
+    struct end client, server;
+    int64_t now;
+};
+
+static void open_pair(struct pair *p, struct channel_tls *client, struct channel_tls *server)
+{
+    int fds[2];
+
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    *p = (struct pair){.now = 1000};
+    p->client.channel = channel_connect(client, fds[0], take, &p->client, p->now);
+    p->server.channel = channel_accept(server, fds[1], take, &p->server, p->now);
+}
+
+static void close_pair(struct pair *p)
+{
+    channel_free(p->client.channel);
+    channel_free(p->server.channel);
+}
+
+static void step(struct end *e, int64_t now)
+{
+    struct pollfd fd = {.fd = channel_fd(e->channel), .events = channel_wants(e->channel)};
+
+    if (e->rc < 0)
+        return;
+    poll(&fd, 1, 0);
+    if (fd.revents || now >= channel_next_ms(e->channel))
+        e->rc = channel_step(e->channel, fd.revents, now, &e->err);
+}
+
+static void settle(struct pair *p)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        step(&p->client, p->now);
+        step(&p->server, p->now);
+    }
+}
+
+static void say(struct channel *c, const char *type, const char *text)
+{
+    AUTO(auto_json) cJSON *message = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(message, "type", type);
+    cJSON_AddStringToObject(message, "text", text);
+    channel_send(c, message);
+}
+
+static void test_talk(struct channel_tls *tls)
+{
+    struct pair p;
+
+    open_pair(&p, tls, tls);
+    CHECK(!channel_ready(p.client.channel));
+    say(p.client.channel, "hello", "before the handshake");
+    settle(&p);
+    CHECK(channel_ready(p.client.channel) && channel_ready(p.server.channel));
+    CHECK_INT(p.server.n, 1);
+    CHECK_STR(p.server.last, "before the handshake");
+    say(p.server.channel, "hello", "an answer");
+    settle(&p);
+    CHECK_STR(p.client.last, "an answer");
+    say(p.server.channel, "last", "words");
+    channel_finish(p.server.channel, p.now);
+    settle(&p);
+    CHECK_STR(p.client.last, "words");
+    CHECK_INT(p.server.rc, -1);
+    CHECK_INT(p.server.err.code, ERR_GONE);
+    channel_free(p.server.channel);
+    p.server.channel = NULL;
+    p.server.rc = -1;
+    step(&p.client, p.now);
+    CHECK_INT(p.client.rc, -1);
+    CHECK_INT(p.client.err.code, ERR_GONE);
+    close_pair(&p);
+}
+
+/* Neither end hands over a byte of the other's, whichever has the wrong key. */
+static void test_wrong_key(struct channel_tls *ours, struct channel_tls *other)
+{
+    for (int i = 0; i < 2; i++) {
+        struct pair p;
+
+        open_pair(&p, i ? ours : other, i ? other : ours);
+        say(p.client.channel, "hello", "let me in");
+        say(p.server.channel, "secret", "for nobody");
+        settle(&p);
+        CHECK_INT(p.server.rc, -1);
+        CHECK_INT(p.client.rc, -1);
+        CHECK_INT(p.client.n, 0);
+        CHECK_INT(p.server.n, 0);
+        CHECK_INT(p.server.err.code, ERR_FORBIDDEN);
+        CHECK_INT(p.client.err.code, ERR_FORBIDDEN);
+        CHECK_CONTAINS(p.server.err.msg, "the job's own key");
+        CHECK(!channel_ready(p.server.channel));
+        close_pair(&p);
+    }
+}
+
+/* Who speaks no TLS gets at most an alert (7 bytes), who says nothing is dropped after 2 s. */
+static void test_stranger(struct channel_tls *tls)
+{
+    struct pair p;
+    int fds[2];
+    char bytes[64];
+    ssize_t n;
+
+    for (int garbage = 0; garbage < 2; garbage++) {
+        CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+        p = (struct pair){.now = 1000};
+        p.server.channel = channel_accept(tls, fds[1], take, &p.server, p.now);
+        say(p.server.channel, "secret", "for nobody");
+        if (garbage)
+            CHECK_INT(write(fds[0], "\x16\3\1\0\5hello", 10), 10);
+        for (; p.now < 1000 + CHANNEL_HANDSHAKE_MS; p.now += 100)
+            step(&p.server, p.now);
+        CHECK_INT(p.server.rc, garbage ? -1 : 0);
+        step(&p.server, p.now);
+        CHECK_INT(p.server.rc, -1);
+        CHECK_INT(p.server.n, 0);
+        n = read(fds[0], bytes, sizeof bytes);
+        CHECK(garbage ? n == 7 && bytes[0] == 21 : n < 0);
+        close(fds[0]);
+        channel_free(p.server.channel);
+    }
+}
+
+/* Pings keep a quiet connection; a silent end is given up after 5 s, and bytes that wait count. */
+static void test_silence(struct channel_tls *tls)
+{
+    struct pair p;
+
+    open_pair(&p, tls, tls);
+    settle(&p);
+    for (int i = 0; i < 30; i++, p.now += 500)
+        settle(&p);
+    CHECK_INT(p.client.rc, 0);
+    CHECK_INT(p.server.rc, 0);
+    CHECK_INT(p.client.n, 0); /* pings are not handed over */
+    for (int i = 0; i < 4; i++, p.now += 1000)
+        step(&p.client, p.now);
+    p.now += 60000; /* the server was stopped for a minute; what the client said waits for it */
+    step(&p.server, p.now);
+    CHECK_INT(p.server.rc, 0);
+    for (int64_t begin = p.now; p.now < begin + CHANNEL_SILENCE_MS; p.now += 100) {
+        step(&p.server, p.now);
+        CHECK_INT(p.server.rc, 0);
+    }
+    step(&p.server, p.now);
+    CHECK_INT(p.server.rc, -1);
+    CHECK_INT(p.server.err.code, ERR_TRANSIENT);
+    CHECK_CONTAINS(p.server.err.msg, "silent for 5 s");
+    close_pair(&p);
+}
+
+/* An end that does not read: the queue is bounded, and much goes through once it reads. */
+static void test_back_pressure(struct channel_tls *tls)
+{
+    AUTO(buf_release) struct buf text;
+    struct pair p;
+    int sent = 0;
+
+    buf_init(&text, 0);
+    while (text.len < 100000)
+        buf_puts(&text, "0123456789");
+    open_pair(&p, tls, tls);
+    settle(&p);
+    for (; p.client.rc == 0 && sent < 1000; sent++) {
+        say(p.client.channel, "log", text.data);
+        step(&p.client, p.now);
+    }
+    CHECK_INT(p.client.rc, -1);
+    CHECK_CONTAINS(p.client.err.msg, "does not read");
+    CHECK(sent > 40 && sent < 60);
+    close_pair(&p);
+
+    open_pair(&p, tls, tls);
+    settle(&p);
+    for (sent = 0; sent < 200; sent++) {
+        say(p.client.channel, "log", text.data);
+        settle(&p);
+    }
+    CHECK_INT(p.client.rc, 0);
+    CHECK_INT(p.server.n, 200);
+    CHECK(channel_drained(p.client.channel));
+    close_pair(&p);
+}
+
+static void test_refusing(struct channel_tls *tls)
+{
+    struct pair p;
+
+    open_pair(&p, tls, tls);
+    settle(&p);
+    channel_refuse(p.server.channel, "no %s", "thanks");
+    settle(&p);
+    CHECK_INT(p.client.n, 1);
+    say(p.client.channel, "bad", "");
+    settle(&p);
+    CHECK_INT(p.server.rc, -1);
+    CHECK_STR(p.server.err.msg, "a bad message");
+    close_pair(&p);
+}
+
+static void test_dial(struct channel_tls *tls)
+{
+    struct end e = {0};
+    struct err err = {0};
+    int fd;
+
+    CHECK_INT(channel_dial("localhost", 1, &err), -1);
+    CHECK_INT(err.code, ERR_INVALID);
+    fd = channel_dial("127.0.0.1", 1, &err); /* nobody listens there */
+    if (fd >= 0) {
+        e.channel = channel_connect(tls, fd, take, &e, 0);
+        for (int i = 0; i < ROUNDS && e.rc == 0; i++)
+            step(&e, 5 * i);
+        CHECK_INT(e.rc, -1);
+        CHECK_CONTAINS(e.err.msg, "connecting");
+        channel_free(e.channel);
+    } else {
+        CHECK_INT(err.code, ERR_TRANSIENT);
+    }
+}
+
+static void test_keys(void)
+{
+    struct channel_tls *tls = NULL;
+    struct err err = {0};
+
+    CHECK_INT(channel_tls_new(&tls, "no", 2, "no", 2, &err), -1);
+    CHECK_INT(err.code, ERR_INVALID);
+    CHECK(tls == NULL);
+}
+
+int main(void)
+{
+    struct channel_tls *ours = tls_of("job-1"), *other = tls_of("job-2");
+
+    signal(SIGPIPE, SIG_IGN);
+    test_talk(ours);
+    test_wrong_key(ours, other);
+    test_stranger(ours);
+    test_silence(ours);
+    test_back_pressure(ours);
+    test_refusing(ours);
+    test_dial(ours);
+    test_keys();
+    channel_tls_free(ours);
+    channel_tls_free(other);
+    return test_result();
+}
