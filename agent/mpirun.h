@@ -11,13 +11,10 @@
 #include "paceline/buf.h"
 #include "paceline/env.h"
 
-/* Every port that Open MPI listens on between pods is one of these. */
-enum {
-    MPIRUN_DAEMON_PORT = 7421,
-    MPIRUN_DAEMON_PORTS = 100,
-    MPIRUN_RANK_PORT = 7521,
-    MPIRUN_RANK_PORTS = 479,
-};
+/* Every port that Open MPI listens on between pods: of its daemons, of the ranks. */
+#define MPIRUN_DAEMON_PORTS "7421-7520"
+#define MPIRUN_RANK_PORT_FIRST "7521"
+#define MPIRUN_RANK_PORT_COUNT "479"
 
 /* What differs between the pods of a world. */
 struct mpirun_pod {

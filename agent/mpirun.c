@@ -1,0 +1,155 @@
+#include "agent/mpirun.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/exec.h"
+#include "paceline/cluster.h"
+#include "paceline/mem.h"
+
+/*
+ * Where a setting goes: MCA parameters of Open MPI 4 (all of it) and 5 (the ranks) are OMPI_MCA_*,
+ * those of Open MPI 5's daemons PRTE_MCA_*. What the other version does not know it ignores.
+ */
+enum place { RANKS = 1, DAEMONS = 2, BOTH = 3, PLAIN = 4, PLAIN_AS_ROOT = 8 };
+
+/* Values that differ between pods. */
+enum value { FIXED, AGENT, INTERFACE, FOLDER, STOP_FILE };
+
+static const struct setting {
+    enum place place;
+    enum value value;
+    const char *name, *fixed;
+} settings[] = {
+    /* Daemons come through our agents, each from the chief and attached to it. */
+    {RANKS, AGENT, "plm_rsh_agent", NULL},
+    {DAEMONS, AGENT, "plm_ssh_agent", NULL},
+    {RANKS, FIXED, "plm_rsh_no_tree_spawn", "1"},
+    {DAEMONS, FIXED, "plm_ssh_no_tree_spawn", "1"},
+    /* One rank per pod: nothing but TCP, which probes no other networks. Left to itself, Debian's
+     * Open MPI 5 takes UCX and hangs. */
+    {RANKS, FIXED, "pml", "ob1"},
+    {RANKS, FIXED, "btl", "self,tcp"},
+    {RANKS, INTERFACE, "btl_tcp_if_include", NULL},
+    {RANKS, FIXED, "btl_tcp_port_min_v4", MPIRUN_RANK_PORT_FIRST},
+    {RANKS, FIXED, "btl_tcp_port_range_v4", MPIRUN_RANK_PORT_COUNT},
+    {RANKS, INTERFACE, "oob_tcp_if_include", NULL},
+    {DAEMONS, INTERFACE, "prte_if_include", NULL},
+    {BOTH, FIXED, "oob_tcp_dynamic_ipv4_ports", MPIRUN_DAEMON_PORTS},
+    {RANKS, FIXED, "oob_tcp_disable_ipv6_family", "1"},
+    /* A host that is silent is lost after 5 s; the system's default is 8 minutes. */
+    {BOTH, FIXED, "oob_tcp_keepalive_time", "1"},
+    {BOTH, FIXED, "oob_tcp_keepalive_intvl", "1"},
+    {BOTH, FIXED, "oob_tcp_keepalive_probes", "4"},
+    {RANKS, FOLDER, "orte_tmpdir_base", NULL},
+    {DAEMONS, FOLDER, "prte_tmpdir_base", NULL},
+    {DAEMONS, FIXED, "prte_silence_shared_fs", "1"},
+    /* A pod does not know who else is on its cores. */
+    {RANKS, FIXED, "mpi_yield_when_idle", "1"},
+    {PLAIN, FOLDER, "HOME", NULL},
+    {PLAIN, FOLDER, "TMPDIR", NULL},
+    {PLAIN, FOLDER, EXEC_RUN, NULL},
+    {PLAIN, STOP_FILE, "PACELINE_STOP_FILE", NULL},
+    {PLAIN_AS_ROOT, FIXED, "OMPI_ALLOW_RUN_AS_ROOT", "1"},
+    {PLAIN_AS_ROOT, FIXED, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+    {PLAIN_AS_ROOT, FIXED, "PRTE_ALLOW_RUN_AS_ROOT", "1"},
+    {PLAIN_AS_ROOT, FIXED, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+};
+
+/* What is taken over from the container. */
+static const char *const inherited[] = {"PATH=", "LD_LIBRARY_PATH=", "PACELINE_"};
+
+static void inherit(struct env *e, char *const *ours)
+{
+    for (; *ours; ours++)
+        for (size_t i = 0; i < ARRAY_LEN(inherited); i++) {
+            const char *equals = strchr(*ours, '=');
+            AUTO(auto_free) char *name = NULL;
+
+            if (!equals || strncmp(*ours, inherited[i], strlen(inherited[i])) != 0)
+                continue;
+            name = xasprintf("%.*s", (int)(equals - *ours), *ours);
+            env_set(e, name, equals + 1, true);
+        }
+}
+
+static char *value_of(const struct setting *s, const struct mpirun_pod *pod)
+{
+    switch (s->value) {
+    case AGENT:
+        return xasprintf("%s exec", pod->agent);
+    case INTERFACE:
+        return xstrdup(pod->interface);
+    case FOLDER:
+        return xstrdup(pod->folder);
+    case STOP_FILE:
+        return xasprintf("%s/stop", pod->folder);
+    case FIXED:
+        break;
+    }
+    return xstrdup(s->fixed);
+}
+
+void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const *ours)
+{
+    static const struct {
+        enum place place;
+        const char *prefix;
+    } spellings[] = {{RANKS, "OMPI_MCA_"}, {DAEMONS, "PRTE_MCA_"}, {PLAIN, ""}};
+    int places = BOTH | PLAIN | (geteuid() == 0 ? PLAIN_AS_ROOT : 0);
+
+    env_init(e, NULL);
+    inherit(e, ours);
+    for (const struct setting *s = settings; s < settings + ARRAY_LEN(settings); s++) {
+        AUTO(auto_free) char *value = value_of(s, pod);
+        int place = s->place & places ? (int)s->place : 0;
+
+        if (place == PLAIN_AS_ROOT)
+            place = PLAIN;
+        for (size_t i = 0; i < ARRAY_LEN(spellings); i++) {
+            AUTO(auto_free) char *name = xasprintf("%s%s", spellings[i].prefix, s->name);
+
+            if (place & (int)spellings[i].place)
+                env_set(e, name, value, true);
+        }
+    }
+}
+
+bool mpirun_sets(const char *parameter)
+{
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++)
+        if (settings[i].place & BOTH && strcmp(settings[i].name, parameter) == 0)
+            return true;
+    return false;
+}
+
+void mpirun_hostfile(const struct world *world, struct buf *out)
+{
+    struct hostfile hostfile = {0};
+
+    for (size_t i = 0; i < world->n_hosts; i++)
+        hostfile_add(&hostfile, world->hosts[i].address, 1);
+    hostfile_encode(&hostfile, out);
+    hostfile_release(&hostfile);
+}
+
+void mpirun_command(struct mpirun_command *c, const char *hostfile, size_t n_ranks,
+                    const char *const *program)
+{
+    const char *const mpirun[] = {"mpirun",     "--leave-session-attached",
+                                  "--bind-to",  "none",
+                                  "--map-by",   "slot",
+                                  "-np",        c->ranks,
+                                  "--hostfile", hostfile};
+    size_t n = 0;
+
+    snprintf(c->ranks, sizeof c->ranks, "%zu", n_ranks);
+    for (size_t i = 0; i < ARRAY_LEN(mpirun); i++)
+        c->argv[n++] = mpirun[i];
+    for (; *program; program++) {
+        assert(n < MPIRUN_ARGUMENTS_MAX - 1);
+        c->argv[n++] = *program;
+    }
+    c->argv[n] = NULL;
+}

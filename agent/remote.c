@@ -1,0 +1,243 @@
+#include "agent/remote.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "agent/exec_argv.h"
+#include "agent/mpi_folder.h"
+#include "agent/mpi_pod.h"
+#include "paceline/mem.h"
+
+enum { LOG_MAX = 64 << 10, CHUNK = 4096 };
+
+struct remotes {
+    struct procs *procs;
+    const char *pod, *scratch;
+    struct daemon *daemons;
+};
+
+/* One daemon, until its process has ended. */
+struct daemon {
+    struct remotes *remotes;
+    struct daemon *next;
+    struct channel *channel; /* NULL: ended, nobody listens */
+    long long generation;
+    char *folder;
+    pid_t pid;
+    int output;
+    size_t logged; /* bytes */
+};
+
+struct remotes *remotes_new(struct procs *procs, const char *pod, const char *scratch)
+{
+    struct remotes *r = xcalloc(1, sizeof *r);
+
+    *r = (struct remotes){.procs = procs, .pod = pod, .scratch = scratch};
+    return r;
+}
+
+static void daemon_free(struct daemon *d)
+{
+    if (d->folder)
+        mpi_folder_remove(d->folder);
+    free(d->folder);
+    auto_close(&d->output);
+    free(d);
+}
+
+void remotes_free(struct remotes *r)
+{
+    for (struct daemon *d = r->daemons, *next; d; d = next) {
+        next = d->next;
+        procs_kill(r->procs, d->pid, SIGKILL);
+        daemon_free(d);
+    }
+    free(r);
+}
+
+static void send_log(struct daemon *d, const char *text)
+{
+    AUTO(auto_json) cJSON *message = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(message, "type", "log");
+    cJSON_AddStringToObject(message, "text", text);
+    channel_send(d->channel, message);
+}
+
+/* JSON is UTF-8, and the output may be cut anywhere: ASCII goes on. */
+static void printable(char *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((text[i] < ' ' || text[i] > '~') && text[i] != '\n' && text[i] != '\t')
+            text[i] = '?';
+}
+
+/* Passes on what the pipe holds; what is beyond LOG_MAX is read and dropped. */
+static void read_output(struct daemon *d)
+{
+    char text[CHUNK + 1];
+    ssize_t n;
+
+    while (d->output >= 0 && (n = read(d->output, text, CHUNK)) >= 0) {
+        size_t room = LOG_MAX - d->logged, len = (size_t)n < room ? (size_t)n : room;
+
+        if (n == 0) {
+            close(d->output);
+            d->output = -1;
+        } else if (d->channel && len > 0) {
+            text[len] = '\0';
+            printable(text, len);
+            send_log(d, text);
+            d->logged += len;
+        }
+    }
+}
+
+static void on_exit_code(void *arg, int code)
+{
+    struct daemon *d = arg, **at = &d->remotes->daemons;
+
+    read_output(d);
+    if (d->channel) {
+        AUTO(auto_json) cJSON *message = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(message, "type", "exit");
+        cJSON_AddNumberToObject(message, "code", code);
+        channel_send(d->channel, message);
+    }
+    while (*at != d)
+        at = &(*at)->next;
+    *at = d->next;
+    daemon_free(d);
+}
+
+static void drop(struct daemon *d)
+{
+    d->channel = NULL;
+    procs_kill(d->remotes->procs, d->pid, SIGKILL);
+}
+
+void remotes_end(struct remotes *r, const struct channel *c)
+{
+    for (struct daemon *d = r->daemons; d; d = d->next)
+        if (d->channel == c)
+            drop(d);
+}
+
+void remotes_fence(struct remotes *r, long long generation)
+{
+    for (struct daemon *d = r->daemons; d; d = d->next)
+        if (d->generation < generation && d->channel) {
+            channel_refuse(d->channel, "generation %lld has come", generation);
+            drop(d);
+        }
+}
+
+/* The address at which the chief has reached us. */
+static int own_address(const struct channel *c, char *text, socklen_t size, struct err *err)
+{
+    struct sockaddr_storage at = {0};
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    socklen_t len = sizeof at;
+
+    if (getsockname(channel_fd(c), (struct sockaddr *)&at, &len) < 0)
+        return err_set(err, ERR_IO, "cannot find our own address: %s", strerror(errno));
+    memcpy(&v4, &at, sizeof v4);
+    memcpy(&v6, &at, sizeof v6);
+    if (at.ss_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr))
+        memcpy(&v4.sin_addr, v6.sin6_addr.s6_addr + 12, sizeof v4.sin_addr);
+    else if (at.ss_family != AF_INET)
+        return err_set(err, ERR_INVALID, "training in several pods needs IPv4 addresses");
+    inet_ntop(AF_INET, &v4.sin_addr, text, size);
+    return 0;
+}
+
+static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err)
+{
+    AUTO(process_close_pipe) int out[2] = {-1, -1};
+    AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    AUTO(env_release) struct env env = {0};
+    char address[INET_ADDRSTRLEN];
+    struct mpi_pod pod;
+    struct process process = {.argv = argv->items, .death_signal = SIGKILL};
+
+    if (own_address(d->channel, address, sizeof address, err) < 0 ||
+        mpi_pod_init(&pod, address, d->folder, err) < 0)
+        return -1;
+    if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || fcntl(out[0], F_SETFL, O_NONBLOCK) < 0)
+        return err_set(err, ERR_IO, "cannot open a pipe to the daemon: %s", strerror(errno));
+    mpirun_environment(&env, &pod.names, environ);
+    process.environment = env.items;
+    process.fds[0] = null;
+    process.fds[1] = process.fds[2] = out[1];
+    d->pid = procs_start(d->remotes->procs, &process, on_exit_code, d, err);
+    if (d->pid < 0)
+        return -1;
+    d->output = out[0];
+    out[0] = -1;
+    return 0;
+}
+
+/* Fails with the sentence that the chief reads. */
+static int start(struct daemon *d, const cJSON *message, struct err *err)
+{
+    const struct remotes *r = d->remotes;
+    const cJSON *job = cJSON_GetObjectItemCaseSensitive(message, "job");
+    struct exec_argv argv;
+
+    if (strcmp(message_text(message, "pod"), r->pod) != 0)
+        return err_set(err, ERR_INVALID, "this is pod %s, not %.260s", r->pod,
+                       message_text(message, "pod"));
+    for (const struct daemon *other = r->daemons; other; other = other->next)
+        if (other->channel == d->channel || other->generation == d->generation)
+            return err_set(err, ERR_CONFLICT, "generation %lld has its daemon here already",
+                           d->generation);
+    if (!cJSON_IsObject(job))
+        return err_set(err, ERR_INVALID, "job: an object is missing");
+    if (exec_argv_check(&argv, cJSON_GetObjectItemCaseSensitive(message, "argv"), err) < 0 ||
+        mpi_folder_make(&d->folder, r->scratch, d->generation, job, err) < 0)
+        return -1;
+    return spawn(d, &argv, err);
+}
+
+void remotes_start(struct remotes *r, struct channel *c, const cJSON *message)
+{
+    struct daemon *d = xcalloc(1, sizeof *d);
+    AUTO(auto_json) cJSON *answer = NULL;
+    struct err err = {0};
+
+    *d = (struct daemon){.remotes = r,
+                         .channel = c,
+                         .generation = message_integer(message, "generation"),
+                         .output = -1};
+    remotes_fence(r, d->generation);
+    if (start(d, message, &err) < 0) {
+        channel_refuse(c, "%s", err.msg);
+        daemon_free(d);
+        return;
+    }
+    d->next = r->daemons;
+    r->daemons = d;
+    answer = cJSON_CreateObject();
+    cJSON_AddStringToObject(answer, "type", "started");
+    channel_send(c, answer);
+}
+
+void remotes_wait(const struct remotes *r, struct waits *w)
+{
+    for (const struct daemon *d = r->daemons; d; d = d->next)
+        waits_add(w, d->output, POLLIN);
+}
+
+void remotes_step(struct remotes *r, const struct waits *w)
+{
+    for (struct daemon *d = r->daemons; d; d = d->next)
+        if (d->output >= 0 && waits_came(w, d->output))
+            read_output(d);
+}
