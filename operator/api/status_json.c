@@ -334,6 +334,19 @@ static void put_scaling(struct buf *out, const struct tj_status *s)
     buf_puts(out, "]");
 }
 
+/* Of built-in jobs; of others nothing, not even null. */
+static void put_training(struct buf *out, const struct tj_status *old, const struct tj_status *s)
+{
+    if (!s->launch.generation && !old->launch.generation)
+        return;
+    buf_puts(out, ",");
+    put_launch(out, s);
+    buf_puts(out, ",");
+    put_progress(out, s);
+    buf_puts(out, ",");
+    put_scaling(out, s);
+}
+
 void tj_selector(const struct tj *tj, struct buf *out)
 {
     buf_printf(out, "%s=%s,%s=%s", LABEL_JOB, tj->meta.name, LABEL_ROLE,
@@ -362,12 +375,7 @@ void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct 
     json_print_string(selector.data, out);
     buf_puts(out, ",");
     put_world(out, s);
-    buf_puts(out, ",");
-    put_launch(out, s);
-    buf_puts(out, ",");
-    put_progress(out, s);
-    buf_puts(out, ",");
-    put_scaling(out, s);
+    put_training(out, &tj->status, s);
     buf_printf(out, ",\"restarts\":%lld,", (long long)s->restarts);
     put_time(out, "backoffUntil", s->backoff_until_ms);
     buf_puts(out, ",\"replicaStatuses\":{");

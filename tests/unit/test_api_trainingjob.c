@@ -73,6 +73,8 @@ static void test_network(void)
 /* Everything set, each field to another value. */
 static void fill(struct tj_status *s, struct arena *a)
 {
+    static const struct scaling scaling[] = {{1, 2700}, {2, 5400.5}};
+
     *s = (struct tj_status){
         .observed_generation = 5,
         .start_ms = T0,
@@ -82,6 +84,10 @@ static void fill(struct tj_status *s, struct arena *a)
         .world = {3, {1, 4, 2, 1}, 9},
         .restarts = 6,
         .backoff_until_ms = T0 + 3000,
+        .launch = {7, 123456789, 940, 2, 5},
+        .progress = {true, true, 3, 5, 940, 0.25, 0.9125, 5400.5, 61},
+        .scaling = scaling,
+        .n_scaling = 2,
     };
     for (int i = 0; i < N_CONDITIONS; i++)
         s->conditions[i] = (struct condition){true, i % 2 == 0, "Because", "it \"is\"\n", T0 + i};
@@ -127,7 +133,7 @@ static struct tj *written(const struct tj *tj, const struct tj_status *s)
 {
     AUTO(buf_release) struct buf patch;
     AUTO(buf_release) struct buf whole;
-    AUTO(auto_json) cJSON *object = cJSON_Parse("{" HEAD "," SPEC ",\"status\":{\"progress\":1}}");
+    AUTO(auto_json) cJSON *object = cJSON_Parse("{" HEAD "," SPEC ",\"status\":{\"theirs\":1}}");
     AUTO(auto_json) cJSON *body = NULL;
     struct err err;
 
@@ -137,7 +143,7 @@ static struct tj *written(const struct tj *tj, const struct tj_status *s)
     CHECK_INT(json_parse(&body, patch.data, patch.len, "patch", &err), 0);
     merge(object, body);
     json_print(object, 0, &whole);
-    CHECK_CONTAINS(whole.data, "\"progress\":1");
+    CHECK_CONTAINS(whole.data, "\"theirs\":1");
     return decode(whole.data);
 }
 
@@ -153,7 +159,7 @@ static void test_round_trip(void)
     full = written(tj, &s);
     CHECK(status_equal(&full->status, &s));
     CHECK(full->problem == NULL);
-    empty = written(tj, &nothing);
+    empty = written(full, &nothing);
     CHECK(status_equal(&empty->status, &nothing));
     CHECK(!status_equal(&empty->status, &s));
     status_copy(&copy, &s, &a);
@@ -162,6 +168,42 @@ static void test_round_trip(void)
     CHECK(copy.conditions[0].message != s.conditions[0].message);
     CHECK(copy.roles[0].completed.ranges != s.roles[0].completed.ranges);
     tj_free(NULL);
+}
+
+static const char *text_at(const struct tj *tj, const struct tj_status *s, struct buf *out)
+{
+    buf_init(out, 0);
+    status_encode_patch(tj, s, out);
+    return strstr(out->data, "\"launch\"");
+}
+
+/* What people and dashboards read of built-in jobs. */
+static void test_training(void)
+{
+    AUTO(auto_tj) struct tj *tj = decode("{" HEAD "," SPEC "}");
+    AUTO(arena_release) struct arena a = {0};
+    AUTO(buf_release) struct buf out;
+    AUTO(buf_release) struct buf none;
+    struct tj_status s;
+
+    fill(&s, &a);
+    CHECK_CONTAINS(text_at(tj, &s, &out),
+                   "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
+                   "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
+                   "\"etaSeconds\":61},\"scaling\":[{\"workers\":1,\"samplesPerSecond\":2700,"
+                   "\"speedup\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,\"speedup\":2}]");
+    buf_release(&out);
+    s.n_scaling = 0; /* nothing to compare with */
+    s.progress.has_accuracy = false;
+    CHECK_CONTAINS(text_at(tj, &s, &out), "\"accuracy\":null");
+    CHECK_CONTAINS(out.data, "\"speedup\":null");
+    CHECK_CONTAINS(out.data, "\"scaling\":null");
+    /* A job that was never launched is spared all that; one whose status was has it taken back. */
+    s = (struct tj_status){0};
+    CHECK(text_at(tj, &s, &none) == NULL);
+    buf_release(&none);
+    tj->status.launch.generation = 1;
+    CHECK_CONTAINS(text_at(tj, &s, &none), "\"launch\":null,\"progress\":null");
 }
 
 static void test_bytes(void)
@@ -331,6 +373,7 @@ int main(void)
     test_spec();
     test_network();
     test_round_trip();
+    test_training();
     test_bytes();
     test_equal();
     test_foreign_conditions();
