@@ -2,6 +2,7 @@
 # Installs the Debian packages that are missing: nothing to do, nothing said.
 #   scripts/install-deps.sh build    what building and running needs
 #   scripts/install-deps.sh test     that, and what the tests and static checks need
+#   scripts/install-deps.sh cluster  what `make cluster` and `make images` need
 # `a|b`: either will do; the first that this release knows is installed.
 set -euo pipefail
 
@@ -9,12 +10,15 @@ build=(gcc make libc6-dev libopenmpi-dev openmpi-bin libcjson-dev libyaml-dev zl
     libdeflate-dev dataset-fashion-mnist libcurl4-openssl-dev libwebsockets-dev libssl-dev)
 test=(clang clang-tidy clang-format 'libclang-rt-14-dev|libclang-rt-dev' libopenblas-dev python3
     gcovr shellcheck openssl ca-certificates)
+cluster=(containerd runc iptables nftables conntrack socat ipset ebtables iproute2 util-linux curl
+    openssl ca-certificates python3 gcc libc6-dev buildah mmdebstrap)
 
 case "${1:-}" in
 build) wanted=("${build[@]}") ;;
 test) wanted=("${build[@]}" "${test[@]}") ;;
+cluster) wanted=("${cluster[@]}") ;;
 *)
-    echo "usage: $0 build|test" >&2
+    echo "usage: $0 build|test|cluster" >&2
     exit 2
     ;;
 esac
@@ -27,11 +31,11 @@ fi
 installed() { dpkg-query -W -f '${db:Status-Status}\n' "$1" 2>/dev/null | grep -qx installed; }
 known() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
 
-# tests/api builds Kubernetes with Go. 1.21 fetches the version it needs; an older one (Debian 12's)
-# is of no use, and those tests then say that they skip.
+# tests/api and the cluster build Kubernetes with Go. 1.21 fetches the version it needs; an older one
+# (Debian 12's) is of no use, and those tests then say that they skip.
 candidate() { apt-cache policy "$1" 2>/dev/null | sed -n 's/^ *Candidate: //p'; }
 go_helps() {
-    [ "$1" = test ] && ! command -v go >/dev/null &&
+    [ "$1" != build ] && ! command -v go >/dev/null &&
         dpkg --compare-versions "$(candidate golang-go)" ge 2:1.21 2>/dev/null
 }
 
