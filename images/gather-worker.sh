@@ -1,0 +1,27 @@
+#!/bin/bash
+# The worker's root folder: our programs, Open MPI without what needs its own hardware, Fashion-MNIST,
+# and busybox for `kubectl exec`.
+#   images/gather-worker.sh ROOT
+set -euo pipefail
+root=$1
+shopt -s nullglob
+cd "$(dirname "$0")"
+
+lib=/usr/lib/$(gcc -print-multiarch)
+paths=(/usr/bin/{paceline,paceline-worker,busybox,mpirun} /usr/share/datasets/fashion-mnist
+    /etc/openmpi /usr/share/{openmpi,prte}/help-*.txt)
+# Of Open MPI 4, of Open MPI 5, of both.
+for path in /usr/bin/{paceline-agent,orted,orterun,prted,prterun,prte} \
+    "$lib"/pmix2/{lib/pmix,share/pmix}; do
+    if [ -e "$path" ]; then paths+=("$path"); fi
+done
+# Open MPI 4 loads components from a folder. Those for InfiniBand, Omni-Path and GPUs stay behind
+# with the libraries that they need, and so do those of OpenSHMEM.
+unwanted='cuda|fabric|libucp|libpsm|libibverbs|liboshmem|librdmacm'
+for path in "$lib"/openmpi/lib/openmpi3/*.so; do
+    if ! ldd "$path" | grep -qE "$unwanted"; then paths+=("$path"); fi
+done
+./gather.sh "$root" "${paths[@]}"
+for applet in $(busybox --list); do
+    if ! [ -e "$root/usr/bin/$applet" ]; then ln -s busybox "$root/usr/bin/$applet"; fi
+done
