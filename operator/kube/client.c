@@ -27,6 +27,7 @@ struct kube_client {
     size_t n_queued, n_active, n_active_watches;
     uint64_t numbers;
     int64_t sweep_ms; /* a deadline passes no earlier */
+    bool http1;       /* is what the server spoke last */
     bool called_back; /* in this poll */
     bool inside;      /* of kube_client_poll */
     int also_fd;      /* its waiting ends for this one, too; or -1 */
@@ -60,6 +61,7 @@ int kube_client_new(struct kube_client **out, struct kube_access *access,
     kube_access_move(&client->access, access);
     client->config = config ? *config : standard;
     set_defaults(&client->config);
+    client->http1 = client->config.http1;
     client->user_agent =
         xstrdup(client->config.user_agent ? client->config.user_agent : "paceline-operator");
     client->config.user_agent = client->user_agent;
@@ -199,10 +201,13 @@ static void put_easy(struct kube_client *client, CURL *easy)
 /* Takes the call away from curl. */
 static void leave_curl(struct kube_client *client, struct kube_call *call)
 {
-    long connects = 0;
+    long connects = 0, version = 0;
 
     curl_easy_getinfo(call->easy, CURLINFO_NUM_CONNECTS, &connects);
     client->stats.connects += connects > 0 ? (uint64_t)connects : 0;
+    curl_easy_getinfo(call->easy, CURLINFO_HTTP_VERSION, &version);
+    if (version)
+        client->http1 = version < CURL_HTTP_VERSION_2_0;
     client->n_active--;
     client->n_active_watches -= call->line != NULL;
     curl_multi_remove_handle(client->multi, call->easy);
@@ -220,6 +225,8 @@ static int start(struct kube_client *client, struct kube_call *call, struct iden
     call_unlink(call);
     transport_set(easy, &client->config, client->access.insecure, &client->endpoint, identity,
                   &client->sockets);
+    /* With HTTP/1.1 libcurl 8.14 would not wake those that wait behind a watch. */
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, client->http1 ? 0L : 1L);
     call_begin(call, easy, &client->endpoint, identity, now_ms);
     call_append(&client->active, call);
     client->n_active++;

@@ -78,7 +78,6 @@ void transport_set(CURL *easy, const struct kube_client_config *config, bool ins
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, e->https ? "https" : "http");
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      config->http1 ? (long)CURL_HTTP_VERSION_1_1 : (long)CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, config->http1 ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_PROXY, e->proxy);
     curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
