@@ -70,6 +70,11 @@ int tj_decode(struct tj **out, const cJSON *object, struct err *err)
     return 0;
 }
 
+bool tj_is_ours(const struct tj *tj)
+{
+    return !tj->managed_by || strcmp(tj->managed_by, MANAGED_BY_US) == 0;
+}
+
 void tj_free(struct tj *tj)
 {
     if (!tj)

@@ -109,6 +109,10 @@ int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, in
 /* Deep copy into the arena. */
 void status_copy(struct tj_status *out, const struct tj_status *in, struct arena *a);
 
+/* Whether runPolicy.managedBy leaves the job to us. */
+#define MANAGED_BY_US "paceline.dev/operator"
+bool tj_is_ours(const struct tj *tj);
+
 /* "paceline.dev/job-name=<job>,paceline.dev/role=worker": status.selector, for the HPA. */
 void tj_selector(const struct tj *tj, struct buf *out);
 

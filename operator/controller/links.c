@@ -186,7 +186,7 @@ static struct link *link_to(struct links *all, const char *key, const struct tj 
 void links_observe(struct links *all, const char *key, struct observed *o)
 {
     const struct tj *tj = o->tj;
-    bool wanted = all->c->config.agents && tj->job && job_builtin(tj->job) &&
+    bool wanted = all->c->config.agents && tj->job && job_builtin(tj->job) && tj_is_ours(tj) &&
                   tj->status.world.generation && !status_terminal(&tj->status) &&
                   !tj->meta.deletion_ms;
     const struct pod *chief = wanted ? chief_of(o) : NULL;

@@ -1,13 +1,6 @@
 #include "operator/reconcile/reconcile.h"
 
-#include <string.h>
-
 #include "operator/reconcile/look.h"
-
-static bool is_ours(const struct tj *tj)
-{
-    return !tj->managed_by || strcmp(tj->managed_by, MANAGED_BY_US) == 0;
-}
 
 /* The garbage collector deletes the pods of a job that goes; ours is only to let them. */
 static void release_pods(struct look *l)
@@ -84,7 +77,7 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
 {
     struct look l;
 
-    if (!is_ours(o->tj))
+    if (!tj_is_ours(o->tj))
         return;
     look_init(&l, o, now_ms, plan);
     if (o->tj->meta.deletion_ms) {

@@ -96,8 +96,6 @@
 #define BACKOFF_MAX_MS 300000
 #define BACKOFF_RESET_MS 600000 /* a pod that ran so long is replaced at once */
 
-#define MANAGED_BY_US "paceline.dev/operator" /* runPolicy.managedBy */
-
 struct observed {
     const struct tj *tj;
     const struct pod *const *pods; /* owned by tj's UID, any order */
