@@ -20,6 +20,24 @@ static void test_world(struct comm *c)
     CHECK_INT(comm_local_rank(c), env_number("OMPI_COMM_WORLD_LOCAL_RANK", 0));
 }
 
+/* Hosts by name: ranks from `first` on say that they are on another. */
+static void test_hosts(struct comm *c)
+{
+    char name[COMM_HOST_MAX];
+
+    CHECK_INT(comm_launched_rank(), comm_rank(c));
+    CHECK_INT(comm_rank_elsewhere(c), -1);
+    for (int first = 1; first < comm_size(c); first++) {
+        setenv("PACELINE_HOST", comm_rank(c) < first ? "apple" : "apple-2", 1);
+        CHECK_INT(comm_rank_elsewhere(c), first);
+        comm_host(name);
+        CHECK_STR(name, comm_rank(c) < first ? "apple" : "apple-2");
+    }
+    unsetenv("PACELINE_HOST");
+    comm_host(name);
+    CHECK(*name);
+}
+
 static void test_small_exchanges(struct comm *c)
 {
     int64_t rank = comm_rank(c), last = comm_size(c) - 1, value = rank + 7, all[64] = {0};
@@ -94,6 +112,7 @@ int main(int argc, char **argv)
     struct comm *c = comm_init(&argc, &argv);
 
     test_world(c);
+    test_hosts(c);
     test_small_exchanges(c);
     test_agree(c);
     for (int total = 4; total <= 64; total *= 2)

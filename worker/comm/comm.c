@@ -30,6 +30,18 @@ static bool is_launched(void)
     return false;
 }
 
+int comm_launched_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *rank = getenv(names[i]);
+        if (rank)
+            return (int)strtol(rank, NULL, 10);
+    }
+    return 0;
+}
+
 static void on_mpi_error(MPI_Comm *where, int *code, ...)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -102,6 +114,31 @@ int comm_size(const struct comm *c) { return c->size; }
 int comm_local_rank(const struct comm *c) { return c->local_rank; }
 
 int comm_local_size(const struct comm *c) { return c->local_size; }
+
+void comm_host(char name[COMM_HOST_MAX])
+{
+    const char *given = getenv("PACELINE_HOST");
+
+    memset(name, 0, COMM_HOST_MAX);
+    if (given && *given)
+        snprintf(name, COMM_HOST_MAX, "%s", given);
+    else if (gethostname(name, COMM_HOST_MAX - 1) != 0)
+        snprintf(name, COMM_HOST_MAX, "unknown");
+}
+
+int comm_rank_elsewhere(struct comm *c)
+{
+    char mine[COMM_HOST_MAX];
+    AUTO(auto_free) char(*all)[COMM_HOST_MAX] = xcalloc((size_t)c->size, sizeof *all);
+    int rank = 1;
+
+    comm_host(mine);
+    comm_gather(c, mine, sizeof mine, all, 0);
+    while (c->rank == 0 && rank < c->size && strcmp(all[rank], all[0]) == 0)
+        rank++;
+    comm_broadcast(c, &rank, sizeof rank, 0);
+    return rank < c->size ? rank : -1;
+}
 
 _Noreturn void comm_abort(struct comm *c, int exit_code)
 {

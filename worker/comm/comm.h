@@ -22,6 +22,8 @@
 
 struct comm;
 
+#define COMM_HOST_MAX 256
+
 /* One world per process; argc, argv as main got them. A process that no launcher started, or that
  * is its launcher's only one, is a world of one rank and does not start MPI at all. An MPI error
  * later prints one line and ends every rank. */
@@ -33,6 +35,12 @@ int comm_size(const struct comm *c);
 /* This rank among the ranks of its host, and how many those are. */
 int comm_local_rank(const struct comm *c);
 int comm_local_size(const struct comm *c);
+/* The rank that a launcher has given this process, known before comm_init; 0 without a launcher. */
+int comm_launched_rank(void);
+/* The name of this rank's host: PACELINE_HOST, else the system's. */
+void comm_host(char name[COMM_HOST_MAX]);
+/* Collective. The lowest rank on another host than rank 0; -1: all share one. */
+int comm_rank_elsewhere(struct comm *c);
 /* Ends every rank of the world with this exit code, printing nothing; does not return. c may be
  * NULL: no world yet. */
 _Noreturn void comm_abort(struct comm *c, int exit_code);
