@@ -17,9 +17,10 @@ SAN_thread := -fsanitize=thread
 SAN_fuzzer := -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined
 # Sanitized code is compiled for minutes at -O3.
 OPT := $(if $(COVERAGE),-g -O0 --coverage,$(if $(SANITIZER),-g1 -O1,-g -O3))
-CPPFLAGS += -I. -Iinclude -I$(BUILD) -D_GNU_SOURCE -include paceline/banned.h
-CFLAGS += -std=gnu11 -ffp-contract=off $(OPT) $(WARN) $(SAN_$(SANITIZER)) -pthread
-LDFLAGS += $(SAN_$(SANITIZER)) $(if $(COVERAGE),--coverage) -pthread
+# "override": what somebody adds on the command line must not take these away; sums depend on them.
+override CPPFLAGS += -I. -Iinclude -I$(BUILD) -D_GNU_SOURCE -include paceline/banned.h
+override CFLAGS += -std=gnu11 -ffp-contract=off $(OPT) $(WARN) $(SAN_$(SANITIZER)) -pthread
+override LDFLAGS += $(SAN_$(SANITIZER)) $(if $(COVERAGE),--coverage) -pthread
 MPI_CFLAGS := $(shell mpicc --showme:compile 2>/dev/null)
 MPI_LIBS := $(shell mpicc --showme:link 2>/dev/null)
 
@@ -104,6 +105,7 @@ MPI_BIN := $(MPI_SRC:%.c=$(BUILD)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 CLI_TESTS := $(wildcard tests/cli/test_*.sh tests/operator/test_*.sh tests/agent/test_*.sh)
 API_TESTS := $(wildcard tests/api/test_*.sh)
+CLUSTER_TESTS := $(wildcard tests/cluster/test_*.sh)
 # ThreadSanitizer cannot see through MPI: unit tests, and the operator with both its threads.
 THREAD_TESTS := $(UNIT_BIN) tests/operator/test_web.sh tests/api/test_survival.sh
 TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(UNIT_BIN) $(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS))
@@ -165,6 +167,19 @@ api-tests-newest: ## tests/api against the newest Kubernetes that can be built
 kube-tools: ## build the Kubernetes that tests/api needs, once (minutes)
 	@scripts/kube-tools.sh $(KUBERNETES) || [ $$? -eq 77 ]
 
+# A real node (tests/cluster/cluster.sh): CLUSTER=name for several, KEEP=1 keeps its images.
+CLUSTER ?= main
+.PHONY: cluster cluster-down test-cluster
+cluster: ## start a real one-node Kubernetes on this machine, as root (first time: many minutes)
+	@scripts/install-deps.sh cluster
+	@scripts/cluster.sh up $(CLUSTER)
+
+cluster-down: ## end it and remove every trace (KEEP=1: its images stay)
+	@scripts/cluster.sh down $(if $(KEEP),--keep) $(CLUSTER)
+
+test-cluster: all ## tests on a real cluster of their own, as root
+	@BUILD=$(BUILD) tests/cluster/run.sh $(or $(filter tests/cluster/%,$(TESTS)),$(CLUSTER_TESTS))
+
 coverage-operator: ## operator/core and operator/reconcile: fails unless every branch is taken
 	@tests/coverage.sh
 
@@ -198,7 +213,7 @@ sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each mus
 	@tests/sim/mutants.sh
 
 SOURCES := $(COMMON_SRC) $(WIRE_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(AGENT_SRC) $(wildcard worker/kernels/*.c)
-OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch])
+OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch] tests/cluster/node/*.c)
 HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck
@@ -217,7 +232,7 @@ format-check: ## fail when clang-format would change a file
 	@clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
 
 shellcheck: ## lint the shell scripts
-	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/*/*.sh bench/*/*.sh)
+	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/*/*.sh tests/cluster/node/*.sh bench/*/*.sh)
 
 .PHONY: bench
 BENCH ?=
