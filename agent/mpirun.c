@@ -12,7 +12,7 @@
  * Where a setting goes: MCA parameters of Open MPI 4 (all of it) and 5 (the ranks) are OMPI_MCA_*,
  * those of Open MPI 5's daemons PRTE_MCA_*. What the other version does not know it ignores.
  */
-enum place { RANKS = 1, DAEMONS = 2, BOTH = 3, PLAIN = 4, PLAIN_AS_ROOT = 8 };
+enum place { OMPI = 1, PRTE = 2, BOTH = 3, PLAIN = 4, PLAIN_AS_ROOT = 8 };
 
 /* Values that differ between pods. */
 enum value { FIXED, AGENT, INTERFACE, FOLDER, STOP_FILE };
@@ -23,30 +23,30 @@ static const struct setting {
     const char *name, *fixed;
 } settings[] = {
     /* Daemons come through our agents, each from the chief and attached to it. */
-    {RANKS, AGENT, "plm_rsh_agent", NULL},
-    {DAEMONS, AGENT, "plm_ssh_agent", NULL},
-    {RANKS, FIXED, "plm_rsh_no_tree_spawn", "1"},
-    {DAEMONS, FIXED, "plm_ssh_no_tree_spawn", "1"},
+    {OMPI, AGENT, "plm_rsh_agent", NULL},
+    {PRTE, AGENT, "plm_ssh_agent", NULL},
+    {OMPI, FIXED, "plm_rsh_no_tree_spawn", "1"},
+    {PRTE, FIXED, "plm_ssh_no_tree_spawn", "1"},
     /* One rank per pod: nothing but TCP, which probes no other networks. Left to itself, Debian's
      * Open MPI 5 takes UCX and hangs. */
-    {RANKS, FIXED, "pml", "ob1"},
-    {RANKS, FIXED, "btl", "self,tcp"},
-    {RANKS, INTERFACE, "btl_tcp_if_include", NULL},
-    {RANKS, FIXED, "btl_tcp_port_min_v4", MPIRUN_RANK_PORT_FIRST},
-    {RANKS, FIXED, "btl_tcp_port_range_v4", MPIRUN_RANK_PORT_COUNT},
-    {RANKS, INTERFACE, "oob_tcp_if_include", NULL},
-    {DAEMONS, INTERFACE, "prte_if_include", NULL},
+    {OMPI, FIXED, "pml", "ob1"},
+    {OMPI, FIXED, "btl", "self,tcp"},
+    {OMPI, INTERFACE, "btl_tcp_if_include", NULL},
+    {OMPI, FIXED, "btl_tcp_port_min_v4", MPIRUN_RANK_PORT_FIRST},
+    {OMPI, FIXED, "btl_tcp_port_range_v4", MPIRUN_RANK_PORT_COUNT},
+    {OMPI, INTERFACE, "oob_tcp_if_include", NULL},
+    {PRTE, INTERFACE, "prte_if_include", NULL},
     {BOTH, FIXED, "oob_tcp_dynamic_ipv4_ports", MPIRUN_DAEMON_PORTS},
-    {RANKS, FIXED, "oob_tcp_disable_ipv6_family", "1"},
+    {OMPI, FIXED, "oob_tcp_disable_ipv6_family", "1"},
     /* A host that is silent is lost after 5 s; the system's default is 8 minutes. */
     {BOTH, FIXED, "oob_tcp_keepalive_time", "1"},
     {BOTH, FIXED, "oob_tcp_keepalive_intvl", "1"},
     {BOTH, FIXED, "oob_tcp_keepalive_probes", "4"},
-    {RANKS, FOLDER, "orte_tmpdir_base", NULL},
-    {DAEMONS, FOLDER, "prte_tmpdir_base", NULL},
-    {DAEMONS, FIXED, "prte_silence_shared_fs", "1"},
+    {OMPI, FOLDER, "orte_tmpdir_base", NULL},
+    {PRTE, FOLDER, "prte_tmpdir_base", NULL},
+    {PRTE, FIXED, "prte_silence_shared_fs", "1"},
     /* A pod does not know who else is on its cores. */
-    {RANKS, FIXED, "mpi_yield_when_idle", "1"},
+    {OMPI, FIXED, "mpi_yield_when_idle", "1"},
     {PLAIN, FOLDER, "HOME", NULL},
     {PLAIN, FOLDER, "TMPDIR", NULL},
     {PLAIN, FOLDER, EXEC_RUN, NULL},
@@ -96,7 +96,7 @@ void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const
     static const struct {
         enum place place;
         const char *prefix;
-    } spellings[] = {{RANKS, "OMPI_MCA_"}, {DAEMONS, "PRTE_MCA_"}, {PLAIN, ""}};
+    } spellings[] = {{OMPI, "OMPI_MCA_"}, {PRTE, "PRTE_MCA_"}, {PLAIN, ""}};
     int places = BOTH | PLAIN | (geteuid() == 0 ? PLAIN_AS_ROOT : 0);
 
     env_init(e, NULL);
