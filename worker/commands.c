@@ -18,11 +18,22 @@ void worker_adjust_job(struct job *job, const struct worker_options *o, const ch
             job->training.batch_size = o->batch;
         job->training.lanes = 0;
     }
+    if (job->checkpoint.every_seconds == 0)
+        job->checkpoint.every_seconds = o->checkpoint_seconds;
 }
 
 int worker_run(struct trainer *t, const struct worker_options *o, struct err *err)
 {
-    return trainer_run(t, o->out, o->resume, err);
+    const struct run_options run = {
+        .dir = o->out,
+        .resume = o->resume_if_any ? RESUME_IF_ANY
+                  : o->resume      ? RESUME_NEWEST
+                                   : RESUME_NO,
+        .mirror = o->mirror,
+        .step_timeout = o->step_timeout,
+        .stop_file = getenv("PACELINE_STOP_FILE"),
+    };
+    return trainer_run(t, &run, err);
 }
 
 static int need_checkpoint(struct trainer *t, const struct worker_options *o, struct err *err)

@@ -6,8 +6,9 @@
 
 struct worker_options {
     const char *spec, *out, *checkpoint, *input;
-    bool resume, layers;
-    long limit, batch, steps; /* limit -1: all */
+    bool resume, resume_if_any, mirror, layers;
+    long limit, batch, steps;                       /* limit -1: all */
+    long workers, checkpoint_seconds, step_timeout; /* 0: not given */
 };
 
 typedef int worker_command_fn(struct trainer *t, const struct worker_options *o, struct err *err);

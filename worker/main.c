@@ -1,15 +1,18 @@
 /*
  * paceline-worker: the training engine. Started by `paceline`, by mpirun, srun or an agent:
  *
- *   paceline-worker run --spec JOB --out DIR [--resume]
+ *   paceline-worker run --spec JOB --out DIR [--resume|--resume-if-any] [--mirror] [--workers N]
+ *                       [--checkpoint-seconds N] [--step-timeout N]
  *   paceline-worker evaluate --spec JOB --checkpoint FILE
  *   paceline-worker predict --spec JOB --checkpoint FILE --input IDX [--limit N]
  *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
  *
- * Rank 0 prints events (docs/cli.md) on standard output; logs go to standard error. Exit codes:
- * include/paceline/err.h.
+ * Rank 0 prints events on standard output (docs/cli.md has them and the options); logs go to
+ * standard error. Exit codes: include/paceline/err.h.
  */
+#include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -57,47 +60,58 @@ static void loading_start(struct loading *l, const struct job *job)
         load_main(l);
 }
 
+static int set_number(long *to, const char *name, const char *text)
+{
+    char *end;
+
+    errno = 0;
+    *to = strtol(text, &end, 10);
+    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *to <= INT_MAX)
+        return 0;
+    fprintf(stderr, "--%s: \"%.40s\" is no number; allowed: 0 to %d\n", name, text, INT_MAX);
+    return -1;
+}
+
 static int parse_options(int argc, char **argv, struct worker_options *o)
 {
-    static const struct option options[] = {
-        {"spec", required_argument, NULL, 's'},  {"out", required_argument, NULL, 'o'},
-        {"resume", no_argument, NULL, 'r'},      {"checkpoint", required_argument, NULL, 'c'},
-        {"input", required_argument, NULL, 'i'}, {"limit", required_argument, NULL, 'l'},
-        {"batch", required_argument, NULL, 'b'}, {"steps", required_argument, NULL, 'n'},
-        {"layers", no_argument, NULL, 'k'},      {NULL, 0, NULL, 0},
+    const struct {
+        const char *name;
+        const char **text;
+        long *number;
+        bool *flag;
+    } known[] = {
+        {"spec", .text = &o->spec},
+        {"out", .text = &o->out},
+        {"resume", .flag = &o->resume},
+        {"resume-if-any", .flag = &o->resume_if_any},
+        {"mirror", .flag = &o->mirror},
+        {"workers", .number = &o->workers},
+        {"checkpoint-seconds", .number = &o->checkpoint_seconds},
+        {"step-timeout", .number = &o->step_timeout},
+        {"checkpoint", .text = &o->checkpoint},
+        {"input", .text = &o->input},
+        {"limit", .number = &o->limit},
+        {"batch", .number = &o->batch},
+        {"steps", .number = &o->steps},
+        {"layers", .flag = &o->layers},
     };
-    for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        switch (c) {
-        case 's':
-            o->spec = optarg;
-            break;
-        case 'o':
-            o->out = optarg;
-            break;
-        case 'r':
-            o->resume = true;
-            break;
-        case 'c':
-            o->checkpoint = optarg;
-            break;
-        case 'i':
-            o->input = optarg;
-            break;
-        case 'l':
-            o->limit = strtol(optarg, NULL, 10);
-            break;
-        case 'b':
-            o->batch = strtol(optarg, NULL, 10);
-            break;
-        case 'n':
-            o->steps = strtol(optarg, NULL, 10);
-            break;
-        case 'k':
-            o->layers = true;
-            break;
-        default:
+    struct option options[ARRAY_LEN(known) + 1] = {0};
+    int i;
+
+    for (size_t k = 0; k < ARRAY_LEN(known); k++) {
+        options[k].name = known[k].name;
+        options[k].has_arg = known[k].flag ? no_argument : required_argument;
+        options[k].val = (int)k;
+    }
+    while ((i = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (i < 0 || i >= (int)ARRAY_LEN(known))
             return -1;
-        }
+        if (known[i].text)
+            *known[i].text = optarg;
+        else if (known[i].flag)
+            *known[i].flag = true;
+        else if (set_number(known[i].number, known[i].name, optarg) != 0)
+            return -1;
     }
     return o->spec && optind == argc ? 0 : -1;
 }
@@ -121,11 +135,38 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
+/* The error of the lowest rank that has one becomes everybody's: rank 0 is the one who tells. */
+static int agree(struct comm *comm, int rc, struct err *err)
+{
+    int root = (int)-comm_max(comm, rc ? -comm_rank(comm) : -comm_size(comm));
+    if (root == comm_size(comm))
+        return 0;
+    comm_broadcast(comm, err, sizeof *err, root);
+    return -1;
+}
+
+/* A launcher that MPI does not recognise starts worlds of one rank: trying again may help. */
+static int check_size(struct comm *comm, long workers, struct err *err)
+{
+    char host[COMM_HOST_MAX];
+
+    if (!workers || workers == comm_size(comm))
+        return 0;
+    comm_host(host);
+    return err_set(err, ERR_TRANSIENT,
+                   "rank %d on %s: the world has %d ranks, not the %ld of --workers",
+                   comm_rank(comm), host, comm_size(comm), workers);
+}
+
 /* All ranks must compute alike: the same job, the same sum order. */
-static int check_world(struct comm *comm, const struct job *job, struct err *err)
+static int check_world(struct comm *comm, const struct job *job, const struct worker_options *o,
+                       struct err *err)
 {
     struct buf json;
     uint32_t order = SUM_ORDER_VERSION;
+
+    if (agree(comm, check_size(comm, o->workers, err), err) != 0)
+        return -1;
     buf_init(&json, 0);
     job_to_json(job, &json);
     int rc = comm_agree(comm, "sum-order version", &order, sizeof order, err);
@@ -138,16 +179,6 @@ static int check_world(struct comm *comm, const struct job *job, struct err *err
                      "worker",
                      job_lanes(job), comm_size(comm));
     return rc;
-}
-
-/* The error of the lowest rank that has one becomes everybody's: rank 0 is the one who tells. */
-static int agree(struct comm *comm, int rc, struct err *err)
-{
-    int root = (int)-comm_max(comm, rc ? -comm_rank(comm) : -comm_size(comm));
-    if (root == comm_size(comm))
-        return 0;
-    comm_broadcast(comm, err, sizeof *err, root);
-    return -1;
 }
 
 /* Hosts may hold different files under one name. */
@@ -171,7 +202,7 @@ static int work(const struct command *command, const struct worker_options *o, s
     const struct kernels *kernels = kernels_select(&why);
     if (!kernels)
         return err_set(err, ERR_INVALID, "%s", why);
-    if (check_world(comm, job, err) != 0)
+    if (check_world(comm, job, o, err) != 0)
         return -1;
     if (loading->threaded)
         pthread_join(loading->thread, NULL);
@@ -225,7 +256,12 @@ int main(int argc, char **argv)
     problems_release(&problems);
     worker_adjust_job(job, &o, argv[1]);
     loading_start(&loading, job);
+    bool lead = comm_launched_rank() == 0;
+    if (lead)
+        event_stage("ranks");
     world = comm_init(&argc, &argv);
+    if (lead)
+        event_stage("data");
     int rc = work(command, &o, world, job, &loading, &err);
     if (loading.threaded)
         pthread_join(loading.thread, NULL);

@@ -48,6 +48,11 @@ gone() {
     done
 }
 
+# ranks N COMMAND...: runs it as N ranks.
+ranks() {
+    mpirun -q --oversubscribe --bind-to none -np "$@"
+}
+
 fake() { export PACELINE_WORKER="$repo/tests/cli/fake_worker.py"; }
 
 verdict() {

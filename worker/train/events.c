@@ -35,6 +35,13 @@ void event_add_confusion(cJSON *event, const int64_t *counts, int n)
     }
 }
 
+void event_stage(const char *stage)
+{
+    cJSON *e = event_new("stage");
+    cJSON_AddStringToObject(e, "stage", stage);
+    event_send(e);
+}
+
 void event_error(int code, const char *message)
 {
     cJSON *e = event_new("error");

@@ -14,6 +14,9 @@ void event_send(cJSON *event);
 #define CONFUSION_MAX 100
 void event_add_confusion(cJSON *event, const int64_t *counts, int n);
 
+/* {"event":"stage"}: what is waited for before training. */
+void event_stage(const char *stage);
+
 /* {"event":"error"}: code is the exit code. */
 void event_error(int code, const char *message);
 

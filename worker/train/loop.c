@@ -1,18 +1,24 @@
 /* The training loop: epochs, evaluation, checkpoints and events; see trainer.h. */
+#include <inttypes.h>
 #include <math.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/train/events.h"
 #include "worker/train/snapshot.h"
+#include "worker/train/watchdog.h"
 
 #define PROGRESS_SECONDS 0.25
 
 /* What the loop measures and says; only rank 0 sends. */
 struct watch {
-    const char *dir;
-    bool lead; /* rank 0 */
+    const struct run_options *options;
+    bool lead;  /* rank 0 */
+    int mirror; /* the rank that writes checkpoints besides rank 0, or -1 */
+    int64_t saved_step;
     double started, epoch_started, reported, saved;
     int64_t first_step, reported_step, epoch_first_step;
     struct totals reported_totals;
@@ -40,6 +46,11 @@ static double samples_per_second(const struct trainer *t, int64_t steps, double 
 {
     double per_step = (double)t->data.n_train / trainer_batches_per_epoch(t);
     return ratio((double)steps * per_step, seconds);
+}
+
+static double epochs(const struct trainer *t)
+{
+    return ceil((double)t->steps / trainer_batches_per_epoch(t));
 }
 
 /* "model name" of /proc/cpuinfo; "" where there is none (arm64). */
@@ -73,7 +84,7 @@ static void send_start(const struct trainer *t, const struct watch *w)
         {"lanes", t->lanes.total},
         {"batchSize", (double)job->training.batch_size},
         {"batchesPerEpoch", trainer_batches_per_epoch(t)},
-        {"epochs", ceil((double)t->steps / trainer_batches_per_epoch(t))},
+        {"epochs", epochs(t)},
         {"steps", (double)t->steps},
         {"trainSamples", t->data.n_train},
         {"validationSamples", t->data.n_validation},
@@ -83,6 +94,8 @@ static void send_start(const struct trainer *t, const struct watch *w)
     };
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         cJSON_AddNumberToObject(e, numbers[i].key, numbers[i].value);
+    if (w->mirror >= 0)
+        cJSON_AddNumberToObject(e, "mirrorRank", w->mirror);
     char cpu[128];
     cpu_name(cpu);
     cJSON_AddStringToObject(e, "isa", t->kernels->isa);
@@ -121,6 +134,8 @@ static void send_progress(const struct trainer *t, struct watch *w)
     cJSON *e = event_new("progress");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    cJSON_AddNumberToObject(e, "steps", (double)t->steps);
+    cJSON_AddNumberToObject(e, "epochs", epochs(t));
     add_totals(e, "loss", "accuracy", sum);
     cJSON_AddNumberToObject(e, "samplesPerSecond", speed);
     cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
@@ -141,39 +156,65 @@ static int check_weights(const struct trainer *t, struct err *err)
                    (long long)t->at.step);
 }
 
+static void send_checkpoint(const struct trainer *t, const char *path, double seconds)
+{
+    cJSON *e = event_new("checkpoint");
+    cJSON_AddStringToObject(e, "path", path);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    cJSON_AddNumberToObject(e, "seconds", seconds);
+    event_send(e);
+}
+
+/* All ranks at the same step: rank 0 writes, and the mirror, which has the same bytes. A mirror
+ * that cannot costs the copy, not the training. */
 static int save(struct trainer *t, struct watch *w, bool best, struct err *err)
 {
     double start = trainer_seconds();
-    int rc = 0;
+    char *path = NULL;
 
-    if (!w->dir)
+    w->saved = start;
+    w->saved_step = t->at.step;
+    if (!w->options->dir)
         return 0;
     if (check_weights(t, err) != 0)
         return -1;
-    if (w->lead) {
-        char *path = NULL;
-        rc = snapshot_write(t, w->dir, best, &path, err);
-        if (rc == 0) {
-            cJSON *e = event_new("checkpoint");
-            cJSON_AddStringToObject(e, "path", path);
-            cJSON_AddNumberToObject(e, "step", (double)t->at.step);
-            cJSON_AddNumberToObject(e, "seconds", trainer_seconds() - start);
-            event_send(e);
-            free(w->checkpoint);
-            w->checkpoint = path;
-        }
-        w->saved = trainer_seconds();
+    if (!w->lead && comm_rank(t->comm) != w->mirror)
+        return 0;
+    if (snapshot_write(t, w->options->dir, best, &path, err) != 0) {
+        if (w->lead)
+            return -1;
+        log_warn("no second copy of the checkpoint: %s rank=%d", err->msg, w->mirror);
+        *err = (struct err){0};
+        return 0;
     }
-    return rc;
+    if (w->lead)
+        send_checkpoint(t, path, trainer_seconds() - start);
+    free(w->checkpoint);
+    w->checkpoint = path;
+    w->saved = trainer_seconds();
+    return 0;
 }
 
-/* By steps or by the clock: ranks may disagree, but rank 0 alone saves, for it has all of the
- * state. */
-static bool is_due(const struct trainer *t, const struct watch *w)
+/* What rank 0 sees before a step, for all ranks to do behind it. */
+static int wish(const struct trainer *t, const struct watch *w)
 {
-    int64_t steps = t->job->checkpoint.every_steps, seconds = t->job->checkpoint.every_seconds;
-    return (steps && t->at.step % steps == 0) ||
-           (seconds && trainer_seconds() - w->saved >= (double)seconds);
+    const char *stop = w->options->stop_file;
+    int64_t seconds = t->job->checkpoint.every_seconds;
+    int orders = 0;
+
+    if (!w->lead)
+        return 0;
+    if (stop && access(stop, F_OK) == 0)
+        orders |= ORDER_STOP;
+    if (seconds && trainer_seconds() - w->saved >= (double)seconds)
+        orders |= ORDER_SAVE;
+    return orders;
+}
+
+static bool is_due(const struct trainer *t)
+{
+    int64_t steps = t->job->checkpoint.every_steps;
+    return (steps && t->at.step % steps == 0) || t->orders & ORDER_SAVE;
 }
 
 static void send_epoch(const struct trainer *t, const struct watch *w, struct totals train,
@@ -224,7 +265,7 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
     }
     send_epoch(t, w, train, validation, *test, train_seconds);
     int64_t every = t->job->checkpoint.every_epochs;
-    bool due = last || best || (every && t->at.epoch % every == 0) || is_due(t, w);
+    bool due = last || best || (every && t->at.epoch % every == 0) || is_due(t);
     if (due && save(t, w, best, err) != 0)
         return -1;
     w->epoch_started = w->reported = trainer_seconds();
@@ -264,6 +305,9 @@ static void send_done(struct trainer *t, const struct watch *w, struct totals te
         add_number(e, "bestStep", (double)t->at.best_step);
     }
     event_add_confusion(e, t->confusion, t->model.classes);
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016" PRIx64, snapshot_digest(t));
+    cJSON_AddStringToObject(e, "digest", digest);
     if (w->checkpoint)
         cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
     cJSON *p = cJSON_AddObjectToObject(e, "phases");
@@ -285,19 +329,40 @@ static void send_done(struct trainer *t, const struct watch *w, struct totals te
     event_send(e);
 }
 
-static int prepare(struct trainer *t, struct watch *w, bool resume, struct err *err)
+static int prepare(struct trainer *t, struct watch *w, struct err *err)
 {
+    const struct run_options *o = w->options;
     const char *initial = t->job->model.initial_weights;
-    if (resume && snapshot_resume(t, w->dir, err) != 0)
+
+    if (o->dir)
+        snapshot_prepare(o->dir);
+    if (o->dir && o->resume != RESUME_NO &&
+        snapshot_resume(t, o->dir, o->resume == RESUME_IF_ANY, err) != 0)
         return -1;
-    if (!resume && initial && snapshot_load_weights(t, initial, err) != 0)
+    if (t->at.step == 0 && initial && snapshot_load_weights(t, initial, err) != 0)
         return -1;
+    w->mirror = o->mirror ? comm_rank_elsewhere(t->comm) : -1;
     batcher_seek(t->batches, t->at.epoch, t->at.batch);
     w->first_step = w->reported_step = w->epoch_first_step = t->at.step;
+    w->saved_step = -1;
     w->reported_totals = t->at.epoch_totals;
     if (w->lead)
         send_start(t, w);
     w->started = w->epoch_started = w->reported = w->saved = trainer_seconds();
+    return 0;
+}
+
+static int stop(struct trainer *t, struct watch *w, struct err *err)
+{
+    if (w->saved_step != t->at.step && save(t, w, false, err) != 0)
+        return -1;
+    if (!w->lead)
+        return 0;
+    cJSON *e = event_new("stopped");
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    if (w->checkpoint)
+        cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
+    event_send(e);
     return 0;
 }
 
@@ -306,36 +371,49 @@ static int loop(struct trainer *t, struct watch *w, struct totals *test, struct 
     const uint32_t batches = trainer_batches_per_epoch(t);
     const int64_t check = t->job->debug.check_replicas;
 
-    while (t->at.step < t->steps) {
+    while (t->at.step < t->steps && !(t->orders & ORDER_STOP)) {
         if (w->lead && t->at.step == w->first_step)
             send_first_step();
+        t->wish = wish(t, w);
         if (trainer_step(t, err) != 0)
             return -1;
+        watchdog_feed(t->at.step + 1);
         send_progress(t, w);
         if (check && t->at.step % check == 0 && trainer_check_replicas(t, err) != 0)
             return -1;
         if (t->at.batch == batches || t->at.step == t->steps) {
             if (end_epoch(t, w, test, err) != 0)
                 return -1;
-        } else if (is_due(t, w) && save(t, w, false, err) != 0) {
+        } else if (is_due(t) && save(t, w, false, err) != 0) {
             return -1;
         }
     }
     return 0;
 }
 
-int trainer_run(struct trainer *t, const char *dir, bool resume, struct err *err)
+static int train(struct trainer *t, struct watch *w, struct err *err)
 {
-    struct watch w = {.dir = dir, .lead = comm_rank(t->comm) == 0};
     struct totals test = {0};
 
-    if (prepare(t, &w, resume, err) != 0)
+    if (prepare(t, w, err) != 0)
         return -1;
     if (t->at.step >= t->steps) /* resumed behind its end: only the result is missing */
         test = trainer_evaluate(t, t->test, t->confusion);
-    int rc = loop(t, &w, &test, err);
-    if (rc == 0)
-        send_done(t, &w, test);
+    if (loop(t, w, &test, err) != 0)
+        return -1;
+    if (t->at.step < t->steps)
+        return stop(t, w, err);
+    send_done(t, w, test);
+    return 0;
+}
+
+int trainer_run(struct trainer *t, const struct run_options *o, struct err *err)
+{
+    struct watch w = {.options = o, .lead = comm_rank(t->comm) == 0};
+
+    watchdog_start(o->step_timeout, comm_rank(t->comm));
+    watchdog_feed(t->at.step + 1);
+    int rc = train(t, &w, err);
     free(w.checkpoint);
     return rc;
 }

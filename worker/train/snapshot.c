@@ -5,14 +5,18 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/train/digest.h"
 
 #define PREFIX "checkpoint-"
 #define SUFFIX ".safetensors"
 #define META_MAX 20
+#define DIGEST "digest"
 
 /* What a checkpoint says of its training besides the tensors. */
 struct meta {
@@ -70,18 +74,43 @@ static float *slab_of(struct trainer *t, int slot)
     return slot < 0 ? t->model.weights : t->optimizer.slots[slot];
 }
 
+/* Fills t->snapshot, every tensor behind the other; the floats in it. */
+static size_t export_tensors(struct trainer *t)
+{
+    size_t floats = 0;
+
+    for (int i = 0; i < t->model.n_params; i++)
+        floats += param_elements(&t->model.params[i]);
+    floats *= (size_t)t->optimizer.n_slots + 1;
+    if (!t->snapshot) /* kept: what is freed under MPI's allocator settings may not be used again */
+        t->snapshot = xaligned(floats * sizeof(float));
+    float *to = t->snapshot;
+    for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
+        for (int i = 0; i < t->model.n_params; i++) {
+            const struct param *p = &t->model.params[i];
+            model_export(&t->model, p, to, slab_of(t, slot));
+            to += param_elements(p);
+        }
+    }
+    return floats;
+}
+
+uint64_t snapshot_digest(struct trainer *t)
+{
+    size_t floats = export_tensors(t);
+    return digest_bytes(t->snapshot, floats * sizeof(float));
+}
+
 static int write_tensors(struct trainer *t, const char *path, struct err *err)
 {
-    size_t n = (size_t)(t->model.n_params * (t->optimizer.n_slots + 1)), used = 0, floats = 0;
+    size_t n = (size_t)(t->model.n_params * (t->optimizer.n_slots + 1)), used = 0;
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
     AUTO(auto_free) char(*names)[160] = xcalloc(n, sizeof *names);
     struct meta meta;
 
-    for (int i = 0; i < t->model.n_params; i++)
-        floats += param_elements(&t->model.params[i]);
-    if (!t->snapshot) /* kept: what is freed under MPI's allocator settings may not be used again */
-        t->snapshot = xaligned(floats * (size_t)(t->optimizer.n_slots + 1) * sizeof(float));
-    float *to = t->snapshot;
+    describe(t, &meta);
+    meta_add(&meta, DIGEST, "%016" PRIx64, snapshot_digest(t));
+    const float *from = t->snapshot;
     for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
         for (int i = 0; i < t->model.n_params; i++) {
             const struct param *p = &t->model.params[i];
@@ -91,13 +120,11 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
             s->dtype = ST_F32;
             s->n_dims = p->n_dims;
             memcpy(s->dims, p->dims, sizeof s->dims);
-            s->data = to;
+            s->data = from;
             s->bytes = param_elements(p) * sizeof(float);
-            model_export(&t->model, p, to, slab_of(t, slot));
-            to += param_elements(p);
+            from += param_elements(p);
         }
     }
-    describe(t, &meta);
     return st_write(path, tensors, n, meta.items, meta.n, err);
 }
 
@@ -114,6 +141,26 @@ static int64_t step_of(const char *name)
 static char *checkpoint_path(const char *dir, int64_t step)
 {
     return xasprintf("%s/" PREFIX "%08" PRId64 SUFFIX, dir, step);
+}
+
+/* Whether name is a checkpoint under its temporary name. */
+static bool is_unfinished(const char *name)
+{
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp.");
+}
+
+void snapshot_prepare(const char *dir)
+{
+    DIR *d;
+
+    mkdir(dir, 0777); /* where that is not enough, writing a checkpoint says why */
+    d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (is_unfinished(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
 }
 
 /* The largest checkpoint step of dir below `below`, or -1. */
@@ -229,8 +276,8 @@ static int check_same_job(const struct trainer *t, const struct st_file *f, cons
     return 0;
 }
 
-static int read_position(struct trainer *t, const struct st_file *f, const char *path,
-                         struct err *err)
+static int read_position(const struct trainer *t, const struct st_file *f, const char *path,
+                         struct position *at, struct err *err)
 {
     const int64_t batches = trainer_batches_per_epoch(t), batch = meta_int(f, "batch");
     const int64_t step = meta_int(f, "step"), epoch = meta_int(f, "epoch");
@@ -241,7 +288,7 @@ static int read_position(struct trainer *t, const struct st_file *f, const char 
                        "%s: step %" PRId64 " cannot be batch %" PRId64 " of epoch %" PRId64
                        " with %" PRId64 " batches in an epoch",
                        path, step, batch, epoch, batches);
-    t->at = (struct position){
+    *at = (struct position){
         .step = step,
         .epoch = epoch,
         .batch = (uint32_t)batch,
@@ -254,51 +301,108 @@ static int read_position(struct trainer *t, const struct st_file *f, const char 
     return 0;
 }
 
-static int read_checkpoint(struct trainer *t, const char *path, bool everything, struct err *err)
+/* A checkpoint without a digest is of an older engine. */
+static int check_digest(const struct st_file *f, const char *path, struct err *err)
 {
-    struct st_file f;
-    if (st_open(&f, path, err) != 0)
-        return -1;
-    int rc = load_slots(t, &f, path, -1, 0, err);
-    if (rc == 0 && everything)
-        rc = check_same_job(t, &f, path, err);
-    if (rc == 0 && everything)
-        rc = load_slots(t, &f, path, 0, t->optimizer.n_slots, err);
-    if (rc == 0 && everything)
-        rc = read_position(t, &f, path, err);
-    st_close(&f);
-    return rc;
+    const char *want = st_meta_get(f, DIGEST);
+    const char *begin = f->n ? f->tensors[0].data : NULL; /* tensors cover the data, in order */
+    size_t bytes = 0;
+    char found[17];
+
+    for (size_t i = 0; i < f->n; i++)
+        bytes += f->tensors[i].bytes;
+    snprintf(found, sizeof found, "%016" PRIx64, digest_bytes(begin, bytes));
+    if (!want || strcmp(found, want) == 0)
+        return 0;
+    return err_set(err, ERR_DAMAGED, "%s: its tensors have the digest %s, it was written with %s",
+                   path, found, want);
 }
 
-/* Rank 0's verdict, weights and, with everything, state and position become those of all ranks. */
-static int share(struct trainer *t, int rc, bool everything, struct err *err)
+/* Nothing of the trainer has changed when it fails with another code than ERR_INVALID. */
+static int read_checkpoint(struct trainer *t, const char *path, bool everything, struct err *err)
 {
-    comm_broadcast(t->comm, &rc, sizeof rc, 0);
-    if (rc != 0) {
-        comm_broadcast(t->comm, err, sizeof *err, 0);
+    AUTO(st_close) struct st_file f;
+    struct position at = t->at;
+
+    if (st_open(&f, path, err) != 0 || check_digest(&f, path, err) != 0)
         return -1;
-    }
-    for (int slot = -1; slot < (everything ? t->optimizer.n_slots : 0); slot++)
-        comm_broadcast(t->comm, slab_of(t, slot), t->model.n_floats * sizeof(float), 0);
-    if (everything)
-        comm_broadcast(t->comm, &t->at, sizeof t->at, 0);
+    if (everything &&
+        (check_same_job(t, &f, path, err) != 0 || read_position(t, &f, path, &at, err) != 0))
+        return -1;
+    if (load_slots(t, &f, path, -1, everything ? t->optimizer.n_slots : 0, err) != 0)
+        return -1;
+    t->at = at;
     return 0;
 }
 
-int snapshot_resume(struct trainer *t, const char *dir, struct err *err)
+/* The verdict of rank root, weights and, with everything, state and position become everybody's. */
+static int share(struct trainer *t, int rc, bool everything, int root, struct err *err)
 {
-    int rc = 0;
-    if (comm_rank(t->comm) == 0) {
-        int64_t step = newest_step(dir, INT64_MAX);
-        AUTO(auto_free) char *path = checkpoint_path(dir, step);
-        rc = step < 0 ? err_set(err, ERR_NOT_FOUND, "%s: no checkpoint to resume from", dir)
-                      : read_checkpoint(t, path, true, err);
+    comm_broadcast(t->comm, &rc, sizeof rc, root);
+    if (rc != 0) {
+        comm_broadcast(t->comm, err, sizeof *err, root);
+        return -1;
     }
-    return share(t, rc, true, err);
+    for (int slot = -1; slot < (everything ? t->optimizer.n_slots : 0); slot++)
+        comm_broadcast(t->comm, slab_of(t, slot), t->model.n_floats * sizeof(float), root);
+    if (everything)
+        comm_broadcast(t->comm, &t->at, sizeof t->at, root);
+    return 0;
+}
+
+/* The lowest rank that says yes, or -1. */
+static int lowest_rank(struct comm *c, bool yes)
+{
+    int rank = (int)-comm_max(c, -(yes ? comm_rank(c) : comm_size(c)));
+    return rank < comm_size(c) ? rank : -1;
+}
+
+/* Reads the checkpoint of this step on the ranks that have it, one after the other, until it is
+ * whole. */
+static int resume_from(struct trainer *t, const char *dir, int64_t step, bool have, bool if_any,
+                       struct err *err)
+{
+    AUTO(auto_free) char *path = checkpoint_path(dir, step);
+    int root, me = comm_rank(t->comm);
+
+    while ((root = lowest_rank(t->comm, have)) >= 0) {
+        int rc = root == me ? read_checkpoint(t, path, true, err) : 0;
+        if (share(t, rc, true, root, err) == 0) {
+            if (root == me && if_any) /* nobody watches: where it came from is worth a line */
+                log_info("resumed from %s rank=%d", path, me);
+            return 0;
+        }
+        if (!if_any || err->code == ERR_INVALID)
+            return -1;
+        if (root == me)
+            log_warn("skipped a checkpoint: %s rank=%d", err->msg, me);
+        have = have && root != me;
+    }
+    return -1;
+}
+
+int snapshot_resume(struct trainer *t, const char *dir, bool if_any, struct err *err)
+{
+    struct err why = {.code = ERR_NOT_FOUND};
+    int64_t step = INT64_MAX;
+
+    for (;;) {
+        int64_t mine = newest_step(dir, step);
+        step = comm_max(t->comm, mine);
+        if (step < 0)
+            break;
+        if (resume_from(t, dir, step, mine == step, if_any, &why) == 0)
+            return 0;
+        if (!if_any || why.code == ERR_INVALID) {
+            *err = why;
+            return -1;
+        }
+    }
+    return if_any ? 0 : err_set(err, ERR_NOT_FOUND, "%s: no checkpoint to resume from", dir);
 }
 
 int snapshot_load_weights(struct trainer *t, const char *path, struct err *err)
 {
     int rc = comm_rank(t->comm) == 0 ? read_checkpoint(t, path, false, err) : 0;
-    return share(t, rc, false, err);
+    return share(t, rc, false, 0, err);
 }

@@ -3,7 +3,9 @@
 
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
+#include "worker/train/digest.h"
 #include "worker/train/trainer.h"
+#include "worker/train/watchdog.h"
 
 /* The samples of each lane of this rank in a batch of n. */
 static void cut_lanes(struct trainer *t, uint32_t n)
@@ -51,10 +53,10 @@ static void lane_losses(struct trainer *t, const struct batch *b, const float *y
 
 static struct totals fold_lanes(struct trainer *t, uint32_t n)
 {
-    double column[LANE_VALUES][LANES_MAX];
+    double column[LANE_ORDERS][LANES_MAX];
     comm_lanes_end(t->comm, t->all_lane_values);
     for (int lane = 0; lane < t->lanes.total; lane++) {
-        for (int v = 0; v < LANE_VALUES; v++)
+        for (int v = 0; v < LANE_ORDERS; v++)
             column[v][lane] = t->all_lane_values[lane * LANE_VALUES + v];
     }
     return (struct totals){
@@ -168,6 +170,8 @@ int trainer_step(struct trainer *t, struct err *err)
     lane_losses(t, b, y, dy, NULL);
     if (t->job->debug.fail_nan && t->at.step == 2 && t->lanes.first == 0)
         t->lane_values[0] = NAN;
+    if (t->lanes.first == 0)
+        t->lane_values[LANE_ORDERS] = t->wish;
     comm_lanes_begin(t->comm, &t->lanes, t->lane_values, LANE_VALUES);
     now = trainer_seconds();
     t->phases.forward += now - start;
@@ -179,6 +183,7 @@ int trainer_step(struct trainer *t, struct err *err)
     reduce_and_update(t);
 
     struct totals one = fold_lanes(t, b->n_global);
+    t->orders = (int)t->all_lane_values[LANE_ORDERS];
     if (!isfinite(one.loss))
         return diverged(t, b->n, one.loss / one.samples, err);
     add_totals(&t->at.epoch_totals, one);
@@ -218,6 +223,7 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
         lane_losses(t, b, model_forward(&t->model, &t->pass, b->x), NULL, confusion);
         comm_lanes_begin(t->comm, &t->lanes, t->lane_values, LANE_VALUES);
         add_totals(&sum, fold_lanes(t, b->n_global));
+        watchdog_feed(t->at.step);
     }
     if (confusion)
         sum_confusion(t, confusion);
@@ -233,20 +239,11 @@ double trainer_learning_rate(const struct trainer *t)
 
 uint32_t trainer_batches_per_epoch(const struct trainer *t) { return batcher_batches(t->batches); }
 
-static uint64_t hash_bytes(const void *bytes, size_t n)
-{
-    const uint64_t *words = bytes;
-    uint64_t h = 0x9E3779B97F4A7C15u;
-    for (size_t i = 0; i < n / 8; i++)
-        h = (h ^ words[i]) * 0xD6E8FEB86659FD93u, h ^= h >> 32;
-    return h;
-}
-
 int trainer_check_replicas(struct trainer *t, struct err *err)
 {
     for (int i = 0; i < t->model.n_params; i++) {
         const struct param *p = &t->model.params[i];
-        uint64_t h = hash_bytes(t->model.weights + p->offset, p->floats * sizeof(float));
+        uint64_t h = digest_bytes(t->model.weights + p->offset, p->floats * sizeof(float));
         if (comm_agree(t->comm, p->name, &h, sizeof h, err) != 0) {
             err->code = ERR_DIVERGED;
             return err_wrap(err, "step %lld: replicas differ", (long long)t->at.step);

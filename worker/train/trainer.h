@@ -56,14 +56,20 @@ struct trainer {
     double *lane_values, *all_lane_values; /* LANE_VALUES per lane */
     struct position at;
     struct phases phases;
-    float *snapshot; /* rank 0: tensors in the order of a checkpoint; made by the first one */
+    float *snapshot; /* tensors in the order of a checkpoint; made by the first one */
     int64_t steps;   /* in all */
     bool evaluating;
     int64_t *confusion; /* [label][predicted] of the last evaluation of the test set */
+    int wish;           /* rank 0: ORDER_* for all ranks; travels with the step's losses */
+    int orders;         /* what rank 0 wished in the last step; the same on every rank */
 };
 
-/* loss, correct, top5 */
-#define LANE_VALUES 3
+/* Of a lane: loss, correct, top5; of lane 0 rank 0's orders too. */
+#define LANE_VALUES 4
+#define LANE_ORDERS 3
+
+/* To be done behind the step. */
+enum { ORDER_STOP = 1, ORDER_SAVE = 2 };
 
 /* Takes ownership of *data (emptied). The network must fit its shape; at most one thread per lane.
  * Fails with ERR_INVALID naming what does not fit, memory included. */
@@ -92,7 +98,22 @@ MUST_CHECK int trainer_check_replicas(struct trainer *t, struct err *err);
 double trainer_learning_rate(const struct trainer *t);
 uint32_t trainer_batches_per_epoch(const struct trainer *t);
 
-/* The whole job: epochs, events, checkpoints. dir: the run folder, NULL: nothing is written. */
-MUST_CHECK int trainer_run(struct trainer *t, const char *dir, bool resume, struct err *err);
+enum resume {
+    RESUME_NO,
+    RESUME_NEWEST, /* the newest checkpoint; it must be there and whole */
+    RESUME_IF_ANY, /* the newest that is whole; without one the training begins */
+};
+
+struct run_options {
+    const char *dir; /* the run folder, made when it is not there; NULL: nothing is written */
+    enum resume resume;
+    bool mirror;           /* a rank of another host writes the checkpoints too, into its dir */
+    int64_t step_timeout;  /* seconds; 0: none */
+    const char *stop_file; /* rank 0: when it is there, all stop behind the step; or NULL */
+};
+
+/* The whole job: epochs, events, checkpoints; or until it is stopped. Collective: all options but
+ * dir and stop_file are the same on every rank. */
+MUST_CHECK int trainer_run(struct trainer *t, const struct run_options *o, struct err *err);
 
 #endif
