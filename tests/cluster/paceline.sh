@@ -1,0 +1,113 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # lib.sh has cluster_cache, dir and the checks
+# Sourced after lib.sh by tests of Paceline on the cluster: its images, its operator, its jobs.
+paceline_version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
+
+# paceline_images: of this tree, built when it has changed, in the cluster's containerd.
+paceline_images() {
+    local hash folder
+    hash=$(find Makefile LICENSE cli common images include operator wire agent worker -type f -print0 |
+        sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
+    folder=$cluster_cache/images/paceline-$hash
+    (
+        flock 9
+        [ -e "$folder" ] && exit
+        rm -rf "$cluster_cache"/images/paceline-*
+        echo "building the images (minutes)" >&2
+        scripts/images.sh --local-base --save "$folder.new" >"$dir/images" 2>&1 &&
+            mv "$folder.new" "$folder"
+    ) 9>"$cluster_cache/images/paceline.lock" || {
+        tail -n 20 "$dir/images"
+        echo "the images could not be built"
+        exit 1
+    }
+    cluster_import "$folder"/paceline-{operator,worker}.tar
+}
+
+# paceline_install: CRD, rights and the operator, as manifests/ have them; waits until it is ready.
+paceline_install() {
+    local file
+    for file in manifests/namespace.yaml manifests/crd.yaml manifests/rbac.yaml; do
+        k apply -f "$file" >/dev/null || exit 1
+    done
+    k wait --for=condition=Established crd/trainingjobs.paceline.dev --timeout=30s >/dev/null || exit 1
+    cluster_signal kube-controller-manager KILL # or its garbage collector knows jobs only later
+    sed "s/paceline-operator:latest/paceline-operator:$paceline_version/" manifests/operator.yaml |
+        k apply -f - >/dev/null || exit 1
+    k -n paceline-system rollout status deployment/paceline-operator --timeout=120s >/dev/null || {
+        k -n paceline-system describe pods | tail -n 30
+        k -n paceline-system logs deployment/paceline-operator --tail=20
+        echo "the operator does not start"
+        exit 1
+    }
+}
+
+# train NAME WORKERS EPOCHS [POLICY]: a job that trains a small network on a part of Fashion-MNIST.
+train() {
+    cat <<JOB
+---
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  model: {name: mlp, hidden: [512, 512]}
+  dataset: {name: fashion-mnist, limit: 8192}
+  training: {epochs: $3, batchSize: 64, threads: 1}
+  checkpoint: {everyEpochs: 0, everySeconds: 1, best: false}
+  replicas: {worker: {replicas: $2}}
+  runPolicy: {${4:-}}
+JOB
+}
+apply() { t apply -f - >"$dir/apply" 2>&1 || fail "kubectl apply: $(cat "$dir/apply")"; }
+of() { t get "$1" -o "jsonpath=$2"; }
+
+# digest_here WORKERS EPOCHS: of the final weights, by `paceline run` on this machine.
+digest_here() {
+    rm -rf "$dir/here"
+    train here "$1" "$2" >"$dir/here.yaml"
+    "$PACELINE" run "$dir/here.yaml" --out "$dir/here" --json 2>"$dir/here.log" |
+        sed -n 's/.*"event":"done".*"digest":"\([0-9a-f]*\)".*/\1/p'
+}
+# digest_of JOB: of its completion record, in the chief's termination message.
+digest_of() {
+    t get pods -l "paceline.dev/job-name=$1,paceline.dev/index=0" -o \
+        jsonpath='{range .items[*]}{.status.containerStatuses[0].state.terminated.message}{"\n"}{end}' |
+        sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' | tail -n 1
+}
+step_of() { of "tj/$1" '{.status.progress.step}'; }
+# until_step JOB STEP: until the training has come so far.
+until_step() {
+    reached() { [ "$(step_of "$1")" -ge "$2" ] 2>/dev/null; }
+    until_true reached "$1" "$2" || show "$1"
+}
+await() {
+    t wait "tj/$1" --for="condition=$2" --timeout="${patience:-60}s" >/dev/null 2>&1 && return
+    fail "job $1 is not $2: $(of "tj/$1" '{.status}')"
+    show "$1"
+    return 1
+}
+# show JOB: what there is to know when it goes wrong.
+show() {
+    t describe "tj/$1" | tail -n 30
+    t get pods -l "paceline.dev/job-name=$1" -o wide
+    t logs -l "paceline.dev/job-name=$1" --prefix --tail=15
+    k -n paceline-system logs deployment/paceline-operator --tail=20
+}
+
+# worker_pod JOB INDEX: the newest pod of that worker.
+worker_pod() {
+    t get pods -l "paceline.dev/job-name=$1,paceline.dev/role=worker,paceline.dev/index=$2" \
+        --sort-by=.metadata.creationTimestamp -o name | tail -n 1 | sed 's|^pod/||'
+}
+# kill_in POD PROGRAM: SIGKILL to the processes of a pod that run the program.
+kill_in() {
+    local uid process
+    uid=$(t get pod "$1" -o 'jsonpath={.metadata.uid}')
+    for process in $(cluster_node sh -c "grep -lE 'pod$uid' /proc/[0-9]*/cgroup" 2>/dev/null |
+        sed 's|/proc/\([0-9]*\)/cgroup|\1|'); do
+        if [ "$(cluster_node cat "/proc/$process/comm" 2>/dev/null)" = "${2:0:15}" ]; then
+            cluster_node kill -KILL "$process"
+        fi
+    done
+}
+wait_training() { [ "$(t get "tj/$1" -o 'jsonpath={.status.conditions[?(@.type=="Running")].reason}')" = Training ]; }

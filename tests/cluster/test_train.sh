@@ -1,0 +1,70 @@
+#!/bin/bash
+# Built-in jobs on a real cluster: to their end, through scaling, through losses. Whatever happens on
+# the way, the weights are those of one machine.
+# TIMEOUT: 900
+source tests/cluster/lib.sh
+source tests/cluster/paceline.sh
+patience=120
+cluster_test
+paceline_images
+paceline_install
+
+workers() { t get pods -l "paceline.dev/job-name=$1" --field-selector status.phase=Running -o name | wc -l; }
+chief_pod() { t get pods -l "paceline.dev/job-name=$1,paceline.dev/index=0" --field-selector status.phase=Running -o name | head -n 1; }
+scaling_of() { of "tj/$1" '{range .status.scaling[*]}{.workers} {end}'; }
+generation_of() { of "tj/$1" '{.status.launch.generation}'; }
+next_generation() { [ "$(generation_of "$1")" -gt "$2" ] 2>/dev/null; }
+
+# Two at once, to the end.
+apply <<<"$(train short 2 3)
+$(train single 1 2)"
+await short Succeeded
+await single Succeeded
+same "weights of short" "$(digest_of short)" "$(digest_here 2 3)"
+same "weights of single" "$(digest_of single)" "$(digest_here 1 2)"
+check "progress" "$(of tj/short '{.status.progress}')" '"epoch":3'
+check "the story" "$(t describe tj/short)" Training
+lacks "restarts" "$(of tj/short '{.status.restarts}')" 1
+want=$(digest_here 1 60)
+
+# 1 -> 2 -> 3 -> 1 while it trains: the pods that stay are the same ones.
+apply <<<"$(train scaled 1 60)"
+until_step scaled 200
+zero=$(t get "$(chief_pod scaled)" -o 'jsonpath={.metadata.uid}')
+for n in 2 3 1; do
+    before=$(generation_of scaled)
+    t scale tj/scaled --replicas=$n >/dev/null
+    until_true next_generation scaled "$before"
+    until_true wait_training scaled
+done
+same "worker 0 stayed" "$(t get "$(chief_pod scaled)" -o 'jsonpath={.metadata.uid}')" "$zero"
+same "and was not restarted" "$(t get "$(chief_pod scaled)" -o 'jsonpath={.status.containerStatuses[0].restartCount}')" 0
+patience=300 await scaled Succeeded
+same "weights of scaled" "$(digest_of scaled)" "$want"
+check "throughput by workers" "$(scaling_of scaled)" "1 2 3"
+
+# Losses: a worker's pod, the chief's pod, a rank, mpirun, an agent.
+lose() {
+    case $1 in
+    worker) t delete pod "$(worker_pod lossy 1)" --grace-period=0 --force >/dev/null 2>&1 ;;
+    chief) t delete pod "$(worker_pod lossy 0)" --grace-period=0 --force >/dev/null 2>&1 ;;
+    rank) kill_in "$(worker_pod lossy 1)" paceline-worker ;;
+    mpirun) kill_in "$(worker_pod lossy 0)" mpirun ;;
+    agent) kill_in "$(worker_pod lossy 1)" paceline-agent ;;
+    esac
+}
+apply <<<"$(train lossy 2 60)"
+until_step lossy 100
+for what in worker chief rank mpirun agent; do
+    before=$(generation_of lossy)
+    begin=$EPOCHREALTIME
+    lose $what
+    until_true next_generation lossy "$before"
+    until_true wait_training lossy
+    awk "BEGIN { printf \"  lost: %s; training again after %.1f s\n\", \"$what\", $EPOCHREALTIME - $begin }"
+    sleep 2 # for a checkpoint or two
+done
+patience=300 await lossy Succeeded
+same "weights of lossy" "$(digest_of lossy)" "$want"
+
+verdict
