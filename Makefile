@@ -57,7 +57,7 @@ LIBS := -lcjson -lyaml -ldeflate -lz -lm
 AGENT_LIBS := -lssl -lcrypto
 OPERATOR_LIBS := -lcurl -lwebsockets -lssl -lcrypto
 
-PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(if $(wildcard agent/main.c),$(BUILD)/bin/paceline-agent) \
+PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(BUILD)/bin/paceline-agent \
             $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
 
 .PHONY: all

@@ -25,6 +25,7 @@ MUST_CHECK pid_t procs_start(struct procs *p, const struct process *process, pro
                              void *arg, struct err *err);
 /* Sends the signal to its group; 0 when pid has ended meanwhile. */
 void procs_kill(struct procs *p, pid_t pid, int signal);
+size_t procs_count(const struct procs *p); /* those that have not ended */
 /* After SIGCHLD: reaps, and calls on_exit. */
 void procs_reap(struct procs *p);
 

@@ -1,8 +1,8 @@
 #include "paceline/children.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -37,31 +37,39 @@ static pid_t parent_of(const char *pid)
     return parent;
 }
 
-static void kill_direct(void)
+static bool is_kept(pid_t pid, const pid_t *keep, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (keep[i] == pid)
+            return true;
+    return false;
+}
+
+/* Whether there was any to kill. */
+static bool kill_direct(const pid_t *keep, size_t n)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
+    bool found = false;
 
     while (proc && (entry = readdir(proc))) {
-        long pid = strtol(entry->d_name, NULL, 10);
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
-        if (pid > 0 && parent_of(entry->d_name) == getpid())
-            kill((pid_t)pid, SIGKILL);
+        if (pid <= 0 || is_kept(pid, keep, n) || parent_of(entry->d_name) != getpid())
+            continue;
+        found = true;
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, WNOHANG);
     }
     if (proc)
         closedir(proc);
+    return found;
 }
 
-void children_kill(void)
+void children_kill_but(const pid_t *keep, size_t n)
 {
-    for (int round = 0; round < ROUNDS; round++) {
-        pid_t reaped;
-
-        while ((reaped = waitpid(-1, NULL, WNOHANG)) > 0)
-            continue;
-        if (reaped < 0 && errno == ECHILD)
-            return;
-        kill_direct();
+    for (int round = 0; round < ROUNDS && kill_direct(keep, n); round++)
         nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
-    }
 }
+
+void children_kill(void) { children_kill_but(NULL, 0); }

@@ -1,0 +1,424 @@
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "agent/door.h"
+#include "agent/remote.h"
+#include "agent/run.h"
+#include "paceline/clock.h"
+#include "paceline/listener.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+
+#define PEM_MAX 65536
+#define FAREWELL_MS 2000
+#define EXIT_TERMINATED (128 + SIGTERM)
+
+struct agent {
+    const struct agent_options *options;
+    struct channel_tls *tls;
+    struct procs *procs;
+    struct remotes *remotes;
+    struct door *door;
+    struct run_config run_config;
+    struct run *run;      /* the newest; NULL: there was none */
+    struct world pending; /* taken, waits for the run before it to end; generation 0: none */
+    bool pending_stop;    /* and was asked to stop meanwhile */
+    long long fence;      /* the highest generation seen */
+    int listener, signals;
+    bool ending; /* SIGTERM came */
+    int64_t end_ms;
+    int exit_code; /* -1: go on */
+    int64_t farewell_ms;
+    int64_t now_ms;
+};
+
+static void send_control(const struct agent *a, const cJSON *message)
+{
+    struct channel *c = door_control(a->door);
+
+    if (c)
+        channel_send(c, message);
+}
+
+static void send_report(const struct agent *a)
+{
+    AUTO(auto_json) cJSON *message = report_message(run_report(a->run));
+
+    send_control(a, message);
+}
+
+static void send_event(void *arg, const cJSON *event)
+{
+    const struct agent *a = arg;
+    AUTO(auto_json) cJSON *message = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(message, "type", "event");
+    cJSON_AddNumberToObject(message, "generation", (double)run_report(a->run)->generation);
+    cJSON_AddItemToObject(message, "event", cJSON_Duplicate(event, true));
+    send_control(a, message);
+}
+
+/* The operator gets what is queued, for a moment; then the program ends. */
+static void leave(struct agent *a, int exit_code)
+{
+    if (a->exit_code >= 0)
+        return;
+    a->exit_code = exit_code;
+    a->farewell_ms = a->now_ms + FAREWELL_MS;
+}
+
+/* The kubelet mounts this one file, so it is written in place. */
+static void write_record(const struct agent *a)
+{
+    const cJSON *job = run_world(a->run)->job;
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(job, "metadata");
+    const char *path = a->options->termination_log;
+    AUTO(auto_close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    report_record(run_report(a->run), message_text(metadata, "uid"), &text);
+    if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len)
+        log_error("cannot write the completion record to %s: %s", path, strerror(errno));
+}
+
+static void run_changed(void *arg)
+{
+    struct agent *a = arg;
+    const struct report *report = run_report(a->run);
+
+    send_report(a);
+    if (!report_over(report))
+        return;
+    log_info("run ended generation=%lld exit=%d: %s", report->generation, report->exit,
+             report->message);
+    if (report->phase == PHASE_DONE) {
+        write_record(a);
+        leave(a, EXIT_OK);
+    } else if (report->exit >= EXIT_INVALID && report->exit <= EXIT_DIVERGED &&
+               !a->pending.generation) {
+        leave(a, report->exit);
+    }
+}
+
+static bool is_running(const struct agent *a) { return a->run && !report_over(run_report(a->run)); }
+
+/* What older generations have started ends. */
+static void raise_fence(struct agent *a, long long generation)
+{
+    a->fence = generation;
+    remotes_fence(a->remotes, generation);
+    if (is_running(a))
+        run_kill(a->run, "a newer generation has begun");
+    world_release(&a->pending);
+}
+
+static void refuse_world(struct channel *c, long long generation, const char *why)
+{
+    AUTO(auto_json) cJSON *message = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(message, "type", "refused");
+    cJSON_AddNumberToObject(message, "generation", (double)generation);
+    cJSON_AddStringToObject(message, "message", why);
+    channel_send(c, message);
+}
+
+static int check_world(const struct agent *a, const struct world *w, struct err *err)
+{
+    if (a->ending || a->exit_code >= 0)
+        return err_set(err, ERR_CONFLICT, "this pod is ending");
+    if (w->generation <= a->fence)
+        return err_set(err, ERR_CONFLICT, "generation %lld is not above %lld, which was seen",
+                       w->generation, a->fence);
+    if (strcmp(w->hosts[0].pod, a->options->pod) != 0)
+        return err_set(err, ERR_INVALID, "hosts[0].pod: found \"%.253s\"; this pod is \"%.253s\"",
+                       w->hosts[0].pod, a->options->pod);
+    return 0;
+}
+
+static void begin(struct agent *a, struct world *world)
+{
+    run_free(a->run);
+    a->run = run_start(&a->run_config, world);
+    run_changed(a);
+}
+
+static void take_world(struct agent *a, struct channel *c, const cJSON *message)
+{
+    AUTO(world_release) struct world world;
+    struct err err;
+
+    if (world_parse(&world, message, &err) < 0 || check_world(a, &world, &err) < 0) {
+        refuse_world(c, message_integer(message, "generation"), err.msg);
+        return;
+    }
+    log_info("world generation=%lld hosts=%zu", world.generation, world.n_hosts);
+    raise_fence(a, world.generation);
+    a->pending = world;
+    a->pending_stop = false;
+    world = (struct world){0};
+}
+
+/* The run that a message is about, if it is under way. */
+static struct run *addressed(const struct agent *a, const cJSON *message)
+{
+    long long generation = message_integer(message, "generation");
+
+    return is_running(a) && run_report(a->run)->generation == generation ? a->run : NULL;
+}
+
+/* A world that waits for the run before it needs no killing: it stops when it has begun. */
+static void stop_pending(struct agent *a, const cJSON *message)
+{
+    if (a->pending.generation && a->pending.generation == message_integer(message, "generation"))
+        a->pending_stop = true;
+}
+
+static void take_stop(struct agent *a, struct channel *c, const cJSON *message)
+{
+    struct run *run = addressed(a, message);
+
+    (void)c;
+    stop_pending(a, message);
+    if (run)
+        run_stop(run, a->now_ms);
+}
+
+static void take_kill(struct agent *a, struct channel *c, const cJSON *message)
+{
+    struct run *run = addressed(a, message);
+
+    (void)c;
+    stop_pending(a, message);
+    if (run)
+        run_kill(run, "killed on request");
+}
+
+static void take_exec(struct agent *a, struct channel *c, const cJSON *message)
+{
+    long long generation = message_integer(message, "generation");
+
+    if (a->ending || a->exit_code >= 0 || generation < 1 || generation < a->fence) {
+        channel_refuse(c, "generation %lld: %s", generation,
+                       generation < a->fence ? "a higher one was seen" : "this pod is ending");
+        return;
+    }
+    if (generation > a->fence)
+        raise_fence(a, generation);
+    remotes_start(a->remotes, c, message);
+}
+
+static const struct order {
+    enum guest guest;
+    const char *type;
+    void (*take)(struct agent *a, struct channel *c, const cJSON *message);
+} orders[] = {
+    {GUEST_CONTROL, "world", take_world},
+    {GUEST_CONTROL, "stop", take_stop},
+    {GUEST_CONTROL, "kill", take_kill},
+    {GUEST_EXEC, "exec", take_exec},
+};
+
+/* What later versions say besides is let be. */
+static int take_message(void *arg, enum guest guest, struct channel *c, const cJSON *message,
+                        struct err *err)
+{
+    (void)err;
+    for (size_t i = 0; i < ARRAY_LEN(orders); i++)
+        if (orders[i].guest == guest && strcmp(orders[i].type, message_type(message)) == 0)
+            orders[i].take(arg, c, message);
+    return 0;
+}
+
+static void greet(void *arg, enum guest guest, struct channel *c)
+{
+    struct agent *a = arg;
+    AUTO(auto_json) cJSON *hello = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(hello, "type", "hello");
+    cJSON_AddNumberToObject(hello, "protocol", PROTOCOL);
+    cJSON_AddStringToObject(hello, "pod", a->options->pod);
+    cJSON_AddNumberToObject(hello, "generation", (double)a->fence);
+    channel_send(c, hello);
+    if (guest != GUEST_CONTROL || !a->run)
+        return;
+    send_report(a);
+    for (size_t i = 0; i < N_KEPT; i++)
+        if (run_report(a->run)->kept[i])
+            send_event(a, run_report(a->run)->kept[i]);
+}
+
+static void say_goodbye(void *arg, enum guest guest, struct channel *c)
+{
+    const struct agent *a = arg;
+
+    if (guest == GUEST_EXEC)
+        remotes_end(a->remotes, c);
+}
+
+/* SIGTERM: everything stops in order, and is killed when its time is over or at a second one. */
+static void begin_end(struct agent *a)
+{
+    a->end_ms = a->ending ? a->now_ms : a->now_ms + a->options->grace_ms;
+    if (!a->ending)
+        log_info("asked to end");
+    a->ending = true;
+    world_release(&a->pending);
+    if (is_running(a))
+        run_stop(a->run, a->now_ms);
+}
+
+static void take_signals(struct agent *a)
+{
+    struct signalfd_siginfo info;
+
+    while (read(a->signals, &info, sizeof info) == sizeof info) {
+        if (info.ssi_signo == SIGCHLD)
+            procs_reap(a->procs);
+        else
+            begin_end(a);
+    }
+}
+
+static void settle(struct agent *a)
+{
+    if (a->pending.generation && a->exit_code < 0 && !is_running(a)) {
+        begin(a, &a->pending);
+        if (a->pending_stop)
+            run_stop(a->run, a->now_ms);
+    }
+    if (a->ending && (procs_count(a->procs) == 0 || a->now_ms >= a->end_ms))
+        leave(a, EXIT_TERMINATED);
+}
+
+static bool is_over(const struct agent *a)
+{
+    const struct channel *c = door_control(a->door);
+
+    return a->exit_code >= 0 && (a->now_ms >= a->farewell_ms || (c && channel_drained(c)));
+}
+
+static void loop(struct agent *a)
+{
+    struct waits w = {0};
+
+    for (a->now_ms = clock_ms(); !is_over(a);) {
+        waits_clear(&w);
+        waits_add(&w, a->signals, POLLIN);
+        door_wait(a->door, &w);
+        remotes_wait(a->remotes, &w);
+        if (a->run)
+            run_wait(a->run, &w);
+        if (a->ending)
+            waits_until(&w, a->end_ms);
+        if (a->exit_code >= 0)
+            waits_until(&w, a->farewell_ms);
+        waits_poll(&w, a->now_ms);
+        a->now_ms = clock_ms();
+        if (waits_came(&w, a->signals))
+            take_signals(a);
+        if (a->run)
+            run_step(a->run, &w, a->now_ms);
+        remotes_step(a->remotes, &w);
+        door_step(a->door, &w, a->now_ms);
+        settle(a);
+    }
+    waits_release(&w);
+}
+
+static int load_key(struct agent *a, struct err *err)
+{
+    AUTO(buf_release) struct buf key = {0}, certificate = {0};
+
+    if (buf_read_file(&key, a->options->key, PEM_MAX, err) < 0 ||
+        buf_read_file(&certificate, a->options->certificate, PEM_MAX, err) < 0)
+        return err_wrap(err, "the job's key");
+    if (channel_tls_new(&a->tls, key.data, key.len, certificate.data, certificate.len, err) < 0)
+        return err_wrap(err, "%s and %s", a->options->key, a->options->certificate);
+    return 0;
+}
+
+static int open_door(struct agent *a, struct err *err)
+{
+    struct listener_address address;
+
+    if (load_key(a, err) < 0)
+        return -1;
+    if (listener_parse(&address, a->options->listen, err) < 0)
+        return err_wrap(err, "--listen");
+    a->listener = listener_open(&address, err);
+    return a->listener < 0 ? err_wrap(err, "--listen %s", a->options->listen) : 0;
+}
+
+static int catch_signals(void)
+{
+    static const int caught[] = {SIGTERM, SIGINT, SIGCHLD};
+    sigset_t set;
+
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&set);
+    for (size_t i = 0; i < ARRAY_LEN(caught); i++)
+        sigaddset(&set, caught[i]);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void assemble(struct agent *a)
+{
+    const struct agent_options *o = a->options;
+    struct door_config door = {.tls = a->tls,
+                               .listener = a->listener,
+                               .on_hello = greet,
+                               .on_message = take_message,
+                               .on_end = say_goodbye,
+                               .arg = a};
+
+    a->signals = catch_signals();
+    a->procs = procs_new();
+    a->remotes = remotes_new(a->procs, o->pod, o->scratch);
+    a->door = door_new(&door);
+    a->run_config = (struct run_config){.procs = a->procs,
+                                        .scratch = o->scratch,
+                                        .state = o->state,
+                                        .worker = o->worker,
+                                        .key = o->key,
+                                        .certificate = o->certificate,
+                                        .port = listener_port(a->listener),
+                                        .grace_ms = o->grace_ms,
+                                        .on_change = run_changed,
+                                        .on_event = send_event,
+                                        .arg = a};
+}
+
+static void take_apart(struct agent *a)
+{
+    remotes_free(a->remotes);
+    procs_free(a->procs);
+    run_free(a->run);
+    world_release(&a->pending);
+    door_free(a->door);
+    channel_tls_free(a->tls);
+    close(a->listener);
+    close(a->signals);
+}
+
+int agent_serve(const struct agent_options *options, struct err *err)
+{
+    struct agent a = {.options = options, .exit_code = -1, .listener = -1};
+
+    if (open_door(&a, err) < 0) {
+        channel_tls_free(a.tls);
+        return -1;
+    }
+    assemble(&a);
+    log_info("listening port=%d", listener_port(a.listener));
+    loop(&a);
+    take_apart(&a);
+    return a.exit_code;
+}

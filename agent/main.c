@@ -1,0 +1,161 @@
+/* paceline-agent: process 1 of a job's pods (serve), and mpirun's way into other pods (exec). */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agent/agent.h"
+#include "agent/exec.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+
+#ifndef PACELINE_VERSION
+#define PACELINE_VERSION "0.1.0"
+#endif
+
+#define GRACE_SECONDS 30
+#define KILL_SECONDS 5 /* of the grace period are left for killing and leaving */
+
+#define FIELD(f) offsetof(struct agent_options, f)
+static const struct option_def {
+    const char *name;
+    size_t offset;
+    const char *value, *help;
+} defs[] = {
+    {"listen", FIELD(listen), "ADDRESS:PORT", "where to listen (:7420)"},
+    {"key", FIELD(key), "FILE", "the job's key (/etc/paceline-key/tls.key)"},
+    {"certificate", FIELD(certificate), "FILE", "its certificate (/etc/paceline-key/tls.crt)"},
+    {"state", FIELD(state), "DIR", "the run folder (/dev/shm/paceline)"},
+    {"scratch", FIELD(scratch), "DIR", "files of a run (/tmp/paceline)"},
+    {"pod", FIELD(pod), "NAME", "this pod (PACELINE_POD, else the host name)"},
+    {"worker", FIELD(worker), "PROGRAM", "the engine (paceline-worker beside this program)"},
+    {"termination-log", FIELD(termination_log), "FILE", "(/dev/termination-log)"},
+};
+
+static void print_usage(FILE *out)
+{
+    fputs("usage: paceline-agent serve [options]\n"
+          "       paceline-agent exec HOST COMMAND...\n"
+          "Process 1 of the pods of a job with spec.model; exec is for mpirun.\n",
+          out);
+    for (size_t i = 0; i < ARRAY_LEN(defs); i++) {
+        char left[64];
+
+        snprintf(left, sizeof left, "--%s %s", defs[i].name, defs[i].value);
+        fprintf(out, "  %-25s %s\n", left, defs[i].help);
+    }
+    fputs("PACELINE_GRACE_SECONDS (30): from SIGTERM to SIGKILL.\n", out);
+}
+
+static const struct option_def *find(const char *name, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(defs); i++)
+        if (strlen(defs[i].name) == len && memcmp(defs[i].name, name, len) == 0)
+            return &defs[i];
+    return NULL;
+}
+
+static int unknown(const char *argument)
+{
+    const char *names[ARRAY_LEN(defs)], *near;
+
+    for (size_t i = 0; i < ARRAY_LEN(defs); i++)
+        names[i] = defs[i].name;
+    near = nearest(argument + strspn(argument, "-"), names, ARRAY_LEN(names));
+    fprintf(stderr, "paceline-agent: unknown argument \"%s\"%s%s%s\n", argument,
+            near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+    return -1;
+}
+
+static int parse(struct agent_options *o, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
+        size_t len = strcspn(name, "=");
+        const struct option_def *def = find(name, len);
+        const char *value = def && name[len] ? name + len + 1 : argv[i + 1];
+
+        if (!def)
+            return unknown(argv[i]);
+        if (!value || !*value) {
+            fprintf(stderr, "paceline-agent: --%s needs a value\n", def->name);
+            return -1;
+        }
+        memcpy((char *)o + def->offset, &value, sizeof value);
+        i += !name[len];
+    }
+    return 0;
+}
+
+/* What is left of the grace period when killing has to begin. */
+static int64_t grace_ms(void)
+{
+    const char *text = getenv("PACELINE_GRACE_SECONDS");
+    long seconds = text ? strtol(text, NULL, 10) : GRACE_SECONDS;
+
+    return 1000 * (int64_t)(seconds > KILL_SECONDS ? seconds - KILL_SECONDS : 1);
+}
+
+/* The engine beside this program, or else the one in PATH. */
+static void find_worker(char *path, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    char *slash;
+
+    path[n > 0 ? n : 0] = '\0';
+    slash = strrchr(path, '/');
+    if (slash)
+        snprintf(slash + 1, size - (size_t)(slash + 1 - path), "paceline-worker");
+    if (access(path, X_OK) < 0)
+        snprintf(path, size, "paceline-worker");
+}
+
+static int serve(int argc, char **argv)
+{
+    char host[HOST_NAME_MAX + 1] = "", worker[PATH_MAX], context[128];
+    struct agent_options o = {
+        .listen = ":7420",
+        .key = "/etc/paceline-key/tls.key",
+        .certificate = "/etc/paceline-key/tls.crt",
+        .state = "/dev/shm/paceline",
+        .scratch = "/tmp/paceline",
+        .termination_log = "/dev/termination-log",
+        .pod = getenv("PACELINE_POD"),
+        .worker = worker,
+        .grace_ms = grace_ms(),
+    };
+    struct err err;
+    int code;
+
+    find_worker(worker, sizeof worker);
+    gethostname(host, sizeof host - 1);
+    if (!o.pod || !*o.pod)
+        o.pod = host;
+    if (parse(&o, argc, argv) < 0) {
+        print_usage(stderr);
+        return EXIT_INVALID;
+    }
+    snprintf(context, sizeof context, "pod=%s", o.pod);
+    log_init(LOG_INFO, context);
+    code = agent_serve(&o, &err);
+    if (code >= 0)
+        return code;
+    log_error("%s", err.msg);
+    return err_exit_code(err.code);
+}
+
+int main(int argc, char **argv)
+{
+    const char *word = argc > 1 ? argv[1] : "";
+
+    if (strcmp(word, "serve") == 0)
+        return serve(argc - 1, argv + 1);
+    if (strcmp(word, "exec") == 0)
+        return agent_exec(argc - 1, argv + 1);
+    if (strcmp(word, "--version") == 0) {
+        puts("paceline-agent " PACELINE_VERSION);
+        return EXIT_OK;
+    }
+    print_usage(strcmp(word, "--help") == 0 ? stdout : stderr);
+    return strcmp(word, "--help") == 0 ? EXIT_OK : EXIT_INVALID;
+}

@@ -1,0 +1,180 @@
+#include "agent/report.h"
+
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "paceline/mem.h"
+
+static const char *const phase_names[] = {
+    [PHASE_STARTING] = "starting", [PHASE_TRAINING] = "training", [PHASE_STOPPING] = "stopping",
+    [PHASE_DONE] = "done",         [PHASE_STOPPED] = "stopped",   [PHASE_FAILED] = "failed",
+};
+
+/* What an event does: where it is kept (-1: nowhere), which field has the newest step, and whether
+ * it is the engine's last word. */
+static const struct meaning {
+    enum event_type type;
+    int kept;
+    const char *step;
+    bool last;
+} meanings[] = {
+    {EVENT_START, KEPT_START, "resumedStep", false},
+    {EVENT_PROGRESS, KEPT_PROGRESS, "step", false},
+    {EVENT_EPOCH, KEPT_EPOCH, "step", false},
+    {EVENT_CHECKPOINT, -1, "step", false},
+    {EVENT_DONE, -1, "step", true},
+    {EVENT_STOPPED, -1, "step", true},
+    {EVENT_ERROR, -1, NULL, true},
+};
+
+void report_init(struct report *r, const struct world *world)
+{
+    *r = (struct report){.generation = world->generation, .pods = cJSON_CreateArray()};
+    for (size_t i = 0; i < world->n_hosts; i++)
+        cJSON_AddItemToArray(r->pods, cJSON_CreateString(world->hosts[i].pod));
+    snprintf(r->stage, sizeof r->stage, world->n_hosts > 1 ? "daemons" : "ranks");
+}
+
+void report_release(struct report *r)
+{
+    cJSON_Delete(r->pods);
+    cJSON_Delete(r->last);
+    for (size_t i = 0; i < N_KEPT; i++)
+        cJSON_Delete(r->kept[i]);
+    *r = (struct report){0};
+}
+
+static void replace(cJSON **kept, const cJSON *event)
+{
+    cJSON_Delete(*kept);
+    *kept = cJSON_Duplicate(event, true);
+}
+
+static const struct meaning *find_meaning(enum event_type type)
+{
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++)
+        if (meanings[i].type == type)
+            return &meanings[i];
+    return NULL;
+}
+
+static void keep(struct report *r, const struct meaning *m, const cJSON *event)
+{
+    int64_t step = m->step ? event_integer(event, m->step) : -1;
+
+    if (step >= 0)
+        r->step = step;
+    if (m->kept >= 0)
+        replace(&r->kept[m->kept], event);
+    if (m->last) {
+        replace(&r->last, event);
+        r->last_type = m->type;
+    }
+}
+
+bool report_event(struct report *r, enum event_type type, const cJSON *event)
+{
+    const struct meaning *m = find_meaning(type);
+    const char *stage = event_text(event, "stage");
+
+    if (m)
+        keep(r, m, event);
+    if (r->phase != PHASE_STARTING)
+        return false;
+    if (type == EVENT_START) {
+        r->phase = PHASE_TRAINING;
+        r->stage[0] = '\0';
+        return true;
+    }
+    if (type != EVENT_STAGE || strcmp(stage, r->stage) == 0)
+        return false;
+    snprintf(r->stage, sizeof r->stage, "%s", stage);
+    return true;
+}
+
+bool report_stop(struct report *r)
+{
+    if (r->phase >= PHASE_STOPPING)
+        return false;
+    r->phase = PHASE_STOPPING;
+    r->stage[0] = '\0';
+    return true;
+}
+
+static void explain(struct report *r, int code)
+{
+    if (r->last_type == EVENT_ERROR)
+        snprintf(r->message, sizeof r->message, "%s", event_text(r->last, "message"));
+    else if (r->killed)
+        snprintf(r->message, sizeof r->message, "%s", r->killed);
+    else if (code > 128)
+        snprintf(r->message, sizeof r->message, "the engine was ended by signal %d (%s)%s",
+                 code - 128, strsignal(code - 128),
+                 code == 128 + SIGKILL ? "; the kernel does so when memory runs out" : "");
+    else if (code == 0)
+        snprintf(r->message, sizeof r->message,
+                 "the engine ended before it was done and gave no reason");
+    else
+        snprintf(r->message, sizeof r->message,
+                 "the engine ended with exit code %d and gave no reason", code);
+}
+
+void report_end(struct report *r, int code)
+{
+    bool done = code == 0 && r->last_type == EVENT_DONE;
+    bool stopped = code == 0 && r->last_type == EVENT_STOPPED;
+    int64_t own = r->last_type == EVENT_ERROR ? event_integer(r->last, "code") : -1;
+
+    r->stage[0] = '\0';
+    r->exit = code != 0 && own > 0 && own < 256 ? (int)own : code;
+    r->phase = done ? PHASE_DONE : stopped ? PHASE_STOPPED : PHASE_FAILED;
+    if (done)
+        snprintf(r->message, sizeof r->message, "trained to step %lld", r->step);
+    else if (stopped)
+        snprintf(r->message, sizeof r->message, "stopped after step %lld", r->step);
+    else
+        explain(r, code);
+}
+
+void report_fail(struct report *r, int exit_code, const char *message)
+{
+    r->phase = PHASE_FAILED;
+    r->stage[0] = '\0';
+    r->exit = exit_code;
+    snprintf(r->message, sizeof r->message, "%s", message);
+}
+
+bool report_over(const struct report *r) { return r->phase >= PHASE_DONE; }
+
+cJSON *report_message(const struct report *r)
+{
+    cJSON *m = cJSON_CreateObject();
+
+    cJSON_AddStringToObject(m, "type", "run");
+    cJSON_AddNumberToObject(m, "generation", (double)r->generation);
+    cJSON_AddItemToObject(m, "pods", cJSON_Duplicate(r->pods, true));
+    cJSON_AddStringToObject(m, "phase", phase_names[r->phase]);
+    cJSON_AddStringToObject(m, "stage", r->stage);
+    cJSON_AddNumberToObject(m, "step", (double)r->step);
+    cJSON_AddNumberToObject(m, "exit", r->exit);
+    cJSON_AddStringToObject(m, "message", r->message);
+    return m;
+}
+
+void report_record(const struct report *r, const char *job_uid, struct buf *out)
+{
+    AUTO(auto_json) cJSON *record = cJSON_CreateObject();
+    double accuracy = event_number(r->last, "testAccuracy");
+    char digest[80], uid[80];
+
+    snprintf(digest, sizeof digest, "%s", event_text(r->last, "digest"));
+    snprintf(uid, sizeof uid, "%s", job_uid);
+    cJSON_AddStringToObject(record, "uid", uid);
+    cJSON_AddNumberToObject(record, "generation", (double)r->generation);
+    cJSON_AddNumberToObject(record, "step", (double)r->step);
+    if (!isnan(accuracy))
+        cJSON_AddNumberToObject(record, "accuracy", accuracy);
+    cJSON_AddStringToObject(record, "digest", digest);
+    json_print(record, 0, out);
+}

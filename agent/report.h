@@ -1,0 +1,55 @@
+/* What is known of a run: its phase, from the engine's events and from how it ended. Pure. */
+#ifndef PACELINE_AGENT_REPORT_H
+#define PACELINE_AGENT_REPORT_H
+
+#include <stdbool.h>
+
+#include "agent/world.h"
+#include "paceline/events.h"
+
+enum phase {
+    PHASE_STARTING,
+    PHASE_TRAINING,
+    PHASE_STOPPING,
+    PHASE_DONE, /* from here on it is over */
+    PHASE_STOPPED,
+    PHASE_FAILED,
+};
+
+/* The newest of each comes again to an operator that connects. */
+enum { KEPT_START, KEPT_PROGRESS, KEPT_EPOCH, N_KEPT };
+
+struct report {
+    long long generation;
+    cJSON *pods; /* names, in the order of ranks */
+    enum phase phase;
+    char stage[16]; /* while starting */
+    long long step; /* the newest known */
+    int exit;
+    char message[512];  /* at the end */
+    const char *killed; /* why we have killed it, if we have */
+    cJSON *kept[N_KEPT];
+    cJSON *last; /* the engine's "done", "stopped" or "error" */
+    enum event_type last_type;
+};
+
+void report_init(struct report *r, const struct world *world);
+void report_release(struct report *r);
+
+/* Takes an event of rank 0. Whether phase or stage changed. */
+bool report_event(struct report *r, enum event_type type, const cJSON *event);
+/* The engine was asked to stop. Whether that changed the phase. */
+bool report_stop(struct report *r);
+/* The engine has ended with this code (128 + signal): the verdict. */
+void report_end(struct report *r, int code);
+/* It could not even be started. */
+void report_fail(struct report *r, int exit_code, const char *message);
+bool report_over(const struct report *r);
+
+/* The message "run"; the caller owns it. */
+cJSON *report_message(const struct report *r);
+
+/* The completion record of a run that is done: one line of JSON, at most 4 KiB, appended. */
+void report_record(const struct report *r, const char *job_uid, struct buf *out);
+
+#endif

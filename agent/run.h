@@ -1,0 +1,42 @@
+/*
+ * One run of the engine, in the pod that is the world's chief: starts the worker, or mpirun where
+ * there are several hosts, reads rank 0's events, and ends it.
+ */
+#ifndef PACELINE_AGENT_RUN_H
+#define PACELINE_AGENT_RUN_H
+
+#include "agent/procs.h"
+#include "agent/report.h"
+#include "agent/waits.h"
+#include "agent/world.h"
+
+struct run_config {
+    struct procs *procs;
+    const char *scratch, *state, *worker, *key, *certificate;
+    int port; /* of every agent of the world */
+    int64_t grace_ms;
+    void (*on_change)(void *arg); /* phase or stage */
+    void (*on_event)(void *arg, const cJSON *event);
+    void *arg;
+};
+
+struct run;
+
+/* Begins and takes the world over. Where that fails the run is over at once and its report says
+ * why. The config outlives the run. */
+struct run *run_start(const struct run_config *config, struct world *world);
+/* Once it is over, or when the procs are gone. NULL is fine. */
+void run_free(struct run *r);
+
+const struct report *run_report(const struct run *r);
+const struct world *run_world(const struct run *r);
+
+/* All ranks stop after the same step, and are killed when they have not within the grace. */
+void run_stop(struct run *r, int64_t now_ms);
+/* Now. why: static, for the report. */
+void run_kill(struct run *r, const char *why);
+
+void run_wait(const struct run *r, struct waits *w);
+void run_step(struct run *r, const struct waits *w, int64_t now_ms);
+
+#endif
