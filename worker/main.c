@@ -256,11 +256,11 @@ int main(int argc, char **argv)
     problems_release(&problems);
     worker_adjust_job(job, &o, argv[1]);
     loading_start(&loading, job);
-    bool lead = comm_launched_rank() == 0;
-    if (lead)
+    bool tells = command->run == worker_run && comm_launched_rank() == 0;
+    if (tells)
         event_stage("ranks");
     world = comm_init(&argc, &argv);
-    if (lead)
+    if (tells)
         event_stage("data");
     int rc = work(command, &o, world, job, &loading, &err);
     if (loading.threaded)

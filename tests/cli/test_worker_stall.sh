@@ -40,10 +40,20 @@ for size in 2 3; do
     check "rank 1 of $size silent" "$(cat log)" " did not finish within 2 s; another rank or the network may be gone"
     until_true gone "$(cat pid.0)" "$(cat pid.1)"
 done
-# Steps that end in time are left alone, however many there are.
-PACELINE_STOP_FILE=$dir/enough ranks 2 ./with_pid long.yaml --step-timeout 3 >events 2>log &
+# Steps that end in time are left alone, however many there are before anything else.
+cat >steps.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: steps}
+spec:
+  model: {name: fashion-cnn}
+  dataset: {name: fashion-mnist}
+  training: {epochs: 1, batchSize: 2, lanes: 2, threads: 1}
+JOB
+PACELINE_STOP_FILE=$dir/enough ranks 2 ./with_pid steps.yaml --step-timeout 3 >events 2>log &
+until_true grep -q '"event":"progress"' events
 sleep 4
 touch enough
 wait $!
-same "a long run" $? 0
+same "a long run" "$?$(sed -n '$s/.*"event":"\([a-z]*\)".*/\1/p' events)" 0stopped
 verdict
