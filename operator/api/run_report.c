@@ -10,6 +10,11 @@
 #define MAX_GENERATION LEDGER_MAX_VALUE
 #define MAX_WORLD (((int64_t)1 << 53) - 1)
 
+bool run_report_complete(const struct run_report *r)
+{
+    return *r->pod && r->generation >= r->announced;
+}
+
 bool run_is_active(const struct run_report *r)
 {
     return r->phase == RUN_STARTING || r->phase == RUN_TRAINING || r->phase == RUN_STOPPING;
@@ -35,7 +40,8 @@ static void take_text(char *out, size_t size, const cJSON *from, const char *key
 
 static void take_hello(struct run_report *r, const cJSON *message)
 {
-    *r = (struct run_report){.seen = field_int(message, "generation", 0, MAX_GENERATION)};
+    *r = (struct run_report){.seen = field_int(message, "generation", 0, MAX_GENERATION),
+                             .announced = field_int(message, "run", 0, MAX_GENERATION)};
     take_text(r->pod, sizeof r->pod, message, "pod");
 }
 
@@ -81,6 +87,20 @@ static void take_run(struct run_report *r, const cJSON *message)
     take_text(r->message, sizeof r->message, message, "message");
 }
 
+/* A world that we sent was not taken: it has failed before it began. */
+static void take_refusal(struct run_report *r, const cJSON *message)
+{
+    int64_t generation = field_int(message, "generation", 0, MAX_GENERATION);
+
+    if (generation != r->told || generation <= r->generation)
+        return;
+    r->generation = generation;
+    r->phase = RUN_FAILED;
+    r->progress = (struct progress){0};
+    r->step = r->world = r->workers = 0;
+    take_text(r->message, sizeof r->message, message, "message");
+}
+
 static double rounded(double number, double parts) { return round(number * parts) / parts; }
 
 /* What an event says replaces what was known; what it does not say stays. */
@@ -121,7 +141,8 @@ bool run_report_take(struct run_report *r, const cJSON *message)
     static const struct {
         const char *type;
         void (*take)(struct run_report *r, const cJSON *message);
-    } kinds[] = {{"hello", take_hello}, {"run", take_run}, {"event", take_event}};
+    } kinds[] = {
+        {"hello", take_hello}, {"run", take_run}, {"event", take_event}, {"refused", take_refusal}};
     const char *type = field_string(message, "type");
 
     for (size_t i = 0; type && i < sizeof kinds / sizeof *kinds; i++)

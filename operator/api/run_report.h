@@ -17,6 +17,8 @@ enum run_phase {
 struct run_report {
     char pod[NAME_SIZE]; /* whose agent it is */
     int64_t seen;        /* the highest generation it has seen */
+    int64_t announced;   /* the run that it will speak of; 0: none */
+    int64_t told;        /* the generation that we have sent on this connection; 0: none */
     int64_t generation;  /* of its newest run; 0: there was none */
     int64_t world;       /* launch_world() of that run's pods */
     enum run_phase phase;
@@ -31,6 +33,9 @@ struct run_report {
  * and fields of other types, leave the report as it is.
  */
 bool run_report_take(struct run_report *r, const cJSON *message);
+
+/* Whether the agent has said all that it knows: its pod, and its newest run if there was one. */
+bool run_report_complete(const struct run_report *r);
 
 /* Whether the engine runs, as far as the report says. */
 bool run_is_active(const struct run_report *r);

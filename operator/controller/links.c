@@ -18,7 +18,7 @@ struct link {
     char *key, *uid;
     char pod[NAME_SIZE], address[64];
     struct agent_link *connection; /* NULL: none, wait until again_mono_ms */
-    bool greeted;                  /* the agent has said hello */
+    bool greeted;                  /* the agent has said hello, so messages may be sent */
     struct run_report report;
     int failures;
     int64_t since_mono_ms, again_mono_ms;
@@ -198,7 +198,7 @@ void links_observe(struct links *all, const char *key, struct observed *o)
     }
     k = link_to(all, key, tj, chief);
     o->run = &k->report;
-    o->linked = k->greeted;
+    o->linked = k->greeted && run_report_complete(&k->report);
     if (k->greeted)
         return;
     if (all->c->now.mono_ms - k->since_mono_ms >= UNREACHABLE_MS)
@@ -273,7 +273,7 @@ void links_launch(struct links *all, const char *key, const struct tj *tj, int64
     cJSON_AddItemToObject(message, "job", job_of_world(tj));
     cJSON_AddItemToObject(message, "hosts", hosts_of(all->c, tj));
     tell(k, message);
-    k->report.seen = generation; /* or the next look would send it again */
+    k->report.told = generation;
 }
 
 void links_stop(struct links *all, const char *key, int64_t generation)

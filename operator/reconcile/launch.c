@@ -111,6 +111,14 @@ static bool note_end(struct look *l, const struct run_report *r)
     return true;
 }
 
+/* The agent has seen the generation, but not as chief: it will not take it any more. */
+static bool is_missed(const struct look *l, const struct run_report *r)
+{
+    int64_t generation = l->next.launch.generation;
+
+    return r->seen >= generation && r->told < generation && r->generation != generation;
+}
+
 void rule_generation(struct look *l)
 {
     const struct run_report *r;
@@ -122,7 +130,8 @@ void rule_generation(struct look *l)
     if (note_end(l, r) || !r || r->phase == RUN_DONE)
         return;
     world = wanted_world(l);
-    if (!world || world == l->next.launch.world || (is_current(l, r) && run_is_active(r)))
+    if (!world || (world == l->next.launch.world && !is_missed(l, r)) ||
+        (is_current(l, r) && run_is_active(r)))
         return;
     if (wait > 0 && wait <= RELAUNCH_MAX_MS) {
         plan_requeue(l->plan, l->next.backoff_until_ms);
@@ -157,7 +166,8 @@ void rule_run(struct look *l)
         tell_training(l, r);
     if (!world || status_is(&l->next, COND_SUSPENDED))
         return;
-    if (world == l->next.launch.world && r->seen < l->next.launch.generation)
+    if (world == l->next.launch.world && r->seen < l->next.launch.generation &&
+        r->told < l->next.launch.generation)
         plan_add(l->plan, ACTION_LAUNCH)->generation = l->next.launch.generation;
     else if (is_current(l, r) && run_is_active(r) && r->phase != RUN_STOPPING && r->world != world)
         plan_add(l->plan, ACTION_STOP)->generation = r->generation;

@@ -302,6 +302,8 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
     c->o.run = r;
     if (strcmp(key, "seen") == 0)
         r->seen = strtoll(value, NULL, 10);
+    else if (strcmp(key, "told") == 0)
+        r->told = strtoll(value, NULL, 10);
     else if (strcmp(key, "run") == 0)
         r->generation = strtoll(value, NULL, 10);
     else if (strcmp(key, "phase") == 0)

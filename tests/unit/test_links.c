@@ -166,6 +166,15 @@ static void test_life(void)
     say(&opened[0], "{\"type\":\"other\"}"); /* changes nothing: no look */
     CHECK_STR(popped(), "");
 
+    /* What it runs is known only when it has said so, too. */
+    say(&opened[0], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":3,\"run\":2}");
+    observe();
+    CHECK(!o.linked && !o.unreachable);
+    say(&opened[0], "{\"type\":\"run\",\"generation\":2,\"phase\":\"failed\"}");
+    observe();
+    CHECK(o.linked);
+    CHECK_STR(popped(), "ns/j");
+
     /* It ends: again, a little later. */
     opened[0].end(opened[0].arg, "reset");
     CHECK_STR(popped(), "ns/j");
@@ -218,7 +227,7 @@ static void test_orders(void)
                    "\"10.0.0.7\"},{\"pod\":\"j-worker-1-0\",\"host\":\"j-worker-1\",\"address\":"
                    "\"10.0.0.8\"}]");
     observe();
-    CHECK_INT(o.run->seen, 5); /* it is not sent twice */
+    CHECK_INT(o.run->told, 5); /* it is not sent twice */
     links_stop(c.links, "ns/j", 5);
     CHECK_STR(opened[0].said, "{\"type\":\"stop\",\"generation\":5}");
     end();

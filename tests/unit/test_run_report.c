@@ -76,6 +76,18 @@ static void test_next_generation(void)
     CHECK_STR(r.message, "");
 }
 
+static void test_refusal(void)
+{
+    struct run_report r = {.generation = 7, .phase = RUN_FAILED, .told = 8};
+
+    take(&r, "{\"type\":\"refused\",\"generation\":7,\"message\":\"late\"}");
+    CHECK_INT(r.generation, 7);
+    take(&r, "{\"type\":\"refused\",\"generation\":8,\"message\":\"this pod is ending\"}");
+    CHECK_INT(r.generation, 8);
+    CHECK_INT(r.phase, RUN_FAILED);
+    CHECK_STR(r.message, "this pod is ending");
+}
+
 /* An agent is a program of the job's owner: nothing that it says may do harm. */
 static void test_odd(void)
 {
@@ -107,6 +119,7 @@ int main(void)
 {
     test_story();
     test_next_generation();
+    test_refusal();
     test_odd();
     return test_result();
 }
