@@ -17,6 +17,9 @@
 
 #define READ_MAX 16384
 #define NUMBER_SIZE 24
+/* In memory a checkpoint costs little; a step that takes minutes is a rank that hangs. */
+#define CHECKPOINT_SECONDS "5"
+#define STEP_TIMEOUT "300"
 
 struct stream {
     int fd; /* -1: ended */
@@ -114,18 +117,30 @@ static void on_end(void *arg, int code)
 struct program {
     const char *argv[16];
     char workers[NUMBER_SIZE];
-    char *spec;
 };
 
-static void make_program(struct program *p, const struct run *r)
+static void make_program(struct program *p, const struct run *r, const char *spec)
 {
     const char *const words[] = {
-        r->config->worker, "run", "--spec", p->spec, "--out", r->config->state, "--resume-if-any"};
-    size_t n = 0;
+        r->config->worker,
+        "run",
+        "--spec",
+        spec,
+        "--out",
+        r->config->state,
+        "--workers",
+        p->workers,
+        "--mirror",
+        "--resume-if-any",
+        "--checkpoint-seconds",
+        CHECKPOINT_SECONDS,
+        "--step-timeout",
+        STEP_TIMEOUT,
+        NULL,
+    };
 
-    for (; n < ARRAY_LEN(words); n++)
-        p->argv[n] = words[n];
-    p->argv[n] = NULL;
+    snprintf(p->workers, sizeof p->workers, "%zu", r->world.n_hosts);
+    memcpy(p->argv, words, sizeof words);
 }
 
 static int make_mpirun(struct run *r, const struct program *program, struct mpirun_command *command,
@@ -197,8 +212,8 @@ static int start(struct run *r, struct err *err)
 
     if (mpi_folder_make(&r->folder, r->config->scratch, r->world.generation, r->world.job, err) < 0)
         return -1;
-    program.spec = spec = xasprintf("%s/job.yaml", r->folder);
-    make_program(&program, r);
+    spec = xasprintf("%s/job.yaml", r->folder);
+    make_program(&program, r, spec);
     if (r->world.n_hosts > 1) {
         hostfile = xasprintf("%s/hosts", r->folder);
         if (make_mpirun(r, &program, &mpirun, &env, hostfile, err) < 0)
@@ -249,7 +264,7 @@ const struct world *run_world(const struct run *r) { return &r->world; }
 
 void run_stop(struct run *r, int64_t now_ms)
 {
-    AUTO(auto_free) char *path = r->folder ? xasprintf("%s/stop", r->folder) : NULL;
+    AUTO(auto_free) char *path = xasprintf("%s/stop", r->folder ? r->folder : "");
     AUTO(auto_close) int fd = -1;
 
     if (!r->pid || !report_stop(&r->report))
