@@ -131,17 +131,39 @@ static bool is_pod(const cJSON *body)
     return kind && strcmp(kind, "Pod") == 0;
 }
 
+/* Why a release was refused: by now its name may be another's. */
+static void on_pod(void *arg, enum answer answer, const cJSON *body, const char *message)
+{
+    struct look *l = arg;
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
+    const char *uid = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "uid"));
+
+    (void)message;
+    if (answer == ANSWER_OK)
+        decode_object(l->c, RESOURCE_PODS, body, CACHE_ANSWER);
+    if (answer == ANSWER_NOT_FOUND || (answer == ANSWER_OK && uid && strcmp(uid, l->key + 1) != 0))
+        cache_delete_pod(l->c->cache, l->key + 1, "");
+    else
+        l->failed = true;
+    look_end(l);
+}
+
 static void on_release(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct look *l = arg;
+    const struct pod *pod = cache_pod(l->c->cache, l->key + 1);
 
     (void)message;
+    if (pod && (answer == ANSWER_INVALID || answer == ANSWER_CONFLICT)) {
+        outbox_add(&l->c->outbox, request_get_pod(pod->meta.namespace_, pod->meta.name), on_pod, l);
+        return;
+    }
     if (answer == ANSWER_OK && is_pod(body) && !decode_is_gone(body))
         decode_object(l->c, RESOURCE_PODS, body, CACHE_ANSWER);
     else if (answer == ANSWER_OK || answer == ANSWER_NOT_FOUND)
         cache_delete_pod(l->c->cache, l->key + 1, "");
     else
-        l->failed = true; /* also if its name is another's by now: the watch will tell */
+        l->failed = true;
     look_end(l);
 }
 
