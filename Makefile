@@ -256,6 +256,11 @@ $(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
+IMAGES ?=
+.PHONY: images
+images: ## container images with docker, podman or buildah (IMAGES="--help")
+	@scripts/images.sh $(IMAGES)
+
 PREFIX ?= /usr/local
 .PHONY: install
 install: all ## copy the programs to PREFIX (/usr/local)/bin

@@ -8,10 +8,10 @@ shopt -s nullglob
 cd "$(dirname "$0")"
 
 lib=/usr/lib/$(gcc -print-multiarch)
-paths=(/usr/bin/{paceline,paceline-worker,busybox,mpirun} /usr/share/datasets/fashion-mnist
-    /etc/openmpi /usr/share/{openmpi,prte}/help-*.txt)
+paths=(/usr/bin/paceline{,-worker,-agent} /usr/bin/{busybox,mpirun} /etc/openmpi
+    /usr/share/datasets/fashion-mnist /usr/share/{openmpi,prte}/help-*.txt)
 # Of Open MPI 4, of Open MPI 5, of both.
-for path in /usr/bin/{paceline-agent,orted,orterun,prted,prterun,prte} \
+for path in /usr/bin/{orted,orterun,prted,prterun,prte} \
     "$lib"/pmix2/{lib/pmix,share/pmix}; do
     if [ -e "$path" ]; then paths+=("$path"); fi
 done
