@@ -258,7 +258,7 @@ $(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
 
 IMAGES ?=
 .PHONY: images
-images: ## container images with docker, podman or buildah (IMAGES="--help")
+images: ## container images with docker, podman or buildah (IMAGES="--local-base": from no registry)
 	@scripts/images.sh $(IMAGES)
 
 PREFIX ?= /usr/local
