@@ -64,13 +64,13 @@ static void send_event(void *arg, const cJSON *event)
     send_control(a, message);
 }
 
-/* The operator gets what is queued, for a moment; then the program ends. */
+/* The operator gets what is queued, or a moment to come for it; then the program ends. */
 static void leave(struct agent *a, int exit_code)
 {
     if (a->exit_code >= 0)
         return;
     a->exit_code = exit_code;
-    a->farewell_ms = a->now_ms + FAREWELL_MS;
+    a->farewell_ms = a->run ? a->now_ms + FAREWELL_MS : a->now_ms;
 }
 
 /* The kubelet mounts this one file, so it is written in place. */
@@ -236,6 +236,14 @@ static int take_message(void *arg, enum guest guest, struct channel *c, const cJ
     return 0;
 }
 
+/* Of the run that is, or is about to be; 0: there was none. */
+static long long newest_generation(const struct agent *a)
+{
+    if (a->pending.generation)
+        return a->pending.generation;
+    return a->run ? run_report(a->run)->generation : 0;
+}
+
 static void greet(void *arg, enum guest guest, struct channel *c)
 {
     struct agent *a = arg;
@@ -245,6 +253,8 @@ static void greet(void *arg, enum guest guest, struct channel *c)
     cJSON_AddNumberToObject(hello, "protocol", PROTOCOL);
     cJSON_AddStringToObject(hello, "pod", a->options->pod);
     cJSON_AddNumberToObject(hello, "generation", (double)a->fence);
+    if (guest == GUEST_CONTROL)
+        cJSON_AddNumberToObject(hello, "run", (double)newest_generation(a));
     channel_send(c, hello);
     if (guest != GUEST_CONTROL || !a->run)
         return;

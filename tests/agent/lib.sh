@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# Sourced by the tests of the agent: a folder, two keys, an agent with an engine that does as it is
+# told, and a client that stands in for the operator.
+# shellcheck source=tests/cli/lib.sh disable=SC1091
+. tests/cli/lib.sh
+agent=${PACELINE_BUILD:?}/bin/paceline-agent
+client=$PACELINE_BUILD/tests/agent/client
+agent_pid=
+# shellcheck disable=SC2154
+trap 'stop_agent; rm -rf "$dir"' EXIT
+
+command -v openssl >/dev/null || {
+    echo "openssl, which makes the test's keys, is not installed"
+    exit 77
+}
+
+make_key() {
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$1.key" \
+        -out "$1.crt" -subj /CN=test -days 1 2>/dev/null
+}
+make_key ours
+make_key foreign
+
+# The engine: does what the file "mode" says, one word or more, in order.
+cat >engine <<'ENGINE'
+#!/bin/bash
+say() { echo "$1"; }
+for word in $(<"$(dirname "$0")/mode"); do
+    case $word in
+    stage) say '{"event":"stage","stage":"data"}' ;;
+    start) say '{"event":"start","model":"mlp","resumedStep":5}' ;;
+    progress) say '{"event":"progress","epoch":0,"step":7,"loss":0.6}' ;;
+    epoch) say '{"event":"epoch","epoch":1,"step":10,"loss":0.5,"accuracy":0.9,"testAccuracy":0.8}' ;;
+    done) say '{"event":"done","step":20,"testAccuracy":0.8,"digest":"00ff"}' ;;
+    error) say '{"event":"error","code":3,"message":"no data in /nowhere"}' ;;
+    garbage) say 'no event' ;;
+    flood) head -c 200000 /dev/zero ;;
+    log) echo "engine log line" >&2 ;;
+    exit*) exit "${word#exit}" ;;
+    die) kill -9 $$ ;;
+    orphan) (setsid sleep 1000 & echo $! >>"$(dirname "$0")/orphans") ;;
+    zombie) (sleep 0.01 &) ;;
+    pid) echo $$ >"$(dirname "$0")/engine.pid" ;;
+    hang) exec sleep 1000 ;;
+    wait) # to be stopped
+        while [ ! -e "$PACELINE_STOP_FILE" ]; do sleep 0.02; done
+        say '{"event":"stopped","step":12,"checkpoint":"c"}'
+        ;;
+    esac
+done
+ENGINE
+chmod +x engine
+
+mode() { echo "$*" >mode; }
+
+listening() { grep -q "listening port=" agent.log; }
+
+# start_agent [OPTION...]: sets agent_pid and port.
+start_agent() {
+    : >agent.log
+    "$agent" serve --listen 127.0.0.1:0 --key ours.key --certificate ours.crt --state "$dir/state" \
+        --scratch "$dir/scratch" --pod p-0 --worker "$dir/engine" --termination-log "$dir/record" \
+        "$@" >agent.out 2>agent.log &
+    agent_pid=$!
+    until_true listening
+    port=$(sed -n 's/.*listening port=\([0-9]*\).*/\1/p' agent.log)
+}
+
+stop_agent() {
+    if [ -n "$agent_pid" ]; then
+        kill -KILL "$agent_pid" 2>/dev/null
+        wait "$agent_pid" 2>/dev/null
+    fi
+    agent_pid=
+}
+
+# ended CODE: the agent ends by itself with this exit code.
+ended() {
+    wait "$agent_pid"
+    same "exit code of the agent" $? "$1"
+    agent_pid=
+}
+
+# talk UNTIL LINE...: as the operator; prints what came.
+talk() {
+    local text=$1
+    shift
+    printf '%s\n' "$@" | timeout 60 "$client" 127.0.0.1 "$port" ours.key ours.crt control --until "$text" ||
+        fail "nothing with $text came"
+}
+
+world() { # GENERATION [POD]
+    echo "{\"type\":\"world\",\"generation\":$1,\"job\":{\"metadata\":{\"uid\":\"u-1\"}},\"hosts\":[{\"pod\":\"${2:-p-0}\",\"host\":\"h-0\",\"address\":\"127.0.0.1\"}]}"
+}
+
+order() { echo "{\"type\":\"$1\",\"generation\":$2}"; }
+
+# What a report of a generation's phase begins with.
+phase() { echo "{\"type\":\"run\",\"generation\":$1,\"pods\":[\"p-0\"],\"phase\":\"$2\""; }
