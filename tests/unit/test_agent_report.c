@@ -1,0 +1,163 @@
+// LINK: agent/report.c agent/world.c wire/frame.c common
+/* Phases, steps and verdicts of a run, from its events and its exit code. */
+#include "agent/report.h"
+
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+#define EVENT(rest) "{\"event\":" rest "}"
+#define START EVENT("\"start\",\"resumedStep\":5")
+#define DONE EVENT("\"done\",\"step\":20,\"testAccuracy\":0.5,\"digest\":\"ab\"")
+#define STOPPED EVENT("\"stopped\",\"step\":12")
+#define ERROR EVENT("\"error\",\"code\":4,\"message\":\"the loss is nan\"")
+
+static void begin(struct report *r, int hosts)
+{
+    AUTO(world_release) struct world world;
+    AUTO(buf_release) struct buf text;
+    AUTO(auto_json) cJSON *message = NULL;
+    struct err err;
+
+    buf_init(&text, 0);
+    buf_puts(&text, "{\"type\":\"world\",\"generation\":7,\"job\":{},\"hosts\":[");
+    for (int i = 0; i < hosts; i++)
+        buf_printf(&text, "%s{\"pod\":\"p-%d\",\"host\":\"h-%d\",\"address\":\"10.0.0.%d\"}",
+                   i ? "," : "", i, i, i + 1);
+    buf_puts(&text, "]}");
+    message = cJSON_Parse(text.data);
+    CHECK_INT(world_parse(&world, message, &err), 0);
+    report_init(r, &world);
+}
+
+static bool feed(struct report *r, const char *line)
+{
+    enum event_type type;
+    AUTO(auto_json) cJSON *event = event_parse(line, strlen(line), &type);
+
+    return report_event(r, type, event);
+}
+
+static void test_phases(void)
+{
+    struct report r;
+
+    begin(&r, 2);
+    CHECK_STR(r.stage, "daemons");
+    CHECK(feed(&r, EVENT("\"stage\",\"stage\":\"ranks\"")));
+    CHECK(!feed(&r, EVENT("\"stage\",\"stage\":\"ranks\"")));
+    CHECK_STR(r.stage, "ranks");
+    CHECK(feed(&r, START));
+    CHECK_INT(r.phase, PHASE_TRAINING);
+    CHECK_STR(r.stage, "");
+    CHECK_INT(r.step, 5);
+    CHECK(!feed(&r, EVENT("\"progress\",\"step\":9")));
+    CHECK_INT(r.step, 9);
+    CHECK(!feed(&r, EVENT("\"weather\",\"step\":99")));
+    CHECK(!feed(&r, EVENT("\"progress\",\"step\":\"x\"")));
+    CHECK_INT(r.step, 9);
+    CHECK(r.kept[KEPT_START] && r.kept[KEPT_PROGRESS] && !r.kept[KEPT_EPOCH]);
+    CHECK(report_stop(&r) && !report_stop(&r));
+    CHECK_INT(r.phase, PHASE_STOPPING);
+    CHECK(!report_over(&r));
+    report_release(&r);
+}
+
+static void test_verdicts(void)
+{
+    static const struct {
+        const char *last;
+        int code;
+        enum phase phase;
+        int exit;
+        const char *message;
+    } cases[] = {
+        {DONE, 0, PHASE_DONE, 0, "trained to step 20"},
+        {DONE, 1, PHASE_FAILED, 1, "exit code 1"},
+        {DONE, 137, PHASE_FAILED, 137, "signal 9 (Killed); the kernel does so"},
+        {STOPPED, 0, PHASE_STOPPED, 0, "stopped after step 12"},
+        {STOPPED, 143, PHASE_FAILED, 143, "signal 15 (Terminated)"},
+        {START, 0, PHASE_FAILED, 0, "ended before it was done"},
+        {START, 3, PHASE_FAILED, 3, "exit code 3 and gave no reason"},
+        {ERROR, 1, PHASE_FAILED, 4, "the loss is nan"},
+        {ERROR, 0, PHASE_FAILED, 0, "the loss is nan"},
+        {EVENT("\"error\",\"code\":1e9"), 1, PHASE_FAILED, 1, ""},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report r;
+
+        begin(&r, 1);
+        CHECK_STR(r.stage, "ranks");
+        feed(&r, START);
+        feed(&r, cases[i].last);
+        report_end(&r, cases[i].code);
+        CHECK_INT(r.phase, cases[i].phase);
+        CHECK_INT(r.exit, cases[i].exit);
+        CHECK_CONTAINS(r.message, cases[i].message);
+        CHECK(report_over(&r));
+        report_release(&r);
+    }
+}
+
+static void test_text(void)
+{
+    AUTO(buf_release) struct buf text, uid;
+    AUTO(auto_json) cJSON *message = NULL;
+    struct report r;
+
+    buf_init(&text, 0);
+    buf_init(&uid, 0);
+    begin(&r, 2);
+    feed(&r, DONE);
+    report_end(&r, 0);
+    message = report_message(&r);
+    json_print(message, 0, &text);
+    CHECK_STR(text.data, "{\"type\":\"run\",\"generation\":7,\"pods\":[\"p-0\",\"p-1\"],"
+                         "\"phase\":\"done\",\"stage\":\"\",\"step\":20,\"exit\":0,"
+                         "\"message\":\"trained to step 20\"}");
+    text.len = 0;
+    while (uid.len < 9000)
+        buf_puts(&uid, "0123456789");
+    report_record(&r, uid.data, &text);
+    CHECK_CONTAINS(text.data, "\"generation\":7,\"step\":20,\"accuracy\":0.5,\"digest\":\"ab\"}");
+    CHECK(text.len < 4096);
+    report_release(&r);
+}
+
+static void test_worlds(void)
+{
+    static const char *const bad[] = {
+        "{}",
+        "{\"generation\":0,\"job\":{},\"hosts\":[]}",
+        "{\"generation\":1.5,\"job\":{},\"hosts\":[]}",
+        "{\"generation\":1,\"hosts\":[]}",
+        "{\"generation\":1,\"job\":{},\"hosts\":{}}",
+        "{\"generation\":1,\"job\":{},\"hosts\":[7]}",
+        "{\"generation\":1,\"job\":{},\"hosts\":[{\"pod\":\"-a\",\"host\":\"a\",\"address\":\"::"
+        "1\"}]}",
+        "{\"generation\":1,\"job\":{},\"hosts\":[{\"pod\":\"a\",\"host\":\"a "
+        "b\",\"address\":\"::1\"}]}",
+        "{\"generation\":1,\"job\":{},\"hosts\":[{\"pod\":\"a\",\"host\":\"a\",\"address\":\"h\"}]"
+        "}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        AUTO(auto_json) cJSON *message = cJSON_Parse(bad[i]);
+        struct world world;
+        struct err err = {0};
+
+        CHECK(message != NULL);
+        CHECK_INT(world_parse(&world, message, &err), -1);
+        CHECK_INT(err.code, ERR_INVALID);
+        CHECK(world.hosts == NULL && world.job == NULL);
+    }
+}
+
+int main(void)
+{
+    test_phases();
+    test_verdicts();
+    test_text();
+    test_worlds();
+    return test_result();
+}
