@@ -48,7 +48,7 @@ metadata: {name: steps}
 spec:
   model: {name: fashion-cnn}
   dataset: {name: fashion-mnist}
-  training: {epochs: 1, batchSize: 2, lanes: 2, threads: 1}
+  training: {epochs: 1, batchSize: 2, lanes: 2, threads: 1, optimizer: {learningRate: 1e-6}}
 JOB
 PACELINE_STOP_FILE=$dir/enough ranks 2 ./with_pid steps.yaml --step-timeout 3 >events 2>log &
 until_true grep -q '"event":"progress"' events

@@ -73,7 +73,7 @@ metadata: {name: timed}
 spec:
   model: {name: mlp}
   dataset: {name: fashion-mnist}
-  training: {epochs: 100, batchSize: 2, lanes: 2, threads: 1}
+  training: {epochs: 100, batchSize: 2, lanes: 2, threads: 1, optimizer: {learningRate: 1e-6}}
   checkpoint: {everyEpochs: 0, best: false}
 JOB
 PACELINE_STOP_FILE=$dir/enough ranks 2 "$PACELINE_WORKER" run --spec timed.yaml --out timed \
