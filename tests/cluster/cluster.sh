@@ -271,7 +271,12 @@ cluster_prepare() {
 
 cluster_runtime_answers() { ctr -a "$cluster_dir/containerd.sock" version; }
 
-cluster_policies_hold() { cluster_node nft list table ip network_policy; }
+# A Service's rules come a second after its endpoints.
+cluster_dns_answers() { timeout 2 bash -c ": <>/dev/tcp/$node_services.10/53"; }
+
+cluster_policies_hold() {
+    [ "${CLUSTER_POLICY:-1}" != 1 ] || cluster_node nft list table ip network_policy
+}
 
 # cluster_begin: everything but the lock and the way back.
 cluster_begin() {
@@ -288,7 +293,7 @@ cluster_begin() {
         k wait --for=condition=Ready "node/$node_id" --timeout=60s >/dev/null &&
         cluster_wait 60 k get serviceaccount default -n default &&
         k rollout status -n kube-system deployment/coredns --timeout=60s >/dev/null &&
-        { [ "${CLUSTER_POLICY:-1}" != 1 ] || cluster_wait 30 cluster_policies_hold; } &&
+        cluster_wait 60 cluster_dns_answers && cluster_wait 30 cluster_policies_hold &&
         echo "$number" >"$cluster_dir/up"
 }
 

@@ -60,9 +60,10 @@ hello() {
     t exec "$1" -- timeout 3 bash -c "exec 3<>/dev/tcp/$2/$3 && cat <&3" 2>&1 || echo refused
 }
 
-same "DNS of a headless Service" "$(t exec two -- getent hosts one.peers | cut -d' ' -f1)" "$address"
+resolve() { t exec two -- getent hosts "$1" | cut -d' ' -f1; }
+until_same "DNS of a headless Service" "$address" resolve one.peers
 same "pod to pod by name" "$(hello two one.peers 8080)" "hello from one"
-same "pod to Service" "$(hello two first 80)" "hello from one"
+until_same "pod to Service" "hello from one" hello two first 80
 same "pod to itself through its Service" "$(hello one first 80)" "hello from one"
 same "this machine to pod" "$(timeout 3 bash -c "cat </dev/tcp/$address/8080")" "hello from one"
 check logs "$(t logs one)" listening
