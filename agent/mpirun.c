@@ -34,14 +34,21 @@ static const struct setting {
     {OMPI, INTERFACE, "btl_tcp_if_include", NULL},
     {OMPI, FIXED, "btl_tcp_port_min_v4", MPIRUN_RANK_PORT_FIRST},
     {OMPI, FIXED, "btl_tcp_port_range_v4", MPIRUN_RANK_PORT_COUNT},
+    {OMPI, FIXED, "btl_tcp_disable_family", "6"}, /* it listens nevertheless */
+    {OMPI, FIXED, "btl_tcp_port_min_v6", MPIRUN_RANK_PORT_FIRST},
+    {OMPI, FIXED, "btl_tcp_port_range_v6", MPIRUN_RANK_PORT_COUNT},
     {OMPI, INTERFACE, "oob_tcp_if_include", NULL},
     {PRTE, INTERFACE, "prte_if_include", NULL},
     {BOTH, FIXED, "oob_tcp_dynamic_ipv4_ports", MPIRUN_DAEMON_PORTS},
+    {BOTH, FIXED, "oob_tcp_dynamic_ipv6_ports", MPIRUN_DAEMON_PORTS_V6},
     {OMPI, FIXED, "oob_tcp_disable_ipv6_family", "1"},
     /* A host that is silent is lost after 5 s; the system's default is 8 minutes. */
     {BOTH, FIXED, "oob_tcp_keepalive_time", "1"},
     {BOTH, FIXED, "oob_tcp_keepalive_intvl", "1"},
     {BOTH, FIXED, "oob_tcp_keepalive_probes", "4"},
+    /* Ranks of a world that has failed have nothing to say: no second between SIGTERM and SIGKILL.
+     */
+    {BOTH, FIXED, "odls_base_sigkill_timeout", "0"},
     {OMPI, FOLDER, "orte_tmpdir_base", NULL},
     {PRTE, FOLDER, "prte_tmpdir_base", NULL},
     {PRTE, FIXED, "prte_silence_shared_fs", "1"},

@@ -11,8 +11,12 @@
 #include "paceline/buf.h"
 #include "paceline/env.h"
 
-/* Every port that Open MPI listens on between pods: of its daemons, of the ranks. */
-#define MPIRUN_DAEMON_PORTS "7421-7520"
+/*
+ * Every port that Open MPI listens on between pods. A daemon of Open MPI 4 opens all of its ranges,
+ * and does without those that an ended one has left in TIME_WAIT.
+ */
+#define MPIRUN_DAEMON_PORTS "7421-7452"
+#define MPIRUN_DAEMON_PORTS_V6 "7453-7484"
 #define MPIRUN_RANK_PORT_FIRST "7521"
 #define MPIRUN_RANK_PORT_COUNT "479"
 

@@ -21,12 +21,14 @@ struct remotes {
     struct daemon *daemons;
 };
 
-/* One daemon, until its process has ended. */
+/* One daemon, until its process has ended. It is started when those before it are gone: they would
+ * hold its ports. */
 struct daemon {
     struct remotes *remotes;
     struct daemon *next;
     struct channel *channel; /* NULL: ended, nobody listens */
     long long generation;
+    cJSON *message; /* what to start; NULL: it runs */
     char *folder;
     pid_t pid;
     int output;
@@ -41,8 +43,16 @@ struct remotes *remotes_new(struct procs *procs, const char *pod, const char *sc
     return r;
 }
 
+/* Takes it out of the list, if it is there. */
 static void daemon_free(struct daemon *d)
 {
+    struct daemon **at = &d->remotes->daemons;
+
+    while (*at && *at != d)
+        at = &(*at)->next;
+    if (*at)
+        *at = d->next;
+    cJSON_Delete(d->message);
     if (d->folder)
         mpi_folder_remove(d->folder);
     free(d->folder);
@@ -52,10 +62,9 @@ static void daemon_free(struct daemon *d)
 
 void remotes_free(struct remotes *r)
 {
-    for (struct daemon *d = r->daemons, *next; d; d = next) {
-        next = d->next;
-        procs_kill(r->procs, d->pid, SIGKILL);
-        daemon_free(d);
+    while (r->daemons) {
+        procs_kill(r->procs, r->daemons->pid, SIGKILL);
+        daemon_free(r->daemons);
     }
     free(r);
 }
@@ -98,44 +107,57 @@ static void read_output(struct daemon *d)
     }
 }
 
-static void on_exit_code(void *arg, int code)
+static void send_exit(struct daemon *d, int code)
 {
-    struct daemon *d = arg, **at = &d->remotes->daemons;
+    AUTO(auto_json) cJSON *message = cJSON_CreateObject();
 
-    read_output(d);
-    if (d->channel) {
-        AUTO(auto_json) cJSON *message = cJSON_CreateObject();
-
-        cJSON_AddStringToObject(message, "type", "exit");
-        cJSON_AddNumberToObject(message, "code", code);
-        channel_send(d->channel, message);
-    }
-    while (*at != d)
-        at = &(*at)->next;
-    *at = d->next;
-    daemon_free(d);
+    cJSON_AddStringToObject(message, "type", "exit");
+    cJSON_AddNumberToObject(message, "code", code);
+    channel_send(d->channel, message);
 }
 
+static void start_next(struct remotes *r);
+
+static void on_exit_code(void *arg, int code)
+{
+    struct daemon *d = arg;
+    struct remotes *r = d->remotes;
+
+    read_output(d);
+    if (d->channel)
+        send_exit(d, code);
+    daemon_free(d);
+    start_next(r);
+}
+
+/* One that runs is freed when it is gone. */
 static void drop(struct daemon *d)
 {
     d->channel = NULL;
-    procs_kill(d->remotes->procs, d->pid, SIGKILL);
+    if (d->message)
+        daemon_free(d);
+    else
+        procs_kill(d->remotes->procs, d->pid, SIGKILL);
 }
 
 void remotes_end(struct remotes *r, const struct channel *c)
 {
-    for (struct daemon *d = r->daemons; d; d = d->next)
+    for (struct daemon *d = r->daemons, *next; d; d = next) {
+        next = d->next;
         if (d->channel == c)
             drop(d);
+    }
 }
 
 void remotes_fence(struct remotes *r, long long generation)
 {
-    for (struct daemon *d = r->daemons; d; d = d->next)
+    for (struct daemon *d = r->daemons, *next; d; d = next) {
+        next = d->next;
         if (d->generation < generation && d->channel) {
             channel_refuse(d->channel, "generation %lld has come", generation);
             drop(d);
         }
+    }
 }
 
 /* The address at which the chief has reached us. */
@@ -185,11 +207,9 @@ static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err
 }
 
 /* Fails with the sentence that the chief reads. */
-static int start(struct daemon *d, const cJSON *message, struct err *err)
+static int check(const struct daemon *d, const cJSON *message, struct err *err)
 {
     const struct remotes *r = d->remotes;
-    const cJSON *job = cJSON_GetObjectItemCaseSensitive(message, "job");
-    struct exec_argv argv;
 
     if (strcmp(message_text(message, "pod"), r->pod) != 0)
         return err_set(err, ERR_INVALID, "this is pod %s, not %.260s", r->pod,
@@ -198,35 +218,62 @@ static int start(struct daemon *d, const cJSON *message, struct err *err)
         if (other->channel == d->channel || other->generation == d->generation)
             return err_set(err, ERR_CONFLICT, "generation %lld has its daemon here already",
                            d->generation);
-    if (!cJSON_IsObject(job))
+    if (!cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(message, "job")))
         return err_set(err, ERR_INVALID, "job: an object is missing");
+    return 0;
+}
+
+static int start(struct daemon *d, const cJSON *message, struct err *err)
+{
+    const cJSON *job = cJSON_GetObjectItemCaseSensitive(message, "job");
+    struct exec_argv argv;
+
     if (exec_argv_check(&argv, cJSON_GetObjectItemCaseSensitive(message, "argv"), err) < 0 ||
-        mpi_folder_make(&d->folder, r->scratch, d->generation, job, err) < 0)
+        mpi_folder_make(&d->folder, d->remotes->scratch, d->generation, job, err) < 0)
         return -1;
     return spawn(d, &argv, err);
+}
+
+/* Starts the one that waits when it is alone. */
+static void start_next(struct remotes *r)
+{
+    struct daemon *d = r->daemons;
+    AUTO(auto_json) cJSON *message = NULL;
+    AUTO(auto_json) cJSON *answer = NULL;
+    struct err err;
+
+    if (!d || d->next || !d->message)
+        return;
+    message = STEAL(d->message);
+    if (start(d, message, &err) < 0) {
+        channel_refuse(d->channel, "%s", err.msg);
+        daemon_free(d);
+        return;
+    }
+    answer = cJSON_CreateObject();
+    cJSON_AddStringToObject(answer, "type", "started");
+    channel_send(d->channel, answer);
 }
 
 void remotes_start(struct remotes *r, struct channel *c, const cJSON *message)
 {
     struct daemon *d = xcalloc(1, sizeof *d);
-    AUTO(auto_json) cJSON *answer = NULL;
-    struct err err = {0};
+    struct err err;
 
     *d = (struct daemon){.remotes = r,
                          .channel = c,
                          .generation = message_integer(message, "generation"),
                          .output = -1};
     remotes_fence(r, d->generation);
-    if (start(d, message, &err) < 0) {
+    if (check(d, message, &err) < 0) {
         channel_refuse(c, "%s", err.msg);
         daemon_free(d);
         return;
     }
+    d->message = cJSON_Duplicate(message, 1);
     d->next = r->daemons;
     r->daemons = d;
-    answer = cJSON_CreateObject();
-    cJSON_AddStringToObject(answer, "type", "started");
-    channel_send(c, answer);
+    start_next(r);
 }
 
 void remotes_wait(const struct remotes *r, struct waits *w)

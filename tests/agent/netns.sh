@@ -2,9 +2,9 @@
 # Sourced by tests that need pods: network, UTS, IPC, PID and mount namespaces of their own, joined
 # by a bridge in one more namespace, where the test itself talks to them. Nothing has a name outside
 # and no name server is there; all of it ends with the processes that pods_end ends.
-#   pods_begin FOLDER          makes the bridge; $dir/empty and the like lie in FOLDER
+#   pods_begin FOLDER          makes the bridge; what pod I sees as FOLDER/own is FOLDER/podI
 #   pod_start I COMMAND...     pod I, address 10.99.0.(I+1), host name w-I; COMMAND is its process 1
-#   pod_pid I, pod_pids I PATTERN, pod_root I, pod_cut I, pod_end I, at_bridge COMMAND...
+#   pod_pid I, pod_pids I PATTERN, pod_cut I, pod_end I, at_bridge COMMAND...
 pods_skip() {
     if [ "$(id -u)" -ne 0 ] || ! unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null; then
         echo "namespaces cannot be made: this needs root"
@@ -38,18 +38,18 @@ at_bridge() { nsenter --net="/proc/$pods_bridge/ns/net" "$@"; }
 
 pod_address() { echo "10.99.0.$(($1 + 1))"; }
 
-# Waits for its network; then it has folders of its own for what pods do not share.
+# Waits for its network, and parts from what pods do not share.
 pod_main() {
     local i=$1
     shift
     until ip link show eth0 >/dev/null 2>&1; do sleep 0.01; done
     hostname "w-$i"
     ip address add "$(pod_address "$i")/24" dev eth0
-    ip link set eth0 up
+    ip link set eth0 address "02:00:00:00:00:0$i" up # a new pod I is found at once
     ip link set lo up
     mount -t tmpfs tmpfs /dev/shm
-    mkdir -p "$pods_dir/own"
-    mount -t tmpfs tmpfs "$pods_dir/own"
+    mkdir -p "$pods_dir/own" "$pods_dir/pod$i"
+    mount --bind "$pods_dir/pod$i" "$pods_dir/own"
     for file in /etc/resolv.conf /etc/hosts; do
         if [ -e $file ]; then mount --bind "$pods_dir/empty" $file; fi
     done
@@ -75,7 +75,6 @@ pod_start() {
 }
 
 pod_pid() { echo "${pods_init[$1]}"; }
-pod_root() { echo "/proc/${pods_init[$1]}/root"; }
 # Processes of pod I whose command line matches; its process 1 is not one of them.
 pod_pids() { pgrep --ns "${pods_init[$1]}" --nslist pid -f "$2" | grep -vx "${pods_init[$1]}"; }
 # All that it sends and gets is lost; nothing is killed.

@@ -44,8 +44,8 @@ static void check_environment(void)
         {"OMPI_MCA_btl_tcp_port_min_v4", "7521"},
         {"OMPI_MCA_oob_tcp_if_include", "eth0"},
         {"PRTE_MCA_prte_if_include", "eth0"},
-        {"OMPI_MCA_oob_tcp_dynamic_ipv4_ports", "7421-7520"},
-        {"PRTE_MCA_oob_tcp_dynamic_ipv4_ports", "7421-7520"},
+        {"OMPI_MCA_oob_tcp_dynamic_ipv4_ports", "7421-7452"},
+        {"PRTE_MCA_oob_tcp_dynamic_ipv4_ports", "7421-7452"},
     };
     static const char *const absent[] = {"LD_PRELOAD", "PRTE_MCA_pml", "PRTE_MCA_plm_rsh_agent",
                                          "OMPI_MCA_plm_ssh_agent"};
