@@ -232,7 +232,7 @@ format-check: ## fail when clang-format would change a file
 	@clang-format --dry-run --Werror $(SOURCES) $(OTHER_C) $(HEADERS)
 
 shellcheck: ## lint the shell scripts
-	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh tests/*.sh tests/*/*.sh tests/cluster/node/*.sh bench/*/*.sh)
+	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh images/*.sh tests/*.sh tests/*/*.sh tests/cluster/node/*.sh bench/*/*.sh)
 
 .PHONY: bench
 BENCH ?=
@@ -257,9 +257,12 @@ $(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
 IMAGES ?=
-.PHONY: images
+.PHONY: images test-images
 images: ## container images with docker, podman or buildah (IMAGES="--local-base": from no registry)
 	@scripts/images.sh $(IMAGES)
+
+test-images: ## build the images from no registry, as root, and look into them
+	@BUILD=$(BUILD) tests/run.sh tests/images/test_images.sh
 
 PREFIX ?= /usr/local
 .PHONY: install
