@@ -63,8 +63,8 @@ struct command {
 
 static int build_command(struct command *c, const struct launch *l, struct err *err)
 {
-    const char *const mpirun[] = {"mpirun",         "-q", "-np", c->ranks, "--bind-to", "none",
-                                  "--oversubscribe"};
+    const char *const mpirun[] = {"mpirun",    "-np",  c->ranks,
+                                  "--bind-to", "none", "--oversubscribe"};
     size_t n = 0;
 
     if (find_worker(c->worker, sizeof c->worker, err) < 0)
