@@ -60,7 +60,6 @@ static const struct {
     {ALONE, "OMPI_MCA_ess_singleton_isolated", "1"},
     {ALONE, "OMPI_MCA_orte_create_session_dirs", "0"},
     {ALWAYS, "OMPI_MCA_orte_execute_quiet", "1"},
-    {ALWAYS, "PRTE_MCA_prte_execute_quiet", "1"},
     {AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT", "1"},
     {AS_ROOT, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
     {AS_ROOT, "PRTE_ALLOW_RUN_AS_ROOT", "1"},
