@@ -6,6 +6,20 @@
 agent=${PACELINE_BUILD:?}/bin/paceline-agent
 client=$PACELINE_BUILD/tests/agent/client
 agent_pid=
+# Also in a subshell.
+# shellcheck disable=SC2154
+fail() {
+    echo "$name: $*" >&2
+    touch "$dir/failed"
+}
+verdict() {
+    if [ -e "$dir/failed" ]; then
+        echo "FAIL $name"
+        exit 1
+    fi
+    echo "PASS $name"
+    exit 0
+}
 # shellcheck disable=SC2154
 trap 'stop_agent; rm -rf "$dir"' EXIT
 
