@@ -24,6 +24,7 @@ attach() {
 
 up() {
     local name=${1:-main}
+    cluster_names "$name" || exit
     cluster_needs || exit
     if cluster_attach "$name"; then
         echo "the cluster \"$name\" is up already"

@@ -333,7 +333,9 @@ cluster_processes_ended() {
 
 cluster_down() {
     cluster_names "$1" || return
-    cluster_wait 30 cluster_processes_ended || echo "processes of $node_id do not end" >&2
+    # A disk that is busy holds them up: they end when it has written.
+    cluster_wait 120 cluster_processes_ended ||
+        echo "processes of $node_id do not end: $(cluster_processes | tr '\n' ' ')" >&2
     ip link delete "$node_link" 2>/dev/null # gone with the namespace, unless there was no node yet
     cluster_wait 30 cluster_groups_removed || echo "cgroups of $node_id are still in use" >&2
     if [ "${2:-}" = keep ] && [ -d "$cluster_dir/containerd" ]; then
