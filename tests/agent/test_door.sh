@@ -12,7 +12,7 @@ out=$(echo | timeout 20 openssl s_client -connect "127.0.0.1:$port" -quiet 2>&1)
 check "no key" "$out" "alert"
 same "and not a byte" "$(grep -c hello <<<"$out")" 0
 exec {fd}<>"/dev/tcp/127.0.0.1/$port"
-printf 'GET / HTTP/1.1\r\n\r\n' 2>/dev/null >&"$fd"
+{ printf 'GET / HTTP/1.1\r\n\r\n' >&"$fd"; } 2>/dev/null
 same "no TLS" "$(timeout 20 cat <&"$fd" 2>/dev/null | wc -c)" 0
 exec {fd}>&-
 out=$(echo | timeout 20 openssl s_client -connect "127.0.0.1:$port" -tls1_2 -cert ours.crt -key ours.key 2>&1)
