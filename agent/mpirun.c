@@ -10,9 +10,10 @@
 
 /*
  * Where a setting goes: MCA parameters of Open MPI 4 (all of it) and 5 (the ranks) are OMPI_MCA_*,
- * those of Open MPI 5's daemons PRTE_MCA_*. What the other version does not know it ignores.
+ * those of Open MPI 5's daemons PRTE_MCA_*, PMIX_MCA_* is how a daemon and its ranks meet. What the
+ * other version does not know it ignores.
  */
-enum place { OMPI = 1, PRTE = 2, BOTH = 3, PLAIN = 4, PLAIN_AS_ROOT = 8 };
+enum place { OMPI = 1, PRTE = 2, BOTH = 3, PMIX = 4, PLAIN = 8, PLAIN_AS_ROOT = 16 };
 
 /* Values that differ between pods. */
 enum value { FIXED, AGENT, INTERFACE, FOLDER, STOP_FILE };
@@ -42,6 +43,7 @@ static const struct setting {
     {BOTH, FIXED, "oob_tcp_dynamic_ipv4_ports", MPIRUN_DAEMON_PORTS},
     {BOTH, FIXED, "oob_tcp_dynamic_ipv6_ports", MPIRUN_DAEMON_PORTS_V6},
     {OMPI, FIXED, "oob_tcp_disable_ipv6_family", "1"},
+    {PMIX, FIXED, "ptl_tcp_if_include", "127.0.0.0/8"},
     /* A host that is silent is lost after 5 s; the system's default is 8 minutes. */
     {BOTH, FIXED, "oob_tcp_keepalive_time", "1"},
     {BOTH, FIXED, "oob_tcp_keepalive_intvl", "1"},
@@ -103,8 +105,8 @@ void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const
     static const struct {
         enum place place;
         const char *prefix;
-    } spellings[] = {{OMPI, "OMPI_MCA_"}, {PRTE, "PRTE_MCA_"}, {PLAIN, ""}};
-    int places = BOTH | PLAIN | (geteuid() == 0 ? PLAIN_AS_ROOT : 0);
+    } spellings[] = {{OMPI, "OMPI_MCA_"}, {PRTE, "PRTE_MCA_"}, {PMIX, "PMIX_MCA_"}, {PLAIN, ""}};
+    int places = BOTH | PMIX | PLAIN | (geteuid() == 0 ? PLAIN_AS_ROOT : 0);
 
     env_init(e, NULL);
     inherit(e, ours);
@@ -126,7 +128,7 @@ void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const
 bool mpirun_sets(const char *parameter)
 {
     for (size_t i = 0; i < ARRAY_LEN(settings); i++)
-        if (settings[i].place & BOTH && strcmp(settings[i].name, parameter) == 0)
+        if (settings[i].place & (BOTH | PMIX) && strcmp(settings[i].name, parameter) == 0)
             return true;
     return false;
 }

@@ -6,7 +6,7 @@
 . tests/agent/lib.sh
 . "$repo/tests/agent/netns.sh"
 pods_skip
-engine='orted|prted|mpirun|paceline-worker'
+engine='orted|prted|mpirun|prterun|paceline-worker'
 pods_begin "$dir"
 trap 'pods_end; rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
@@ -117,7 +117,7 @@ lose() {
 kill_in() { pod_pids "$1" "$2" | xargs kill -9; }
 lose 2 "a rank is killed" kill_in 1 '^[^ ]*paceline-worker'
 survivors "a rank is killed" 2
-lose 3 "mpirun is killed" kill_in 0 '^mpirun'
+lose 3 "mpirun is killed" kill_in 0 '^(mpirun|prterun)'
 survivors "mpirun is killed" 2
 lose 4 "an agent is killed" kill -9 "$(pod_pid 2)"
 pod_end 2

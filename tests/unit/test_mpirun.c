@@ -44,6 +44,7 @@ static void check_environment(void)
         {"OMPI_MCA_btl_tcp_port_min_v4", "7521"},
         {"OMPI_MCA_oob_tcp_if_include", "eth0"},
         {"PRTE_MCA_prte_if_include", "eth0"},
+        {"PMIX_MCA_ptl_tcp_if_include", "127.0.0.0/8"},
         {"OMPI_MCA_oob_tcp_dynamic_ipv4_ports", "7421-7452"},
         {"PRTE_MCA_oob_tcp_dynamic_ipv4_ports", "7421-7452"},
     };
