@@ -20,7 +20,7 @@ struct run_report {
     int64_t announced;   /* the run that it will speak of; 0: none */
     int64_t told;        /* the generation that we have sent on this connection; 0: none */
     int64_t generation;  /* of its newest run; 0: there was none */
-    int64_t world;       /* launch_world() of that run's pods */
+    int64_t world;       /* launch_world() of the names of that run's pods */
     enum run_phase phase;
     int64_t step; /* the newest known */
     int workers;
@@ -40,7 +40,8 @@ bool run_report_complete(const struct run_report *r);
 /* Whether the engine runs, as far as the report says. */
 bool run_is_active(const struct run_report *r);
 
-/* A number for a list of pods, in order; never 0. Start with 0 and add one name after the other. */
+/* A number for a list of pods, by names or by UIDs; never 0. Start with 0 and add one after the
+ * other. */
 int64_t launch_world(int64_t world, const char *pod);
 
 #endif

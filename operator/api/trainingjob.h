@@ -64,7 +64,7 @@ struct tj_status {
     } world;
     struct {                /* built-in jobs: what the chief's agent was told to run */
         int64_t generation; /* 0: nothing yet; the highest ever used */
-        int64_t world;      /* launch_world() of its pods; 0: it has ended */
+        int64_t world;      /* launch_world() of its pods' UIDs; 0: it has ended */
         int64_t step;       /* the training had come so far when a generation last ended */
         int64_t failures;   /* generations in a row that failed without a step of progress */
         int64_t forgiven;   /* of the restarts: those before the last progress */

@@ -60,8 +60,10 @@ static void label(const struct tj *tj, enum cluster_role role, cJSON *meta)
     tree_set_text(labels, LABEL_INCARNATION, MARK_INCARNATION);
 }
 
-/* The kubelet restarts containers only where the policy says that it should; the rest is ours. */
-static const char *restart_policy(enum restart_policy policy)
+/* The kubelet restarts containers only where the policy says that it should; the rest is ours. An
+ * agent that has ended is replaced by another pod: one that has done its work must not come back.
+ */
+static const char *restart_policy(const struct job *job, enum cluster_role role)
 {
     static const char *const names[] = {
         [RESTART_NEVER] = "Never",
@@ -70,7 +72,7 @@ static const char *restart_policy(enum restart_policy policy)
         [RESTART_EXIT_CODE] = "Never",
     };
 
-    return names[policy];
+    return names[job_builtin(job) ? RESTART_NEVER : job->replicas[role].restart];
 }
 
 static void add_config_volume(const struct tj *tj, const struct wiring *w, cJSON *spec)
@@ -110,7 +112,7 @@ static cJSON *build(const struct objects_config *config, const struct tj *tj,
     scheduling_apply(tj, w, role, meta, spec);
     security_defaults(spec);
     tree_default(spec, "enableServiceLinks", cJSON_CreateFalse());
-    tree_set_text(spec, "restartPolicy", restart_policy(tj->job->replicas[role].restart));
+    tree_set_text(spec, "restartPolicy", restart_policy(tj->job, role));
     tree_set_text(spec, "hostname", MARK_HOST);
     tree_set_text(spec, "subdomain", tj->meta.name);
     return pod;

@@ -21,8 +21,13 @@ static const struct pod *worker_pod(const struct look *l, int index)
                : NULL;
 }
 
+static const char *name_of(const struct pod *p) { return p->meta.name; }
+
+/* A name can come again: that of a pod which was removed by force. */
+static const char *uid_of(const struct pod *p) { return p->meta.uid; }
+
 /* What stands for the workers' pods; 0: not all of them run. */
-static int64_t wanted_world(const struct look *l)
+static int64_t wanted_world(const struct look *l, const char *(*text)(const struct pod *p))
 {
     int64_t world = 0;
 
@@ -31,7 +36,7 @@ static int64_t wanted_world(const struct look *l)
 
         if (!p)
             return 0;
-        world = launch_world(world, p->meta.name);
+        world = launch_world(world, text(p));
     }
     return world;
 }
@@ -50,13 +55,25 @@ static bool is_current(const struct look *l, const struct run_report *r)
     return r && r->generation == l->next.launch.generation;
 }
 
+/* Of one that is wanted by a later pod only what stops is waited for: it is not asked to. */
+static bool is_needed(const struct look *l, const struct run_report *r, const struct pod *p)
+{
+    if (p->index >= r->workers)
+        return false;
+    return p->index < l->next.world.replicas[ROLE_WORKER] ? r->phase == RUN_STOPPING
+                                                          : run_is_active(r);
+}
+
 bool launch_holds(const struct look *l, const struct pod *p)
 {
-    const struct run_report *r = job_builtin(l->job) ? chief_report(l) : NULL;
+    const struct run_report *r = chief_report(l);
 
-    return is_current(l, r) && run_is_active(r) && p->role == ROLE_WORKER &&
-           p->index >= l->next.world.replicas[ROLE_WORKER] && p->phase == POD_RUNNING &&
-           !status_is(&l->next, COND_SUSPENDED);
+    if (!job_builtin(l->job) || p->role != ROLE_WORKER || p->phase != POD_RUNNING ||
+        p->meta.deletion_ms || status_is(&l->next, COND_SUSPENDED))
+        return false;
+    if (!r) /* a launch stands, and its chief may still say what became of it */
+        return l->next.launch.world && worker_pod(l, 0) && !l->o->unreachable;
+    return r->told > r->generation || is_needed(l, r, p);
 }
 
 /* Steps beyond where the training was: failures so far are forgiven. */
@@ -129,7 +146,7 @@ void rule_generation(struct look *l)
     r = chief_report(l);
     if (note_end(l, r) || !r || r->phase == RUN_DONE)
         return;
-    world = wanted_world(l);
+    world = wanted_world(l, uid_of);
     if (!world || (world == l->next.launch.world && !is_missed(l, r)) ||
         (is_current(l, r) && run_is_active(r)))
         return;
@@ -158,7 +175,7 @@ static void tell_training(struct look *l, const struct run_report *r)
 void rule_run(struct look *l)
 {
     const struct run_report *r = job_builtin(l->job) ? chief_report(l) : NULL;
-    int64_t world = r ? wanted_world(l) : 0;
+    int64_t world = r ? wanted_world(l, uid_of) : 0;
 
     if (!r)
         return;
@@ -169,7 +186,8 @@ void rule_run(struct look *l)
     if (world == l->next.launch.world && r->seen < l->next.launch.generation &&
         r->told < l->next.launch.generation)
         plan_add(l->plan, ACTION_LAUNCH)->generation = l->next.launch.generation;
-    else if (is_current(l, r) && run_is_active(r) && r->phase != RUN_STOPPING && r->world != world)
+    else if (is_current(l, r) && run_is_active(r) && r->phase != RUN_STOPPING &&
+             r->world != wanted_world(l, name_of))
         plan_add(l->plan, ACTION_STOP)->generation = r->generation;
 }
 

@@ -113,12 +113,14 @@ void rule_completed(struct look *l)
         look_store(l);
 }
 
-/* A worker of a dynamic job may fail for good while enough of the others are left. */
+/* A worker of a dynamic job may fail for good while enough of the others are left; a built-in one
+ * trains on all of them. */
 static bool tolerated(const struct look *l, const struct failures *f, const struct pod *p)
 {
     int64_t least = l->job->min_workers > 1 ? l->job->min_workers : 1;
 
-    return p->role == ROLE_WORKER && l->job->run_policy.scale == SCALE_DYNAMIC &&
+    return !job_builtin(l->job) && p->role == ROLE_WORKER &&
+           l->job->run_policy.scale == SCALE_DYNAMIC &&
            l->job->replicas[ROLE_WORKER].restart == RESTART_NEVER && f->workers_left > least;
 }
 

@@ -22,12 +22,18 @@ static bool has_completed(const struct look *l, enum cluster_role role)
     return l->next.world.replicas[role] > 0 && l->roles[role].slots[0].completed;
 }
 
+/* A built-in job has one program, which its worker 0 speaks for. */
+static bool needs_all(const struct look *l)
+{
+    return l->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_builtin(l->job);
+}
+
 void rule_success(struct look *l)
 {
     bool chief = l->next.world.replicas[ROLE_CHIEF] > 0, chief_done = has_completed(l, ROLE_CHIEF);
     bool workers = l->next.world.replicas[ROLE_WORKER] > 0;
 
-    if (l->job->run_policy.success == SUCCESS_ALL_WORKERS) {
+    if (needs_all(l)) {
         if ((workers ? all_workers(l) : chief) && chief == chief_done)
             terminate(l, COND_SUCCEEDED, "AllWorkersSucceeded", "every worker has succeeded");
     } else if (chief) {
