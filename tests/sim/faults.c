@@ -51,6 +51,22 @@ struct request_fault faults_of_request(struct world *w, const struct operator_pr
     return f;
 }
 
+bool faults_of_connection(struct world *w)
+{
+    if (w->quiet || !random_chance(&w->faults, w->intensity))
+        return false;
+    world_fault(w, FAULT_LINK_REFUSED);
+    return true;
+}
+
+void faults_of_launch(struct world *w, struct operator_process *op)
+{
+    if (w->quiet || op->dying || !random_chance(&w->faults, w->intensity))
+        return;
+    world_fault(w, FAULT_LAUNCH_KILL);
+    op->dying = true;
+}
+
 static struct operator_process *victim(struct world *w)
 {
     struct operator_process *op = &w->operators[random_next(&w->faults) % (uint64_t)w->n_operators];
@@ -163,6 +179,12 @@ static void strike(struct world *w, enum fault kind)
     case FAULT_DRAIN:
         strike_pod(w, kind);
         break;
+    case FAULT_LINK_CUT:
+    case FAULT_LINK_HALF:
+    case FAULT_LINK_LAG:
+    case FAULT_LINK_PARTITION:
+        agents_fault(w, kind);
+        break;
     default:
         strike_operator(w, kind);
     }
@@ -174,7 +196,7 @@ static void on_fault(struct world *w, int64_t id)
     if (w->quiet)
         return;
     w->actor = ACTOR_CLUSTER;
-    strike(w, (enum fault)random_range(&w->faults, FAULT_WATCH_CUT, FAULT_DRAIN));
+    strike(w, (enum fault)random_range(&w->faults, FAULT_WATCH_CUT, FAULT_LINK_PARTITION));
     world_after(w, random_range(&w->faults, 100, 600000 / (w->intensity + 10)), on_fault, 0);
 }
 

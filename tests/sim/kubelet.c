@@ -1,5 +1,6 @@
 /* The scheduler and the kubelets: what pods really do, and what of it gets into their status. */
 #include "paceline/mem.h"
+#include "tests/sim/agents.h"
 #include "tests/sim/value.h"
 #include "tests/sim/world.h"
 
@@ -14,6 +15,24 @@ struct process *process_find(struct world *w, const char *uid)
             return &w->processes[i - 1];
     }
     return NULL;
+}
+
+/* An address is never used again. */
+static void address_of(char *out, size_t size, int node, int64_t id)
+{
+    snprintf(out, size, "10.%d.%d.%d", node, (int)(id / 250), (int)(id % 250) + 1);
+}
+
+int process_at(const struct world *w, const char *address)
+{
+    for (size_t i = 0; i < w->n_processes; i++) {
+        char own[32];
+
+        address_of(own, sizeof own, w->processes[i].node, (int64_t)i);
+        if (w->processes[i].started_ms && strcmp(own, address) == 0)
+            return (int)i;
+    }
+    return -1;
 }
 
 static int64_t id_of(const struct world *w, const struct process *p) { return p - w->processes; }
@@ -97,7 +116,7 @@ static void write_status(struct world *w, const struct process *p, cJSON *json)
         val_set_str(status, "message", "The node was low on resource: memory.");
     }
     if (p->started_ms) {
-        snprintf(ip, sizeof ip, "10.0.%d.%d", p->node, (int)(id_of(w, p) % 250) + 1);
+        address_of(ip, sizeof ip, p->node, id_of(w, p));
         val_set_str(status, "podIP", ip);
         if (!val_get(status, "startTime", NULL))
             val_set(status, "startTime", val_time(p->started_ms));
@@ -360,6 +379,8 @@ static void note_deletion(struct world *w, struct process *p, const cJSON *next)
         p->asked_ms = asked;
         p->asked_by = w->actor;
         world_trace(w, "%s is being deleted", p->name);
+        if (w->actor == ACTOR_OPERATOR && !w->actor_late)
+            launches_pod_asked(w, p);
     }
     world_after(w, random_range(&w->schedule, 10, 700), on_kill, id_of(w, p));
 }

@@ -56,6 +56,7 @@ void operator_start(struct world *w, int n)
     config.identity = op->identity;
     config.seed = w->seed * 31 + (uint64_t)op->epoch * 2 + (uint64_t)n;
     world_trace(w, "op%d starts", n);
+    config.net = op;
     op->c = controller_new(&config, &network_ops, op, moment_of(op));
     operator_step(w, n);
 }
@@ -124,6 +125,7 @@ void operators_start(struct world *w)
         .request_ms = 5000,
         .master_key = master_key,
         .worker_image = "paceline:simulated",
+        .agents = &agents_ops,
     };
     w->n_operators = random_chance(r, 400) ? 2 : 1;
     w->config.elect = w->n_operators == 2 || random_chance(r, 700);

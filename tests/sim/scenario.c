@@ -34,6 +34,29 @@ static void add_role(struct random *r, struct job_plan *plan, cJSON *replicas,
     plan->always[role] = strcmp(policy, "Always") == 0;
 }
 
+static void make_builtin(struct random *r, cJSON *spec, cJSON *replicas)
+{
+    cJSON *worker = cJSON_AddObjectToObject(replicas, "worker");
+
+    val_set_str(cJSON_AddObjectToObject(spec, "model"), "name", "mlp");
+    val_set_str(cJSON_AddObjectToObject(spec, "dataset"), "name", "fashion-mnist");
+    val_set_int(worker, "replicas", random_range(r, 1, 4));
+    val_set_str(worker, "restartPolicy", pick(r, restart_policies, ARRAY_LEN(restart_policies)));
+}
+
+static void make_any_image(struct random *r, struct job_plan *plan, cJSON *replicas)
+{
+    bool broken = random_chance(r, 15), chief = random_chance(r, 300);
+
+    add_role(r, plan, replicas, ROLE_WORKER, (int)random_range(r, chief ? 0 : 1, 4), broken);
+    if (chief)
+        add_role(r, plan, replicas, ROLE_CHIEF, 1, false);
+    if (random_chance(r, 200))
+        add_role(r, plan, replicas, ROLE_PS, 1, false);
+    if (random_chance(r, 100))
+        add_role(r, plan, replicas, ROLE_EVALUATOR, 1, false);
+}
+
 static void add_policy(struct random *r, cJSON *spec, const struct job_plan *plan)
 {
     static const char *const clean[] = {"Running", "None", "All"};
@@ -66,21 +89,17 @@ static void plan_job(struct world *w, int n)
     struct job_plan *plan = &w->jobs[n];
     AUTO(auto_json) cJSON *spec = cJSON_CreateObject();
     cJSON *replicas = cJSON_AddObjectToObject(spec, "replicas");
-    bool broken = random_chance(r, 15), chief = random_chance(r, 300);
-    int workers = (int)random_range(r, chief ? 0 : 1, 4);
 
     snprintf(plan->ns, sizeof plan->ns, "ns");
     snprintf(plan->name, sizeof plan->name, "j%d", n);
     plan->everlasting = random_chance(r, 400);
     plan->create_suspended = random_chance(r, 120);
     plan->trouble = random_chance(r, 400) ? (int)random_range(r, 1, 3) : 0;
-    add_role(r, plan, replicas, ROLE_WORKER, workers, broken);
-    if (chief)
-        add_role(r, plan, replicas, ROLE_CHIEF, 1, false);
-    if (random_chance(r, 200))
-        add_role(r, plan, replicas, ROLE_PS, 1, false);
-    if (random_chance(r, 100))
-        add_role(r, plan, replicas, ROLE_EVALUATOR, 1, false);
+    plan->builtin = random_chance(r, 400);
+    if (plan->builtin)
+        make_builtin(r, spec, replicas);
+    else
+        make_any_image(r, plan, replicas);
     add_policy(r, spec, plan);
     plan->spec = val_print(spec);
     world_trace(w, "job %s: %s", plan->name, plan->spec);
@@ -140,12 +159,36 @@ struct fate scenario_fate(const struct world *w, const struct process *p)
         failures = (int)random_range(&once, 1, plan->trouble * 2 - 1);
     if (p->attempt < failures) {
         f.exit_code = codes[random_next(&r) % ARRAY_LEN(codes)];
+        if (plan->builtin && random_chance(&r, 900)) /* other codes end the job */
+            f.exit_code = 137;
         f.run_ms = random_range(&r, 50, 8000);
-    } else if (p->role == ROLE_PS || plan->always[p->role] ||
+    } else if (plan->builtin || p->role == ROLE_PS || plan->always[p->role] ||
                (plan->everlasting && p->role != ROLE_EVALUATOR)) {
         f.run_ms = -1;
     }
     f.stop_ms = random_chance(&r, 150) ? -1 : random_range(&r, 0, 3000);
     f.stop_code = random_chance(&r, 500) ? 0 : 143;
+    return f;
+}
+
+/* Each training is one and the same over all of a job's generations. */
+struct run_fate scenario_run(const struct world *w, const struct process *p, int64_t generation)
+{
+    const struct job_plan *plan = plan_of(w, p);
+    struct process of_job = {.role = ROLE_WORKER};
+    struct random once, r;
+    struct run_fate f;
+
+    snprintf(of_job.job, sizeof of_job.job, "%s", p->job);
+    once = dice_of(w, &of_job, 2000);
+    r = dice_of(w, &of_job, 3000 + (int)generation);
+    f = (struct run_fate){.steps = plan->everlasting ? 0 : random_range(&once, 20, 500),
+                          .step_ms = random_range(&once, 5, 80),
+                          .interval = random_range(&once, 5, 100)};
+    if (plan->trouble && generation <= (int64_t)plan->trouble * 3 && random_chance(&r, 500)) {
+        f.fails_ms = random_range(&r, 10, 12000);
+        f.exit_code = random_chance(&r, 50) ? 3 : 1;
+        f.refused = random_chance(&r, 100);
+    }
     return f;
 }

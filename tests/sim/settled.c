@@ -2,7 +2,7 @@
 #include <stdarg.h>
 
 #include "paceline/mem.h"
-#include "tests/sim/truth.h"
+#include "tests/sim/agents.h"
 #include "tests/sim/value.h"
 
 static char reason[256];
@@ -117,7 +117,8 @@ static const char *index_unsettled(struct world *w, const struct object *job,
             continue;
         if (!p->running || scenario_fate(w, p).run_ms >= 0)
             return because("pod %s is on its way", p->name);
-        if (!strstr(version_text(s->objects[KIND_POD][i]->v), world))
+        if (!job_is_builtin(job->v->json) &&
+            !strstr(version_text(s->objects[KIND_POD][i]->v), world))
             return because("pod %s is of an older world than %s", p->name, world);
         running++;
     }
@@ -125,6 +126,31 @@ static const char *index_unsettled(struct world *w, const struct object *job,
         return because("%d pods of %s %s %d run", running, job->name, cluster_role_names[role],
                        index);
     return NULL;
+}
+
+/* It trains in exactly these pods, and for ever; else it is on its way. */
+static const char *training_unsettled(struct world *w, const struct object *job)
+{
+    int64_t workers = val_int(job->v->json, "spec", "replicas", "worker", "replicas");
+    int64_t running = 0;
+    const struct run *run = NULL;
+
+    if (!job_is_builtin(job->v->json))
+        return NULL;
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *p = &w->processes[i];
+        const struct run *r = run_with(w, (int)i);
+
+        if (!p->running || p->gone || strcmp(p->job_uid, job->uid) != 0)
+            continue;
+        if (!r || (run && r != run))
+            return because("%s is in no run, or in another than worker 0", p->name);
+        run = r;
+        running++;
+    }
+    if (!run || run->phase != RUN_TRAINING || run->n != workers || running != workers)
+        return because("%s does not train on %lld workers", job->name, (long long)workers);
+    return run->total ? because("%s trains", job->name) : NULL;
 }
 
 static const char *running_unsettled(struct world *w, const struct object *job)
@@ -149,6 +175,8 @@ static const char *running_unsettled(struct world *w, const struct object *job)
                 return because("pod %s is not wanted", p->name);
         }
     }
+    if (training_unsettled(w, job))
+        return reason;
     if (deadline) {
         check_due(w, truth_of(w, job->uid),
                   w->now_ms + val_number(deadline) * 1000 - job_active_ms(w, j), "its deadline");
@@ -182,10 +210,10 @@ static void check_effort(struct world *w, const struct job_truth *t)
 {
     if (w->stolen)
         return;
-    if (t->writes > 20 + 4 * t->changes + 6 * t->edits)
+    if (t->writes > 20 + 4 * t->changes + 6 * t->edits + 2 * t->said)
         world_fail(w, "%s: %d status writes for %d changes of pods and %d edits", t->name,
                    t->writes, t->changes, t->edits);
-    if (t->events > 10 + 3 * t->changes + 6 * t->edits)
+    if (t->events > 10 + 3 * t->changes + 6 * t->edits + t->said)
         world_fail(w, "%s: %d events for %d changes of pods and %d edits", t->name, t->events,
                    t->changes, t->edits);
 }
@@ -210,6 +238,7 @@ const char *truth_unsettled(struct world *w)
         return "nobody leads";
     for (size_t i = 0; i < s->n[KIND_POD] && !why; i++)
         why = pod_unsettled(w, s->objects[KIND_POD][i]);
+    why = why ? why : agents_unsettled(w);
     for (size_t i = 0; i < s->n[KIND_JOB] && !why; i++) {
         const struct object *job = s->objects[KIND_JOB][i];
         const cJSON *j = job->v->json;

@@ -11,6 +11,18 @@ struct job_truth {
     int64_t edited_ms;
     int writes, edits, changes; /* of status by the operator; by users; of its pods */
     int events;
+    /* Built-in jobs. */
+    struct {
+        int64_t generation, world;
+    } * launched; /* as status told of it */
+    size_t n_launched;
+    int64_t generation; /* of the newest run that every pod took */
+    int run;            /* that run, from 1 */
+    int64_t reached;    /* the highest step, ever */
+    int64_t barren;     /* runs that failed in a row, without progress */
+    int broken;         /* runs that failed by themselves */
+    int64_t linked_ms;  /* when its chief last was connected with an operator */
+    int said;           /* messages of its agents */
 };
 struct truth {
     struct job_truth *jobs;
@@ -22,6 +34,7 @@ struct job_truth *truth_of(struct world *w, const char *uid); /* NULL: never see
 bool job_condition(const cJSON *job, const char *type);
 const char *job_reason(const cJSON *job, const char *type);
 bool job_terminal(const cJSON *job);
+bool job_is_builtin(const cJSON *job);
 /* Whether a ledger "0-3,7" of the role names the index. */
 bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, int index);
 /* Milliseconds that the deadline's clock has counted. */

@@ -179,6 +179,8 @@ void user_act(struct world *w)
     struct object *job = job_object(w, &w->jobs[n]);
 
     w->actor = ACTOR_USER;
+    if (w->jobs[n].builtin && random_chance(&w->user, 250)) /* what runs of the engine feel most */
+        what = FAULT_USER_SCALE;
     if (what == FAULT_USER_OBJECT) {
         delete_object(w);
         return;

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 
 #include "paceline/mem.h"
+#include "tests/sim/agents.h"
 #include "tests/sim/value.h"
 
 const char *const fault_names[N_FAULTS] = {
@@ -34,6 +35,12 @@ const char *const fault_names[N_FAULTS] = {
     [FAULT_NODE_DEAD] = "node-dead",
     [FAULT_EVICT] = "eviction",
     [FAULT_DRAIN] = "kubelet-eviction",
+    [FAULT_LINK_CUT] = "link-cut",
+    [FAULT_LINK_HALF] = "link-half-open",
+    [FAULT_LINK_LAG] = "link-lag",
+    [FAULT_LINK_PARTITION] = "link-partition",
+    [FAULT_LINK_REFUSED] = "link-time-out",
+    [FAULT_LAUNCH_KILL] = "kill-at-launch",
     [FAULT_USER_LABEL] = "user-label",
     [FAULT_USER_SCALE] = "user-scale",
     [FAULT_USER_SUSPEND] = "user-suspend",
@@ -50,9 +57,10 @@ const char *const situation_names[N_SITUATIONS] = {
     [AT_NO_LEADER] = "no-leader", [AT_NEW] = "new",
     [AT_OBJECTS] = "objects",     [AT_PODS] = "pods",
     [AT_RUNNING] = "running",     [AT_RESTARTING] = "restarting",
-    [AT_SUSPENDED] = "suspended", [AT_SUCCEEDED] = "succeeded",
-    [AT_FAILED] = "failed",       [AT_DELETING] = "deleting",
-    [AT_GONE] = "gone",
+    [AT_LAUNCHING] = "launching", [AT_TRAINING] = "training",
+    [AT_STOPPING] = "stopping",   [AT_SUSPENDED] = "suspended",
+    [AT_SUCCEEDED] = "succeeded", [AT_FAILED] = "failed",
+    [AT_DELETING] = "deleting",   [AT_GONE] = "gone",
 };
 
 static bool before(const struct event *a, const struct event *b)
@@ -133,6 +141,9 @@ static bool condition(const cJSON *job, const char *type)
     return false;
 }
 
+static const enum situation of_phase[] = {
+    [RUN_STARTING] = AT_LAUNCHING, [RUN_TRAINING] = AT_TRAINING, [RUN_STOPPING] = AT_STOPPING};
+
 static enum situation situation_of(struct world *w)
 {
     static const struct {
@@ -152,6 +163,8 @@ static enum situation situation_of(struct world *w)
         return AT_GONE;
     if (val_get(o->v->json, "metadata", "deletionTimestamp", NULL))
         return AT_DELETING;
+    if (run_phase_of_job(w, o->uid))
+        return of_phase[run_phase_of_job(w, o->uid)];
     for (size_t i = 0; i < ARRAY_LEN(table); i++) {
         if (condition(o->v->json, table[i].condition))
             return table[i].at;
@@ -202,6 +215,7 @@ static void become_quiet(struct world *w, int64_t id)
     }
     operators_heal(w);
     network_heal(w);
+    agents_heal(w);
 }
 
 #define SETTLE_MS 900000 /* the longest back-off is 300 s */
@@ -225,9 +239,11 @@ static void look(struct world *w, int64_t id)
         world_trace(w, "settled");
         w->settled_ms = w->now_ms;
         w->settled_requests = w->n_requests;
+        w->settled_said = w->agents->n_said;
     } else if (w->now_ms - w->settled_ms >= CALM_MS) {
         w->done = true;
-        if (w->n_requests - w->settled_requests > CALM_REQUESTS)
+        if (w->n_requests - w->settled_requests >
+            CALM_REQUESTS + w->agents->n_said - w->settled_said)
             world_fail(w, "%llu requests in %d s though nothing changes",
                        (unsigned long long)(w->n_requests - w->settled_requests), CALM_MS / 1000);
     }
@@ -250,6 +266,7 @@ void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stat
     w->api.store.arg = w;
     w->api.store.now_ms = w->now_ms;
     truth_new(w);
+    agents_new(w);
     scenario_make(w);
     operators_start(w);
     faults_start(w);
@@ -268,6 +285,7 @@ bool world_run(struct world *w)
         w->actor_late = false;
         w->stats->events++;
         e.fn(w, e.id);
+        agents_each_event(w);
         truth_each_event(w);
         if (++w->n_events > 400000)
             world_fail(w, "too many events: something runs in circles");
@@ -284,6 +302,7 @@ void world_release(struct world *w)
     operators_release(w);
     network_release(w);
     scenario_release(w);
+    agents_free(w);
     truth_free(w);
     api_release(&w->api);
     free(w->processes);

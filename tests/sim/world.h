@@ -57,6 +57,12 @@ enum fault {
     FAULT_NODE_DEAD, /* powered off */
     FAULT_EVICT,
     FAULT_DRAIN, /* the kubelet's own eviction: Failed, reason Evicted */
+    FAULT_LINK_CUT,
+    FAULT_LINK_HALF, /* nothing gets through, and nobody is told */
+    FAULT_LINK_LAG,
+    FAULT_LINK_PARTITION, /* an operator reaches no pod */
+    FAULT_LINK_REFUSED,   /* no answer to a new connection */
+    FAULT_LAUNCH_KILL,    /* between the status and the launch that it tells of */
     FAULT_USER_LABEL,
     FAULT_USER_SCALE,
     FAULT_USER_SUSPEND,
@@ -80,6 +86,9 @@ enum situation {
     AT_PODS,    /* pods are coming */
     AT_RUNNING,
     AT_RESTARTING,
+    AT_LAUNCHING, /* a run of the engine is about to begin */
+    AT_TRAINING,
+    AT_STOPPING, /* it writes a checkpoint */
     AT_SUSPENDED,
     AT_SUCCEEDED,
     AT_FAILED,
@@ -91,7 +100,7 @@ extern const char *const situation_names[N_SITUATIONS];
 
 struct stats {
     uint64_t cells[N_FAULTS][N_SITUATIONS];
-    uint64_t seeds, events, requests, pods, succeeded, failed, restarts, failures;
+    uint64_t seeds, events, requests, pods, succeeded, failed, restarts, launches, failures;
     int64_t first_failure; /* seed, or -1 */
 };
 
@@ -150,6 +159,7 @@ struct operator_process {
 struct job_plan { /* a user's intention */
     char ns[32], name[32];
     char *spec;                   /* JSON */
+    bool builtin;                 /* agents train it */
     bool everlasting;             /* workers run until they are stopped */
     bool always[N_CLUSTER_ROLES]; /* restartPolicy Always: an end would be none */
     bool create_suspended;
@@ -184,6 +194,7 @@ struct world {
     struct job_plan jobs[MAX_JOBS];
     int n_jobs;
     struct truth *truth;
+    struct agents *agents;
 
     int intensity;    /* per 1000 requests */
     int64_t quiet_ms; /* faults end then */
@@ -191,7 +202,7 @@ struct world {
     bool stolen;        /* the Lease was: two may have led for a moment */
     int64_t jump_ms;    /* sum of the jumps */
     int64_t settled_ms; /* since when; 0: not */
-    uint64_t settled_requests, n_requests, n_writes, n_events;
+    uint64_t settled_requests, settled_said, n_requests, n_writes, n_events;
     bool done;
 
     bool verbose;
@@ -239,12 +250,18 @@ struct request_fault {
 };
 struct request_fault faults_of_request(struct world *w, const struct operator_process *op,
                                        const struct kube_request *r);
+/* True: a new connection to an agent gets no answer. */
+bool faults_of_connection(struct world *w);
+/* May kill the operator before it sends. */
+void faults_of_launch(struct world *w, struct operator_process *op);
 void faults_start(struct world *w);
 
 /* kubelet.c, nodes.c: what happens to pods. */
 void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *prev,
                          const cJSON *next);
 struct process *process_find(struct world *w, const char *uid);
+/* The number of the process with this address; -1: none ever had it. */
+int process_at(const struct world *w, const char *address);
 void node_lose(struct world *w, int node, bool dead, int64_t for_ms);
 void node_return(struct world *w, int64_t node);
 void kubelet_node_back(struct world *w, int node);
@@ -270,6 +287,25 @@ struct fate {
     int stop_code;
 };
 struct fate scenario_fate(const struct world *w, const struct process *p);
+
+/* How the engine fares when it is launched. */
+struct run_fate {
+    int64_t steps; /* of the whole training; 0: until it is stopped */
+    int64_t step_ms, interval;
+    int64_t fails_ms; /* after its start; 0: it does not */
+    int exit_code;
+    bool refused; /* the agent does not take it */
+};
+struct run_fate scenario_run(const struct world *w, const struct process *p, int64_t generation);
+
+/* agents.c: what lives in pods of built-in jobs. */
+extern const struct agent_ops agents_ops;
+void agents_new(struct world *w);
+void agents_free(struct world *w);
+void agents_each_event(struct world *w);
+void agents_fault(struct world *w, enum fault kind);
+void agents_heal(struct world *w);
+const char *agents_unsettled(struct world *w); /* as truth_unsettled */
 
 /* invariants.c */
 void truth_new(struct world *w);

@@ -1,0 +1,84 @@
+/*
+ * The agents in the pods of built-in jobs (docs/agent.md), on simulated time. agents.c is their
+ * connections with operators, runs.c what the engine would do, launches.c what must never happen.
+ */
+#ifndef PACELINE_TESTS_SIM_AGENTS_H
+#define PACELINE_TESTS_SIM_AGENTS_H
+
+#include "operator/api/run_report.h"
+#include "tests/sim/truth.h"
+
+#define MAX_HOSTS 8
+#define SILENCE_MS 5000 /* ends connections, and what depends on them */
+
+struct run {
+    int64_t generation;
+    int hosts[MAX_HOSTS]; /* processes; the first is the chief */
+    int n;
+    enum run_phase phase;
+    int stage;                 /* while it starts */
+    bool taken;                /* by every pod */
+    int64_t from, step, total; /* resumed from; reached; 0: trains until it is stopped */
+    int64_t step_ms, interval; /* of a step; steps between checkpoints */
+    int64_t mark_ms;           /* when it had reached step */
+    int64_t due_ms;            /* the next stage, or the end of stopping */
+    int64_t told_ms;           /* the next progress event */
+    int64_t fails_ms;          /* by itself; 0: it does not */
+    int exit_code;
+    int64_t stalled_ms; /* a pod is dead or silent since then; 0: none */
+    int64_t lost_ms;    /* when that is noticed */
+    bool progressed;    /* beyond what status knew when it failed */
+    char message[160];
+    int64_t epoch; /* of its timers */
+};
+
+struct agent { /* of the process with the same number */
+    int64_t seen;
+    int64_t copy; /* the newest checkpoint in its memory: a step; 0: none */
+    int run;      /* its newest as chief, from 1; 0: none */
+};
+
+struct agents {
+    struct agent *agents;
+    size_t n, cap;
+    struct run *runs;
+    size_t n_runs, cap_runs;
+    struct agent_link **links; /* open or about to be */
+    size_t n_links, cap_links;
+    int64_t ids;
+    int64_t cut_until_ms[N_OPERATORS]; /* it reaches no pod */
+    uint64_t n_said;                   /* messages of agents */
+};
+
+struct agent *agent_at(struct world *w, int process);
+struct run *run_at(struct world *w, int process); /* the newest of this chief; or NULL */
+bool run_is_on(const struct run *r);              /* not over */
+/* One is dead, or does not hear the chief. dead: whether it is the former; or NULL. */
+bool run_is_broken(const struct world *w, const struct run *r, bool *dead);
+/* The active run that the pod is part of; or NULL. */
+struct run *run_with(struct world *w, int process);
+/* "launching", "training", "stopping" of the job's active run, or RUN_NONE. */
+enum run_phase run_phase_of_job(struct world *w, const char *uid);
+
+/* What the chief is told. */
+void run_begin(struct world *w, int chief, const cJSON *message);
+void run_stop(struct world *w, int chief, int64_t generation);
+void run_kill(struct world *w, int chief, int64_t generation);
+/* What an operator that connects is told; the caller's. */
+cJSON *run_message(struct world *w, const struct run *r);
+cJSON *run_progress(const struct run *r);
+void runs_each_event(struct world *w);
+
+/* To the operator that is connected to this pod, if one is; takes the message over. */
+void agent_say(struct world *w, int process, cJSON *message);
+
+/* launches.c */
+void launches_job_changed(struct world *w, struct job_truth *t, const struct object *o,
+                          const cJSON *prev, const cJSON *next);
+void launches_run_taken(struct world *w, const struct run *r); /* every pod has */
+void launches_run_resumed(struct world *w, const struct run *r);
+void launches_run_failed(struct world *w, struct run *r); /* by itself */
+void launches_reached(struct world *w, const struct run *r);
+void launches_pod_asked(struct world *w, const struct process *p); /* to go, by an operator */
+
+#endif

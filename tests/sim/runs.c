@@ -1,0 +1,360 @@
+/* Runs of the engine: their stages, steps, checkpoints in memory, and how they end. */
+#include "paceline/mem.h"
+#include "tests/sim/agents.h"
+#include "tests/sim/value.h"
+
+#define N_STAGES 3
+
+static const char *const stages[N_STAGES] = {"daemons", "ranks", "data"};
+static const char *const phases[] = {
+    [RUN_NONE] = "",
+    [RUN_STARTING] = "starting",
+    [RUN_TRAINING] = "training",
+    [RUN_STOPPING] = "stopping",
+    [RUN_DONE] = "done",
+    [RUN_STOPPED] = "stopped",
+    [RUN_FAILED] = "failed",
+};
+
+struct agent *agent_at(struct world *w, int process)
+{
+    struct agents *a = w->agents;
+
+    if ((size_t)process >= a->cap) {
+        size_t cap = (size_t)process + 32;
+
+        a->agents = xrealloc(a->agents, cap * sizeof *a->agents);
+        memset(a->agents + a->cap, 0, (cap - a->cap) * sizeof *a->agents);
+        a->cap = cap;
+    }
+    return &a->agents[process];
+}
+
+struct run *run_at(struct world *w, int process)
+{
+    int run = agent_at(w, process)->run;
+
+    return run ? &w->agents->runs[run - 1] : NULL;
+}
+
+bool run_is_on(const struct run *r)
+{
+    return r->phase == RUN_STARTING || r->phase == RUN_TRAINING || r->phase == RUN_STOPPING;
+}
+
+struct run *run_with(struct world *w, int process)
+{
+    for (size_t i = w->agents->n_runs; i > 0; i--) {
+        struct run *r = &w->agents->runs[i - 1];
+
+        for (int k = 0; k < r->n && run_is_on(r); k++)
+            if (r->hosts[k] == process)
+                return r;
+    }
+    return NULL;
+}
+
+enum run_phase run_phase_of_job(struct world *w, const char *uid)
+{
+    for (size_t i = w->agents->n_runs; i > 0; i--) {
+        const struct run *r = &w->agents->runs[i - 1];
+
+        if (run_is_on(r) && strcmp(w->processes[r->hosts[0]].job_uid, uid) == 0)
+            return r->phase;
+    }
+    return RUN_NONE;
+}
+
+static bool hear_each_other(const struct world *w, const struct process *p, const struct process *q)
+{
+    return p->node == q->node || (!w->nodes[p->node].down && !w->nodes[q->node].down);
+}
+
+bool run_is_broken(const struct world *w, const struct run *r, bool *dead)
+{
+    bool broken = false;
+
+    for (int i = 0; i < r->n; i++) {
+        const struct process *p = &w->processes[r->hosts[i]];
+
+        broken = broken || !p->running || !hear_each_other(w, &w->processes[r->hosts[0]], p);
+        if (dead && !p->running)
+            *dead = true;
+    }
+    return broken;
+}
+
+static void on_run(struct world *w, int64_t id);
+#define EPOCHS 65536
+
+/* The next time at which something is due. */
+static void wake(struct world *w, struct run *r)
+{
+    int64_t at = r->due_ms;
+
+    if (!run_is_on(r))
+        return;
+    if (r->phase == RUN_TRAINING) {
+        at = r->told_ms;
+        if (r->total && r->mark_ms + (r->total - r->step) * r->step_ms < at)
+            at = r->mark_ms + (r->total - r->step) * r->step_ms;
+    }
+    if (r->fails_ms && r->fails_ms < at)
+        at = r->fails_ms;
+    if (r->stalled_ms)
+        at = r->lost_ms;
+    world_after(w, at - w->now_ms, on_run, (r - w->agents->runs) * EPOCHS + ++r->epoch);
+}
+
+/* Steps and checkpoints up to now: those of pod 0 and of one other. */
+static void settle(struct world *w, struct run *r)
+{
+    int64_t kept;
+
+    if (r->phase != RUN_TRAINING || r->stalled_ms)
+        return;
+    r->step += (w->now_ms - r->mark_ms) / r->step_ms;
+    r->mark_ms += (w->now_ms - r->mark_ms) / r->step_ms * r->step_ms;
+    if (r->total && r->step > r->total)
+        r->step = r->total;
+    kept = r->step - r->step % r->interval;
+    for (int i = 0; i < r->n && i < 2; i++)
+        if (agent_at(w, r->hosts[i])->copy < kept)
+            agent_at(w, r->hosts[i])->copy = kept;
+    launches_reached(w, r);
+}
+
+cJSON *run_message(struct world *w, const struct run *r)
+{
+    cJSON *m = cJSON_CreateObject(), *pods;
+
+    val_set_str(m, "type", "run");
+    val_set_int(m, "generation", r->generation);
+    pods = cJSON_AddArrayToObject(m, "pods");
+    for (int i = 0; i < r->n; i++)
+        cJSON_AddItemToArray(pods, cJSON_CreateString(w->processes[r->hosts[i]].name));
+    val_set_str(m, "phase", phases[r->phase]);
+    val_set_str(m, "stage", r->phase == RUN_STARTING ? stages[r->stage] : "");
+    val_set_int(m, "step", r->step);
+    val_set_int(m, "exit", r->exit_code);
+    val_set_str(m, "message", r->message);
+    return m;
+}
+
+cJSON *run_progress(const struct run *r)
+{
+    cJSON *m = cJSON_CreateObject(), *event;
+    bool epoch = r->step % 3 == 0;
+
+    val_set_str(m, "type", "event");
+    val_set_int(m, "generation", r->generation);
+    event = cJSON_AddObjectToObject(m, "event");
+    val_set_str(event, "event", epoch ? "epoch" : "progress");
+    val_set_int(event, "step", r->step);
+    val_set_int(event, "epoch", r->step / 100);
+    val_set_int(event, "samplesPerSecond", 1000 * r->n);
+    return m;
+}
+
+static void tell(struct world *w, const struct run *r)
+{
+    const struct process *chief = &w->processes[r->hosts[0]];
+
+    world_trace(w, "%s run %lld: %s %s step %lld %s", chief->name, (long long)r->generation,
+                phases[r->phase], r->phase == RUN_STARTING ? stages[r->stage] : "",
+                (long long)r->step, r->message);
+    agent_say(w, r->hosts[0], run_message(w, r));
+}
+
+static void on_exit_code(struct world *w, int64_t id)
+{
+    struct process *p = &w->processes[id];
+    const struct run *r = run_at(w, (int)id);
+
+    if (p->running && r && (r->phase == RUN_DONE || r->phase == RUN_FAILED))
+        kubelet_stop(w, p, r->exit_code);
+}
+
+/* With an exit code below 128 that trying again cannot mend, or after success, the agent ends. */
+static void end(struct world *w, struct run *r, enum run_phase phase, int code, const char *why)
+{
+    r->phase = phase;
+    r->exit_code = code;
+    snprintf(r->message, sizeof r->message, "%s", why);
+    if (phase == RUN_FAILED)
+        launches_run_failed(w, r);
+    tell(w, r);
+    if (phase == RUN_DONE || code == 3)
+        world_after(w, random_range(&w->schedule, 1, 2000), on_exit_code, r->hosts[0]);
+}
+
+/* Every pod starts its daemon, unless it knows of a newer run. */
+static bool taken_by_all(struct world *w, struct run *r)
+{
+    for (int i = 1; i < r->n; i++) {
+        struct agent *peer = agent_at(w, r->hosts[i]);
+
+        if (peer->seen >= r->generation)
+            return false;
+        peer->seen = r->generation;
+    }
+    r->taken = true;
+    launches_run_taken(w, r);
+    return true;
+}
+
+/* From the newest checkpoint that one of its pods has. */
+static void resume(struct world *w, struct run *r)
+{
+    for (int i = 0; i < r->n; i++)
+        if (agent_at(w, r->hosts[i])->copy > r->step)
+            r->step = agent_at(w, r->hosts[i])->copy;
+    r->from = r->step;
+    launches_run_resumed(w, r);
+}
+
+static void start_on(struct world *w, struct run *r)
+{
+    if (r->stage == 0 && !taken_by_all(w, r)) {
+        end(w, r, RUN_FAILED, 1, "a pod has seen a newer generation");
+        return;
+    }
+    if (++r->stage == 1)
+        resume(w, r);
+    if (r->stage == N_STAGES) {
+        r->phase = RUN_TRAINING;
+        r->mark_ms = w->now_ms;
+        r->told_ms = w->now_ms + random_range(&w->schedule, 100, 3000);
+    }
+    r->due_ms = w->now_ms + random_range(&w->schedule, 20, 1500);
+    tell(w, r);
+}
+
+static void stopped(struct world *w, struct run *r)
+{
+    for (int i = 0; i < r->n && i < 2; i++)
+        if (agent_at(w, r->hosts[i])->copy < r->step)
+            agent_at(w, r->hosts[i])->copy = r->step;
+    end(w, r, RUN_STOPPED, 0, "");
+}
+
+static void proceed(struct world *w, struct run *r)
+{
+    settle(w, r);
+    if (r->stalled_ms) {
+        if (w->now_ms >= r->lost_ms)
+            end(w, r, RUN_FAILED, 137, "a pod was lost");
+    } else if (r->fails_ms && w->now_ms >= r->fails_ms) {
+        end(w, r, RUN_FAILED, r->exit_code, "the engine failed");
+    } else if (r->phase == RUN_TRAINING) {
+        if (r->total && r->step >= r->total) {
+            end(w, r, RUN_DONE, 0, "");
+        } else if (w->now_ms >= r->told_ms) {
+            r->told_ms = w->now_ms + random_range(&w->schedule, 500, 8000);
+            agent_say(w, r->hosts[0], run_progress(r));
+        }
+    } else if (w->now_ms >= r->due_ms) {
+        if (r->phase == RUN_STARTING)
+            start_on(w, r);
+        else
+            stopped(w, r);
+    }
+    wake(w, r);
+}
+
+static void on_run(struct world *w, int64_t id)
+{
+    struct run *r = &w->agents->runs[id / EPOCHS];
+
+    if (r->epoch == id % EPOCHS && run_is_on(r))
+        proceed(w, r);
+}
+
+static void watch_pods(struct world *w, struct run *r)
+{
+    bool dead = false, broken = run_is_broken(w, r, &dead);
+
+    if (!w->processes[r->hosts[0]].running) { /* nobody is left to tell */
+        settle(w, r);
+        r->phase = RUN_FAILED;
+    } else if (broken && !r->stalled_ms) {
+        settle(w, r);
+        r->stalled_ms = w->now_ms;
+        r->lost_ms = w->now_ms + (dead ? random_range(&w->schedule, 50, 2000) : SILENCE_MS);
+        wake(w, r);
+    } else if (!broken && r->stalled_ms) {
+        r->mark_ms += w->now_ms - r->stalled_ms;
+        r->due_ms += w->now_ms - r->stalled_ms;
+        r->stalled_ms = 0;
+        wake(w, r);
+    }
+}
+
+void runs_each_event(struct world *w)
+{
+    for (size_t i = 0; i < w->agents->n_runs; i++)
+        if (run_is_on(&w->agents->runs[i]))
+            watch_pods(w, &w->agents->runs[i]);
+}
+
+void run_begin(struct world *w, int chief, const cJSON *message)
+{
+    struct agents *a = w->agents;
+    struct agent *agent = agent_at(w, chief);
+    const cJSON *hosts = val_get(message, "hosts", NULL), *host;
+    struct run_fate fate = scenario_run(w, &w->processes[chief], val_int(message, "generation"));
+    struct run *r = run_at(w, chief);
+
+    if (r && run_is_on(r)) {
+        settle(w, r);
+        r->phase = RUN_FAILED;
+        if (!run_is_broken(w, r, NULL))
+            world_fail(w, "%s: run %lld was killed by the launch of %lld", w->processes[chief].name,
+                       (long long)r->generation, (long long)val_int(message, "generation"));
+    }
+    if (a->n_runs == a->cap_runs) {
+        a->cap_runs = a->cap_runs ? 2 * a->cap_runs : 16;
+        a->runs = xrealloc(a->runs, a->cap_runs * sizeof *a->runs);
+    }
+    r = &a->runs[a->n_runs++];
+    *r = (struct run){.generation = val_int(message, "generation"),
+                      .phase = RUN_STARTING,
+                      .total = fate.steps,
+                      .step_ms = fate.step_ms,
+                      .interval = fate.interval,
+                      .exit_code = fate.exit_code,
+                      .fails_ms = fate.fails_ms ? w->now_ms + fate.fails_ms : 0,
+                      .due_ms = w->now_ms + random_range(&w->schedule, 10, 800)};
+    cJSON_ArrayForEach(host, hosts)
+    {
+        if (r->n < MAX_HOSTS)
+            r->hosts[r->n++] = process_at(w, val_str(host, "address"));
+    }
+    agent->seen = r->generation;
+    agent->run = (int)a->n_runs;
+    tell(w, r);
+    wake(w, r);
+}
+
+void run_stop(struct world *w, int chief, int64_t generation)
+{
+    struct run *r = run_at(w, chief);
+
+    if (!r || r->generation != generation || !run_is_on(r) || r->phase == RUN_STOPPING)
+        return;
+    settle(w, r);
+    r->phase = RUN_STOPPING;
+    r->due_ms = w->now_ms + random_range(&w->schedule, 20, 6000);
+    tell(w, r);
+    wake(w, r);
+}
+
+void run_kill(struct world *w, int chief, int64_t generation)
+{
+    struct run *r = run_at(w, chief);
+
+    if (!r || r->generation != generation || !run_is_on(r))
+        return;
+    settle(w, r);
+    end(w, r, RUN_FAILED, 137, "it was killed");
+}
