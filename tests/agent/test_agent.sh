@@ -64,7 +64,7 @@ talk "$(phase 8 training)" "$(world 8)" >/dev/null
 out=$(talk "$(phase 8 stopped)" "$(order stop 7)" "$(order kill 9)" "$(order stop 8)")
 check "stopping" "$out" "$(phase 8 stopping)"
 check "stopped" "$out" '"step":12,"exit":0,"message":"stopped after step 12"'
-mode start pid hang
+mode pid start hang
 talk "$(phase 9 training)" "$(world 9)" >/dev/null
 check "killed" "$(talk "$(phase 9 failed)" "$(order kill 9)")" '"exit":137,"message":"killed on request"'
 

@@ -29,7 +29,7 @@ check "the record" "$(<record)" '"generation":1,"step":20'
 
 # An engine that does not stop is killed when the grace period is about to end, a world that comes
 # then is refused, and a second SIGTERM does not wait.
-mode start pid hang
+mode pid start hang
 export PACELINE_GRACE_SECONDS=6
 start_agent
 talk "$(phase 1 training)" "$(world 1)" >/dev/null
