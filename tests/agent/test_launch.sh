@@ -42,6 +42,7 @@ begin() {
     local pods
     pods=$(printf ',"w-%s-0"' "${@:4}")
     said=$dir/said$1
+    : >"$said"
     begun="\"generation\":$1,\"pods\":[${pods:1}],\"phase\":"
     pods_world "$1" "$2" "${@:4}" | chief ours --until "$begun\"$3\"" >"$said" 2>&1 &
     operator=$!
