@@ -37,9 +37,9 @@ for _ in $(seq 100); do
 done
 mode start wait
 check "in a crowd" "$(talk "$(phase 2 training)" "$(world 2)")" "$(phase 2 training)"
-for fd in "${crowd[@]}"; do exec {fd}>&-; done
 most=$(ls "/proc/$agent_pid/fd" | wc -l)
 if [ "$most" -gt 60 ]; then fail "the crowd holds $most descriptors of the agent"; fi
+for fd in "${crowd[@]}"; do exec {fd}>&-; done
 
 # A second operator ends the first one's connection.
 talk "another operator has connected" >first &
