@@ -64,6 +64,9 @@ static bool is_needed(const struct look *l, const struct run_report *r, const st
                                                           : run_is_active(r);
 }
 
+/* It was told of a world, and will say that it runs it or refuses it. */
+static bool is_asked(const struct run_report *r) { return r->told > r->generation; }
+
 bool launch_holds(const struct look *l, const struct pod *p)
 {
     const struct run_report *r = chief_report(l);
@@ -73,13 +76,13 @@ bool launch_holds(const struct look *l, const struct pod *p)
         return false;
     if (!r) /* a launch stands, and its chief may still say what became of it */
         return l->next.launch.world && worker_pod(l, 0) && !l->o->unreachable;
-    return r->told > r->generation || is_needed(l, r, p);
+    return is_asked(r) || is_needed(l, r, p);
 }
 
 /* Steps beyond where the training was: failures so far are forgiven. */
 static bool note_progress(struct look *l, const struct run_report *r)
 {
-    int64_t step = r && r->step > l->next.progress.step ? r->step : l->next.progress.step;
+    int64_t step = r->step > l->next.progress.step ? r->step : l->next.progress.step;
 
     if (step <= l->next.launch.step)
         return false;
@@ -133,7 +136,7 @@ static bool is_missed(const struct look *l, const struct run_report *r)
 {
     int64_t generation = l->next.launch.generation;
 
-    return r->seen >= generation && r->told < generation && r->generation != generation;
+    return r->seen >= generation && r->generation != generation;
 }
 
 void rule_generation(struct look *l)
@@ -144,7 +147,7 @@ void rule_generation(struct look *l)
     if (!job_builtin(l->job) || !l->next.world.generation || status_is(&l->next, COND_SUSPENDED))
         return;
     r = chief_report(l);
-    if (note_end(l, r) || !r || r->phase == RUN_DONE)
+    if (note_end(l, r) || !r || r->phase == RUN_DONE || is_asked(r))
         return;
     world = wanted_world(l, uid_of);
     if (!world || (world == l->next.launch.world && !is_missed(l, r)) ||

@@ -13,7 +13,8 @@
  *   blocked sentence | invalid-template sentence
  *   launched gen=3 step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch
  *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
- *       message=sentence unlinked           what the chief's agent says
+ *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says
+ *   scaling 1=50 2-8=90                       status.scaling: samples per second by workers
  *   unreachable sentence
  *   plan
  *   ... as print_plan writes it; of the status, what differs
@@ -317,12 +318,31 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
         r->world = case_world(c, value, &r->workers);
     else if (strcmp(key, "message") == 0)
         snprintf(r->message, sizeof r->message, "%s", value);
+    else if (strcmp(key, "workers") == 0)
+        r->workers = (int)strtol(value, NULL, 10);
+    else if (strcmp(key, "stage") == 0)
+        snprintf(r->stage, sizeof r->stage, "%s", value);
     else if (strcmp(key, "unlinked") == 0)
         c->o.linked = false;
     else {
         c->o.linked = true;
         snprintf(r->pod, sizeof r->pod, "j-%s", key);
     }
+}
+
+/* "2=90", or "1-256=90": that each of these numbers of workers reaches. */
+static inline void scaling_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    static struct scaling points[SCALING_MAX];
+    struct tj_status *s = &c->tj.status;
+    char *end;
+    int workers = (int)strtol(key, &end, 10), last = workers;
+
+    if (*end == '-')
+        last = (int)strtol(end + 1, NULL, 10);
+    s->scaling = points;
+    for (; workers <= last; workers++)
+        points[s->n_scaling++] = (struct scaling){workers, strtod(value, NULL)};
 }
 
 typedef void case_word_fn(struct reconcile_case *c, const char *key, const char *value);
@@ -412,6 +432,7 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         {"dry-run-ok ", dry_word},
         {"launched ", launched_word},
         {"agent ", agent_word},
+        {"scaling ", scaling_word},
     };
     const char *rest = strchr(line, ' ') ? strchr(line, ' ') + 1 : "";
 
@@ -454,6 +475,22 @@ static inline void print_time(struct buf *out, const char *name, int64_t old, in
         buf_printf(out, "%.10g\n", (double)new_ / 1000);
     else
         buf_puts(out, "none\n");
+}
+
+/* Neighbours that reach the same on one line: "  scaling 2-8: 90". */
+static inline void print_scaling(struct buf *out, const struct tj_status *s)
+{
+    for (int i = 0, last; i < s->n_scaling; i = last + 1) {
+        double rate = s->scaling[i].samples_per_second;
+
+        last = i;
+        while (last + 1 < s->n_scaling && s->scaling[last + 1].samples_per_second == rate)
+            last++;
+        buf_printf(out, "  scaling %lld", (long long)s->scaling[i].workers);
+        if (last > i)
+            buf_printf(out, "-%lld", (long long)s->scaling[last].workers);
+        buf_printf(out, ": %g\n", rate);
+    }
 }
 
 static inline void print_number(struct buf *out, const char *role, const char *name, int64_t old,
@@ -503,9 +540,7 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
     print_number(out, "launch", "failures", old->launch.failures, s->launch.failures);
     print_number(out, "launch", "forgiven", old->launch.forgiven, s->launch.forgiven);
     print_number(out, "progress", "step", old->progress.step, s->progress.step);
-    for (int i = 0; i < s->n_scaling; i++)
-        buf_printf(out, "  scaling %lld: %g\n", (long long)s->scaling[i].workers,
-                   s->scaling[i].samples_per_second);
+    print_scaling(out, s);
     print_number(out, "", "restarts", old->restarts, s->restarts);
     print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
