@@ -297,9 +297,17 @@ void runs_each_event(struct world *w)
             watch_pods(w, &w->agents->runs[i]);
 }
 
+static struct run *run_new(struct agents *a)
+{
+    if (a->n_runs == a->cap_runs) {
+        a->cap_runs += 16;
+        a->runs = xrealloc(a->runs, a->cap_runs * sizeof *a->runs);
+    }
+    return &a->runs[a->n_runs++];
+}
+
 void run_begin(struct world *w, int chief, const cJSON *message)
 {
-    struct agents *a = w->agents;
     struct agent *agent = agent_at(w, chief);
     const cJSON *hosts = val_get(message, "hosts", NULL), *host;
     struct run_fate fate = scenario_run(w, &w->processes[chief], val_int(message, "generation"));
@@ -312,11 +320,7 @@ void run_begin(struct world *w, int chief, const cJSON *message)
             world_fail(w, "%s: run %lld was killed by the launch of %lld", w->processes[chief].name,
                        (long long)r->generation, (long long)val_int(message, "generation"));
     }
-    if (a->n_runs == a->cap_runs) {
-        a->cap_runs = a->cap_runs ? 2 * a->cap_runs : 16;
-        a->runs = xrealloc(a->runs, a->cap_runs * sizeof *a->runs);
-    }
-    r = &a->runs[a->n_runs++];
+    r = run_new(w->agents);
     *r = (struct run){.generation = val_int(message, "generation"),
                       .phase = RUN_STARTING,
                       .total = fate.steps,
@@ -331,7 +335,7 @@ void run_begin(struct world *w, int chief, const cJSON *message)
             r->hosts[r->n++] = process_at(w, val_str(host, "address"));
     }
     agent->seen = r->generation;
-    agent->run = (int)a->n_runs;
+    agent->run = (int)w->agents->n_runs;
     tell(w, r);
     wake(w, r);
 }
