@@ -22,6 +22,8 @@ for path in "$lib"/openmpi/lib/openmpi3/*.so; do
     if ! ldd "$path" | grep -qE "$unwanted"; then paths+=("$path"); fi
 done
 ./gather.sh "$root" "${paths[@]}"
+# Without ssh Open MPI 4 would start nothing, not even ranks on its own host.
+printf "\nplm_rsh_agent =\n" >>"$root/etc/openmpi/openmpi-mca-params.conf"
 for applet in $(busybox --list); do
     if ! [ -e "$root/usr/bin/$applet" ]; then ln -s busybox "$root/usr/bin/$applet"; fi
 done

@@ -20,7 +20,8 @@ take() {
         return
     fi
     [ -e "$root$path" ] || [ -L "$root$path" ] && return
-    cp -a --parents "$path" "$root"
+    mkdir -p "$root$(dirname "$path")"
+    cp -a "$path" "$root$path"
     if [ -L "$path" ]; then take "$(cd "$(dirname "$path")" && spot "$(readlink "$path")")"; fi
 }
 

@@ -29,6 +29,12 @@ if [ -z "$folder" ]; then
         exit $status
     }
 fi
+for image in operator worker; do
+    [ -e "$folder/paceline-$image.tar" ] || {
+        echo "$folder has no paceline-$image.tar"
+        exit 1
+    }
+done
 
 # open_image NAME: its layers in DIR/NAME, its configuration in DIR/NAME.json, its size in `size`.
 open_image() {
