@@ -162,7 +162,7 @@ static void refuse(struct agent_link *l, const cJSON *world, const char *why)
     world_trace(l->w, "%s refuses %lld: %s", l->w->processes[l->process].name,
                 (long long)val_int(world, "generation"), why);
     agent_say(l->w, l->process, m);
-    truth_of(l->w, l->w->processes[l->process].job_uid)->broken++;
+    truth_of(l->w, l->w->processes[l->process].job_uid)->failed++;
 }
 
 static void take_world(struct agent_link *l, const cJSON *message)

@@ -145,9 +145,9 @@ void launches_run_failed(struct world *w, struct run *r)
     const struct object *job = store_find_uid(&w->api.store, KIND_JOB, chief_of(w, r)->job_uid);
     int64_t known = job ? val_int(job->v->json, "status", "launch", "step") : 0;
 
-    truth_of_run(w, r)->broken++;
     r->progressed =
         r->step > known || (job && val_int(job->v->json, "status", "progress", "step") > known);
+    truth_of_run(w, r)->failed = r->progressed ? 0 : truth_of_run(w, r)->failed + 1;
 }
 
 /* Scaled down, a run stops with a checkpoint before its pods go, unless its chief is silent. */

@@ -167,16 +167,18 @@ static void check_failure(struct world *w, const struct object *o, const cJSON *
     const char *reason = job_reason(job, "Failed");
     int64_t deadline = val_int(job, "spec", "runPolicy", "activeDeadlineSeconds");
     int64_t limit = val_int(job, "spec", "runPolicy", "backoffLimit");
-    int64_t n = troubles(w, o->uid) + truth_of(w, o->uid)->broken;
+    int64_t n = troubles(w, o->uid), launches = truth_of(w, o->uid)->failed;
 
     if (strcmp(reason, "DeadlineExceeded") == 0) {
         if (!deadline || job_active_ms(w, job) < deadline * 1000 - 1000 - w->jump_ms)
             world_fail(w, "%s ran %lld ms and is said to have exceeded its deadline of %lld s",
                        o->name, (long long)job_active_ms(w, job), (long long)deadline);
     } else if (strcmp(reason, "BackoffLimitExceeded") == 0) {
-        if (n <= limit)
-            world_fail(w, "%s Failed by backoffLimit %lld after %lld failures of pods", o->name,
-                       (long long)limit, (long long)n);
+        if (n <= limit && launches <= limit)
+            world_fail(w,
+                       "%s Failed by backoffLimit %lld after %lld failures of pods and %lld of "
+                       "launches in a row",
+                       o->name, (long long)limit, (long long)n, (long long)launches);
     } else if (strcmp(reason, "ReplicaFailed") == 0 && !one_failed(w, o->uid)) {
         world_fail(w, "%s Failed though none of its pods did", o->name);
     }

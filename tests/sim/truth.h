@@ -20,7 +20,7 @@ struct job_truth {
     int run;            /* that run, from 1 */
     int64_t reached;    /* the highest step, ever */
     int64_t barren;     /* runs that failed in a row, without progress */
-    int broken;         /* runs that failed by themselves */
+    int64_t failed;     /* the same with those of other chiefs, and worlds that were refused */
     int64_t linked_ms;  /* when its chief last was connected with an operator */
     int said;           /* messages of its agents */
 };
