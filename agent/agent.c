@@ -101,8 +101,7 @@ static void run_changed(void *arg)
     if (report->phase == PHASE_DONE) {
         write_record(a);
         leave(a, EXIT_OK);
-    } else if (report->exit >= EXIT_INVALID && report->exit <= EXIT_DIVERGED &&
-               !a->pending.generation) {
+    } else if (report->permanent && !a->pending.generation) {
         leave(a, report->exit);
     }
 }

@@ -102,13 +102,26 @@ bool report_stop(struct report *r)
     return true;
 }
 
+void report_log(struct report *r, const char *line)
+{
+    static const char mark[] = "paceline-agent exec: ";
+
+    if (strncmp(line, mark, strlen(mark)) == 0)
+        snprintf(r->complaint, sizeof r->complaint, "%s", line + strlen(mark));
+}
+
+/* Codes that trying again cannot mend: invalid input, data, divergence. */
+static bool is_permanent(int64_t code) { return code >= EXIT_INVALID && code <= EXIT_DIVERGED; }
+
 static void explain(struct report *r, int code)
 {
     if (r->last_type == EVENT_ERROR)
         snprintf(r->message, sizeof r->message, "%s", event_text(r->last, "message"));
     else if (r->killed)
         snprintf(r->message, sizeof r->message, "%s", r->killed);
-    else if (code > 128)
+    else if (*r->complaint)
+        snprintf(r->message, sizeof r->message, "%s", r->complaint);
+    else if (code > 128 && code <= 128 + SIGRTMAX)
         snprintf(r->message, sizeof r->message, "the engine was ended by signal %d (%s)%s",
                  code - 128, strsignal(code - 128),
                  code == 128 + SIGKILL ? "; the kernel does so when memory runs out" : "");
@@ -128,6 +141,7 @@ void report_end(struct report *r, int code)
 
     r->stage[0] = '\0';
     r->exit = code != 0 && own > 0 && own < 256 ? (int)own : code;
+    r->permanent = code != 0 && is_permanent(own);
     r->phase = done ? PHASE_DONE : stopped ? PHASE_STOPPED : PHASE_FAILED;
     if (done)
         snprintf(r->message, sizeof r->message, "trained to step %lld", r->step);
@@ -142,6 +156,7 @@ void report_fail(struct report *r, int exit_code, const char *message)
     r->phase = PHASE_FAILED;
     r->stage[0] = '\0';
     r->exit = exit_code;
+    r->permanent = is_permanent(exit_code);
     snprintf(r->message, sizeof r->message, "%s", message);
 }
 

@@ -26,8 +26,10 @@ struct report {
     char stage[16]; /* while starting */
     long long step; /* the newest known */
     int exit;
-    char message[512];  /* at the end */
-    const char *killed; /* why we have killed it, if we have */
+    char message[512];   /* at the end */
+    bool permanent;      /* the engine itself said that trying again cannot help */
+    char complaint[256]; /* the last of `paceline-agent exec`, which knows more than mpirun */
+    const char *killed;  /* why we have killed it, if we have */
     cJSON *kept[N_KEPT];
     cJSON *last; /* the engine's "done", "stopped" or "error" */
     enum event_type last_type;
@@ -38,6 +40,8 @@ void report_release(struct report *r);
 
 /* Takes an event of rank 0. Whether phase or stage changed. */
 bool report_event(struct report *r, enum event_type type, const cJSON *event);
+/* Takes a line of the engine's log. */
+void report_log(struct report *r, const char *line);
 /* The engine was asked to stop. Whether that changed the phase. */
 bool report_stop(struct report *r);
 /* The engine has ended with this code (128 + signal): the verdict. */

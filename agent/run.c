@@ -76,7 +76,9 @@ static void take_line(void *arg, const char *line, size_t len)
 
 static void take_log(void *arg, const char *line, size_t len)
 {
-    (void)arg;
+    struct run *r = arg;
+
+    report_log(&r->report, line);
     fprintf(stderr, "%.*s\n", (int)len, line);
 }
 

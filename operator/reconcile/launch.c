@@ -199,7 +199,7 @@ static void keep_scaling(struct look *l, const struct run_report *r)
     struct scaling *points;
     int n = l->next.n_scaling, at = 0;
 
-    if (r->phase != RUN_TRAINING || r->progress.samples_per_second <= 0)
+    if (r->phase == RUN_DONE || r->progress.samples_per_second <= 0)
         return;
     while (at < n && l->next.scaling[at].workers < r->workers)
         at++;

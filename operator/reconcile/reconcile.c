@@ -36,6 +36,9 @@ static bool flips(const struct look *l)
     return false;
 }
 
+/* The chief's pod ends in a moment, and with it what its agent knows. */
+static bool is_last_word(const struct look *l) { return l->o->run && l->o->run->phase == RUN_DONE; }
+
 /* Writes a changed status: at once what actions depend on, the rest now and then. */
 static void publish(struct look *l)
 {
@@ -47,7 +50,8 @@ static void publish(struct look *l)
     if (!durable && (l->plan->n_actions || status_equal(&l->tj->status, &l->next)))
         return;
     /* A last write that lies ahead was before the wall clock went back. */
-    if (!durable && !flips(l) && written_ms <= l->now && l->now < written_ms + STATUS_INTERVAL_MS) {
+    if (!durable && !flips(l) && !is_last_word(l) && written_ms <= l->now &&
+        l->now < written_ms + STATUS_INTERVAL_MS) {
         plan_requeue(l->plan, written_ms + STATUS_INTERVAL_MS);
         return;
     }

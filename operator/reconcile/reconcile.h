@@ -78,8 +78,8 @@
  *     become connected; those that are wanted again by then, too, if the run was asked to stop. A
  *     run that failed is launched again, later each time; more than backoffLimit failures in a row
  *     without a step of progress fail the job. A step of progress also forgives the restarts so
- *     far. Exit codes below 128 are permanent, as with ExitCode, whatever the scalePolicy: the agent
- *     ends so only where trying again cannot help. Worker 0 alone decides success.
+ *     far. Exit codes below 128 are permanent, as with ExitCode, whatever the scalePolicy: the
+ * agent ends so only where trying again cannot help. Worker 0 alone decides success.
  *
  * Events tell what the status that was observed says and reached less than ten minutes ago, in the
  * order in which it happened; only Scaled comes with the plan that writes it.

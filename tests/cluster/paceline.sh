@@ -3,9 +3,14 @@
 # Sourced after lib.sh by tests of Paceline on the cluster: its images, its operator, its jobs.
 paceline_version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
 
-# paceline_images: of this tree, built when it has changed, in the cluster's containerd.
+# paceline_images: of this tree, built when it has changed, in the cluster's containerd; or what is in
+# the folder PACELINE_IMAGES.
 paceline_images() {
-    local hash folder
+    local hash folder=${PACELINE_IMAGES:-}
+    if [ -n "$folder" ]; then
+        cluster_import "$folder"/paceline-{operator,worker}.tar
+        return
+    fi
     hash=$(find Makefile LICENSE cli common images include operator wire agent worker -type f -print0 |
         sort -z | xargs -0 sha256sum | sha256sum | cut -c1-16)
     folder=$cluster_cache/images/paceline-$hash
@@ -54,7 +59,10 @@ spec:
   dataset: {name: fashion-mnist, limit: 8192}
   training: {epochs: $3, batchSize: 64, threads: 1}
   checkpoint: {everyEpochs: 0, everySeconds: 1, best: false}
-  replicas: {worker: {replicas: $2}}
+  replicas:
+    worker:
+      replicas: $2
+      template: {spec: {containers: [{resources: {requests: {cpu: 50m, memory: 64Mi}}}]}}
   runPolicy: {${4:-}}
 JOB
 }

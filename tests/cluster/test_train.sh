@@ -13,6 +13,7 @@ workers() { t get pods -l "paceline.dev/job-name=$1" --field-selector status.pha
 chief_pod() { t get pods -l "paceline.dev/job-name=$1,paceline.dev/index=0" --field-selector status.phase=Running -o name | head -n 1; }
 scaling_of() { of "tj/$1" '{range .status.scaling[*]}{.workers} {end}'; }
 generation_of() { of "tj/$1" '{.status.launch.generation}'; }
+has_scaling() { [[ " $(scaling_of "$1")" == *" $2 "* ]]; }
 next_generation() { [ "$(generation_of "$1")" -gt "$2" ] 2>/dev/null; }
 
 # Two at once, to the end.
@@ -36,6 +37,7 @@ for n in 2 3 1; do
     t scale tj/scaled --replicas=$n >/dev/null
     until_true next_generation scaled "$before"
     until_true wait_training scaled
+    until_true has_scaling scaled $n
 done
 same "worker 0 stayed" "$(t get "$(chief_pod scaled)" -o 'jsonpath={.metadata.uid}')" "$zero"
 same "and was not restarted" "$(t get "$(chief_pod scaled)" -o 'jsonpath={.status.containerStatuses[0].restartCount}')" 0

@@ -81,6 +81,7 @@ static void test_verdicts(void)
         {ERROR, 1, PHASE_FAILED, 4, "the loss is nan"},
         {ERROR, 0, PHASE_FAILED, 0, "the loss is nan"},
         {EVENT("\"error\",\"code\":1e9"), 1, PHASE_FAILED, 1, ""},
+        {START, 205, PHASE_FAILED, 205, "exit code 205"}, /* mpirun's own: no signal */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -97,6 +98,45 @@ static void test_verdicts(void)
         CHECK(report_over(&r));
         report_release(&r);
     }
+}
+
+/* Only the engine knows what cannot be mended; mpirun has its own reasons to exit with 2. */
+static void test_permanent(void)
+{
+    static const struct {
+        const char *last;
+        int code;
+        bool permanent;
+    } cases[] = {
+        {ERROR, 1, true},
+        {ERROR, 0, false},
+        {START, 2, false},
+        {EVENT("\"error\",\"code\":5"), 5, false},
+        {EVENT("\"error\",\"code\":2"), 2, true},
+        {DONE, 0, false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report r;
+
+        begin(&r, 1);
+        feed(&r, cases[i].last);
+        report_end(&r, cases[i].code);
+        CHECK_INT(r.permanent, cases[i].permanent);
+        report_release(&r);
+    }
+}
+
+static void test_complaint(void)
+{
+    struct report r;
+
+    begin(&r, 2);
+    report_log(&r, "paceline-agent exec: agent of w-2-0 (10.0.0.3): silent for 5 s");
+    report_log(&r, "mpirun: a daemon has died");
+    report_end(&r, 1);
+    CHECK_STR(r.message, "agent of w-2-0 (10.0.0.3): silent for 5 s");
+    report_release(&r);
 }
 
 static void test_text(void)
@@ -157,6 +197,8 @@ int main(void)
 {
     test_phases();
     test_verdicts();
+    test_permanent();
+    test_complaint();
     test_text();
     test_worlds();
     return test_result();
