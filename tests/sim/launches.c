@@ -150,7 +150,9 @@ void launches_run_failed(struct world *w, struct run *r)
     truth_of_run(w, r)->failed = r->progressed ? 0 : truth_of_run(w, r)->failed + 1;
 }
 
-/* Scaled down, a run stops with a checkpoint before its pods go, unless its chief is silent. */
+/* Scaled down, a run stops with a checkpoint before its pods go, unless its chief goes or is
+ * silent.
+ */
 void launches_pod_asked(struct world *w, const struct process *p)
 {
     const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
@@ -162,7 +164,7 @@ void launches_pod_asked(struct world *w, const struct process *p)
     if (!job || !r || !t || job_terminal(job->v->json) || r->phase == RUN_STARTING ||
         (wanted && r->phase == RUN_TRAINING) || /* its index is, in a later pod */
         job_condition(job->v->json, "Suspended") || run_is_broken(w, r, NULL) || w->stolen ||
-        w->now_ms - t->linked_ms > 9000)
+        chief_of(w, r)->asked_ms || w->now_ms - t->linked_ms > 9000)
         return;
     world_fail(w, "%s was deleted while run %lld trained in it", p->name, (long long)r->generation);
 }
