@@ -164,17 +164,6 @@ void rule_generation(struct look *l)
     l->next.launch.world = world;
 }
 
-static void tell_training(struct look *l, const struct run_report *r)
-{
-    char key[64];
-
-    if (r->phase != RUN_TRAINING)
-        return;
-    snprintf(key, sizeof key, "training-%lld", (long long)r->generation);
-    plan_event(l->plan, false, key, "Training", "generation %lld trains on %d worker%s",
-               (long long)r->generation, r->workers, r->workers == 1 ? "" : "s");
-}
-
 void rule_run(struct look *l)
 {
     const struct run_report *r = job_builtin(l->job) ? chief_report(l) : NULL;
@@ -182,8 +171,6 @@ void rule_run(struct look *l)
 
     if (!r)
         return;
-    if (is_current(l, r))
-        tell_training(l, r);
     if (!world || status_is(&l->next, COND_SUSPENDED))
         return;
     if (world == l->next.launch.world && r->seen < l->next.launch.generation &&

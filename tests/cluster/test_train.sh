@@ -24,7 +24,7 @@ await single Succeeded
 same "weights of short" "$(digest_of short)" "$(digest_here 2 3)"
 same "weights of single" "$(digest_of single)" "$(digest_here 1 2)"
 check "progress" "$(of tj/short '{.status.progress}')" '"epoch":3'
-check "the story" "$(t describe tj/short)" Training
+check "the story" "$(t describe tj/short)" "trains on 2 workers"
 lacks "restarts" "$(of tj/short '{.status.restarts}')" 1
 want=$(digest_here 1 60)
 
@@ -51,7 +51,7 @@ lose() {
     worker) t delete pod "$(worker_pod lossy 1)" --grace-period=0 --force >/dev/null 2>&1 ;;
     chief) t delete pod "$(worker_pod lossy 0)" --grace-period=0 --force >/dev/null 2>&1 ;;
     rank) kill_in "$(worker_pod lossy 1)" paceline-worker ;;
-    mpirun) kill_in "$(worker_pod lossy 0)" mpirun ;;
+    mpirun) kill_in "$(worker_pod lossy 0)" prterun ;; # what mpirun of Open MPI 5 becomes
     agent) kill_in "$(worker_pod lossy 1)" paceline-agent ;;
     esac
 }

@@ -63,11 +63,13 @@ static void say(struct agent_link *k, const char *text)
 
 static const char *popped(void)
 {
+    static char copy[64];
     const char *key = workqueue_pop(c.queue, c.now.mono_ms);
 
+    snprintf(copy, sizeof copy, "%s", key ? key : "");
     if (key)
         workqueue_done(c.queue, key, c.now.mono_ms);
-    return key ? key : "";
+    return copy;
 }
 
 /* Puts an object into the cache, as the watch would. */
