@@ -70,16 +70,17 @@
  * 11. Nothing to do: descriptive status (counts, Running, PodsBlocked, Restarting False when all
  *     run again, observedGeneration), at most every STATUS_INTERVAL_MS unless a condition came or
  *     flipped. It also goes along with every durable status.
- * 12. Built-in jobs: what rule 9 makes are agents; the training is theirs. All workers' pods run
- *     and their chief (worker 0's agent) is connected and idle: launch.generation + 1, with what
- *     stands for these pods in launch.world; then the chief is told, and nothing else is launched
- *     before it has answered. A run on other pods than the wanted ones is stopped once all wanted
- *     ones run. Pods beyond the count stay until it has, and while a chief that runs may still
- *     become connected; those that are wanted again by then, too, if the run was asked to stop. A
- *     run that failed is launched again, later each time; more than backoffLimit failures in a row
- *     without a step of progress fail the job. A step of progress also forgives the restarts so
- *     far. Exit codes below 128 are permanent, as with ExitCode, whatever the scalePolicy: the
- * agent ends so only where trying again cannot help. Worker 0 alone decides success.
+ * 12. Built-in jobs: what rule 9 makes are agents; the training is theirs.
+ *     - All workers' pods run and their chief (worker 0's agent) is connected and idle:
+ *       launch.generation + 1, with what stands for these pods in launch.world; then the chief is
+ *       told, and nothing else is launched before it has answered.
+ *     - A run on other pods than the wanted ones is stopped once all wanted ones run. Pods beyond
+ *       the count stay until it has, and while a chief that runs may still become connected; those
+ *       that are wanted again by then, too, if the run was asked to stop.
+ *     - A run that failed is launched again, later each time; more than backoffLimit failures in a
+ *       row without a step of progress fail the job. A step also forgives the restarts so far.
+ *     - Exit codes below 128 are permanent, as with ExitCode, whatever the scalePolicy: the agent
+ *       ends so only where trying again cannot help. Worker 0 alone decides success.
  *
  * Events tell what the status that was observed says and reached less than ten minutes ago, in the
  * order in which it happened; only Scaled comes with the plan that writes it.
