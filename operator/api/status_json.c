@@ -144,6 +144,18 @@ static void decode_scaling(struct tj *tj, const cJSON *list)
     tj->status.n_scaling = n;
 }
 
+/* All of it, or nothing where there was no launch: as put_training writes it. */
+static void decode_training(struct tj *tj, const cJSON *status)
+{
+    const cJSON *launch = field_get(status, "launch");
+
+    if (field_int(launch, "generation", 0, LEDGER_MAX_VALUE) == 0)
+        return;
+    decode_launch(&tj->status, launch);
+    decode_progress(&tj->status.progress, field_get(status, "progress"));
+    decode_scaling(tj, field_get(status, "scaling"));
+}
+
 int status_decode(struct tj *tj, const cJSON *status, struct err *err)
 {
     const cJSON *world = field_get(status, "world");
@@ -159,9 +171,7 @@ int status_decode(struct tj *tj, const cJSON *status, struct err *err)
     s->active_ms = field_int(status, "activeMilliseconds", 0, MAX_COUNT);
     s->world.generation = field_int(world, "generation", 0, LEDGER_MAX_VALUE);
     s->world.incarnation = field_int(world, "incarnation", 0, LEDGER_MAX_VALUE);
-    decode_launch(s, field_get(status, "launch"));
-    decode_progress(&s->progress, field_get(status, "progress"));
-    decode_scaling(tj, field_get(status, "scaling"));
+    decode_training(tj, status);
     s->restarts = field_int(status, "restarts", 0, MAX_COUNT);
     s->backoff_until_ms = field_time(status, "backoffUntil");
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
