@@ -57,7 +57,7 @@ bool run_is_on(const struct run *r);              /* not over */
 bool run_is_broken(const struct world *w, const struct run *r, bool *dead);
 /* The active run that the pod is part of; or NULL. */
 struct run *run_with(struct world *w, int process);
-/* "launching", "training", "stopping" of the job's active run, or RUN_NONE. */
+/* Of the job's active run; RUN_NONE: there is none. */
 enum run_phase run_phase_of_job(struct world *w, const char *uid);
 
 /* What the chief is told. */
