@@ -234,6 +234,20 @@ static void test_traffic(struct comm *c, const struct kernels *k)
                       i & 4 ? WIRE_BF16 : WIRE_FP32);
 }
 
+/*
+ * Large enough that pieces are shorter than the longest and longer than the shortest: on a number
+ * of ranks that is no power of two these own different numbers of blocks, and must cut alike.
+ */
+static void test_uneven(struct comm *c, const struct kernels *k)
+{
+    struct reducer_config config = {.algorithm = ALGO_TREE, .fusion_bytes = 4 << 20};
+    struct problem t;
+
+    problem_init(&t, c, 16, 64, 700000);
+    check_reduce(c, k, &t, &config);
+    problem_release(&t);
+}
+
 /* Ranges wait until fusion_bytes are together; what a step leaves does not count in the next. */
 static void test_fusion(struct comm *c, const struct kernels *k)
 {
@@ -309,6 +323,7 @@ int main(int argc, char **argv)
         check_problem(c, k, 32, 96, 70001);
         check_problem(c, k, 4, 9, 1200007);
         test_traffic(c, k);
+        test_uneven(c, k);
         test_fusion(c, k);
         test_lanes_within_step(c, k, false);
         test_lanes_within_step(c, k, true);

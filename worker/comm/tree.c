@@ -16,7 +16,8 @@ static void tree_plan(struct reducer *r)
 {
     size_t others = (size_t)(r->n_leaves - r->n_mine), peers = (size_t)r->size - 1;
 
-    plan_segments(r, others);
+    /* Ranks may own different numbers of blocks, but pieces must be the same everywhere. */
+    plan_segments(r, (size_t)r->n_leaves - 1);
     r->buffer_bytes = others * r->segment * r->wire_bytes;
     if (r->config.wire == WIRE_BF16) {
         r->buffer_bytes += ((size_t)r->n_mine + 1) * r->piece_max * r->wire_bytes;
