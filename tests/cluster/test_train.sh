@@ -8,6 +8,8 @@ patience=120
 cluster_test
 paceline_images
 paceline_install
+# Every pod of a built-in job keeps to the strictest Pod Security Standard.
+k label namespace "$name" pod-security.kubernetes.io/enforce=restricted --overwrite >/dev/null
 
 workers() { t get pods -l "paceline.dev/job-name=$1" --field-selector status.phase=Running -o name | wc -l; }
 chief_pod() { t get pods -l "paceline.dev/job-name=$1,paceline.dev/index=0" --field-selector status.phase=Running -o name | head -n 1; }
@@ -44,6 +46,14 @@ same "and was not restarted" "$(t get "$(chief_pod scaled)" -o 'jsonpath={.statu
 patience=300 await scaled Succeeded
 same "weights of scaled" "$(digest_of scaled)" "$want"
 check "throughput by workers" "$(scaling_of scaled)" "1 2 3"
+
+# The operator goes and comes: the training does not notice.
+apply <<<"$(train unattended 2 30)"
+until_step unattended 100
+k -n paceline-system delete pod -l app.kubernetes.io/name=paceline-operator --grace-period=0 --force >/dev/null 2>&1
+await unattended Succeeded
+same "weights of unattended" "$(digest_of unattended)" "$(digest_here 1 30)"
+same "its launches" "$(generation_of unattended)" 1
 
 # Losses: a worker's pod, the chief's pod, a rank, mpirun, an agent.
 lose() {
