@@ -33,14 +33,18 @@ command -v mmdebstrap >/dev/null || {
     exit 77
 }
 
-# mirror LABEL OTHERWISE: where apt gets that part of Debian from.
+# mirror LABEL: where apt gets that part of Debian from.
 mirror() {
     local uri
     uri=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' "Label: $1" | head -1)
-    echo "${uri:-$2}"
+    if [ -z "$uri" ]; then
+        echo "$0: apt knows no mirror of $1: run apt-get update" >&2
+        exit 1
+    fi
+    echo "$uri"
 }
-debian=$(mirror Debian )
-security=$(mirror Debian-Security )
+debian=$(mirror Debian)
+security=$(mirror Debian-Security)
 
 options=(--quiet --variant=apt --format=tar)
 for path in doc man info locale lintian; do

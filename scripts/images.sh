@@ -4,16 +4,15 @@
 #   scripts/images.sh [OPTION...]
 #   --local-base        builds on a base of scripts/base-image.sh, with scripts/buildah.sh: no registry
 #   --release NAME      trixie (the default) or bookworm
-#   --snapshot TIME     the packages of that time, 20261101T000000Z
 #   --save FOLDER       also writes FOLDER/paceline-{operator,worker}.tar (docker-archive)
 # Exit code 77: there is nothing here to build images with, and the last line says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-local_base='' release=trixie snapshot='' save=''
+local_base='' release=trixie save=''
 while [ $# -gt 0 ]; do
     case $1 in
     --local-base) local_base=1 ;;
-    --release | --snapshot | --save)
+    --release | --save)
         [ $# -gt 1 ] || {
             echo "$0: $1 needs a value" >&2
             exit 2
@@ -22,7 +21,7 @@ while [ $# -gt 0 ]; do
         shift
         ;;
     *)
-        echo "usage: $0 [--local-base] [--release NAME] [--snapshot TIME] [--save FOLDER]" >&2
+        echo "usage: $0 [--local-base] [--release NAME] [--save FOLDER]" >&2
         exit 2
         ;;
     esac
@@ -55,7 +54,7 @@ revision=$(git rev-parse HEAD 2>/dev/null || true)
 for target in operator worker; do
     image=${prefix}paceline-$target:$version
     "$builder" build "${options[@]}" --target "$target" -t "$image" -f images/Dockerfile \
-        --build-arg BASE="$base" --build-arg SNAPSHOT="$snapshot" \
+        --build-arg BASE="$base" \
         --build-arg VERSION="$version" --build-arg REVISION="$revision" . >&2
     echo "$image $("$builder" images --format '{{.Size}}' "$image")"
     [ -n "$save" ] || continue
