@@ -39,6 +39,8 @@ paceline_install() {
     cluster_signal kube-controller-manager KILL # or its garbage collector knows jobs only later
     sed "s/paceline-operator:latest/paceline-operator:$paceline_version/" manifests/operator.yaml |
         k apply -f - >/dev/null || exit 1
+    # On a cluster that was up before, the image has changed under the same name.
+    k -n paceline-system rollout restart deployment/paceline-operator >/dev/null
     k -n paceline-system rollout status deployment/paceline-operator --timeout=120s >/dev/null || {
         k -n paceline-system describe pods | tail -n 30
         k -n paceline-system logs deployment/paceline-operator --tail=20

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Built-in jobs on a real cluster: to their end, through scaling, through losses. Whatever happens on
 # the way, the weights are those of one machine.
-# TIMEOUT: 900
+# TIMEOUT: 1200
 source tests/cluster/lib.sh
 source tests/cluster/paceline.sh
 patience=120
@@ -28,10 +28,10 @@ same "weights of single" "$(digest_of single)" "$(digest_here 1 2)"
 check "progress" "$(of tj/short '{.status.progress}')" '"epoch":3'
 check "the story" "$(t describe tj/short)" "trains on 2 workers"
 lacks "restarts" "$(of tj/short '{.status.restarts}')" 1
-want=$(digest_here 1 60)
+want=$(digest_here 1 120)
 
 # 1 -> 2 -> 3 -> 1 while it trains: the pods that stay are the same ones.
-apply <<<"$(train scaled 1 60)"
+apply <<<"$(train scaled 1 120)"
 until_step scaled 200
 zero=$(t get "$(chief_pod scaled)" -o 'jsonpath={.metadata.uid}')
 for n in 2 3 1; do
@@ -65,7 +65,7 @@ lose() {
     agent) kill_in "$(worker_pod lossy 1)" paceline-agent ;;
     esac
 }
-apply <<<"$(train lossy 2 60)"
+apply <<<"$(train lossy 2 120)"
 until_step lossy 100
 for what in worker chief rank mpirun agent; do
     before=$(generation_of lossy)
