@@ -63,8 +63,8 @@ static const char *const want4[] = {
     "^s1,s2,cray,isolated",
 };
 static char *const words5[] = {
-    "PRTE_PREFIX=/usr;export PRTE_PREFIX;LD_LIBRARY_PATH=/usr/lib:$LD_LIBRARY_PATH;"
-    "export LD_LIBRARY_PATH;/usr/bin/prted",
+    ("PRTE_PREFIX=/usr;export PRTE_PREFIX;LD_LIBRARY_PATH=/usr/lib:$LD_LIBRARY_PATH;"
+     "export LD_LIBRARY_PATH;/usr/bin/prted"),
     "--leave-session-attached",
     "--allow-run-as-root",
     "--prtemca",
