@@ -306,7 +306,6 @@ static void check_mpirun_dies(const struct agent *agent)
 
 static void check_higher_generation(const struct agent *agent)
 {
-    AUTO(buf_release) struct buf log = {0};
     AUTO(auto_free) char *path = in_scratch("log");
     pid_t pids[2], pid;
     int status = 0;
