@@ -56,6 +56,7 @@ void operator_start(struct world *w, int n)
     config.identity = op->identity;
     config.seed = w->seed * 31 + (uint64_t)op->epoch * 2 + (uint64_t)n;
     world_trace(w, "op%d starts", n);
+    w->settled_ms = 0; /* its lists are no requests about nothing */
     config.net = op;
     op->c = controller_new(&config, &network_ops, op, moment_of(op));
     operator_step(w, n);
