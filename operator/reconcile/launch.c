@@ -41,13 +41,16 @@ static int64_t wanted_world(const struct look *l, const char *(*text)(const stru
     return world;
 }
 
-/* What the chief says, while it is connected and is worker 0 still. */
+/* What the chief says, while it is connected and is worker 0 still. That the training is done is
+ * its last word: it hangs up then. */
 static const struct run_report *chief_report(const struct look *l)
 {
     const struct pod *chief = l->next.world.replicas[ROLE_WORKER] > 0 ? worker_pod(l, 0) : NULL;
     const struct run_report *r = l->o->run;
 
-    return r && l->o->linked && chief && strcmp(r->pod, chief->meta.name) == 0 ? r : NULL;
+    if (!r || !chief || strcmp(r->pod, chief->meta.name) != 0)
+        return NULL;
+    return l->o->linked || r->phase == RUN_DONE ? r : NULL;
 }
 
 static bool is_current(const struct look *l, const struct run_report *r)
