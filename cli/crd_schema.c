@@ -170,9 +170,9 @@ static void add_template(cJSON *schema)
               "hostUsers hostname hostnameOverride imagePullSecrets initContainers nodeName "
               "nodeSelector os overhead preemptionPolicy priority priorityClassName "
               "readinessGates resourceClaims resources restartPolicy runtimeClassName "
-              "schedulerName schedulingGates securityContext serviceAccount serviceAccountName "
-              "setHostnameAsFQDN shareProcessNamespace subdomain terminationGracePeriodSeconds "
-              "tolerations topologySpreadConstraints volumes");
+              "schedulerName schedulingGates schedulingGroup securityContext serviceAccount "
+              "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain "
+              "terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes");
     containers = list_of(container, 0, MAX_CONTAINERS);
     cJSON_AddStringToObject(containers, "description", "The containers; the first one trains.");
     cJSON_AddItemToObject(cJSON_GetObjectItem(spec, "properties"), "containers", containers);
