@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -107,7 +108,7 @@ static int write_parts(int fd, const struct file_part *parts, size_t n_parts, si
     if (total && fallocate(fd, 0, 0, (off_t)total) && errno != EOPNOTSUPP && errno != ENOSYS)
         return -1;
     for (size_t i = 0; i < n_parts; i++)
-        if (write_all(fd, parts[i].bytes, parts[i].n))
+        if (write_all(fd, parts[i].load ? parts[i].load(parts[i].arg) : parts[i].bytes, parts[i].n))
             return -1;
     return fsync(fd);
 }
@@ -124,11 +125,21 @@ static int sync_folder(const char *path)
     return fd < 0 ? -1 : fsync(fd);
 }
 
+/* Unique also where several pods write one volume: their processes often have the same pid. */
+static char *temporary_name(const char *path)
+{
+    unsigned long long number = 0;
+
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (unsigned long long)getpid();
+    return xasprintf("%s.tmp.%016llx", path, number);
+}
+
 int file_write_parts(const char *path, const struct file_part *parts, size_t n_parts,
                      struct err *err)
 {
-    AUTO(auto_free) char *tmp = xasprintf("%s.tmp.%ld", path, (long)getpid());
-    AUTO(auto_close) int fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    AUTO(auto_free) char *tmp = temporary_name(path);
+    AUTO(auto_close) int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     size_t total = 0;
 
     if (fd < 0)
@@ -150,5 +161,5 @@ int file_write_parts(const char *path, const struct file_part *parts, size_t n_p
 
 int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err)
 {
-    return file_write_parts(path, &(struct file_part){bytes, n}, 1, err);
+    return file_write_parts(path, &(struct file_part){.bytes = bytes, .n = n}, 1, err);
 }

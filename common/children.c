@@ -15,8 +15,8 @@
 
 void children_adopt(void) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
-/* The parent of a process, from the field after "(name) state" of its stat file; -1: gone. */
-static pid_t parent_of(const char *pid)
+/* The parent of a process, from the fields after "(name)" of its stat file; -1: gone. */
+static pid_t parent_of(const char *pid, bool *ended)
 {
     char path[300], stat[512];
     const char *name_end;
@@ -32,8 +32,10 @@ static pid_t parent_of(const char *pid)
     fclose(f);
     stat[n] = '\0';
     name_end = strrchr(stat, ')');
-    if (name_end && strlen(name_end) > 4)
+    if (name_end && strlen(name_end) > 4) {
         parent = (int)strtol(name_end + 4, NULL, 10);
+        *ended = name_end[2] == 'Z';
+    }
     return parent;
 }
 
@@ -54,8 +56,9 @@ static bool kill_direct(const pid_t *keep, size_t n)
 
     while (proc && (entry = readdir(proc))) {
         pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        bool ended;
 
-        if (pid <= 0 || is_kept(pid, keep, n) || parent_of(entry->d_name) != getpid())
+        if (pid <= 0 || is_kept(pid, keep, n) || parent_of(entry->d_name, &ended) != getpid())
             continue;
         found = true;
         kill(pid, SIGKILL);
@@ -73,3 +76,35 @@ void children_kill_but(const pid_t *keep, size_t n)
 }
 
 void children_kill(void) { children_kill_but(NULL, 0); }
+
+/* Whether a child of it runs; had: it has any. */
+static bool any_runs(pid_t parent, bool *had)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    bool runs = false;
+
+    while (proc && (entry = readdir(proc))) {
+        bool ended = false;
+
+        if (strtol(entry->d_name, NULL, 10) <= 0 || parent_of(entry->d_name, &ended) != parent)
+            continue;
+        *had = true;
+        runs |= !ended;
+    }
+    if (proc)
+        closedir(proc);
+    return runs;
+}
+
+bool children_linger(struct lingering *l, pid_t parent, int64_t now_ms)
+{
+    if (now_ms < l->look_ms)
+        return false;
+    l->look_ms = now_ms + LINGER_LOOK_MS;
+    if (any_runs(parent, &l->had) || !l->had)
+        l->since_ms = 0;
+    else if (!l->since_ms)
+        l->since_ms = now_ms;
+    return l->since_ms && now_ms - l->since_ms >= LINGER_MS;
+}

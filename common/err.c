@@ -49,6 +49,7 @@ int err_exit_code(enum err_code code)
     case ERR_FORBIDDEN:
     case ERR_GONE:
     case ERR_TRANSIENT:
+    case ERR_SILENT:
         break;
     }
     return EXIT_UNEXPECTED;

@@ -8,10 +8,20 @@
 #define EXACT_INTEGERS 0x1p53
 
 static const char *const type_names[] = {
-    [EVENT_START] = "start", [EVENT_FIRST_STEP] = "firstStep",  [EVENT_PROGRESS] = "progress",
-    [EVENT_EPOCH] = "epoch", [EVENT_CHECKPOINT] = "checkpoint", [EVENT_DONE] = "done",
-    [EVENT_ERROR] = "error", [EVENT_EVALUATION] = "evaluation", [EVENT_PREDICTION] = "prediction",
-    [EVENT_STAGE] = "stage", [EVENT_STOPPED] = "stopped",
+    [EVENT_START] = "start",
+    [EVENT_FIRST_STEP] = "firstStep",
+    [EVENT_PROGRESS] = "progress",
+    [EVENT_EPOCH] = "epoch",
+    [EVENT_CHECKPOINT] = "checkpoint",
+    [EVENT_DONE] = "done",
+    [EVENT_ERROR] = "error",
+    [EVENT_EVALUATION] = "evaluation",
+    [EVENT_PREDICTION] = "prediction",
+    [EVENT_STAGE] = "stage",
+    [EVENT_STOPPED] = "stopped",
+    [EVENT_DURABLE] = "durable",
+    [EVENT_CALIBRATION] = "calibration",
+    [EVENT_SWITCH] = "switch",
 };
 
 cJSON *event_parse(const char *line, size_t len, enum event_type *type)
@@ -42,11 +52,23 @@ int64_t event_integer(const cJSON *event, const char *field)
     return fabs(value) < EXACT_INTEGERS ? (int64_t)value : -1;
 }
 
+bool event_true(const cJSON *event, const char *field)
+{
+    return cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(event, field));
+}
+
 const char *event_text(const cJSON *event, const char *field)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, field);
 
     return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static void add_text(struct lines *l, const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bytes[i])
+            l->data[l->len++] = bytes[i];
 }
 
 int lines_add(struct lines *l, const char *bytes, size_t n, line_fn *fn, void *arg, struct err *err)
@@ -57,8 +79,7 @@ int lines_add(struct lines *l, const char *bytes, size_t n, line_fn *fn, void *a
 
         if (l->len + part > EVENT_LINE_MAX)
             return err_set(err, ERR_INVALID, "a line is longer than %d bytes", EVENT_LINE_MAX);
-        memcpy(l->data + l->len, bytes, part);
-        l->len += part;
+        add_text(l, bytes, part);
         if (!end)
             return 0;
         lines_end(l, fn, arg);

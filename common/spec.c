@@ -96,14 +96,6 @@ static void show_value(const cJSON *value, struct buf *out)
 
 static size_t index_of(const struct field *f) { return (size_t)(f - spec_fields); }
 
-static bool is_later(const struct field *f, const cJSON *value)
-{
-    for (size_t i = 0; f->later && f->later[i] && cJSON_IsString(value); i++)
-        if (strcmp(f->later[i], value->valuestring) == 0)
-            return true;
-    return false;
-}
-
 /* "path: found X; allowed: Y", with the nearest word where words are allowed. */
 static void report_found(struct parse *p, const struct field *f, const char *path,
                          const cJSON *value)
@@ -114,8 +106,6 @@ static void report_found(struct parse *p, const struct field *f, const char *pat
 
     buf_init(&text, 0);
     show_value(value, &text);
-    if (is_later(f, value))
-        buf_puts(&text, ", which is not in this version");
     while (f->names && f->names[n])
         n++;
     if (n && cJSON_IsString(value))
@@ -185,10 +175,9 @@ static void read_object(struct parse *p, struct scope *s, const cJSON *object, c
         AUTO(auto_free) char *name = xasprintf("%s%.*s", shown, MAX_SHOWN, c->string);
         const struct field *f = spec_field_find(path);
 
-        if (!f && !p->file && strncmp(prefix, "spec", 4) != 0)
-            continue; /* the API server's own */
         if (!f) {
-            report_unknown(p, prefix, name, c);
+            if (!p->from_api)
+                report_unknown(p, prefix, name, c);
             continue;
         }
         s->nodes[index_of(f)] = c;
@@ -197,6 +186,7 @@ static void read_object(struct parse *p, struct scope *s, const cJSON *object, c
         } else if (f->kind == FIELD_OBJECT && cJSON_IsObject(c)) {
             AUTO(auto_free) char *below = xasprintf("%s.", path);
 
+            field_store_present(f, s->base);
             read_object(p, s, c, below, below);
         } else if (f->kind == FIELD_OBJECT || !field_store(f, s->base, c)) {
             s->bad[index_of(f)] = true;
@@ -295,8 +285,8 @@ static void finish_scope(struct parse *p, struct scope *s)
             continue;
         if (applies && !s->nodes[i])
             fill_absent(p, s, f, choice);
-        else if (!applies && s->nodes[i])
-            report_not_applicable(p, s, f);
+        else if (s->nodes[i] && choice && !applies && strcmp(choice->path, f->path) == 0)
+            report_not_applicable(p, s, f); /* else its object is reported */
         else if (!applies && f->size)
             field_store_absent(f, s->base);
     }
@@ -350,15 +340,16 @@ static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
 
 static void check_rules(struct parse *p)
 {
-    for (size_t i = 0; node_at(p, "spec") && i < n_spec_rules; i++) {
-        const struct rule *rule = &spec_rules[i];
+    const struct rule *rule;
+
+    for (size_t i = 0; node_at(p, "spec") && (rule = spec_rule(i)); i++) {
         AUTO(buf_release) struct buf found;
         bool unreadable = false;
 
         buf_init(&found, 0);
         for (size_t k = 0; rule->paths[k]; k++)
             unreadable |= p->bad[index_of(spec_field_find(rule->paths[k]))];
-        if (rule->job != RULE_ANY && (rule->job == RULE_BUILTIN) != has_model(p))
+        if (!rule_is_for(rule, has_model(p), p->job->mpi.present))
             continue;
         if (!unreadable && !rule->warning && rule->broken(p->job, &found))
             spec_report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
@@ -439,7 +430,7 @@ struct job *job_from_json(const cJSON *object, struct problems *problems)
     AUTO(auto_job) struct job *job = xcalloc(1, sizeof *job);
     size_t before = problems->n;
 
-    *p = (struct parse){.root = object, .job = job};
+    *p = (struct parse){.root = object, .job = job, .from_api = true};
     read_job(p, 0);
     hand_over_problems(p, problems);
     if (problems->n > before)

@@ -27,6 +27,8 @@ static cJSON *layers_to_json(const struct job *job);
 
 bool job_builtin(const struct job *job) { return job->model.name || job->model.n_layers; }
 
+bool job_launched(const struct job *job) { return job_builtin(job) || job->mpi.present; }
+
 /* All fields of a job, or of one layer, that are present and apply. */
 static cJSON *fields_to_json(const void *base, bool layer)
 {
@@ -64,30 +66,65 @@ void job_to_json(const struct job *job, struct buf *out)
     json_print(root, 0, out);
 }
 
+void job_to_text(const struct job *job, struct buf *out)
+{
+    AUTO(auto_json) cJSON *root = fields_to_json(job, false);
+
+    json_print(root, 2, out);
+    buf_puts(out, "\n");
+}
+
+#define KEEP_SECONDS 86400
+
+int64_t job_keep_seconds(const struct job *job)
+{
+    if (job->output.keep_seconds >= 0)
+        return job->output.keep_seconds;
+    return job->output.volume ? 0 : KEEP_SECONDS;
+}
+
+int job_ranks(const struct job *job)
+{
+    return (int)(job->replicas[ROLE_WORKER].replicas + job->replicas[ROLE_PS].replicas);
+}
+
 void job_warnings(const struct job *job, struct problems *warnings)
 {
-    for (size_t i = 0; i < n_spec_rules; i++) {
+    const struct rule *rule;
+
+    for (size_t i = 0; (rule = spec_rule(i)); i++) {
         AUTO(buf_release) struct buf found;
 
         buf_init(&found, 0);
-        if (spec_rules[i].job != RULE_ANY &&
-            (spec_rules[i].job == RULE_BUILTIN) != job_builtin(job))
+        if (!rule_is_for(rule, job_builtin(job), job->mpi.present))
             continue;
-        if (spec_rules[i].warning && spec_rules[i].broken(job, &found))
-            problems_add(warnings, "%s: found %s; %s", spec_rules[i].paths[0], found.data,
-                         spec_rules[i].allowed);
+        if (rule->warning && rule->broken(job, &found))
+            problems_add(warnings, "%s: found %s; %s", rule->paths[0], found.data, rule->allowed);
     }
+}
+
+bool job_simulated(const struct job *job)
+{
+    return job->debug.n_slowdown > 0 || job->debug.gradient_seconds > 0 ||
+           job->debug.bandwidth > 0 || job->debug.latency_seconds > 0 || job->debug.jitter > 0;
 }
 
 const char *job_promise(const struct job *job)
 {
+    static const char always[] = "same bytes on any number of workers";
     static const char *const promises[] = {
-        [ALGO_TREE] = "same bytes on any number of workers",
+        [ALGO_TREE] = always,
         [ALGO_RING] = "same bytes on every run at this number of workers",
         [ALGO_MPI] = "all replicas equal",
+        [ALGO_RECURSIVE_DOUBLING] = always,
+        [ALGO_NAIVE] = always,
     };
-    bool rounded = job->strategy.algorithm == ALGO_TREE && job->strategy.wire == WIRE_BF16;
+    bool rounded = job->strategy.type == STRATEGY_LOCAL_SGD ||
+                   job->strategy.type == STRATEGY_ELASTIC_AVERAGING ||
+                   (job->strategy.algorithm != ALGO_MPI && job->strategy.wire == WIRE_BF16);
 
+    if (job->strategy.mode != MODE_SYNC || job->strategy.backup_workers > 0)
+        return "updates as they arrive: no two runs need be alike";
     return promises[rounded ? ALGO_RING : job->strategy.algorithm];
 }
 

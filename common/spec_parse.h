@@ -17,6 +17,7 @@ struct parse {
     struct yaml_doc doc;
     const cJSON *root; /* doc.root, or the API's object */
     const char *file;  /* NULL: the API's object */
+    bool from_api;     /* fields that are not in the table */
     const char *const *sets;
     struct job *job;
     const cJSON *nodes[SPEC_MAX_FIELDS]; /* what the file has, by index of the field */

@@ -6,6 +6,7 @@
 #define AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 #define JOB(member) AT(struct job, member)
 #define JOB_LIST(member, n_member) JOB(member), .n_offset = offsetof(struct job, n_member)
+#define CHANGE(member) JOB(strategy.change.member)
 #define LAYER(member) AT(struct layer_spec, member)
 #define RANGE(low, high) .min = (low), .max = (high)
 #define EXACT_INTEGERS 9007199254740991.0 /* 2^53 - 1: what JSON carries without loss */
@@ -19,7 +20,8 @@
     .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
 #define RESTART_DOC                                                                            \
     "What follows when a process fails. Never: the job fails; OnFailure, Always: the kubelet " \
-    "restarts the container; ExitCode: codes from 128 restart the pod, others fail the job."
+    "restarts the container; ExitCode: codes from 128 restart the pod, others fail the job. "  \
+    "Jobs with spec.model or spec.mpi ignore it."
 #define ROLE_RESTART(key, role)                                                              \
     {                                                                                        \
         "spec.replicas." key ".restartPolicy", FIELD_ENUM, JOB(replicas[role].restart),      \
@@ -34,8 +36,11 @@
         "spec.replicas." key ".template", FIELD_OPAQUE, JOB(replicas[role].template_), \
             .fixed = true, .doc = TEMPLATE_DOC                                         \
     }
-#define LATER_STRATEGIES \
-    NAMES("ParameterServer", "StrategySwitch", "LocalSGD", "ElasticAveraging", "ModelParallel")
+/* Of a pod's volumes those that outlive it; data may come with the others, too. */
+#define STORAGE                                                                                  \
+    "persistentVolumeClaim", "hostPath", "nfs", "csi", "azureFile", "cephfs", "iscsi", "fc",     \
+        "rbd", "cinder", "glusterfs", "portworxVolume", "vsphereVolume", "awsElasticBlockStore", \
+        "gcePersistentDisk", "azureDisk", "flexVolume"
 
 const struct field spec_fields[] = {
     {"apiVersion", FIELD_STRING, .names = NAMES("paceline.dev/v1"), .required = true,
@@ -108,6 +113,10 @@ const struct field spec_fields[] = {
      .doc = "A built-in set, or idx for any folder of IDX files."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
+    {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),
+     .names = NAMES(STORAGE, "image", "configMap"),
+     .doc = "On a cluster: the volume that has the files, as a pod's volume but without a name. It "
+            "is mounted read-only at path. One machine reads path as it is."},
     {"spec.dataset.validationSplit", FIELD_FLOAT, JOB(dataset.validation_split), RANGE(0, 1),
      .below_max = true, .default_ = "0",
      .doc = "Share of the training samples kept back to validate with."},
@@ -130,7 +139,11 @@ const struct field spec_fields[] = {
      .default_ = "0",
      .doc = "Stops after so many updates, whatever epochs says; 0: epochs decide."},
     {"spec.training.batchSize", FIELD_INT, JOB(training.batch_size), RANGE(1, 1 << 20),
-     .default_ = "128", .doc = "Samples of one update, over all workers."},
+     .default_ = "128", .doc = "Samples of a batch; one update sees training.accumulate batches."},
+    {"spec.training.accumulate", FIELD_INT, JOB(training.accumulate), RANGE(1, 1024),
+     .default_ = "1",
+     .doc = "Batches of one update, whose mean gradient it is made of. strategy.batch says how "
+            "workers share them; the weights do not depend on it."},
     {"spec.training.lanes", FIELD_INT, JOB(training.lanes), RANGE(0, 1024), .default_ = "0",
      .doc = "Parts that a batch's sums are made of, a power of two; 0: the largest one that is at "
             "most batchSize/4 and 64. More workers than lanes are not allowed."},
@@ -218,25 +231,134 @@ const struct field spec_fields[] = {
     {"spec.checkpoint.best", FIELD_BOOL, JOB(checkpoint.best), .default_ = "true",
      .doc = "Keeps the one with the best accuracy on the validation (else the test) samples."},
 
+    {"spec.output", FIELD_OBJECT, .fixed = true,
+     .doc = "Where checkpoints and the model go on a cluster; one machine has its run folder."},
+    {"spec.output.volume", FIELD_OPAQUE, JOB(output.volume), .names = NAMES(STORAGE),
+     .doc =
+         "A volume that outlives the pods, as a pod's volume but without a name. Worker 0 writes "
+         "the checkpoints that spec.checkpoint asks for into the folder named after the job, "
+         "resumes from there, and leaves job.json and the model. Absent: they are in the pods' "
+         "memory only."},
+    {"spec.output.subPath", FIELD_STRING, JOB(output.sub_path), RANGE(1, 1024),
+     .doc = "The folder of the volume to mount; absent: its root."},
+    {"spec.output.keepSeconds", FIELD_INT, JOB(output.keep_seconds), RANGE(0, 31536000),
+     .doc = "How long worker 0's pod stays after the training, for who fetches the model from its "
+            "memory; absent: 86400 without a volume, 0 with one."},
+
     {"spec.strategy", FIELD_OBJECT, .fixed = true, .doc = "How the workers share the work."},
-    {"spec.strategy.type", FIELD_ENUM, JOB(strategy.type), .names = NAMES("AllReduce"),
-     .later = LATER_STRATEGIES, .default_ = "AllReduce",
-     .doc = "AllReduce: each worker takes its share of every batch, gradients are summed."},
+    {"spec.strategy.type", FIELD_ENUM, JOB(strategy.type),
+     .names = NAMES("AllReduce", "ParameterServer", "LocalSGD", "ElasticAveraging", "ModelParallel",
+                    "StrategySwitch"),
+     .default_ = "AllReduce",
+     .doc =
+         "AllReduce: gradients are summed, and every worker makes the same update. "
+         "ParameterServer: servers keep the weights and update them; they are the processes of "
+         "replicas.ps, or, where there are none, the workers, each with a share. LocalSGD: each "
+         "worker makes updates of its own, by whole batches in turn; now and then all take the "
+         "mean of their weights. ElasticAveraging: the same, but then they and a centre, which is "
+         "the model, pull at each other. With both a step is one update of one worker. "
+         "ModelParallel: each worker has some of the layers. "
+         "StrategySwitch: AllReduce, and from some epoch on asynchronous servers, or the reverse."},
+    {"spec.strategy.batch", FIELD_ENUM, JOB(strategy.batch), .names = NAMES("split", "join"),
+     .default_ = "split",
+     .doc = "split: the workers share each batch; join: they share the training.accumulate batches "
+            "of an update, each computing whole ones."},
+    {"spec.strategy.placement", FIELD_ENUM, JOB(strategy.placement),
+     .names = NAMES("balanced", "greedy"),
+     .doc =
+         "Which server keeps what. balanced: stripes of each tensor on all of them; greedy: whole "
+         "tensors, each to the server that has the least so far."},
+    {"spec.strategy.mode", FIELD_ENUM, JOB(strategy.mode),
+     .names = NAMES("sync", "async", "bounded"),
+     .doc =
+         "sync: an update has the gradients of all workers, and the bytes of one worker's run. "
+         "async (Downpour): each gradient is an update when it arrives, of weights that others may "
+         "have changed since. bounded (SSP): async, but no worker begins a batch while it is more "
+         "than staleness batches ahead of the slowest."},
+    {"spec.strategy.backupWorkers", FIELD_INT, JOB(strategy.backup_workers), RANGE(0, 1023),
+     .doc =
+         "With sync, servers and batch join: so many more gradients of an update than accumulate "
+         "are begun, and the last ones dropped, so slow workers hold up nobody; 0: none."},
+    {"spec.strategy.staleness", FIELD_INT, JOB(strategy.staleness), RANGE(0, 1000000),
+     .doc = "How many batches a worker may be ahead of the slowest."},
+    {"spec.strategy.divideLearningRate", FIELD_BOOL, JOB(strategy.divide_rate),
+     .doc = "Divides the learning rate by the number of workers."},
+    {"spec.strategy.waitSeconds", FIELD_INT, JOB(strategy.wait_seconds), RANGE(1, 86400),
+     .doc = "How long a worker or a server waits for a message of another before the run fails."},
+    {"spec.strategy.averageEvery", FIELD_INT, JOB(strategy.average_every), RANGE(1, 1000000),
+     .doc = "Updates of each worker between two meetings; they also meet at an epoch's end and at "
+            "checkpoint.everySteps."},
+    {"spec.strategy.elasticForce", FIELD_FLOAT, JOB(strategy.elastic_force), RANGE(0, 1),
+     .doc = "Share of a worker's distance from the centre that it gives up at a meeting, and that "
+            "the centre comes nearer; at most 1 / workers; 0: 0.9 / workers."},
+    {"spec.strategy.localFrom", FIELD_INT, JOB(strategy.local_from), RANGE(0, 1000000),
+     .doc = "The epoch, from 0, that averageEvery begins with; before it workers meet after each "
+            "update (post-local SGD)."},
+    {"spec.strategy.microBatches", FIELD_INT, JOB(strategy.micro_batches), RANGE(1, 1024),
+     .doc = "Parts of a batch that follow each other through the workers, a power of two."},
+    {"spec.strategy.layerPlacement", FIELD_INTS,
+     JOB_LIST(strategy.layer_placement, strategy.n_layer_placement), RANGE(0, 1023),
+     .max_items = 256,
+     .doc = "The worker of each layer of the network; absent: as `paceline split` prints it."},
+    {"spec.strategy.switch", FIELD_OBJECT, .required = true,
+     .doc = "When and how one strategy follows the other, behind an epoch."},
+    {"spec.strategy.switch.order", FIELD_ENUM, CHANGE(order),
+     .names = NAMES("AllReduceFirst", "ServersFirst"), .default_ = "AllReduceFirst",
+     .doc = "Which strategy begins."},
+    {"spec.strategy.switch.when", FIELD_ENUM, CHANGE(when),
+     .names = NAMES("fraction", "epoch", "plateau"), .required = true,
+     .doc = "fraction, epoch: then. plateau: when the mean losses of the last window epochs differ "
+            "by at most threshold from one to the next, on average, relatively; at the latest at "
+            "fraction."},
+    {"spec.strategy.switch.fraction", FIELD_FLOAT, CHANGE(fraction), RANGE(0, 1), .above_min = true,
+     .below_max = true, .required = true,
+     .doc = "Share of the epochs before the switch, rounded to a whole one."},
+    {"spec.strategy.switch.epoch", FIELD_INT, CHANGE(epoch), RANGE(1, 1000000), .required = true,
+     .doc = "Epochs before the switch."},
+    {"spec.strategy.switch.window", FIELD_INT, CHANGE(window), RANGE(2, 16),
+     .doc = "Losses that are looked at."},
+    {"spec.strategy.switch.threshold", FIELD_FLOAT, CHANGE(threshold), RANGE(0, 1),
+     .doc = "The change of the loss that counts as none."},
+    {"spec.strategy.switch.momentum", FIELD_ENUM, CHANGE(momentum),
+     .names = NAMES("keep", "reset", "scale", "ramp"), .default_ = "keep",
+     .doc =
+         "What becomes of the optimiser's momentum. reset, scale: its buffer becomes zero, or is "
+         "multiplied by factor; ramp: optimizer.momentum begins with factor times its value and "
+         "grows by the epoch."},
+    {"spec.strategy.switch.factor", FIELD_FLOAT, CHANGE(factor), RANGE(0, 1), .required = true,
+     .doc = "Of scale and ramp."},
+    {"spec.strategy.switch.rampEpochs", FIELD_INT, CHANGE(ramp_epochs), RANGE(1, 1000000),
+     .doc = "Epochs until the momentum has its value again."},
+    {"spec.strategy.switch.how", FIELD_ENUM, CHANGE(how), .names = NAMES("inPlace", "relaunch"),
+     .default_ = "inPlace",
+     .doc =
+         "inPlace: the running processes change roles; relaunch: the run ends with a checkpoint, "
+         "and the next one goes on from it in the other strategy."},
+    {"spec.strategy.transferSemaphore", FIELD_BOOL, JOB(strategy.transfer_semaphore),
+     .doc = "Each server sends weights to one worker and takes a gradient from one worker at a "
+            "time, in the order that they ask."},
     {"spec.strategy.algorithm", FIELD_ENUM, JOB(strategy.algorithm),
-     .names = NAMES("tree", "ring", "mpi"), .default_ = "tree",
-     .doc = "tree: same bytes on any number of workers; ring: same bytes on every run at one "
-            "number of workers; mpi: MPI_Allreduce, all replicas equal."},
+     .names = NAMES("tree", "ring", "mpi", "recursiveDoubling", "naive"),
+     .doc = "tree, recursiveDoubling (few, whole messages: for small models), naive (everybody to "
+            "everybody): same bytes on any number of workers; ring: same bytes on every run at "
+            "one number of workers; mpi: MPI_Allreduce, all replicas equal."},
     {"spec.strategy.schedule", FIELD_ENUM, JOB(strategy.schedule), .names = NAMES("overlap", "end"),
      .default_ = "overlap",
      .doc = "overlap: gradients are sent while earlier layers still compute; end: after them."},
     {"spec.strategy.wire", FIELD_ENUM, JOB(strategy.wire), .names = NAMES("fp32", "bf16"),
-     .default_ = "fp32",
      .doc = "Number format of gradients between workers; bf16 halves the bytes and is outside the "
             "promise across numbers of workers."},
     {"spec.strategy.fusionBytes", FIELD_QUANTITY, JOB(strategy.fusion_bytes), RANGE(4096, 1 << 30),
      .default_ = "4194304", .doc = "Gradients of small layers are sent together up to this size."},
     {"spec.strategy.communicationThread", FIELD_BOOL, JOB(strategy.communication_thread),
      .default_ = "false", .doc = "A thread of its own sends; for hosts with a spare core."},
+
+    {"spec.mpi", FIELD_OBJECT, JOB(mpi.present), .fixed = true,
+     .doc = "Another MPI program, of an image with Open MPI 4 or 5: the command of the workers' "
+            "first container is started once, over all workers, by mpirun. `mpi: {}` is enough."},
+    {"spec.mpi.ranksPerWorker", FIELD_INT, JOB(mpi.ranks_per_worker), RANGE(1, 65536),
+     .doc = "Ranks in each worker's pod; absent: its first container's CPU limit rounded down, at "
+            "least 1."},
 
     {"spec.replicas", FIELD_OBJECT, .present = true, .doc = "How many processes of each role."},
     {"spec.replicas.worker", FIELD_OBJECT, .present = true,
@@ -284,7 +406,8 @@ const struct field spec_fields[] = {
     {"spec.runPolicy.successPolicy", FIELD_ENUM, JOB(run_policy.success),
      .names = NAMES("Default", "AllWorkers"), .default_ = "Default",
      .doc = "Default: the job succeeds with its chief, else with worker 0; AllWorkers: when "
-            "all workers have succeeded, and the chief if there is one."},
+            "all workers have succeeded, and the chief if there is one. Jobs with spec.model or "
+            "spec.mpi ignore it."},
     {"spec.runPolicy.scalePolicy", FIELD_ENUM, .fixed = true, JOB(run_policy.scale),
      .names = NAMES("Recreate", "Dynamic"), .default_ = "Recreate",
      .doc = "Recreate: a change of replicas restarts all pods with the new cluster spec; Dynamic: "
@@ -295,6 +418,16 @@ const struct field spec_fields[] = {
     {"spec.runPolicy.fenceSeconds", FIELD_INT, JOB(run_policy.fence_seconds), RANGE(0, 86400),
      .default_ = "30",
      .doc = "How long after its grace period a silent pod is waited for before it is given up."},
+    {"spec.runPolicy.progressDeadlineSeconds", FIELD_INT, JOB(run_policy.progress_deadline_seconds),
+     RANGE(0, 2147483647), .default_ = "600",
+     .doc = "A job with spec.model that tells of no new step for so long is Stalled: its run is "
+            "killed and launched again, which counts as a failure. Each stage of a launch counts "
+            "anew, so reading the data has to fit, and the first step. 0: never."},
+    {"spec.runPolicy.replaceTimeoutSeconds", FIELD_INT, JOB(run_policy.replace_timeout_seconds),
+     RANGE(0, 2147483647), .default_ = "60",
+     .doc = "How long a job with spec.model or spec.mpi waits for a pod that does not run; then it "
+            "goes on with the others, if these are minReplicas, and takes the pod in when it "
+            "runs."},
     {"spec.runPolicy.managedBy", FIELD_STRING, .fixed = true, JOB(run_policy.managed_by),
      RANGE(1, 63),
      .doc = "Who runs the job: absent or paceline.dev/operator: this operator; anything else: it "
@@ -331,7 +464,27 @@ const struct field spec_fields[] = {
     {"spec.debug.checkReplicas", FIELD_INT, JOB(debug.check_replicas), RANGE(0, EXACT_INTEGERS),
      .default_ = "0", .doc = "Compares the workers' weights every so many updates; 0: each epoch."},
     {"spec.debug.failNan", FIELD_BOOL, JOB(debug.fail_nan), .default_ = "false",
-     .doc = "Makes the loss NaN at step 3, to try what happens."},
+     .doc = "Makes the loss NaN from step 3 on, to try what happens."},
+    {"spec.debug.pushOrder", FIELD_INTS, JOB_LIST(debug.push_order, debug.n_push_order),
+     RANGE(0, 1023), .max_items = 64,
+     .doc = "Workers by number, again from the first after the last: asynchronous servers take "
+            "gradients in this order, and those of other workers when these have no more. So a run "
+            "can be repeated."},
+    {"spec.debug.slowdown", FIELD_FLOATS, JOB_LIST(debug.slowdown, debug.n_slowdown),
+     RANGE(1, 1000), .max_items = 64,
+     .doc = "How many times longer workers 0, 1, ... compute: each sleeps for the rest."},
+    {"spec.debug.gradientSeconds", FIELD_FLOAT, JOB(debug.gradient_seconds), RANGE(0, 3600),
+     .default_ = "0",
+     .doc = "How long one worker computes a batch's gradient at least, and a part of it its part: "
+            "it sleeps for the rest. So timing does not depend on the machine."},
+    {"spec.debug.jitter", FIELD_FLOAT, JOB(debug.jitter), RANGE(0, 1000), .default_ = "0",
+     .doc = "Makes a worker's computing in each step longer by a random share from 0 to this, the "
+            "same in every run of the seed."},
+    {"spec.debug.bandwidth", FIELD_QUANTITY, JOB(debug.bandwidth), RANGE(1000, EXACT_INTEGERS),
+     .doc = "Simulates a network of so many bytes per second for gradients and weights, per rank "
+            "and direction; absent: as it is."},
+    {"spec.debug.latencySeconds", FIELD_FLOAT, JOB(debug.latency_seconds), RANGE(0, 60),
+     .default_ = "0", .doc = "Simulated seconds more that each of these messages takes."},
 };
 const size_t n_spec_fields = ARRAY_LEN(spec_fields);
 
@@ -396,6 +549,31 @@ const struct choice spec_choices[] = {
     SCHEDULE("decayRate", "exponential", "0.9"),
     SCHEDULE("decayEpochs", "exponential", "1"),
     SCHEDULE("minFactor", "cosine", "0"),
+    {"spec.strategy.mode", "spec.strategy.type", "ParameterServer", "sync"},
+    {"spec.strategy.mode", "spec.strategy.type", "StrategySwitch", "async"},
+    {"spec.strategy.backupWorkers", "spec.strategy.type", "ParameterServer", "0"},
+    {"spec.strategy.staleness", "spec.strategy.mode", "bounded", "3"},
+    {"spec.strategy.divideLearningRate", "spec.strategy.mode", "async bounded", "false"},
+    {"spec.strategy.divideLearningRate", "spec.strategy.type", "StrategySwitch", "false"},
+    {"spec.strategy.waitSeconds", "spec.strategy.type",
+     "ParameterServer LocalSGD ElasticAveraging ModelParallel StrategySwitch", "600"},
+    {"spec.strategy.averageEvery", "spec.strategy.type", "LocalSGD ElasticAveraging", "8"},
+    {"spec.strategy.elasticForce", "spec.strategy.type", "ElasticAveraging", "0"},
+    {"spec.strategy.localFrom", "spec.strategy.type", "LocalSGD", "0"},
+    {"spec.strategy.microBatches", "spec.strategy.type", "ModelParallel", "1"},
+    {"spec.strategy.layerPlacement", "spec.strategy.type", "ModelParallel", NULL},
+    {"spec.strategy.placement", "spec.strategy.type", "ParameterServer StrategySwitch", "balanced"},
+    {"spec.strategy.algorithm", "spec.strategy.type", "AllReduce StrategySwitch", "tree"},
+    {"spec.strategy.wire", "spec.strategy.type", "AllReduce StrategySwitch", "fp32"},
+    {"spec.strategy.switch", "spec.strategy.type", "StrategySwitch", NULL},
+    {"spec.strategy.switch.fraction", "spec.strategy.switch.when", "fraction plateau", NULL},
+    {"spec.strategy.switch.epoch", "spec.strategy.switch.when", "epoch", NULL},
+    {"spec.strategy.switch.window", "spec.strategy.switch.when", "plateau", "6"},
+    {"spec.strategy.switch.threshold", "spec.strategy.switch.when", "plateau", "0.01"},
+    {"spec.strategy.switch.factor", "spec.strategy.switch.momentum", "scale", NULL},
+    {"spec.strategy.switch.factor", "spec.strategy.switch.momentum", "ramp", "0"},
+    {"spec.strategy.switch.rampEpochs", "spec.strategy.switch.momentum", "ramp", "5"},
+    {"spec.strategy.transferSemaphore", "spec.strategy.mode", "async bounded", "false"},
     {"spec.runPolicy.schedulingPolicy.queue", "spec.runPolicy.schedulingPolicy.gang",
      "Volcano Kueue", NULL},
     {"spec.runPolicy.schedulingPolicy.minAvailable", "spec.runPolicy.schedulingPolicy.gang",

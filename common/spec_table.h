@@ -18,7 +18,7 @@
 
 /* What a field holds; in parentheses how it is stored. */
 enum field_kind {
-    FIELD_OBJECT,   /* fields of its own (not stored) */
+    FIELD_OBJECT,   /* fields of its own (bool: whether it is there; most are not stored) */
     FIELD_IGNORED,  /* anything; the API server writes it (not stored) */
     FIELD_STRING,   /* (char *) */
     FIELD_INT,      /* (int or int64_t) */
@@ -31,8 +31,8 @@ enum field_kind {
     FIELD_FLOATS,   /* (double * and size_t) */
     FIELD_LAYERS,   /* (struct layer_spec * and size_t) */
     FIELD_MAP,      /* an object of strings (char *: JSON text) */
-    FIELD_OPAQUE,   /* an object that is kept as it is (char *: JSON text) */
-    FIELD_OPAQUES,  /* a list of such objects (char *: JSON text) */
+    FIELD_OPAQUE,  /* an object that is kept as it is; with names: of one of these (char *: JSON) */
+    FIELD_OPAQUES, /* a list of such objects (char *: JSON text) */
 };
 
 struct field {
@@ -44,7 +44,6 @@ struct field {
     bool above_min, below_max; /* the bound itself is not allowed */
     size_t max_items;
     const char *const *names; /* allowed words, ended by NULL; enums index it */
-    const char *const *later; /* words of a later version */
     const char *pattern;      /* strings: POSIX extended, what it means in pattern_text */
     const char *pattern_text;
     const char *default_; /* as JSON, words unquoted; NULL: stays absent (-1 in an integer) or see
@@ -59,7 +58,7 @@ extern const size_t n_spec_fields;
 #define SPEC_MAX_FIELDS 192
 
 /*
- * A field with choices applies only while its selector has one of their values. default_ is its
+ * A field with choices applies only while a selector of one has one of its values. default_ is its
  * default there; NULL: required where the field says so, else absent.
  */
 struct choice {
@@ -77,16 +76,20 @@ extern const size_t n_spec_choices;
  * field, or its default where it is absent; {PATH|X}: or X; {?PATH} is whether it is there.
  */
 struct rule {
-    const char *paths[4]; /* the fields it reads, ended by NULL */
+    const char *paths[5]; /* the fields it reads, ended by NULL */
     const char *allowed;  /* the rule in one sentence */
     bool warning;
-    enum { RULE_ANY, RULE_BUILTIN, RULE_IMAGE } job;          /* all; with spec.model; without */
+    /* All jobs; those with spec.model; those without; those with spec.mpi. */
+    enum { RULE_ANY, RULE_BUILTIN, RULE_IMAGE, RULE_MPI } job;
     bool (*broken)(const struct job *job, struct buf *found); /* true: writes what was found */
     const char *cel; /* holds where the rule is not broken; NULL: the API server does not ask */
     const char *cel_found; /* what was found; [[D:CEL]] is an integer of at most D digits */
 };
-extern const struct rule spec_rules[];
-extern const size_t n_spec_rules;
+/* The i-th of all rules; NULL behind the last. */
+const struct rule *spec_rule(size_t i);
+
+/* Whether the rule is asked of a job with (or without) spec.model and spec.mpi. */
+bool rule_is_for(const struct rule *rule, bool model, bool mpi);
 
 const struct field *spec_field_find(const char *path); /* NULL when there is none */
 bool field_in_layer(const struct field *f);            /* of struct layer_spec */
@@ -96,7 +99,7 @@ const char *field_key(const struct field *f);          /* the last word of its p
  * The sections that belong to the built-in engine, "spec.model" first. Without spec.model the
  * others may not be there, and no field of them is part of the effective spec.
  */
-#define N_BUILTIN_SECTIONS 6
+#define N_BUILTIN_SECTIONS 7
 extern const char *const spec_builtin_sections[N_BUILTIN_SECTIONS];
 #define SPEC_FIXED "may not change after creation: delete the job and create it anew"
 #define SPEC_NEEDS_MODEL "found, but it belongs to jobs with spec.model only"
@@ -115,8 +118,9 @@ void field_belongs(const struct field *f, struct buf *out);
 const char *field_kind_name(enum field_kind kind);
 
 /*
- * Whether f applies to base (a struct job or layer_spec). When it does not, *choice is a row that
- * names the selector; when it does, the row that holds (NULL for a field without choices).
+ * Whether f applies to base (a struct job or layer_spec), as all objects do that it is in. When it
+ * does not, *choice is a row that names the selector of f, or of such an object; when it does, the
+ * row that holds (NULL for a field without choices).
  */
 bool field_applies(const struct field *f, const void *base, const struct choice **choice);
 
@@ -124,6 +128,8 @@ bool field_applies(const struct field *f, const void *base, const struct choice 
 MUST_CHECK bool field_store(const struct field *f, void *base, const cJSON *value);
 /* Of a list of the right length: its first element that is not allowed, and where; else NULL. */
 const cJSON *field_bad_element(const struct field *f, const cJSON *value, size_t *index);
+/* An object is there: noted where it has a place for it. */
+void field_store_present(const struct field *f, void *base);
 /* Stores what an absent field without a default holds. */
 void field_store_absent(const struct field *f, void *base);
 /* The stored value as a new tree, or NULL when the field is absent. */

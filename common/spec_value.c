@@ -42,7 +42,8 @@ const char *field_key(const struct field *f)
 }
 
 const char *const spec_builtin_sections[N_BUILTIN_SECTIONS] = {
-    "spec.model", "spec.dataset", "spec.training", "spec.checkpoint", "spec.strategy", "spec.debug",
+    "spec.model",  "spec.dataset",  "spec.training", "spec.checkpoint",
+    "spec.output", "spec.strategy", "spec.debug",
 };
 
 bool field_builtin(const struct field *f)
@@ -92,8 +93,22 @@ static const char *stored_word(const struct field *f, const void *base)
     return f->names[value];
 }
 
+/* The object that the field belongs to; NULL: none, or a list's element. */
+static const struct field *field_above(const struct field *f)
+{
+    size_t len = (size_t)(field_key(f) - f->path);
+    AUTO(auto_free) char *path = xstrdup(f->path);
+
+    path[len ? len - 1 : 0] = '\0';
+    return spec_field_find(path);
+}
+
 bool field_applies(const struct field *f, const void *base, const struct choice **choice)
 {
+    const struct field *above = field_above(f);
+
+    if (above && !field_applies(above, base, choice))
+        return false;
     *choice = NULL;
     for (size_t i = 0; i < n_spec_choices; i++) {
         const char *word;
@@ -165,6 +180,7 @@ void field_allowed(const struct field *f, struct buf *out)
     };
 
     if (f->names) {
+        buf_puts(out, f->kind == FIELD_OPAQUE ? "an object with " : "");
         allowed_words(f->names, out);
         return;
     }
@@ -188,10 +204,11 @@ void field_belongs(const struct field *f, struct buf *out)
 
         if (strcmp(c->path, f->path) != 0)
             continue;
-        if (!selector)
-            buf_printf(out, "found, but it belongs to %s: ",
+        if (selector && strcmp(selector, c->selector) == 0)
+            buf_puts(out, "|");
+        else
+            buf_printf(out, "%s%s: ", selector ? ", " : "found, but it belongs to ",
                        field_in_layer(f) ? field_key(spec_field_find(c->selector)) : c->selector);
-        buf_puts(out, selector ? "|" : "");
         selector = c->selector;
         for (const char *w = c->values; *w; w++)
             buf_printf(out, "%c", *w == ' ' ? '|' : *w);
@@ -407,11 +424,24 @@ static bool store_floats(const struct field *f, void *base, const cJSON *value)
     return true;
 }
 
+/* An object with one member, of one of these names. */
+static bool is_one_of(const cJSON *value, const char *const *names)
+{
+    const cJSON *member = value->child;
+
+    for (size_t i = 0; member && !member->next && names[i]; i++)
+        if (strcmp(member->string, names[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool store_json(const struct field *f, void *base, const cJSON *value)
 {
     struct buf text;
 
     if (f->kind == FIELD_OPAQUES ? !list_length(f, value, is_object) : !cJSON_IsObject(value))
+        return false;
+    if (f->kind == FIELD_OPAQUE && f->names && !is_one_of(value, f->names))
         return false;
     for (const cJSON *c = value->child; c && f->kind == FIELD_MAP; c = c->next)
         if (!cJSON_IsString(c))
@@ -436,6 +466,12 @@ bool field_store(const struct field *f, void *base, const cJSON *value)
     if (f->kind == FIELD_IGNORED)
         return true;
     return store[f->kind](f, base, value);
+}
+
+void field_store_present(const struct field *f, void *base)
+{
+    if (f->size)
+        *(bool *)at(f, base) = true;
 }
 
 /* Everything else is absent as zero. */
@@ -502,6 +538,7 @@ cJSON *field_load(const struct field *f, const void *base)
     case FIELD_FLOATS:
         return load_list(f, base);
     case FIELD_OBJECT:
+        return f->size && *(const bool *)at_const(f, base) ? cJSON_CreateObject() : NULL;
     case FIELD_IGNORED:
     case FIELD_LAYERS:
         break;

@@ -18,6 +18,7 @@ enum err_code {
     ERR_FORBIDDEN, /* we may not */
     ERR_GONE,      /* what we resumed from no longer exists */
     ERR_TRANSIENT, /* trying again may help */
+    ERR_SILENT,    /* the same; the other end says nothing */
     ERR_DIVERGED,  /* training produced NaN or infinity, or replicas differ */
     ERR_INTERRUPTED,
 };

@@ -29,8 +29,22 @@ enum optimizer_type {
 };
 enum schedule_type { SCHED_CONSTANT, SCHED_PIECEWISE, SCHED_COSINE, SCHED_EXPONENTIAL };
 enum last_batch { LAST_KEEP, LAST_DROP };
-enum strategy_type { STRATEGY_ALL_REDUCE };
-enum algorithm { ALGO_TREE, ALGO_RING, ALGO_MPI };
+enum strategy_type {
+    STRATEGY_ALL_REDUCE,
+    STRATEGY_PARAMETER_SERVER,
+    STRATEGY_LOCAL_SGD,
+    STRATEGY_ELASTIC_AVERAGING,
+    STRATEGY_MODEL_PARALLEL,
+    STRATEGY_SWITCH
+};
+enum switch_order { ALL_REDUCE_FIRST, SERVERS_FIRST };
+enum switch_when { WHEN_FRACTION, WHEN_EPOCH, WHEN_PLATEAU };
+enum switch_how { HOW_IN_PLACE, HOW_RELAUNCH };
+enum switch_velocity { MOMENTUM_KEEP, MOMENTUM_RESET, MOMENTUM_SCALE, MOMENTUM_RAMP };
+enum server_mode { MODE_SYNC, MODE_ASYNC, MODE_BOUNDED };
+enum placement_kind { PLACEMENT_BALANCED, PLACEMENT_GREEDY };
+enum batch_sharing { BATCH_SPLIT, BATCH_JOIN };
+enum algorithm { ALGO_TREE, ALGO_RING, ALGO_MPI, ALGO_RECURSIVE_DOUBLING, ALGO_NAIVE };
 enum comm_schedule { COMM_OVERLAP, COMM_END };
 enum wire_type { WIRE_FP32, WIRE_BF16 };
 enum clean_pods { CLEAN_RUNNING, CLEAN_NONE, CLEAN_ALL };
@@ -74,6 +88,20 @@ struct job_schedule {
     double warmup_from;
 };
 
+/* spec.strategy.switch: of StrategySwitch. */
+struct job_switch {
+    enum switch_order order;
+    enum switch_when when;
+    double fraction; /* of the epochs; plateau: at the latest then */
+    int64_t epoch;   /* behind so many; -1: absent */
+    int64_t window;  /* plateau: losses of so many epochs */
+    double threshold;
+    enum switch_velocity momentum;
+    double factor;       /* scale: of the buffer; ramp: of the coefficient at first */
+    int64_t ramp_epochs; /* until the coefficient is whole again */
+    enum switch_how how;
+};
+
 struct job {
     char *name, *namespace_;
     char *labels, *annotations; /* JSON objects of strings, or NULL */
@@ -94,10 +122,12 @@ struct job {
         int64_t prefetch; /* batches made ahead by a thread; 0: in the step itself */
         bool shuffle;
         int64_t limit; /* use only the first N training samples; 0: all */
+        char *volume;  /* where path is in pods: a pod volume without its name, as JSON; or NULL */
     } dataset;
     struct {
         int64_t epochs, steps; /* steps 0: epochs decide; else stop after that many updates */
-        int64_t batch_size;    /* global: what one update sees */
+        int64_t batch_size;    /* over all workers */
+        int64_t accumulate;    /* batches of one update */
         int64_t lanes;         /* 0: the default rule */
         enum last_batch last_batch;
         uint64_t seed;
@@ -114,13 +144,36 @@ struct job {
         bool best;    /* keep the best by validation (else test) accuracy */
     } checkpoint;
     struct {
+        char *volume, *sub_path; /* or NULL */
+        int64_t keep_seconds;    /* -1: job_keep_seconds() decides */
+    } output;
+    struct {
         enum strategy_type type;
+        enum batch_sharing batch;
+        enum placement_kind placement;
+        enum server_mode mode;
+        int64_t backup_workers; /* sync: gradients of an update that are begun and not needed */
+        int64_t staleness;      /* bounded: batches that a worker may be ahead of the slowest */
+        bool divide_rate;       /* async, bounded: learning rate / workers */
+        int64_t wait_seconds;   /* the longest wait for a message */
+        int64_t average_every;  /* local: updates of a worker between two meetings */
+        int64_t local_from;     /* epoch before which it is 1 */
+        double elastic_force;   /* 0: 0.9 / workers */
+        int64_t micro_batches;  /* pipeline: parts of a batch that follow each other */
+        int64_t layer_placement[256]; /* the worker of each layer; none: automatic */
+        size_t n_layer_placement;
+        bool transfer_semaphore; /* async, bounded: one bulk transfer per direction and server */
         enum algorithm algorithm;
         enum comm_schedule schedule;
         enum wire_type wire;
         int64_t fusion_bytes;
         bool communication_thread;
+        struct job_switch change;
     } strategy;
+    struct {
+        bool present;             /* another MPI program: worker's command, started by mpirun */
+        int64_t ranks_per_worker; /* -1: by the CPU limit of its container */
+    } mpi;
     struct job_role replicas[N_CLUSTER_ROLES];
     int64_t min_workers, max_workers; /* bounds of scaling; -1: absent */
     /* What follows is the operator's. */
@@ -133,7 +186,9 @@ struct job {
         enum scale_policy scale;
         int64_t node_loss_seconds; /* how long pods tolerate a node that is not ready */
         int64_t fence_seconds;     /* after the grace period, before a silent pod is given up */
-        char *managed_by;          /* NULL or ours; anything else: hands off */
+        int64_t progress_deadline_seconds; /* 0: off */
+        int64_t replace_timeout_seconds;   /* before a launch goes on without a pod */
+        char *managed_by;                  /* NULL or ours; anything else: hands off */
     } run_policy;
     struct {
         enum gang gang;
@@ -150,7 +205,16 @@ struct job {
     } network;
     struct {
         int64_t check_replicas; /* compare weights every N steps; 0: each epoch */
-        bool fail_nan;          /* poison the loss at step 3, to try the failure path */
+        bool fail_nan;          /* poison the loss from step 3 on, to try the failure path */
+        int64_t
+            push_order[64]; /* workers whose gradients servers take, in turn; else as they come */
+        size_t n_push_order;
+        double *slowdown; /* of the first workers, factors of their computing time */
+        size_t n_slowdown;
+        double gradient_seconds; /* that a batch's gradient takes at least, on one worker */
+        int64_t bandwidth;       /* simulated bytes per second, rank and direction; 0: as it is */
+        double latency_seconds;  /* and of each bulk message */
+        double jitter;           /* adds up to this share of a step's computing time */
     } debug;
 };
 
@@ -174,20 +238,36 @@ struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
 void job_free(struct job *job);
 void auto_job(struct job **job);
 
-/* The same from the API's JSON: only apiVersion, kind, metadata and spec are read. */
+/*
+ * The same from the API's JSON. Fields that it does not know are ignored, also in spec: the API
+ * server refuses typing errors, so what is left belongs to a CRD that is newer than this program.
+ */
 struct job *job_from_json(const cJSON *object, struct problems *problems);
 
 /* Whether the built-in engine trains (spec.model is given); else the templates say what runs. */
 bool job_builtin(const struct job *job);
+/* Whether agents start what runs: the engine, or with spec.mpi another MPI program. */
+bool job_launched(const struct job *job);
 
 /*
  * The effective spec (every default written out) as JSON on one line, appended to out; parses back
  * to an equal job.
  */
 void job_to_json(const struct job *job, struct buf *out);
+/* The same, indented for people: job.json of a run folder. */
+void job_to_text(const struct job *job, struct buf *out);
+
+/* How long the pod that has the model stays for who fetches it: a day, where no volume has it. */
+int64_t job_keep_seconds(const struct job *job);
+
+/* Processes of the built-in engine: workers and servers. */
+int job_ranks(const struct job *job);
 
 /* What is allowed but seldom meant, one sentence each, appended. */
 void job_warnings(const struct job *job, struct problems *warnings);
+
+/* Whether spec.debug makes computers or networks slower than they are: times are simulated. */
+bool job_simulated(const struct job *job);
 
 /* What the job's algorithm and wire format promise: "same bytes on any number of workers". */
 const char *job_promise(const struct job *job);

@@ -1,0 +1,244 @@
+/* Rules on processes, pods and what the operator does with them. */
+#include "common/spec_rules.h"
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+
+static bool broken_chief(const struct job *job, struct buf *found)
+{
+    return has_replicas(job, ROLE_CHIEF, found);
+}
+
+static bool broken_evaluator(const struct job *job, struct buf *found)
+{
+    return has_replicas(job, ROLE_EVALUATOR, found);
+}
+
+static bool broken_no_worker(const struct job *job, struct buf *found)
+{
+    return !has_replicas(job, ROLE_WORKER, found);
+}
+
+static bool broken_nobody(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "neither chief nor worker");
+    return job->replicas[ROLE_CHIEF].replicas + job->replicas[ROLE_WORKER].replicas == 0;
+}
+
+/* The template's first container, the caller's; NULL: it has none. */
+static cJSON *first_container(const char *template_)
+{
+    AUTO(auto_json) cJSON *root = NULL;
+    const cJSON *list;
+    struct err err;
+
+    if (!template_ || json_parse(&root, template_, strlen(template_), "template", &err))
+        return NULL;
+    list = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "spec"),
+                                            "containers");
+    return cJSON_IsArray(list) && list->child ? cJSON_Duplicate(list->child, true) : NULL;
+}
+
+static bool broken_template(const struct job *job, enum cluster_role role, struct buf *found)
+{
+    const struct job_role *r = &job->replicas[role];
+    AUTO(auto_json) cJSON *container = first_container(r->template_);
+
+    buf_printf(found, "no container, and replicas: %lld", (long long)r->replicas);
+    return r->replicas > 0 && !container;
+}
+
+static bool broken_worker_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_WORKER, found);
+}
+
+static bool broken_chief_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_CHIEF, found);
+}
+
+static bool broken_ps_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_PS, found);
+}
+
+static bool broken_evaluator_template(const struct job *job, struct buf *found)
+{
+    return broken_template(job, ROLE_EVALUATOR, found);
+}
+
+static bool broken_min_workers(const struct job *job, struct buf *found)
+{
+    int64_t replicas = job->replicas[ROLE_WORKER].replicas;
+
+    buf_printf(found, "%lld with minReplicas %lld", (long long)replicas,
+               (long long)job->min_workers);
+    return job->min_workers > replicas;
+}
+
+static bool broken_max_workers(const struct job *job, struct buf *found)
+{
+    int64_t replicas = job->replicas[ROLE_WORKER].replicas;
+
+    buf_printf(found, "%lld with maxReplicas %lld", (long long)replicas,
+               (long long)job->max_workers);
+    return job->max_workers >= 0 && job->max_workers < replicas;
+}
+
+static bool broken_min_available(const struct job *job, struct buf *found)
+{
+    int64_t pods = 0;
+
+    for (int role = 0; role < N_CLUSTER_ROLES; role++)
+        pods += job->replicas[role].replicas;
+    buf_printf(found, "%lld for %lld pods", (long long)job->scheduling.min_available,
+               (long long)pods);
+    return job->scheduling.min_available > pods;
+}
+
+static bool broken_kueue_scale(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "Dynamic with gang Kueue");
+    return job->scheduling.gang == GANG_KUEUE && job->run_policy.scale == SCALE_DYNAMIC;
+}
+
+static bool broken_mpi_model(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "it beside spec.model");
+    return job_builtin(job);
+}
+
+static bool broken_mpi_roles(const struct job *job, struct buf *found)
+{
+    const struct job_role *roles = job->replicas;
+
+    buf_puts(found, "processes beside the workers");
+    return roles[ROLE_CHIEF].replicas + roles[ROLE_PS].replicas + roles[ROLE_EVALUATOR].replicas >
+           0;
+}
+
+static bool broken_mpi_scale(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "Dynamic");
+    return job->run_policy.scale == SCALE_DYNAMIC;
+}
+
+static bool broken_mpi_command(const struct job *job, struct buf *found)
+{
+    AUTO(auto_json) cJSON *container = first_container(job->replicas[ROLE_WORKER].template_);
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(container, "command");
+
+    buf_puts(found, "a first container without a command");
+    return container && !(cJSON_IsArray(command) && command->child);
+}
+
+/* What the rules read, in CEL (spec_table.h). */
+#define CEL_PODS                                                                       \
+    "(" CEL_WORKERS " + {spec.replicas.chief.replicas} + {spec.replicas.ps.replicas} " \
+    "+ {spec.replicas.evaluator.replicas})"
+#define CEL_AVAILABLE "spec.runPolicy.schedulingPolicy.minAvailable"
+#define CEL_WORKER_CONTAINERS "self.replicas.worker.template.spec.containers"
+#define CEL_TEMPLATE(role)                                                                   \
+    "{spec.replicas." role ".replicas} == 0 || ({?spec.replicas." role ".template} && "      \
+    "has(self.replicas." role ".template.spec) && has(self.replicas." role ".template.spec." \
+    "containers) && size(self.replicas." role ".template.spec.containers) > 0)"
+
+#define TEMPLATE_RULE(role, check)                                                               \
+    {                                                                                            \
+        {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                  \
+            .allowed = "needed without spec.model: a template with a container, or replicas: 0", \
+            .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                     \
+            .cel_found = "no container, and replicas: [[4:{spec.replicas." role ".replicas}]]"   \
+    }
+
+static const struct rule rules[] = {
+    {{"spec.replicas.worker.replicas"},
+     .allowed = "needed with spec.model: at least 1",
+     .job = RULE_BUILTIN,
+     .broken = broken_no_worker,
+     .cel = CEL_WORKERS " > 0",
+     .cel_found = "0"},
+    {{"spec.replicas.chief.replicas"},
+     .allowed = "allowed with spec.model: 0, for worker 0 leads",
+     .job = RULE_BUILTIN,
+     .broken = broken_chief,
+     .cel = "{spec.replicas.chief.replicas} == 0",
+     .cel_found = "1"},
+    {{"spec.replicas.evaluator.replicas"},
+     .allowed = "allowed with spec.model: 0, for the workers evaluate",
+     .job = RULE_BUILTIN,
+     .broken = broken_evaluator,
+     .cel = "{spec.replicas.evaluator.replicas} == 0",
+     .cel_found = "1"},
+    {{"spec.replicas", "spec.replicas.worker.replicas", "spec.replicas.chief.replicas"},
+     .allowed = "needed: at least one of them",
+     .job = RULE_IMAGE,
+     .broken = broken_nobody,
+     .cel = CEL_WORKERS " + {spec.replicas.chief.replicas} > 0",
+     .cel_found = "neither chief nor worker"},
+    TEMPLATE_RULE("chief", broken_chief_template),
+    TEMPLATE_RULE("worker", broken_worker_template),
+    TEMPLATE_RULE("ps", broken_ps_template),
+    TEMPLATE_RULE("evaluator", broken_evaluator_template),
+    {{"spec.mpi", "spec.model"},
+     .allowed = "allowed: one of the two",
+     .job = RULE_MPI,
+     .broken = broken_mpi_model,
+     .cel = "!has(self.model)",
+     .cel_found = "it beside spec.model"},
+    {{"spec.replicas.worker.replicas", "spec.mpi"},
+     .allowed = "needed with spec.mpi: at least 1",
+     .job = RULE_MPI,
+     .broken = broken_no_worker,
+     .cel = CEL_WORKERS " > 0",
+     .cel_found = "0"},
+    {{"spec.replicas", "spec.replicas.chief.replicas", "spec.replicas.ps.replicas"},
+     .allowed = "allowed with spec.mpi: workers alone",
+     .job = RULE_MPI,
+     .broken = broken_mpi_roles,
+     .cel = CEL_PODS " == " CEL_WORKERS,
+     .cel_found = "processes beside the workers"},
+    {{"spec.runPolicy.scalePolicy", "spec.mpi"},
+     .allowed = "allowed with spec.mpi: Recreate, for an MPI world keeps its size",
+     .job = RULE_MPI,
+     .broken = broken_mpi_scale,
+     .cel = "{spec.runPolicy.scalePolicy} != 'Dynamic'",
+     .cel_found = "Dynamic"},
+    {{"spec.replicas.worker.template", "spec.mpi"},
+     .allowed = "needed with spec.mpi: its command, for what an image runs by itself is not known",
+     .job = RULE_MPI,
+     .broken = broken_mpi_command,
+     .cel = "!{?spec.replicas.worker.template} || !has(self.replicas.worker.template.spec) || "
+            "!has(" CEL_WORKER_CONTAINERS ") || size(" CEL_WORKER_CONTAINERS ") == 0 || "
+            "(has(" CEL_WORKER_CONTAINERS "[0].command) && "
+            "size(" CEL_WORKER_CONTAINERS "[0].command) > 0)",
+     .cel_found = "a first container without a command"},
+    {{"spec.replicas.worker.replicas", "spec.replicas.worker.minReplicas"},
+     .allowed = "allowed: at least minReplicas",
+     .broken = broken_min_workers,
+     .cel = "!{?spec.replicas.worker.minReplicas} || {spec.replicas.worker.minReplicas} "
+            "<= " CEL_WORKERS,
+     .cel_found =
+         "[[4:" CEL_WORKERS "]] with minReplicas [[4:{spec.replicas.worker.minReplicas}]]"},
+    {{"spec.replicas.worker.replicas", "spec.replicas.worker.maxReplicas"},
+     .allowed = "allowed: at most maxReplicas",
+     .broken = broken_max_workers,
+     .cel = "!{?spec.replicas.worker.maxReplicas} || {spec.replicas.worker.maxReplicas} "
+            ">= " CEL_WORKERS,
+     .cel_found =
+         "[[4:" CEL_WORKERS "]] with maxReplicas [[4:{spec.replicas.worker.maxReplicas}]]"},
+    {{"spec.runPolicy.schedulingPolicy.minAvailable", "spec.replicas.worker.replicas",
+      "spec.replicas.ps.replicas"},
+     .allowed = "allowed: at most the number of pods",
+     .broken = broken_min_available,
+     .cel = "!{?" CEL_AVAILABLE "} || {" CEL_AVAILABLE "} <= " CEL_PODS,
+     .cel_found = "[[4:{" CEL_AVAILABLE "}]] for [[4:" CEL_PODS "]] pods"},
+    {{"spec.runPolicy.scalePolicy", "spec.runPolicy.schedulingPolicy.gang"},
+     .allowed = "allowed with Kueue: Recreate, for its pod groups keep their size",
+     .broken = broken_kueue_scale,
+     .cel = "{spec.runPolicy.scalePolicy} != 'Dynamic' || "
+            "{spec.runPolicy.schedulingPolicy.gang} != 'Kueue'",
+     .cel_found = "Dynamic with gang Kueue"},
+};
+const struct rule_list cluster_rules = {rules, ARRAY_LEN(rules)};

@@ -1,0 +1,170 @@
+/* Rules on the model, its data and how it is trained. */
+#include "common/spec_rules.h"
+
+#include "paceline/mem.h"
+
+static bool broken_no_network(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "neither name nor layers");
+    return !job->model.name && !job->model.n_layers;
+}
+
+static bool broken_two_networks(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "both name and layers");
+    return job->model.name && job->model.n_layers;
+}
+
+static bool broken_idx_path(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "name idx without a path");
+    return strcmp(job->dataset.name, "idx") == 0 && !job->dataset.path;
+}
+
+static bool broken_volume_path(const struct job *job, struct buf *found)
+{
+    const char *path = job->dataset.path ? job->dataset.path : "";
+
+    buf_puts(found, "a volume without it");
+    return job->dataset.volume && (path[0] != '/' || !path[1]);
+}
+
+static bool broken_sub_path(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "one without a volume");
+    return job->output.sub_path && !job->output.volume;
+}
+
+static bool broken_lanes_power(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%lld", (long long)job->training.lanes);
+    return (job->training.lanes & (job->training.lanes - 1)) != 0;
+}
+
+static bool broken_drop_all(const struct job *job, struct buf *found)
+{
+    double left = (double)job->dataset.limit * (1 - job->dataset.validation_split);
+
+    buf_puts(found, "a limit below a batch");
+    return job->training.last_batch == LAST_DROP && job->dataset.limit > 0 &&
+           left < (double)job->training.batch_size;
+}
+
+static bool broken_nesterov(const struct job *job, struct buf *found)
+{
+    const struct job_optimizer *o = &job->training.optimizer;
+
+    buf_puts(found, "nesterov without them");
+    return o->nesterov && (o->momentum <= 0 || o->dampening > 0);
+}
+
+static bool broken_values(const struct job *job, struct buf *found)
+{
+    const struct job_schedule *s = &job->training.schedule;
+
+    buf_printf(found, "%zu values for %zu boundaries", s->n_values, s->n_boundaries);
+    return s->type == SCHED_PIECEWISE && s->n_values != s->n_boundaries + 1;
+}
+
+static bool broken_boundaries(const struct job *job, struct buf *found)
+{
+    const struct job_schedule *s = &job->training.schedule;
+
+    buf_puts(found, "one that is not");
+    for (size_t i = 1; i < s->n_boundaries; i++)
+        if (s->boundaries[i] <= s->boundaries[i - 1])
+            return true;
+    return false;
+}
+
+static bool broken_warmup(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "a longer warm-up");
+    return job->training.steps == 0 &&
+           job->training.schedule.warmup_epochs > (double)job->training.epochs;
+}
+
+/* What the rules read, in CEL (spec_table.h). */
+#define CEL_DAMPENING "{spec.training.optimizer.dampening|0.0}"
+#define CEL_SCHEDULE "spec.training.learningRateSchedule."
+#define CEL_VALUES CEL_SCHEDULE "values"
+#define CEL_BOUNDARIES CEL_SCHEDULE "boundaries"
+
+static const struct rule rules[] = {
+    {{"spec.model", "spec.model.name", "spec.model.layers"},
+     .allowed = "needed: exactly one of name and layers",
+     .job = RULE_BUILTIN,
+     .broken = broken_no_network,
+     .cel = "has(self.model.name) || has(self.model.layers)",
+     .cel_found = "neither name nor layers"},
+    {{"spec.model", "spec.model.name", "spec.model.layers"},
+     .allowed = "needed: exactly one of name and layers",
+     .job = RULE_BUILTIN,
+     .broken = broken_two_networks,
+     .cel = "!(has(self.model.name) && has(self.model.layers))",
+     .cel_found = "both name and layers"},
+    {{"spec.dataset.path", "spec.dataset.name"},
+     .allowed = "needed: the folder of the IDX files",
+     .job = RULE_BUILTIN,
+     .broken = broken_idx_path,
+     .cel = "{spec.dataset.name} != 'idx' || {?spec.dataset.path}",
+     .cel_found = "name idx without a path"},
+    {{"spec.dataset.path", "spec.dataset.volume"},
+     .allowed = "needed with a volume: an absolute path to mount it at",
+     .job = RULE_BUILTIN,
+     .broken = broken_volume_path,
+     .cel = "!{?spec.dataset.volume} || {spec.dataset.path|''}.matches('^/.')",
+     .cel_found = "a volume without it"},
+    {{"spec.output.subPath"},
+     .allowed = "needed with it: spec.output.volume",
+     .job = RULE_BUILTIN,
+     .broken = broken_sub_path,
+     .cel = "!{?spec.output.subPath} || {?spec.output.volume}",
+     .cel_found = "one without a volume"},
+    {{"spec.training.lanes"},
+     .allowed = "allowed: a power of two, or 0",
+     .job = RULE_BUILTIN,
+     .broken = broken_lanes_power,
+     .cel = "{spec.training.lanes} in [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]",
+     .cel_found = "[[4:{spec.training.lanes}]]"},
+    {{"spec.training.lastBatch", "spec.dataset.limit", "spec.training.batchSize"},
+     .allowed = "allowed with drop: samples for at least one batch",
+     .job = RULE_BUILTIN,
+     .broken = broken_drop_all,
+     .cel = "{spec.training.lastBatch} != 'drop' || {spec.dataset.limit} == 0 || "
+            "double({spec.dataset.limit}"
+            ") * (1.0 - {spec.dataset.validationSplit}) >= double(" CEL_BATCH ")",
+     .cel_found = "a limit below a batch"},
+    {{"spec.training.optimizer.nesterov", "spec.training.optimizer.momentum",
+      "spec.training.optimizer.dampening"},
+     .allowed = "needed with nesterov: momentum above 0 and dampening 0",
+     .job = RULE_BUILTIN,
+     .broken = broken_nesterov,
+     .cel = "!{" CEL_OPTIMIZER "nesterov|false} || (" CEL_MOMENTUM " > 0.0 && " CEL_DAMPENING
+            " == 0.0)",
+     .cel_found = "nesterov without them"},
+    {{"spec.training.learningRateSchedule.values", "spec.training.learningRateSchedule.boundaries"},
+     .allowed = "needed: one value more than there are boundaries",
+     .job = RULE_BUILTIN,
+     .broken = broken_values,
+     .cel = "!{?" CEL_VALUES "} || !{?" CEL_BOUNDARIES "} || size({" CEL_VALUES
+            "}) == size({" CEL_BOUNDARIES "}) + 1",
+     .cel_found =
+         "[[2:size({" CEL_VALUES "})]] values for [[2:size({" CEL_BOUNDARIES "})]] boundaries"},
+    {{"spec.training.learningRateSchedule.boundaries"},
+     .allowed = "needed: each boundary above the one before it",
+     .job = RULE_BUILTIN,
+     .broken = broken_boundaries,
+     .cel = "!{?" CEL_BOUNDARIES "} || {" CEL_BOUNDARIES "}.isSorted() && {" CEL_BOUNDARIES
+            "}.all(x, {" CEL_BOUNDARIES "}.exists_one(y, y == x))",
+     .cel_found = "one that is not"},
+    {{"spec.training.learningRateSchedule.warmupEpochs", "spec.training.epochs",
+      "spec.training.steps"},
+     .allowed = "allowed: at most training.epochs",
+     .job = RULE_BUILTIN,
+     .broken = broken_warmup,
+     .cel = "{spec.training.steps} > 0 || {" CEL_SCHEDULE
+            "warmupEpochs} <= double({spec.training.epochs})",
+     .cel_found = "a longer warm-up"},
+};
+const struct rule_list training_rules = {rules, ARRAY_LEN(rules)};

@@ -1,0 +1,22 @@
+/* What the throughput of a job should be, by the estimates for its strategy. Pure. */
+#ifndef PACELINE_PREDICT_H
+#define PACELINE_PREDICT_H
+
+#include "paceline/estimate.h"
+#include "paceline/spec.h"
+
+/*
+ * Samples per second on the job's workers. Of costs the times are read, of a batch of the job and
+ * of a transfer, and with greedy placement the tensors; the job says the rest. Synchronous servers
+ * are taken at their best, as the engine's receive while they send, and asynchronous ones at their
+ * worst, or between both with strategy.transferSemaphore. What is sent while others compute is not
+ * counted. NAN: nobody has a formula for this strategy.
+ */
+double predict_rate(const struct job *job, const struct estimate_costs *costs);
+
+/* The gradient's seconds, from the samples per second that one worker of the job reached: what is
+ * left of a batch's time without its transfers. NAN as above, or when nothing is left. */
+double predict_gradient(const struct job *job, const struct estimate_costs *costs,
+                        double samples_per_second);
+
+#endif
