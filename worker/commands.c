@@ -1,4 +1,4 @@
-/* run, evaluate and predict; bench is in bench.c. */
+/* run, evaluate and predict; bench and calibrate are in files of their own. */
 #include "worker/commands.h"
 
 #include "paceline/buf.h"
@@ -18,7 +18,16 @@ void worker_adjust_job(struct job *job, const struct worker_options *o, const ch
             job->training.batch_size = o->batch;
         job->training.lanes = 0;
     }
-    if (job->checkpoint.every_seconds == 0)
+    if (strcmp(command, "calibrate") == 0) {
+        job->training.accumulate = 1;
+        job->strategy.batch = BATCH_SPLIT;
+        job->training.lanes = job_lanes(job) > 1 ? job->training.lanes : 2; /* for two ranks */
+    }
+    if (strcmp(command, "run") != 0) { /* nobody to share with */
+        job->strategy.type = STRATEGY_ALL_REDUCE;
+        job->replicas[ROLE_PS].replicas = 0;
+    }
+    if (job->checkpoint.every_seconds == 0 && !o->durable)
         job->checkpoint.every_seconds = o->checkpoint_seconds;
 }
 
@@ -26,6 +35,8 @@ int worker_run(struct trainer *t, const struct worker_options *o, struct err *er
 {
     const struct run_options run = {
         .dir = o->out,
+        .durable = o->out ? o->durable : NULL,
+        .memory_seconds = o->durable ? o->checkpoint_seconds : 0,
         .resume = o->resume_if_any ? RESUME_IF_ANY
                   : o->resume      ? RESUME_NEWEST
                                    : RESUME_NO,

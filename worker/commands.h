@@ -5,14 +5,14 @@
 #include "worker/train/trainer.h"
 
 struct worker_options {
-    const char *spec, *out, *checkpoint, *input;
+    const char *spec, *out, *durable, *checkpoint, *input;
     bool resume, resume_if_any, mirror, layers;
     long limit, batch, steps;                       /* limit -1: all */
     long workers, checkpoint_seconds, step_timeout; /* 0: not given */
 };
 
 typedef int worker_command_fn(struct trainer *t, const struct worker_options *o, struct err *err);
-worker_command_fn worker_run, worker_evaluate, worker_predict, worker_bench;
+worker_command_fn worker_run, worker_evaluate, worker_predict, worker_bench, worker_calibrate;
 
 /* What a command changes in the job before anything is made of it. */
 void worker_adjust_job(struct job *job, const struct worker_options *o, const char *command);

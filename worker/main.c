@@ -1,11 +1,12 @@
 /*
  * paceline-worker: the training engine. Started by `paceline`, by mpirun, srun or an agent:
  *
- *   paceline-worker run --spec JOB --out DIR [--resume|--resume-if-any] [--mirror] [--workers N]
- *                       [--checkpoint-seconds N] [--step-timeout N]
+ *   paceline-worker run --spec JOB --out DIR [--durable DIR] [--resume|--resume-if-any] [--mirror]
+ *                       [--workers N] [--checkpoint-seconds N] [--step-timeout N]
  *   paceline-worker evaluate --spec JOB --checkpoint FILE
  *   paceline-worker predict --spec JOB --checkpoint FILE --input IDX [--limit N]
  *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
+ *   paceline-worker calibrate --spec JOB [--steps N]
  *
  * Rank 0 prints events on standard output (docs/cli.md has them and the options); logs go to
  * standard error. Exit codes: include/paceline/err.h.
@@ -14,11 +15,13 @@
 #include <getopt.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/commands.h"
+#include "worker/strategy/strategy.h"
 #include "worker/train/events.h"
 
 #define ROOT_ABORT_SECONDS 5
@@ -82,6 +85,7 @@ static int parse_options(int argc, char **argv, struct worker_options *o)
     } known[] = {
         {"spec", .text = &o->spec},
         {"out", .text = &o->out},
+        {"durable", .text = &o->durable},
         {"resume", .flag = &o->resume},
         {"resume-if-any", .flag = &o->resume_if_any},
         {"mirror", .flag = &o->mirror},
@@ -120,10 +124,8 @@ static const struct command {
     const char *name;
     worker_command_fn *run;
 } commands[] = {
-    {"run", worker_run},
-    {"evaluate", worker_evaluate},
-    {"predict", worker_predict},
-    {"bench", worker_bench},
+    {"run", worker_run},     {"evaluate", worker_evaluate},   {"predict", worker_predict},
+    {"bench", worker_bench}, {"calibrate", worker_calibrate},
 };
 
 static const struct command *find_command(const char *name)
@@ -173,11 +175,8 @@ static int check_world(struct comm *comm, const struct job *job, const struct wo
     if (rc == 0)
         rc = comm_agree(comm, "job", json.data, json.len, err);
     buf_release(&json);
-    if (rc == 0 && comm_size(comm) > job_lanes(job))
-        rc = err_set(err, ERR_INVALID,
-                     "spec.training.lanes: %d lanes for %d workers; allowed: at least one lane per "
-                     "worker",
-                     job_lanes(job), comm_size(comm));
+    if (rc == 0)
+        rc = strategy_check(job, comm_size(comm), err);
     return rc;
 }
 
@@ -212,7 +211,9 @@ static int work(const struct command *command, const struct worker_options *o, s
     if (agree(comm, loading->rc, err) != 0 || check_data(comm, &loading->data, err) != 0)
         return -1;
     struct trainer *t = xcalloc(1, sizeof *t);
-    int rc = agree(comm, trainer_init(t, job, comm, kernels, &loading->data, err), err);
+    const struct strategy *const strategies[] = {strategy_of(job), strategy_after(job)};
+    int rc = trainer_init(t, job, comm, kernels, strategies, &loading->data, err);
+    rc = agree(comm, rc, err);
     if (rc == 0)
         rc = command->run(t, o, err);
     if (rc != 0)
@@ -243,8 +244,10 @@ int main(int argc, char **argv)
     log_init(LOG_INFO, "");
     mem_abort_hook = abort_world;
     kernels_thread_init();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!command || parse_options(argc - 1, argv + 1, &o) != 0) {
-        fprintf(stderr, "usage: paceline-worker run|evaluate|predict|bench --spec JOB ...\n");
+        fprintf(stderr,
+                "usage: paceline-worker run|evaluate|predict|bench|calibrate --spec JOB ...\n");
         return EXIT_INVALID;
     }
     AUTO(auto_job) struct job *job = job_load(o.spec, NULL, 0, &problems);

@@ -72,9 +72,12 @@ int st_write(const char *path, const struct st_tensor *tensors, size_t n,
 
     buf_init(&header, 0);
     header_print(&header, tensors, n, meta, n_meta);
-    parts[0] = (struct file_part){header.data, header.len};
+    parts[0] = (struct file_part){.bytes = header.data, .n = header.len};
     for (size_t i = 0; i < n; i++)
-        parts[i + 1] = (struct file_part){tensors[i].data, tensors[i].bytes};
+        parts[i + 1] = (struct file_part){.bytes = tensors[i].data,
+                                          .n = tensors[i].bytes,
+                                          .load = tensors[i].load,
+                                          .arg = tensors[i].arg};
     return file_write_parts(path, parts, n + 1, err);
 }
 

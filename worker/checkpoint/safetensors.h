@@ -23,6 +23,8 @@ struct st_tensor {
     int64_t dims[4];
     const void *data;
     size_t bytes;
+    const void *(*load)(void *arg); /* writing, with data NULL: gives it; stays until the next */
+    void *arg;
 };
 
 struct st_meta {

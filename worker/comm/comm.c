@@ -92,6 +92,12 @@ struct comm *comm_init(int *argc, char ***argv)
     return c;
 }
 
+void comm_simulate(struct comm *c, double bytes_per_second, double latency)
+{
+    shaper_release(&c->shaper);
+    shaper_init(&c->shaper, bytes_per_second, latency);
+}
+
 void comm_finalize(struct comm *c)
 {
     if (c->world != MPI_COMM_NULL) {
@@ -100,6 +106,7 @@ void comm_finalize(struct comm *c)
         MPI_Comm_free(&c->world);
         MPI_Finalize();
     }
+    shaper_release(&c->shaper);
     free(c->lanes_mine);
     free(c->lanes_all);
     free(c->lanes_counts);
@@ -171,6 +178,18 @@ int64_t comm_max(struct comm *c, int64_t value)
     return value;
 }
 
+uint64_t comm_local_sum(struct comm *c, uint64_t value)
+{
+    MPI_Comm host;
+
+    if (c->size == 1)
+        return value;
+    MPI_Comm_split_type(c->world, MPI_COMM_TYPE_SHARED, c->rank, MPI_INFO_NULL, &host);
+    MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_UINT64_T, MPI_SUM, host);
+    MPI_Comm_free(&host);
+    return value;
+}
+
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root)
 {
     assert(n <= INT_MAX);
@@ -202,31 +221,33 @@ int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, st
     return 0;
 }
 
-void comm_lanes_begin(struct comm *c, const struct lanes *l, const double *mine, int n)
+void comm_lanes_begin(struct comm *c, struct lane_tree tree, const double *mine, int n)
 {
-    size_t own = (size_t)l->count * (size_t)n;
+    int all = 0, own;
 
-    c->lanes_doubles = (size_t)l->total * (size_t)n;
+    for (int rank = 0; rank < c->size; rank++) {
+        int first, count;
+
+        lane_tree_share(tree, rank, &first, &count);
+        c->lanes_counts[rank] = count * n;
+        c->lanes_offsets[rank] = first * n;
+        all += count * n;
+    }
+    own = c->lanes_counts[c->rank];
+    c->lanes_doubles = (size_t)all;
     if (c->lanes_room < c->lanes_doubles) {
         c->lanes_mine = xrealloc(c->lanes_mine, c->lanes_doubles * sizeof *c->lanes_mine);
         c->lanes_all = xrealloc(c->lanes_all, c->lanes_doubles * sizeof *c->lanes_all);
         c->lanes_room = c->lanes_doubles;
     }
     if (c->size == 1) {
-        memcpy(c->lanes_all, mine, own * sizeof *mine);
+        memcpy(c->lanes_all, mine, (size_t)own * sizeof *mine);
         return;
     }
-    for (int rank = 0; rank < c->size; rank++) {
-        struct lanes theirs;
-
-        lanes_init(&theirs, l->total, rank, c->size);
-        c->lanes_counts[rank] = theirs.count * n;
-        c->lanes_offsets[rank] = theirs.first * n;
-    }
-    memcpy(c->lanes_mine, mine, own * sizeof *mine);
+    memcpy(c->lanes_mine, mine, (size_t)own * sizeof *mine);
     comm_lock(c);
-    MPI_Iallgatherv(c->lanes_mine, (int)own, MPI_DOUBLE, c->lanes_all, c->lanes_counts,
-                    c->lanes_offsets, MPI_DOUBLE, c->world, &c->lanes_request);
+    MPI_Iallgatherv(c->lanes_mine, own, MPI_DOUBLE, c->lanes_all, c->lanes_counts, c->lanes_offsets,
+                    MPI_DOUBLE, c->world, &c->lanes_request);
     comm_unlock(c);
 }
 

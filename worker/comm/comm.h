@@ -2,8 +2,9 @@
  * Communication between ranks. This folder alone includes mpi.h.
  *
  * Start-up, small exchanges and aborting live in comm.c; gradient reduction in reducer.c with one
- * file per algorithm (tree.c, ring.c, mpi.c). Only the thread that called comm_init may call in.
- * (MPI_THREAD_SERIALIZED: a reducer's communication thread takes turns with it under one lock.)
+ * file per algorithm (tree.c, doubling.c, naive.c, ring.c, mpi.c). Only the thread that called
+ * comm_init may call in. (MPI_THREAD_SERIALIZED: a reducer's communication thread takes turns with
+ * it under one lock.)
  *
  * Transport is the launcher's choice: on one host pml ob1 with btl self,vader (Open MPI 5:
  * self,sm), and mpi_yield_when_idle when ranks x threads exceed the cores.
@@ -19,6 +20,7 @@
 #include "paceline/spec.h"
 #include "worker/kernels/kernels.h"
 #include "worker/model/lanes.h"
+#include "worker/model/placement.h"
 
 struct comm;
 
@@ -45,10 +47,17 @@ int comm_rank_elsewhere(struct comm *c);
  * NULL: no world yet. */
 _Noreturn void comm_abort(struct comm *c, int exit_code);
 
+/* Bulk messages of this rank (those of reducers, but of `mpi`, and of exchanges) from now on take
+ * the time of a network of so many bytes per second in each direction (0: no limit), and so many
+ * seconds more. */
+void comm_simulate(struct comm *c, double bytes_per_second, double latency);
+
 /* Blocking, small, collective; not between reducer_begin and the last reducer_take. */
 void comm_barrier(struct comm *c);
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);
 int64_t comm_max(struct comm *c, int64_t value);
+/* Over the ranks of this host alone. */
+uint64_t comm_local_sum(struct comm *c, uint64_t value);
 /* n bytes of each rank; all has room for them on the root, and may be NULL elsewhere. */
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root);
 
@@ -61,29 +70,42 @@ MUST_CHECK int comm_agree(struct comm *c, const char *what, const void *bytes, s
 /*
  * Reduction of a gradient slab. The rank's gradient comes as one partial sum per lane block
  * (lanes.h): blocks[i][0..n). After reduction the sum over all ranks is in blocks[0][...] on
- * every rank, the same bytes everywhere; with `tree`, the bytes that one rank would have (fp32 on
- * the wire). Blocks without a sample are not read; the other blocks are scratch afterwards.
+ * every rank, the same bytes everywhere; with `tree`, `recursiveDoubling` and `naive`, the bytes
+ * that one rank would have (fp32 on the wire). Blocks without a sample are not read; the other
+ * blocks are scratch afterwards.
  */
 struct reducer;
 struct reducer_config {
     enum algorithm algorithm;
     enum wire_type wire;
-    enum comm_schedule schedule; /* end: nothing is sent before reducer_finish */
-    size_t fusion_bytes;         /* neighbouring ranges are sent together up to this size */
-    bool thread;                 /* a communication thread of its own */
+    enum comm_schedule schedule;           /* end: nothing is sent before reducer_finish */
+    size_t fusion_bytes;                   /* ranges are sent together, so many bytes at a time */
+    bool thread;                           /* a communication thread of its own */
+    const struct reducer_servers *servers; /* NULL: sums go to every rank */
 };
-/* Collective; for slabs of n floats cut into so many lanes (at least comm_size). All buffers are
+/* Parameters have owners, who alone update them: to `tree` the shards of the placement are what its
+ * segments are else, and what goes back to the workers is weights. Server s is rank first + s,
+ * behind the workers or one of them. bf16 is not for these. */
+struct reducer_servers {
+    const struct placement *placement;
+    int first;
+    float *weights; /* of this rank; those of a submitted range change from then on */
+    /* At the owner: [offset, offset + n) is summed. By the thread that polls. */
+    void (*update)(void *arg, size_t offset, size_t n, const float *gradients);
+    void *arg;
+};
+/* Collective; for slabs of n floats whose partial sums are blocks of this tree. All buffers are
  * allocated here, at most about one slab. */
 struct reducer *reducer_new(struct comm *c, const struct kernels *k,
-                            const struct reducer_config *config, int lanes, size_t n);
+                            const struct reducer_config *config, struct lane_tree tree, size_t n);
 /* Collective; not within a step. */
 void reducer_free(struct reducer *r);
 
-/* Starts a step over a batch of n_samples (at least 1): which blocks of which rank are absent
+/* Starts a step over n samples, or batches (at least 1): which blocks of which rank are absent
  * follows from it. The pointers are copied; the slabs stay the reducer's until all is taken. */
-void reducer_begin(struct reducer *r, uint32_t n_samples, float *const *blocks);
-/* The range's partial sums are final in all local blocks; every rank submits the same ranges in
- * the same order. Ranges of a step are disjoint. */
+void reducer_begin(struct reducer *r, uint32_t n, float *const *blocks);
+/* The range's partial sums are final in all local blocks; every rank submits the same values in
+ * the same order, in ranges of any length. Ranges of a step are disjoint. */
 void reducer_submit(struct reducer *r, size_t offset, size_t n);
 /* Moves things on without waiting; cheap; called between kernels. */
 void reducer_poll(struct reducer *r);
@@ -101,9 +123,9 @@ struct reducer_stats {
 };
 struct reducer_stats reducer_stats(const struct reducer *r);
 
-/* Per-lane values of this rank -> all lanes on every rank, in lane order; n doubles per lane.
+/* Values of this rank's leaves -> those of all leaves on every rank, in order; n doubles per leaf.
  * Begins now (mine is copied), ends in comm_lanes_end, which waits; one may be under way. */
-void comm_lanes_begin(struct comm *c, const struct lanes *l, const double *mine, int n);
+void comm_lanes_begin(struct comm *c, struct lane_tree tree, const double *mine, int n);
 void comm_lanes_end(struct comm *c, double *all);
 
 #endif

@@ -7,6 +7,27 @@ void fold_locate_mine(struct reducer *r, size_t offset)
             (struct leaf){.rank = r->rank, .data = r->blocks[i] + offset};
 }
 
+unsigned char *leaf_buffer(const struct reducer *r, const struct piece *p, int leaf)
+{
+    int place = leaf < r->first_mine ? leaf : leaf - r->n_mine;
+
+    return p->buffer + (size_t)place * r->segment * r->wire_bytes;
+}
+
+void fold_locate_received(struct reducer *r, const struct piece *p)
+{
+    for (int leaf = 0; leaf < r->n_leaves; leaf++) {
+        void *received = is_mine(r, leaf) ? NULL : leaf_buffer(r, p, leaf);
+
+        if (!received)
+            continue;
+        if (r->config.wire == WIRE_BF16)
+            r->leaves[leaf].wire = received;
+        else
+            r->leaves[leaf].data = received;
+    }
+}
+
 /* The leaf's values from i on as floats that may be added to. */
 static float *leaf_values(const struct reducer *r, int leaf, size_t i)
 {

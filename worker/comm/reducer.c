@@ -6,16 +6,13 @@
 
 #include "paceline/mem.h"
 
+#define SHAPED_SLEEP_NS 50000
+
 static const struct reducer_ops *const ops_of[] = {
-    [ALGO_TREE] = &tree_ops, [ALGO_RING] = &ring_ops, [ALGO_MPI] = &mpi_ops};
-
-static double seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+    [ALGO_TREE] = &tree_ops,   [ALGO_RING] = &ring_ops,
+    [ALGO_MPI] = &mpi_ops,     [ALGO_RECURSIVE_DOUBLING] = &doubling_ops,
+    [ALGO_NAIVE] = &naive_ops,
+};
 
 /* Room for the ranges of a step is found in the first steps. */
 static struct range *ranges_insert(struct ranges *list, size_t at, struct range item)
@@ -57,19 +54,6 @@ static void ranges_merge(struct ranges *list, struct range item)
     }
 }
 
-void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank, int tag)
-{
-    assert(p->n_requests < r->max_requests);
-    MPI_Isend(values, (int)n, r->wire_type, rank, tag, r->world, &p->requests[p->n_requests++]);
-    r->stats.bytes_sent += n * r->wire_bytes;
-}
-
-void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, int rank, int tag)
-{
-    assert(p->n_requests < r->max_requests);
-    MPI_Irecv(values, (int)n, r->wire_type, rank, tag, r->world, &p->requests[p->n_requests++]);
-}
-
 static size_t align_up(size_t n) { return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS; }
 
 void plan_segments(struct reducer *r, size_t buffers)
@@ -86,6 +70,11 @@ void plan_segments(struct reducer *r, size_t buffers)
     r->piece_max = segment * (size_t)r->size;
 }
 
+void reducer_need_scratch(struct reducer *r)
+{
+    r->scratch = xaligned((size_t)r->n_leaves * FOLD_CHUNK * sizeof *r->scratch);
+}
+
 struct range piece_segment(const struct reducer *r, const struct piece *p, int index)
 {
     size_t size = (size_t)r->size, each = align_up((p->n + size - 1) / size);
@@ -94,19 +83,32 @@ struct range piece_segment(const struct reducer *r, const struct piece *p, int i
     return (struct range){begin, p->n - begin < each ? p->n - begin : each};
 }
 
+/* The next piece of a range: of one owner, where parameters have owners. */
+static struct piece cut_piece(const struct reducer *r, struct range range)
+{
+    const struct reducer_servers *servers = r->config.servers;
+    struct piece p = {.offset = range.offset, .n = range.n, .owner = NOBODY};
+
+    if (p.n > r->piece_max)
+        p.n = r->piece_max;
+    if (servers) {
+        const struct shard *shard = placement_find(servers->placement, p.offset);
+        size_t left = shard->offset + shard->n - p.offset;
+
+        p.n = p.n < left ? p.n : left;
+        p.owner = servers->first + shard->server;
+    }
+    return p;
+}
+
 /* Pieces that have what they waited for go on; free places take the next pieces of the queue. */
 static void advance(struct reducer *r)
 {
     for (int i = 0; i < IN_FLIGHT; i++) {
         struct piece *p = &r->pieces[i];
-        int arrived = 0;
 
-        if (!p->active)
+        if (!p->active || !piece_arrived(r, p))
             continue;
-        MPI_Testall(p->n_requests, p->requests, &arrived, MPI_STATUSES_IGNORE);
-        if (!arrived)
-            continue;
-        p->n_requests = 0;
         if (r->ops->advance(r, p)) {
             p->active = false;
             ranges_push(&r->done, (struct range){p->offset, p->n});
@@ -114,18 +116,18 @@ static void advance(struct reducer *r)
     }
     for (int i = 0; i < IN_FLIGHT && r->queue.head < r->queue.n; i++) {
         struct range *next = &r->queue.items[r->queue.head];
-        size_t n = next->n < r->piece_max ? next->n : r->piece_max;
-        struct piece *p = &r->pieces[i];
+        struct piece *p = &r->pieces[i], piece;
 
         if (p->active)
             continue;
-        *p = (struct piece){.active = true,
-                            .number = r->next_number++,
-                            .offset = next->offset,
-                            .n = n,
-                            .requests = p->requests,
-                            .buffer = p->buffer};
-        *next = (struct range){next->offset + n, next->n - n};
+        piece = cut_piece(r, *next);
+        piece.active = true;
+        piece.number = r->next_number++;
+        piece.requests = p->requests;
+        piece.received = p->received;
+        piece.buffer = p->buffer;
+        *p = piece;
+        *next = (struct range){next->offset + p->n, next->n - p->n};
         r->queue.head += next->n == 0;
         r->ops->start(r, p);
     }
@@ -162,7 +164,7 @@ static void *communicate(void *arg)
 /* The blocks of all ranks; which of them are this rank's. */
 static void list_leaves(struct reducer *r)
 {
-    size_t cap = (size_t)r->lanes;
+    size_t cap = (size_t)r->tree.total;
 
     r->leaves = xcalloc(cap, sizeof *r->leaves);
     r->leaf_blocks = xcalloc(cap, sizeof *r->leaf_blocks);
@@ -171,7 +173,7 @@ static void list_leaves(struct reducer *r)
     for (int rank = 0; rank < r->size; rank++) {
         struct lanes l;
 
-        lanes_init(&l, r->lanes, rank, r->size);
+        lanes_init(&l, r->tree, rank);
         if (rank == r->rank) {
             r->first_mine = r->n_leaves;
             r->n_mine = l.n_blocks;
@@ -187,10 +189,7 @@ static void start_world(struct reducer *r)
 {
     MPI_Comm_dup(r->comm->world, &r->world);
     r->ops->plan(r);
-    for (int i = 0; i < IN_FLIGHT; i++) {
-        r->pieces[i].buffer = xaligned(r->buffer_bytes);
-        r->pieces[i].requests = xcalloc((size_t)r->max_requests, sizeof(MPI_Request));
-    }
+    pieces_init(r);
     if (r->config.thread) {
         sem_init(&r->wake, 0, 0);
         r->has_thread = pthread_create(&r->thread, NULL, communicate, r) == 0;
@@ -198,19 +197,19 @@ static void start_world(struct reducer *r)
 }
 
 struct reducer *reducer_new(struct comm *c, const struct kernels *k,
-                            const struct reducer_config *config, int lanes, size_t n)
+                            const struct reducer_config *config, struct lane_tree tree, size_t n)
 {
     struct reducer *r = xcalloc(1, sizeof *r);
     bool bf16 = config->wire == WIRE_BF16;
 
-    assert(c->size <= lanes && n <= INT_MAX);
+    assert(n <= INT_MAX);
     *r = (struct reducer){.comm = c,
                           .kernels = k->reduce,
                           .ops = ops_of[config->algorithm],
                           .config = *config,
                           .rank = c->rank,
                           .size = c->size,
-                          .lanes = lanes,
+                          .tree = tree,
                           .n = n,
                           .wire_bytes = bf16 ? sizeof(uint16_t) : sizeof(float),
                           .wire_type = bf16 ? MPI_UINT16_T : MPI_FLOAT,
@@ -237,10 +236,7 @@ void reducer_free(struct reducer *r)
         MPI_Op_free(&r->bf16_sum);
     if (r->size > 1)
         MPI_Comm_free(&r->world);
-    for (int i = 0; i < IN_FLIGHT; i++) {
-        free(r->pieces[i].buffer);
-        free(r->pieces[i].requests);
-    }
+    pieces_release(r);
     free(r->leaves);
     free(r->leaf_blocks);
     free(r->present);
@@ -252,24 +248,24 @@ void reducer_free(struct reducer *r)
     free(r);
 }
 
-static void plan_fold(struct reducer *r, uint32_t n_samples)
+static void plan_fold(struct reducer *r, uint32_t n)
 {
-    r->n_samples = n_samples;
+    r->present_of = n;
     for (int i = 0; i < r->n_leaves; i++)
-        r->present[i] = block_present(r->lanes, r->leaf_blocks[i], n_samples) &&
-                        (is_mine(r, i) || !r->ops->local_fold);
-    r->sum = lanes_plan(r->lanes, r->leaf_blocks, r->present, r->adds, &r->n_adds);
+        r->present[i] =
+            block_present(r->tree, r->leaf_blocks[i], n) && (is_mine(r, i) || !r->ops->local_fold);
+    r->sum = lanes_plan(r->tree.total, r->leaf_blocks, r->present, r->adds, &r->n_adds);
 }
 
-void reducer_begin(struct reducer *r, uint32_t n_samples, float *const *blocks)
+void reducer_begin(struct reducer *r, uint32_t n, float *const *blocks)
 {
-    assert(n_samples > 0);
+    assert(n > 0);
     comm_lock(r->comm);
     assert(r->finished && is_idle(r) && r->done.head == r->done.n);
-    for (int i = 0; i < r->n_mine; i++)
+    for (int i = 0; i < r->n_mine || i == 0; i++) /* a server sums in the first, too */
         r->blocks[i] = blocks[i];
-    if (n_samples != r->n_samples)
-        plan_fold(r, n_samples);
+    if (n != r->present_of)
+        plan_fold(r, n);
     r->queue.head = r->queue.n = 0;
     r->done.head = r->done.n = 0;
     r->finished = false;
@@ -286,23 +282,37 @@ static void flush(struct reducer *r)
     r->pending_floats = 0;
 }
 
+/* Ranks may submit in longer or shorter ranges, by their threads: they flush at the same values. */
+static void collect(struct reducer *r, struct range range)
+{
+    size_t full = r->config.fusion_bytes / sizeof(float);
+
+    if (full < FUSION_MIN)
+        full = FUSION_MIN;
+    while (range.n > 0) {
+        size_t room = full - r->pending_floats;
+        struct range part = {range.offset, range.n};
+
+        if (r->config.schedule == COMM_OVERLAP && part.n > room)
+            part.n = room;
+        ranges_merge(&r->pending, part);
+        r->pending_floats += part.n;
+        if (r->config.schedule == COMM_OVERLAP && part.n == room)
+            flush(r);
+        range = (struct range){range.offset + part.n, range.n - part.n};
+    }
+}
+
 void reducer_submit(struct reducer *r, size_t offset, size_t n)
 {
     struct range range = {offset, n};
-    size_t bytes = n * sizeof(float);
-    bool overlap = r->config.schedule == COMM_OVERLAP;
 
     assert(!r->finished && n > 0 && offset + n <= r->n);
     comm_lock(r->comm);
     if (r->size == 1) {
         ranges_push(&r->done, range);
     } else {
-        if (overlap && r->pending_floats * sizeof(float) + bytes > r->config.fusion_bytes)
-            flush(r);
-        ranges_merge(&r->pending, range);
-        r->pending_floats += n;
-        if (overlap && r->pending_floats * sizeof(float) >= r->config.fusion_bytes)
-            flush(r);
+        collect(r, range);
         if (!r->has_thread)
             advance(r);
     }
@@ -347,12 +357,14 @@ bool reducer_take(struct reducer *r, size_t *offset, size_t *n)
         if (found || idle)
             break;
         if (start == 0)
-            start = seconds_now();
+            start = comm_seconds();
         if (r->has_thread)
             sched_yield();
+        else if (shaper_is_on(&r->comm->shaper)) /* who waits leaves the core to others */
+            nanosleep(&(struct timespec){.tv_nsec = SHAPED_SLEEP_NS}, NULL);
     }
     if (start != 0)
-        r->stats.wait_seconds += seconds_now() - start;
+        r->stats.wait_seconds += comm_seconds() - start;
     return found;
 }
 

@@ -17,7 +17,9 @@
 #define IN_FLIGHT 4
 #define SEGMENT_MAX ((size_t)64 * 1024) /* floats that one rank sums of a piece, at most */
 #define SEGMENT_MIN ((size_t)16 * 1024)
+#define SEGMENT_LEAST ((size_t)256) /* of a small piece */
 #define ALIGN_FLOATS ((size_t)16)
+#define FUSION_MIN ((size_t)1024) /* floats */
 #define FOLD_CHUNK ((size_t)2048) /* floats summed at a time, so that they stay in the L1 cache */
 
 struct range {
@@ -30,13 +32,19 @@ struct ranges {
     size_t head, n, cap;
 };
 
+#define NOBODY (-1)
+
 struct piece {
     bool active;
     unsigned number; /* in the order of start; the same on every rank */
     size_t offset, n;
-    int step; /* how far the algorithm is */
+    int owner; /* the rank that sums all of it; NOBODY: each rank a segment */
+    int step;  /* how far the algorithm is */
     int n_requests;
     MPI_Request *requests;
+    size_t *received; /* of each request, bytes that it brings */
+    int n_held;       /* messages that are to be sent */
+    double ready;     /* before then what has arrived is not acted on */
     unsigned char *buffer;
 };
 
@@ -48,7 +56,7 @@ struct reducer_ops {
     /* The piece's messages have arrived: goes on; true when the piece is done. */
     bool (*advance)(struct reducer *r, struct piece *p);
 };
-extern const struct reducer_ops tree_ops, ring_ops, mpi_ops;
+extern const struct reducer_ops tree_ops, ring_ops, mpi_ops, doubling_ops, naive_ops;
 
 /* A block of any rank, with where its values of the running piece are. */
 struct leaf {
@@ -63,7 +71,8 @@ struct reducer {
     const struct reduce_kernels *kernels;
     const struct reducer_ops *ops;
     struct reducer_config config;
-    int rank, size, lanes;
+    int rank, size;
+    struct lane_tree tree;
     size_t n;
 
     /* The blocks of all ranks in lane order; this rank's are first_mine .. + n_mine. */
@@ -84,13 +93,15 @@ struct reducer {
     MPI_Datatype wire_type;
 
     /* The running step. */
-    uint32_t n_samples;
+    uint32_t present_of; /* samples or batches that `present` and `adds` were made for */
     float *blocks[LANES_MAX_BLOCKS];
     bool finished;
     size_t pending_floats;
     struct ranges pending, queue, done;
     unsigned next_number;
     struct piece pieces[IN_FLIGHT];
+    struct held *held; /* a ring of n_held from held_head, in order; piece.c */
+    size_t held_room, held_head, n_held;
 
     struct reducer_stats stats;
     pthread_t thread;
@@ -108,8 +119,18 @@ static inline bool is_mine(const struct reducer *r, int leaf)
  * one slab. */
 void plan_segments(struct reducer *r, size_t buffers);
 
+/* Room for the sums of bf16 leaves; by `plan`. */
+void reducer_need_scratch(struct reducer *r);
+
 /* The index-th of the equal parts of a piece, one per rank, counted from the piece's start. */
 struct range piece_segment(const struct reducer *r, const struct piece *p, int index);
+
+/* Room for the pieces and their messages, after `plan`. */
+void pieces_init(struct reducer *r);
+void pieces_release(struct reducer *r);
+
+/* Whether all messages of the piece have arrived; if so it has none any more. */
+bool piece_arrived(struct reducer *r, struct piece *p);
 
 /* n values on the wire; tags tell apart what two ranks have under way at once. */
 void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank,
@@ -118,6 +139,11 @@ void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, i
 
 /* Points this rank's leaves at floats offset.. of its blocks. */
 void fold_locate_mine(struct reducer *r, size_t offset);
+
+/* The other ranks' leaves have a segment each at the beginning of a piece's buffer, of values as
+ * they travel: where that is, and pointing the leaves there. */
+unsigned char *leaf_buffer(const struct reducer *r, const struct piece *p, int leaf);
+void fold_locate_received(struct reducer *r, const struct piece *p);
 
 /* Sums n values of all present leaves in tree order into out; zeros when none is present. */
 void fold_leaves(struct reducer *r, size_t n, float *out);

@@ -3,9 +3,9 @@
  *
  * A piece is cut into one segment per rank (a small piece is one rank's alone). Step 0: each rank
  * sends every segment's owner its block partials of it; the owner adds the blocks of all ranks in
- * tree order. Step 1: owners send their sums to all.
+ * tree order. Step 1: owners send their sums to all. With servers the owner of all of a piece is
+ * its server, who makes the update, and sends the new weights to the workers.
  */
-#include "paceline/mem.h"
 #include "worker/comm/reducer.h"
 
 enum { STEP_REDUCE, STEP_GATHER };
@@ -17,33 +17,46 @@ static void tree_plan(struct reducer *r)
     size_t others = (size_t)(r->n_leaves - r->n_mine), peers = (size_t)r->size - 1;
 
     /* Ranks may own different numbers of blocks, but pieces must be the same everywhere. */
-    plan_segments(r, (size_t)r->n_leaves - 1);
+    plan_segments(r, r->n_leaves > 1 ? (size_t)r->n_leaves - 1 : 1);
+    if (r->config.servers)
+        r->piece_max = r->segment;
     r->buffer_bytes = others * r->segment * r->wire_bytes;
     if (r->config.wire == WIRE_BF16) {
         r->buffer_bytes += ((size_t)r->n_mine + 1) * r->piece_max * r->wire_bytes;
-        r->scratch = xaligned((size_t)r->n_leaves * FOLD_CHUNK * sizeof *r->scratch);
+        reducer_need_scratch(r);
     }
     r->max_requests = (int)(others + (size_t)r->n_mine * peers);
     if (r->max_requests < (int)(2 * peers))
         r->max_requests = (int)(2 * peers);
 }
 
+/* Segments below 1 KB cost more than they carry; a piece that has none fits into one. */
+static bool has_segments(const struct reducer *r, const struct piece *p)
+{
+    const size_t least = SEGMENT_LEAST * (size_t)r->size;
+
+    return p->owner == NOBODY && p->n > (least < SEGMENT_MIN ? least : SEGMENT_MIN);
+}
+
 /* The part of a piece that a rank sums, counted from the piece's start. */
 static struct range segment_of(const struct reducer *r, const struct piece *p, int rank)
 {
-    if (p->n > SEGMENT_MIN)
+    int owner = p->owner;
+
+    if (has_segments(r, p))
         return piece_segment(r, p, rank);
-    return (struct range){0, p->number % (unsigned)r->size == (unsigned)rank ? p->n : 0};
+    if (owner == NOBODY)
+        owner = (int)(p->number % (unsigned)r->size);
+    return (struct range){0, owner == rank ? p->n : 0};
+}
+
+/* Whether what owners have made is sent to this rank. */
+static bool takes_result(const struct reducer *r, int rank)
+{
+    return !r->config.servers || rank < r->tree.workers;
 }
 
 static int tag_of(const struct piece *p, int step) { return (int)(p->number % 4096) * 2 + step; }
-
-static unsigned char *receive_buffer(const struct reducer *r, const struct piece *p, int leaf)
-{
-    int place = leaf < r->first_mine ? leaf : leaf - r->n_mine;
-
-    return p->buffer + (size_t)place * r->segment * r->wire_bytes;
-}
 
 /* bf16 only: place 0..n_mine-1 are own blocks, n_mine the sums. */
 static uint16_t *wire_buffer(const struct reducer *r, const struct piece *p, int place)
@@ -81,55 +94,57 @@ static void tree_start(struct reducer *r, struct piece *p)
 
     for (int leaf = 0; leaf < r->n_leaves && mine.n > 0; leaf++)
         if (r->present[leaf] && !is_mine(r, leaf))
-            piece_receive(r, p, receive_buffer(r, p, leaf), mine.n, r->leaves[leaf].rank,
+            piece_receive(r, p, leaf_buffer(r, p, leaf), mine.n, r->leaves[leaf].rank,
                           tag_of(p, STEP_REDUCE));
     for (int i = 1; i < r->size; i++)
         send_partials(r, p, (r->rank + i) % r->size);
 }
 
-static void fold_segment(struct reducer *r, struct piece *p, struct range mine)
+/* Where what an owner has made of a segment is sent from or received into. */
+static void *result_buffer(const struct reducer *r, const struct piece *p, struct range s)
 {
-    fold_locate_mine(r, p->offset + mine.offset);
-    for (int leaf = 0; leaf < r->n_leaves; leaf++) {
-        void *received = is_mine(r, leaf) ? NULL : receive_buffer(r, p, leaf);
-
-        if (!received)
-            continue;
-        if (r->config.wire == WIRE_BF16)
-            r->leaves[leaf].wire = received;
-        else
-            r->leaves[leaf].data = received;
-    }
-    fold_leaves(r, mine.n, r->blocks[0] + p->offset + mine.offset);
-}
-
-/* Where the sum of a segment is sent from or received into. */
-static void *sum_buffer(const struct reducer *r, const struct piece *p, struct range s)
-{
+    if (r->config.servers)
+        return r->config.servers->weights + p->offset + s.offset;
     if (r->config.wire == WIRE_BF16)
         return wire_buffer(r, p, r->n_mine) + s.offset;
     return r->blocks[0] + p->offset + s.offset;
+}
+
+/* Sums the own segment and makes of it what the others get. */
+static void make_result(struct reducer *r, struct piece *p, struct range mine)
+{
+    const struct reducer_servers *servers = r->config.servers;
+
+    fold_locate_mine(r, p->offset + mine.offset);
+    fold_locate_received(r, p);
+    fold_leaves(r, mine.n, r->blocks[0] + p->offset + mine.offset);
+    if (servers)
+        servers->update(servers->arg, p->offset + mine.offset, mine.n, r->blocks[0]);
+    else if (r->config.wire == WIRE_BF16)
+        wire_round(r, result_buffer(r, p, mine), r->blocks[0] + p->offset + mine.offset, mine.n);
 }
 
 static void start_gather(struct reducer *r, struct piece *p)
 {
     struct range mine = segment_of(r, p, r->rank);
 
-    for (int i = 1; i < r->size; i++) {
+    for (int i = 1; i < r->size && takes_result(r, r->rank); i++) {
         int rank = (r->rank + r->size - i) % r->size;
         struct range theirs = segment_of(r, p, rank);
 
         if (theirs.n > 0)
-            piece_receive(r, p, sum_buffer(r, p, theirs), theirs.n, rank, tag_of(p, STEP_GATHER));
+            piece_receive(r, p, result_buffer(r, p, theirs), theirs.n, rank,
+                          tag_of(p, STEP_GATHER));
     }
     if (mine.n == 0)
         return;
-    fold_segment(r, p, mine);
-    if (r->config.wire == WIRE_BF16)
-        wire_round(r, sum_buffer(r, p, mine), r->blocks[0] + p->offset + mine.offset, mine.n);
-    for (int i = 1; i < r->size; i++)
-        piece_send(r, p, sum_buffer(r, p, mine), mine.n, (r->rank + i) % r->size,
-                   tag_of(p, STEP_GATHER));
+    make_result(r, p, mine);
+    for (int i = 1; i < r->size; i++) {
+        int rank = (r->rank + i) % r->size;
+
+        if (takes_result(r, rank))
+            piece_send(r, p, result_buffer(r, p, mine), mine.n, rank, tag_of(p, STEP_GATHER));
+    }
 }
 
 static bool tree_advance(struct reducer *r, struct piece *p)
@@ -143,7 +158,7 @@ static bool tree_advance(struct reducer *r, struct piece *p)
             struct range s = segment_of(r, p, rank);
 
             if (rank != r->rank && s.n > 0)
-                r->kernels->from_bf16(r->blocks[0] + p->offset + s.offset, sum_buffer(r, p, s),
+                r->kernels->from_bf16(r->blocks[0] + p->offset + s.offset, result_buffer(r, p, s),
                                       s.n);
         }
     return true;

@@ -6,7 +6,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
+#include <time.h>
+
 #include "worker/comm/comm.h"
+#include "worker/comm/shaper.h"
 
 struct comm {
     int rank, size;
@@ -16,12 +19,22 @@ struct comm {
     /* First come, first served: whoever calls MPI or touches a reducer's lists holds it. */
     atomic_uint next_ticket, serving;
 
+    struct shaper shaper; /* of bulk messages */
+
     /* comm_lanes */
     MPI_Request lanes_request;
     double *lanes_mine, *lanes_all;
     size_t lanes_doubles, lanes_room;
     int *lanes_counts, *lanes_offsets; /* per rank */
 };
+
+static inline double comm_seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
 
 static inline void comm_lock(struct comm *c)
 {

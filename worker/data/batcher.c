@@ -80,7 +80,7 @@ static void fill(struct batcher *b, struct slot *slot)
     batch->epoch = b->epoch;
     batch->index = b->next;
     batch->n_global = batch_samples(b, b->next);
-    b->range(b->arg, batch->n_global, &batch->first, &batch->n);
+    b->range(b->arg, b->next, batch->n_global, &batch->first, &batch->n);
     begin = b->next * b->batch_size + batch->first;
     for (uint32_t i = 0; i < batch->n; i++) {
         uint32_t drawn = b->shuffle ? b->order[begin + i] : begin + i;
@@ -135,11 +135,15 @@ static void start_thread(struct batcher *b)
 /* The most samples this rank has in any batch: the last one may cut the lanes otherwise. */
 static uint32_t most_samples(const struct batcher *b)
 {
-    uint32_t first, whole, last;
+    uint32_t most = 0;
 
-    b->range(b->arg, batch_samples(b, 0), &first, &whole);
-    b->range(b->arg, batch_samples(b, b->n_batches - 1), &first, &last);
-    return whole > last ? whole : last;
+    for (uint32_t i = 0; i < b->n_batches; i++) {
+        uint32_t first, n;
+
+        b->range(b->arg, i, batch_samples(b, i), &first, &n);
+        most = n > most ? n : most;
+    }
+    return most;
 }
 
 static void slots_init(struct batcher *b, size_t n_slots)
@@ -162,7 +166,8 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
                             void *arg)
 {
     struct batcher *b = xcalloc(1, sizeof *b);
-    bool training = order == BATCHES_TRAINING;
+    bool training = order != BATCHES_ALL;
+    int64_t ahead = order == BATCHES_DRAWN ? 0 : job->dataset.prefetch;
     bool drop = training && job->training.last_batch == LAST_DROP;
     int64_t size = job->training.batch_size;
 
@@ -182,10 +187,10 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->ordered_epoch = -1;
     if (b->shuffle)
         b->order = xcalloc(n, sizeof *b->order);
-    slots_init(b, (size_t)job->dataset.prefetch + 1);
+    slots_init(b, (size_t)ahead + 1);
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
-    if (job->dataset.prefetch > 0)
+    if (ahead > 0)
         start_thread(b);
     return b;
 }
@@ -227,6 +232,15 @@ void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch)
 }
 
 uint32_t batcher_batches(const struct batcher *b) { return b->n_batches; }
+
+uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n)
+{
+    uint32_t end = batch + n < b->n_batches ? batch + n : b->n_batches, samples = 0;
+
+    if (end > batch)
+        samples = (end - 1 - batch) * b->batch_size + batch_samples(b, end - 1);
+    return samples;
+}
 
 const struct batch *batcher_next(struct batcher *b)
 {

@@ -60,12 +60,15 @@ struct batch {
     const uint32_t *ids;   /* [n] index of each sample in the dataset: the key of dropout */
 };
 
-/* Which samples of an n-sample batch a rank has; given by the lanes (worker/model/lanes.h). */
-typedef void batch_range_fn(void *arg, uint32_t n, uint32_t *first, uint32_t *count);
+/* Which samples of its index-th batch, of n, a rank has; given by the lanes (worker/model/lanes.h).
+ */
+typedef void batch_range_fn(void *arg, uint32_t index, uint32_t n, uint32_t *first,
+                            uint32_t *count);
 
 enum batch_order {
     BATCHES_ALL,      /* file order, the last partial batch included: for evaluation */
     BATCHES_TRAINING, /* as job->dataset.shuffle and job->training.last_batch say */
+    BATCHES_DRAWN,    /* the same, for who seeks each: none is made ahead */
 };
 
 /*
@@ -82,6 +85,8 @@ void batcher_free(struct batcher *b);
 /* Continues with this batch; batch may be batcher_batches(b): the start of the next epoch. */
 void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch);
 uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
+/* Samples, over all ranks, of n batches of an epoch from this one on. */
+uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
 /* The next batch, across epoch ends; valid until the following call. Never fails. */
 const struct batch *batcher_next(struct batcher *b);
 /* Seconds spent waiting for data so far. */

@@ -21,6 +21,7 @@ enum random_purpose {
     RANDOM_DROPOUT = 3,
     RANDOM_SPLIT = 4,
     RANDOM_TEST = 5,
+    RANDOM_JITTER = 6,
 };
 
 struct random_key {

@@ -23,7 +23,8 @@ static void forward_share(void *arg, int thread, int n_threads)
 
     for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
         size_t at = (size_t)i * l->out_floats;
-        t->p->kernels->conv->forward(&l->conv, t->out + at, l->pool ? l->argmax + at : NULL,
+        size_t kept = (t->p->first + (size_t)i) * l->out_floats;
+        t->p->kernels->conv->forward(&l->conv, t->out + at, l->pool ? l->argmax + kept : NULL,
                                      t->x + (size_t)i * l->in_floats, w, b, l->relu, l->pool,
                                      t->p->scratch[thread]);
     }
@@ -42,9 +43,10 @@ static const float *sums_gradient(const struct conv_task *t, int i, int ob0, int
     const struct pool_kernels *k = t->p->kernels->pool;
     size_t block = l->out_floats / (size_t)blocks_of(l->conv.k);
     size_t at = (size_t)i * l->out_floats + (size_t)ob0 * block;
+    size_t kept = t->p->first * l->out_floats + at;
 
     if (l->pool) {
-        k->unpool2(buffer, t->dy + at, l->relu ? t->y + at : NULL, l->argmax + at, ob1 - ob0,
+        k->unpool2(buffer, t->dy + at, l->relu ? t->y + at : NULL, l->argmax + kept, ob1 - ob0,
                    l->conv.oh, l->conv.ow);
         return buffer;
     }
@@ -206,7 +208,7 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
     l->scratch_floats = scratch + back_scratch + conv_out_floats(&c);
     l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
     l->levels = xaligned(l->level_floats * (size_t)(o->levels + 1) * sizeof(float));
-    if (!o->image_input)
+    if (!o->image_input && o->samples)
         l->transposed = xaligned(conv_weight_floats(&back) * sizeof(float));
     if (o->pool)
         l->argmax = xaligned(l->out_floats * o->samples);

@@ -36,7 +36,8 @@ struct pass {
     struct threads *threads;
     float *const *scratch; /* per thread */
     const float *params;
-    uint32_t n; /* samples of this rank */
+    uint32_t n;     /* samples of this rank */
+    uint32_t first; /* where the first of them is in what layers keep for the backward pass */
     bool training;
     uint64_t seed;
     uint32_t epoch;
@@ -50,8 +51,8 @@ struct pass {
 
 /* A trained tensor: a range of the parameter slab in the kernels' layout. */
 struct param {
-    char name[80]; /* "<layer>.weight", "<layer>.bias" */
-    size_t offset, floats;
+    char name[80];         /* "<layer>.weight", "<layer>.bias" */
+    size_t offset, floats; /* floats 0: another worker has it */
     bool is_weight, frozen;
     int n_dims;
     int64_t dims[4]; /* as others read it: [out][in][kh][kw], [out][in], [out] */
@@ -78,6 +79,7 @@ struct layer {
     size_t scratch_floats;        /* per thread */
     bool in_place;                /* y may be x */
     bool relu, pool;              /* fused behind a convolution or dense layer */
+    bool elsewhere;               /* another worker has it: described here, without memory */
     struct param *weight, *bias;  /* NULL: none */
     struct shape out;
     struct shape flattened; /* flatten: the map below */
@@ -103,7 +105,8 @@ static inline uint32_t block_samples(const struct lane_ends *b)
 
 /* Makers. The model has set l->in_floats and l->out to those of the layer below: activations and
  * dropout keep the map that they were given.
- * samples: the most a pass may have; levels: of the rank's largest lane block. */
+ * samples: the most that are kept, 0 where the layer is elsewhere; levels: of the rank's largest
+ * lane block, -1 there. */
 struct conv_options {
     bool relu, pool;
     bool image_input; /* plain [C][H][W] */

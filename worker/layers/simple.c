@@ -149,6 +149,11 @@ void layer_activation(struct layer *l, const struct net_layer *n)
 
 /* Dropout: masks keyed by sample, so the rank and thread that has it does not matter. */
 
+static uint16_t *mask_of(const struct task *t, uint32_t i)
+{
+    return t->l->mask + (t->p->first + (size_t)i) * (t->l->out_floats / 16);
+}
+
 static void dropout_forward_sample(const struct task *t, uint32_t i)
 {
     const struct layer *l = t->l;
@@ -158,7 +163,7 @@ static void dropout_forward_sample(const struct task *t, uint32_t i)
                                    .stream = t->p->epoch,
                                    .item = t->p->ids[i],
                                    .layer = l->number};
-    t->p->kernels->random->dropout(t->to + i * n, t->from + i * n, l->mask + i * (n / 16), &key,
+    t->p->kernels->random->dropout(t->to + i * n, t->from + i * n, mask_of(t, i), &key,
                                    (float)l->rate, n);
 }
 
@@ -174,7 +179,7 @@ static void dropout_backward_sample(const struct task *t, uint32_t i)
 {
     const struct layer *l = t->l;
     size_t n = l->out_floats;
-    t->p->kernels->random->dropout_backward(t->to + i * n, t->from + i * n, l->mask + i * (n / 16),
+    t->p->kernels->random->dropout_backward(t->to + i * n, t->from + i * n, mask_of(t, i),
                                             (float)l->rate, n);
 }
 

@@ -3,7 +3,24 @@
 #include <assert.h>
 #include <stddef.h>
 
-static int lane_first(int total, int rank, int size) { return (int)((int64_t)rank * total / size); }
+struct lane_tree lane_tree_of_batches(int batches, int workers)
+{
+    struct lane_tree tree = {.total = 1, .batches = batches, .workers = workers};
+
+    while (tree.total < batches)
+        tree.total *= 2;
+    return tree;
+}
+
+void lane_tree_share(struct lane_tree tree, int rank, int *first, int *count)
+{
+    int64_t used = tree.batches ? tree.batches : tree.total;
+
+    if (rank > tree.workers)
+        rank = tree.workers;
+    *first = (int)(rank * used / tree.workers);
+    *count = rank < tree.workers ? (int)((rank + 1) * used / tree.workers) - *first : 0;
+}
 
 /* The largest aligned subtree that starts at lane first and has at most count lanes. */
 static int block_level(int first, int count)
@@ -15,16 +32,17 @@ static int block_level(int first, int count)
     return level;
 }
 
-void lanes_init(struct lanes *l, int total, int rank, int size)
+void lanes_init(struct lanes *l, struct lane_tree tree, int rank)
 {
-    assert(total > 0 && total <= LANES_MAX && (total & (total - 1)) == 0);
-    assert(size <= total && rank >= 0 && rank < size);
+    assert(tree.total > 0 && tree.total <= LANES_MAX && (tree.total & (tree.total - 1)) == 0);
+    assert(rank >= 0 && tree.workers > 0 && tree.batches <= tree.total &&
+           tree.workers <= (tree.batches ? tree.batches : tree.total));
 
-    int end = lane_first(total, rank + 1, size);
-
-    *l = (struct lanes){.total = total, .first = lane_first(total, rank, size)};
-    l->count = end - l->first;
-    for (int lane = l->first; lane < end;) {
+    *l = (struct lanes){.total = tree.total};
+    lane_tree_share(tree, rank, &l->first, &l->count);
+    if (rank == tree.workers - 1)
+        l->count = tree.total - l->first;
+    for (int lane = l->first, end = l->first + l->count; lane < end;) {
         struct lane_block block = {lane, block_level(lane, end - lane)};
 
         assert(l->n_blocks < LANES_MAX_BLOCKS);

@@ -31,8 +31,25 @@ struct lanes {
     struct lane_block blocks[LANES_MAX_BLOCKS]; /* in lane order */
 };
 
-/* Lanes floor(r*L/p) .. floor((r+1)*L/p) for rank r of p; needs p <= L. */
-void lanes_init(struct lanes *l, int total, int rank, int size);
+/*
+ * A tree of sums and the workers that share its leaves. The leaves are the lanes of one batch, or,
+ * with batches > 0, the batches of one update, filled from the front: an update that has fewer
+ * leaves the last ones empty. Ranks behind the workers have none.
+ */
+struct lane_tree {
+    int total; /* leaves: a power of two, at least `batches` */
+    int batches;
+    int workers; /* at most as many as lanes, or batches */
+};
+
+/* The smallest tree with a leaf per batch. */
+struct lane_tree lane_tree_of_batches(int batches, int workers);
+
+/* What a rank has: lanes, or batches, floor(r*n/w) .. floor((r+1)*n/w). */
+void lane_tree_share(struct lane_tree tree, int rank, int *first, int *count);
+
+/* The same as blocks; the last worker's go on to the end of the tree. */
+void lanes_init(struct lanes *l, struct lane_tree tree, int rank);
 
 static inline uint32_t lane_begin(int total, int lane, uint32_t n)
 {
@@ -45,10 +62,11 @@ static inline uint32_t lane_samples(int total, int first, int count, uint32_t n)
     return lane_begin(total, first + count, n) - lane_begin(total, first, n);
 }
 
-/* Whether any lane of the block has a sample in a batch of n. */
-static inline bool block_present(int total, struct lane_block b, uint32_t n)
+/* Whether any leaf of the block has something: of n samples, or of n batches. */
+static inline bool block_present(struct lane_tree tree, struct lane_block b, uint32_t n)
 {
-    return lane_samples(total, b.first, 1 << b.level, n) > 0;
+    return tree.batches ? (uint32_t)b.first < n
+                        : lane_samples(tree.total, b.first, 1 << b.level, n) > 0;
 }
 
 /* One step of a fold: the sum of `into` becomes into + from. */
@@ -57,10 +75,9 @@ struct lane_add {
 };
 
 /*
- * How to fold blocks that cut the lanes 0..total-1 in lane order, in the one tree: *n_adds
- * steps, fewer than there are blocks, each naming two blocks by index; those that are not present
- * are skipped. Returns the index of the block that ends up with the sum, -1 when none is
- * present.
+ * How to fold blocks that cut the leaves 0..total-1 in order, in the one tree: *n_adds steps, fewer
+ * than there are blocks, each naming two blocks by index; those that are not present are skipped.
+ * Returns the index of the block that ends up with the sum, -1 when none is present.
  */
 int lanes_plan(int total, const struct lane_block *blocks, const bool *present,
                struct lane_add *adds, int *n_adds);

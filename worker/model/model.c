@@ -2,60 +2,18 @@
 #include "worker/model/model.h"
 
 #include "paceline/mem.h"
-
-/* What the net's layers from i on become: one runtime layer, and how many of them it took. */
-struct fusion {
-    int taken;
-    bool relu, pool;
-};
-
-static bool is_relu(const struct net *net, size_t i)
-{
-    return i < net->n_layers && net->layers[i].spec.type == LAYER_RELU;
-}
-
-static bool is_pool2(const struct net *net, size_t i)
-{
-    if (i >= net->n_layers || net->layers[i].spec.type != LAYER_MAXPOOL)
-        return false;
-    const struct net_layer *n = &net->layers[i];
-    const int *k = n->spec.kernel, *s = n->spec.stride;
-    bool whole = n->spec.padding == PAD_VALID || (n->in.h % 2 == 0 && n->in.w % 2 == 0);
-    return k[0] == 2 && k[1] == 2 && s[0] == 2 && s[1] == 2 && whole;
-}
-
-/* Convolution, ReLU and 2x2 pooling in either order of the last two: the values are the same. */
-static struct fusion find_fusion(const struct net *net, size_t i)
-{
-    struct fusion f = {.taken = 1};
-    enum layer_type type = net->layers[i].spec.type;
-
-    if (type == LAYER_DENSE && is_relu(net, i + 1))
-        return (struct fusion){.taken = 2, .relu = true};
-    if (type != LAYER_CONV)
-        return f;
-    for (int round = 0; round < 2; round++) {
-        if (!f.relu && is_relu(net, i + (size_t)f.taken)) {
-            f.relu = true;
-            f.taken++;
-        } else if (!f.pool && is_pool2(net, i + (size_t)f.taken)) {
-            f.pool = true;
-            f.taken++;
-        }
-    }
-    return f;
-}
+#include "paceline/net_parts.h"
 
 static struct param *add_param(struct model *m, const struct net_layer *n, const char *suffix,
-                               size_t floats)
+                               size_t floats, bool elsewhere)
 {
     struct param *p = &m->params[m->n_params++];
     snprintf(p->name, sizeof p->name, "%.64s.%s", n->spec.name, suffix);
     p->offset = m->n_floats;
-    p->floats = floats;
+    p->floats = elsewhere ? 0 : floats;
     p->frozen = n->spec.frozen;
     p->initializer = n->spec.initializer;
-    m->n_floats += floats;
+    m->n_floats += p->floats;
     return p;
 }
 
@@ -67,7 +25,8 @@ static void add_params(struct model *m, struct layer *l, const struct net_layer 
 
     l->weight =
         add_param(m, n, "weight",
-                  conv ? conv_weight_floats(&l->conv) : (size_t)l->dense.in * (size_t)l->dense.out);
+                  conv ? conv_weight_floats(&l->conv) : (size_t)l->dense.in * (size_t)l->dense.out,
+                  l->elsewhere);
     l->weight->is_weight = true;
     l->weight->fan_in = in * taps;
     l->weight->fan_out = n->out.c * taps;
@@ -79,7 +38,7 @@ static void add_params(struct model *m, struct layer *l, const struct net_layer 
         l->weight->dims[3] = n->spec.kernel[1];
     }
     if (n->spec.bias) {
-        l->bias = add_param(m, n, "bias", (size_t)blocks_of(n->out.c) * 16);
+        l->bias = add_param(m, n, "bias", (size_t)blocks_of(n->out.c) * 16, l->elsewhere);
         l->bias->n_dims = 1;
         l->bias->dims[0] = n->out.c;
         l->bias->initializer = INIT_ZERO;
@@ -90,11 +49,10 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
                        const struct model_config *config, bool image)
 {
     const struct net_layer *n = &m->net->layers[i];
-    struct conv_options o = {.relu = f.relu,
-                             .pool = f.pool,
-                             .image_input = image,
-                             .samples = config->max_samples,
-                             .levels = config->levels};
+    const uint32_t samples = l->elsewhere ? 0 : config->max_samples;
+    const int levels = l->elsewhere ? -1 : config->levels;
+    struct conv_options o = {
+        .relu = f.relu, .pool = f.pool, .image_input = image, .samples = samples, .levels = levels};
     l->number = (uint32_t)i;
     switch (n->spec.type) {
     case LAYER_CONV:
@@ -102,7 +60,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         add_params(m, l, n);
         break;
     case LAYER_DENSE:
-        layer_dense(l, n, f.relu, config->max_samples, config->levels);
+        layer_dense(l, n, f.relu, samples, levels);
         add_params(m, l, n);
         break;
     case LAYER_MAXPOOL:
@@ -110,7 +68,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         layer_pool(l, n);
         break;
     case LAYER_DROPOUT:
-        layer_dropout(l, n, config->max_samples);
+        layer_dropout(l, n, samples);
         break;
     case LAYER_FLATTEN:
         layer_flatten(l, n);
@@ -144,6 +102,11 @@ static bool flatten_moves(const struct net *net, size_t i, struct shape map)
     return true;
 }
 
+static bool is_elsewhere(const struct model_config *config, size_t layer)
+{
+    return config->owners && config->owners[layer] != config->worker;
+}
+
 static void build_layers(struct model *m, const struct model_config *config)
 {
     const struct net *net = m->net;
@@ -151,11 +114,13 @@ static void build_layers(struct model *m, const struct model_config *config)
 
     m->layers = xcalloc(net->n_layers + 1, sizeof *m->layers);
     m->params = xcalloc(net->n_layers * 2, sizeof *m->params);
-    if (first != LAYER_CONV)
+    if (first != LAYER_CONV) {
+        m->layers[0].elsewhere = is_elsewhere(config, 0);
         layer_pack(&m->layers[m->n_layers++], net->in,
                    first == LAYER_FLATTEN || first == LAYER_DENSE);
+    }
     for (size_t i = 0; i < net->n_layers;) {
-        struct fusion f = find_fusion(net, i);
+        struct fusion f = net_fusion(net, i);
         bool flatten = net->layers[i].spec.type == LAYER_FLATTEN;
         if (!flatten || flatten_moves(net, i, m->layers[m->n_layers - 1].out)) {
             struct layer *l = &m->layers[m->n_layers];
@@ -163,8 +128,9 @@ static void build_layers(struct model *m, const struct model_config *config)
                 l->in_floats = l[-1].out_floats;
                 l->out = l[-1].out;
             }
+            l->elsewhere = is_elsewhere(config, i);
             make_layer(m, l, i, f, config, m->n_layers == 0);
-            l->in_place = m->n_layers && l->mask && may_overwrite(&l[-1]);
+            l->in_place = m->n_layers && l->mask && !l->elsewhere && may_overwrite(&l[-1]);
             m->n_layers++;
         }
         i += (size_t)f.taken;
@@ -176,6 +142,12 @@ static float *take(struct model *m, size_t floats_per_sample)
     return xaligned(floats_per_sample * (m->max_samples ? m->max_samples : 1) * sizeof(float));
 }
 
+/* Whether the output is made or read here. */
+static bool is_used(const struct model *m, int i)
+{
+    return !m->layers[i].elsewhere || (i + 1 < m->n_layers && !m->layers[i + 1].elsewhere);
+}
+
 static void take_memory(struct model *m)
 {
     size_t widest = 0;
@@ -185,14 +157,15 @@ static void take_memory(struct model *m)
         const struct layer *l = &m->layers[i];
         if (l->weight && !l->weight->frozen)
             m->lowest_trained = i;
-        if (l->out_floats > widest)
+        if (l->out_floats > widest && is_used(m, i))
             widest = l->out_floats;
-        if (l->scratch_floats > m->scratch_floats)
+        if (l->scratch_floats > m->scratch_floats && !l->elsewhere)
             m->scratch_floats = l->scratch_floats;
     }
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
-        m->activations[i] = l->in_place ? m->activations[i - 1] : take(m, l->out_floats);
+        if (is_used(m, i))
+            m->activations[i] = l->in_place ? m->activations[i - 1] : take(m, l->out_floats);
     }
     m->gradients[0] = take(m, widest);
     m->gradients[1] = take(m, widest);
@@ -239,38 +212,60 @@ size_t model_bytes(const struct model *m)
     size_t per_sample = 0, widest = 0, fixed = m->n_floats;
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
+        if (!is_used(m, i))
+            continue;
         per_sample += l->in_place ? 0 : l->out_floats;
         per_sample += l->argmax ? l->out_floats / 4 : 0;
         widest = l->out_floats > widest ? l->out_floats : widest;
         fixed += l->transposed ? conv_weight_floats(&l->conv_back) : 0;
-        fixed += l->level_floats * 6;
+        fixed += l->elsewhere ? 0 : l->level_floats * 6;
     }
     fixed += m->scratch_floats * (size_t)threads_count(m->threads);
     return sizeof(float) * (fixed + (per_sample + 2 * widest) * m->max_samples);
 }
 
-const float *model_forward(struct model *m, struct pass *p, const float *x)
+float *model_output(const struct model *m, int i, const struct pass *p, const float *x)
 {
+    const size_t in = (size_t)(m->net->in.c * m->net->in.h * m->net->in.w);
+
+    return i < 0 ? (float *)x + p->first * in
+                 : m->activations[i] + p->first * m->layers[i].out_floats;
+}
+
+void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
+{
+    struct layer *l = &m->layers[i];
+
     p->kernels = m->kernels;
     p->threads = m->threads;
     p->scratch = m->scratch;
     p->params = m->weights;
-    for (int i = 0; i < m->n_layers; i++) {
-        struct layer *l = &m->layers[i];
-        l->ops->forward(l, p, m->activations[i], i ? m->activations[i - 1] : x);
-    }
-    return m->activations[m->n_layers - 1];
+    l->ops->forward(l, p, model_output(m, i, p, x), model_output(m, i - 1, p, x));
+}
+
+const float *model_forward(struct model *m, struct pass *p, const float *x)
+{
+    for (int i = 0; i < m->n_layers; i++)
+        model_forward_layer(m, p, i, x);
+    return model_output(m, m->n_layers - 1, p, x);
 }
 
 float *model_output_gradient(struct model *m) { return m->gradients[0]; }
+
+void model_backward_layer(struct model *m, struct pass *p, int i, const float *x, float *dx,
+                          float *dy)
+{
+    struct layer *l = &m->layers[i];
+
+    l->ops->backward(l, p, dx, dy, model_output(m, i - 1, p, x), model_output(m, i, p, x));
+}
 
 void model_backward(struct model *m, struct pass *p, const float *x)
 {
     float *dy = m->gradients[0], *dx = m->gradients[1];
     for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
-        struct layer *l = &m->layers[i];
         float *below = i > m->lowest_trained ? dx : NULL;
-        l->ops->backward(l, p, below, dy, i ? m->activations[i - 1] : x, m->activations[i]);
+        model_backward_layer(m, p, i, x, below, dy);
         dx = dy;
         dy = below;
     }
@@ -279,7 +274,8 @@ void model_backward(struct model *m, struct pass *p, const float *x)
 const char *model_first_nonfinite(const struct model *m, uint32_t n)
 {
     for (int i = 0; i < m->n_layers; i++) {
-        if (!m->kernels->reduce->all_finite(m->activations[i], n * m->layers[i].out_floats))
+        if (is_used(m, i) &&
+            !m->kernels->reduce->all_finite(m->activations[i], n * m->layers[i].out_floats))
             return m->layers[i].name;
     }
     return NULL;

@@ -3,6 +3,9 @@
  *
  * All memory is taken in model_init. Parameters lie in layer order, weights before biases, padded
  * to 16 by zeros that stay zero.
+ *
+ * Of a network that is split over workers each has a model with all layers and parameters in it,
+ * but memory for its own alone, and for outputs of others that they read.
  */
 #ifndef PACELINE_MODEL_H
 #define PACELINE_MODEL_H
@@ -38,6 +41,8 @@ struct model_config {
     struct threads *threads;
     uint32_t max_samples; /* of this rank in one pass */
     int levels;           /* of its largest lane block */
+    const int *owners;    /* the worker of each layer of the net; NULL: no layer is elsewhere */
+    int worker;           /* with owners: this one */
 };
 
 /* Layers that follow a convolution are fused into it where they can be (ReLU, 2x2 max pooling).
@@ -52,6 +57,13 @@ void model_init_weights(struct model *m, uint64_t seed);
 
 /* Outputs [n][out_floats of the last layer] of p->n samples x ([n][c*h*w]). */
 const float *model_forward(struct model *m, struct pass *p, const float *x);
+/* The output of layer i for sample p->first, and the others behind it; layer -1: x itself. */
+float *model_output(const struct model *m, int i, const struct pass *p, const float *x);
+/* One layer of it, or the way back through it: from dy, which may be overwritten, to dx (or NULL).
+ * x: of the whole pass. */
+void model_forward_layer(struct model *m, struct pass *p, int i, const float *x);
+void model_backward_layer(struct model *m, struct pass *p, int i, const float *x, float *dx,
+                          float *dy);
 /* From the gradient of the outputs, which model_output_gradient() holds. */
 float *model_output_gradient(struct model *m);
 void model_backward(struct model *m, struct pass *p, const float *x);
@@ -62,6 +74,7 @@ const char *model_first_nonfinite(const struct model *m, uint32_t n);
 /* Copies a tensor between the slab layout (src/dst at the tensor's offset of any slab of the
  * model's shape: weights, gradients, optimiser state) and the order others read. */
 size_t param_elements(const struct param *p);
+size_t model_largest(const struct model *m); /* elements of the largest tensor */
 void model_export(const struct model *m, const struct param *p, float *out, const float *slab);
 void model_import(const struct model *m, const struct param *p, float *slab, const float *in);
 

@@ -10,6 +10,16 @@ size_t param_elements(const struct param *p)
     return n;
 }
 
+size_t model_largest(const struct model *m)
+{
+    size_t most = 0;
+    for (int i = 0; i < m->n_params; i++) {
+        size_t n = param_elements(&m->params[i]);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static const struct layer *owner(const struct model *m, const struct param *p)
 {
     for (int i = 0; i < m->n_layers; i++) {
@@ -92,7 +102,7 @@ void model_init_weights(struct model *m, uint64_t seed)
     memset(m->weights, 0, m->n_floats * sizeof(float));
     for (int i = 0; i < m->n_params; i++) {
         const struct param *p = &m->params[i];
-        if (p->initializer == INIT_ZERO)
+        if (p->initializer == INIT_ZERO || !p->floats)
             continue;
         AUTO(auto_free) float *flat = xmalloc((param_elements(p) + 64) * sizeof(float));
         draw(m, p, (uint32_t)i, seed, flat);

@@ -57,6 +57,8 @@ struct optimizer {
 void optimizer_init(struct optimizer *o, const struct kernels *kernels, const struct job *job,
                     size_t n_params);
 void optimizer_release(struct optimizer *o);
+/* The slot that momentum fills, n_params floats; NULL: the optimiser has none. */
+float *optimizer_velocity(const struct optimizer *o);
 
 /* Coefficients of update number step (1-based) at this learning rate and clipping scale. */
 void optimizer_begin_step(struct optimizer *o, int64_t step, double learning_rate,

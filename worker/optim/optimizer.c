@@ -4,13 +4,15 @@
 #include "paceline/mem.h"
 #include "worker/optim/optim.h"
 
+#define VELOCITY "momentum_buffer"
+
 static const char *const slot_names[][OPTIM_MAX_SLOTS] = {
-    [OPT_SGD] = {"momentum_buffer"},
+    [OPT_SGD] = {VELOCITY},
     [OPT_ADAM] = {"exp_avg", "exp_avg_sq"},
     [OPT_ADAMW] = {"exp_avg", "exp_avg_sq"},
     [OPT_ADAGRAD] = {"sum"},
     [OPT_ADADELTA] = {"square_avg", "acc_delta"},
-    [OPT_RMSPROP] = {"square_avg", "momentum_buffer", "grad_avg"},
+    [OPT_RMSPROP] = {"square_avg", VELOCITY, "grad_avg"},
 };
 
 static update_fn *choose_update(const struct update_kernels *k, const struct job_optimizer *c)
@@ -61,6 +63,14 @@ void optimizer_release(struct optimizer *o)
 {
     free(o->slots[0]);
     *o = (struct optimizer){0};
+}
+
+float *optimizer_velocity(const struct optimizer *o)
+{
+    for (int i = 0; i < o->n_slots; i++)
+        if (strcmp(o->slot_names[i], VELOCITY) == 0)
+            return o->slots[i];
+    return NULL;
 }
 
 static void adam_coef(struct update_coef *k, const struct job_optimizer *c, int64_t step,

@@ -22,12 +22,16 @@ static uint64_t number_in(const char *path)
 
 uint64_t memory_limit(void)
 {
-    struct rlimit space;
     uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 
     limit = smaller(limit, number_in("/sys/fs/cgroup/memory.max"));
     limit = smaller(limit, number_in("/sys/fs/cgroup/memory/memory.limit_in_bytes"));
-    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
-        limit = smaller(limit, space.rlim_cur);
     return limit;
+}
+
+uint64_t memory_process_limit(void)
+{
+    struct rlimit space;
+
+    return getrlimit(RLIMIT_AS, &space) == 0 ? space.rlim_cur : RLIM_INFINITY;
 }

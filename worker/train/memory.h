@@ -1,11 +1,14 @@
-/* How much memory this process may use. */
+/* How much memory processes may use. */
 #ifndef PACELINE_MEMORY_H
 #define PACELINE_MEMORY_H
 
 #include <stdint.h>
 
-/* The smallest of the cgroup's limit, the address-space limit and the machine's memory, in bytes.
- * It is shared by all processes of the cgroup or machine. */
+/* The smaller of the cgroup's limit and the machine's memory, in bytes. It is shared by all
+ * processes of the cgroup or machine. */
 uint64_t memory_limit(void);
+
+/* That of this process alone: of its address space. */
+uint64_t memory_process_limit(void);
 
 #endif

@@ -8,20 +8,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "paceline/digest.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/safetensors.h"
-#include "worker/train/digest.h"
 
 #define PREFIX "checkpoint-"
 #define SUFFIX ".safetensors"
-#define META_MAX 20
+#define META_MAX 24
+#define META_TEXT 512
 #define DIGEST "digest"
 
 /* What a checkpoint says of its training besides the tensors. */
 struct meta {
     struct st_meta items[META_MAX];
-    char text[META_MAX][64];
+    char text[META_MAX][META_TEXT];
     size_t n;
 };
 
@@ -37,6 +38,20 @@ static void meta_add(struct meta *m, const char *key, const char *fmt, ...)
     m->n++;
 }
 
+/* StrategySwitch: which of the two it is in, and by what losses it may leave the first. */
+static void describe_switch(const struct position *at, struct meta *m)
+{
+    char losses[META_TEXT] = "";
+
+    for (int i = 0, len = 0; i < at->losses.n; i++)
+        len +=
+            snprintf(losses + len, sizeof losses - (size_t)len, "%.17g ", at->losses.of_epoch[i]);
+    meta_add(m, "switchStep", "%" PRId64, at->switched.step);
+    meta_add(m, "switchEpoch", "%" PRId64, at->switched.epoch);
+    meta_add(m, "switchReason", "%d", (int)at->switched.reason);
+    meta_add(m, "losses", "%s", losses);
+}
+
 static void describe(const struct trainer *t, struct meta *m)
 {
     const struct position *at = &t->at;
@@ -49,6 +64,7 @@ static void describe(const struct trainer *t, struct meta *m)
     meta_add(m, "batchSize", "%" PRId64, t->job->training.batch_size);
     meta_add(m, "trainSamples", "%" PRIu32, t->data.n_train);
     meta_add(m, "batchesPerEpoch", "%" PRIu32, trainer_batches_per_epoch(t));
+    meta_add(m, "batchesPerUpdate", "%" PRId64, t->job->training.accumulate);
     meta_add(m, "seed", "%" PRIu64, t->job->training.seed);
     meta_add(m, "lanes", "%d", t->lanes.total);
     meta_add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
@@ -58,6 +74,8 @@ static void describe(const struct trainer *t, struct meta *m)
     meta_add(m, "epochCorrect", "%" PRId64, at->epoch_totals.correct);
     meta_add(m, "bestAccuracy", "%.17g", at->best_accuracy);
     meta_add(m, "bestStep", "%" PRId64, at->best_step);
+    if (t->strategies[1])
+        describe_switch(at, m);
 }
 
 static void tensor_name(const struct trainer *t, int slot, const struct param *p, char name[160])
@@ -74,58 +92,111 @@ static float *slab_of(struct trainer *t, int slot)
     return slot < 0 ? t->model.weights : t->optimizer.slots[slot];
 }
 
-/* Fills t->snapshot, every tensor behind the other; the floats in it. */
-static size_t export_tensors(struct trainer *t)
-{
-    size_t floats = 0;
+/* A tensor of a checkpoint. */
+struct tensor {
+    struct trainer *t;
+    int slot;
+    const struct param *param;
+    bool loaded;
+    char name[160];
+};
 
-    for (int i = 0; i < t->model.n_params; i++)
-        floats += param_elements(&t->model.params[i]);
-    floats *= (size_t)t->optimizer.n_slots + 1;
-    if (!t->snapshot) /* kept: what is freed under MPI's allocator settings may not be used again */
-        t->snapshot = xaligned(floats * sizeof(float));
-    float *to = t->snapshot;
+/* All of them, in the order of a checkpoint; freed by the caller. */
+static struct tensor *list_tensors(struct trainer *t, size_t *n)
+{
+    struct tensor *list =
+        xcalloc((size_t)(t->model.n_params * (t->optimizer.n_slots + 1)), sizeof *list);
+
+    *n = 0;
     for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
         for (int i = 0; i < t->model.n_params; i++) {
-            const struct param *p = &t->model.params[i];
-            model_export(&t->model, p, to, slab_of(t, slot));
-            to += param_elements(p);
+            struct tensor *s = &list[(*n)++];
+            *s = (struct tensor){.t = t, .slot = slot, .param = &t->model.params[i]};
+            tensor_name(t, slot, s->param, s->name);
         }
     }
-    return floats;
+    return list;
+}
+
+/* Room for the largest tensor; kept: what is freed under MPI's allocator settings may not be used
+ * again. */
+static float *room(struct trainer *t)
+{
+    if (!t->snapshot)
+        t->snapshot = xaligned(model_largest(&t->model) * sizeof(float));
+    return t->snapshot;
+}
+
+/* Its values, in t->snapshot; where tensors have owners collective, and on the writers alone. */
+static const void *load_tensor(void *arg)
+{
+    struct tensor *s = arg;
+    struct trainer *t = s->t;
+
+    s->loaded = true;
+    if (t->strategy->collect)
+        t->strategy->collect(t, s->slot, s->param, room(t));
+    else
+        model_export(&t->model, s->param, room(t), slab_of(t, s->slot));
+    return t->snapshot;
+}
+
+static uint64_t digest_tensors(struct tensor *list, size_t n)
+{
+    size_t bytes = 0;
+    struct digest d;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += param_elements(list[i].param) * sizeof(float);
+    d = digest_begin(bytes);
+    for (size_t i = 0; i < n; i++)
+        digest_add(&d, load_tensor(&list[i]), param_elements(list[i].param) * sizeof(float));
+    return digest_end(&d);
 }
 
 uint64_t snapshot_digest(struct trainer *t)
 {
-    size_t floats = export_tensors(t);
-    return digest_bytes(t->snapshot, floats * sizeof(float));
+    size_t n;
+    AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
+
+    return digest_tensors(list, n);
 }
 
 static int write_tensors(struct trainer *t, const char *path, struct err *err)
 {
-    size_t n = (size_t)(t->model.n_params * (t->optimizer.n_slots + 1)), used = 0;
+    size_t n;
+    AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
-    AUTO(auto_free) char(*names)[160] = xcalloc(n, sizeof *names);
     struct meta meta;
+    int rc;
 
     describe(t, &meta);
-    meta_add(&meta, DIGEST, "%016" PRIx64, snapshot_digest(t));
-    const float *from = t->snapshot;
-    for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
-        for (int i = 0; i < t->model.n_params; i++) {
-            const struct param *p = &t->model.params[i];
-            struct st_tensor *s = &tensors[used];
-            tensor_name(t, slot, p, names[used]);
-            s->name = names[used++];
-            s->dtype = ST_F32;
-            s->n_dims = p->n_dims;
-            memcpy(s->dims, p->dims, sizeof s->dims);
-            s->data = from;
-            s->bytes = param_elements(p) * sizeof(float);
-            from += param_elements(p);
-        }
+    meta_add(&meta, DIGEST, "%016" PRIx64, digest_tensors(list, n));
+    for (size_t i = 0; i < n; i++) {
+        list[i].loaded = false;
+        tensors[i] = (struct st_tensor){.name = list[i].name,
+                                        .dtype = ST_F32,
+                                        .n_dims = list[i].param->n_dims,
+                                        .bytes = param_elements(list[i].param) * sizeof(float),
+                                        .load = load_tensor,
+                                        .arg = &list[i]};
+        memcpy(tensors[i].dims, list[i].param->dims, sizeof tensors[i].dims);
     }
-    return st_write(path, tensors, n, meta.items, meta.n, err);
+    rc = st_write(path, tensors, n, meta.items, meta.n, err);
+    for (size_t i = 0; t->strategy->collect && i < n; i++) /* they come, whether it failed or not */
+        if (!list[i].loaded)
+            load_tensor(&list[i]);
+    return rc;
+}
+
+void snapshot_supply(struct trainer *t)
+{
+    size_t n;
+    AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
+
+    for (int times = 0; t->strategy->collect && times < 2; times++) /* a digest, then the file */
+        for (size_t i = 0; i < n; i++)
+            load_tensor(&list[i]);
 }
 
 /* The step of a checkpoint's file name, or -1. */
@@ -178,7 +249,9 @@ static int64_t newest_step(const char *dir, int64_t below)
     return best;
 }
 
-static void drop_old(const char *dir, int64_t step, int64_t keep)
+bool snapshot_any(const char *dir) { return newest_step(dir, INT64_MAX) >= 0; }
+
+void snapshot_drop_old(const char *dir, int64_t step, int64_t keep)
 {
     for (int64_t i = 0; i < keep && step >= 0; i++)
         step = newest_step(dir, step);
@@ -205,40 +278,27 @@ int snapshot_write(struct trainer *t, const char *dir, bool best, char **path, s
         return -1;
     if (best && link_best(dir, name, err) != 0)
         return -1;
-    drop_old(dir, t->at.step, t->job->checkpoint.keep);
+    snapshot_drop_old(dir, t->at.step, t->job->checkpoint.keep);
     *path = STEAL(name);
     return 0;
 }
 
-static int load_tensor(struct trainer *t, const struct st_file *f, const char *path, int slot,
-                       const struct param *p, struct err *err)
+static int check_tensor(const struct tensor *tensor, const struct st_file *f, const char *path,
+                        struct err *err)
 {
-    char name[160];
-    tensor_name(t, slot, p, name);
-    const struct st_tensor *s = st_find(f, name);
+    const struct param *p = tensor->param;
+    const struct st_tensor *s = st_find(f, tensor->name);
     if (!s)
         return err_set(err, ERR_INVALID, "%s: no tensor %s; it is a checkpoint of another %s", path,
-                       name, slot < 0 ? "model" : "optimizer");
+                       tensor->name, tensor->slot < 0 ? "model" : "optimizer");
     bool same = s->dtype == ST_F32 && s->n_dims == p->n_dims &&
                 memcmp(s->dims, p->dims, sizeof(int64_t) * (size_t)p->n_dims) == 0;
     if (!same)
         return err_set(err, ERR_INVALID,
                        "%s: %s has another shape than the job's model (%lld outputs there, %lld "
                        "here); it is a checkpoint of another model",
-                       path, name, (long long)(s->n_dims ? s->dims[0] : 0), (long long)p->dims[0]);
-    model_import(&t->model, p, slab_of(t, slot), s->data);
-    return 0;
-}
-
-static int load_slots(struct trainer *t, const struct st_file *f, const char *path, int first,
-                      int end, struct err *err)
-{
-    for (int slot = first; slot < end; slot++) {
-        for (int i = 0; i < t->model.n_params; i++) {
-            if (load_tensor(t, f, path, slot, &t->model.params[i], err) != 0)
-                return -1;
-        }
-    }
+                       path, tensor->name, (long long)(s->n_dims ? s->dims[0] : 0),
+                       (long long)p->dims[0]);
     return 0;
 }
 
@@ -259,8 +319,9 @@ static int check_same_job(const struct trainer *t, const struct st_file *f, cons
                           struct err *err)
 {
     struct meta mine;
-    static const char *const fixed[] = {"batchSize", "trainSamples", "batchesPerEpoch", "seed",
-                                        "lanes",     "optimizer",    "sumOrder"};
+    static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
+                                        "batchesPerUpdate", "seed",         "lanes",
+                                        "optimizer",        "sumOrder"};
 
     describe(t, &mine);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
@@ -276,14 +337,32 @@ static int check_same_job(const struct trainer *t, const struct st_file *f, cons
     return 0;
 }
 
+static void read_switch(const struct st_file *f, struct position *at)
+{
+    const char *losses = st_meta_get(f, "losses");
+    const int64_t reason = meta_int(f, "switchReason"), step = meta_int(f, "switchStep");
+    char *end;
+
+    if (!losses) /* no StrategySwitch wrote it */
+        return;
+    if (step > 0 && reason > SWITCH_NOT && reason <= SWITCH_FALLBACK)
+        at->switched = (struct switched){.step = step,
+                                         .epoch = meta_int(f, "switchEpoch"),
+                                         .reason = (enum switch_reason)reason};
+    for (double loss = strtod(losses, &end); end != losses; loss = strtod(losses = end, &end))
+        losses_add(&at->losses, LOSSES_MAX, loss);
+}
+
 static int read_position(const struct trainer *t, const struct st_file *f, const char *path,
                          struct position *at, struct err *err)
 {
     const int64_t batches = trainer_batches_per_epoch(t), batch = meta_int(f, "batch");
     const int64_t step = meta_int(f, "step"), epoch = meta_int(f, "epoch");
-    const int64_t whole = step - batch; /* steps of the epochs that are done */
+    const int64_t each = t->job->training.accumulate, updates = trainer_updates_per_epoch(t);
+    const int64_t whole = step - batch / each; /* steps of the epochs that are done */
 
-    if (batch < 0 || batch >= batches || whole < 0 || whole % batches || whole / batches != epoch)
+    if (batch < 0 || batch >= batches || batch % each || whole < 0 || whole % updates ||
+        whole / updates != epoch)
         return err_set(err, ERR_DAMAGED,
                        "%s: step %" PRId64 " cannot be batch %" PRId64 " of epoch %" PRId64
                        " with %" PRId64 " batches in an epoch",
@@ -298,6 +377,7 @@ static int read_position(const struct trainer *t, const struct st_file *f, const
         .best_accuracy = meta_double(f, "bestAccuracy"),
         .best_step = meta_int(f, "bestStep"),
     };
+    read_switch(f, at);
     return 0;
 }
 
@@ -318,35 +398,64 @@ static int check_digest(const struct st_file *f, const char *path, struct err *e
                    path, found, want);
 }
 
-/* Nothing of the trainer has changed when it fails with another code than ERR_INVALID. */
-static int read_checkpoint(struct trainer *t, const char *path, bool everything, struct err *err)
-{
-    AUTO(st_close) struct st_file f;
-    struct position at = t->at;
+/* A checkpoint that is read: by its root; to the other ranks it is nothing yet. */
+struct reading {
+    struct st_file file;
+    bool everything;
+    struct position at;
+    struct tensor *tensors; /* every rank's: those that are wanted */
+    size_t n;
+};
 
-    if (st_open(&f, path, err) != 0 || check_digest(&f, path, err) != 0)
+static void reading_init(struct reading *r, struct trainer *t, bool everything)
+{
+    *r = (struct reading){.everything = everything, .at = t->at};
+    r->tensors = list_tensors(t, &r->n);
+    if (!everything)
+        r->n = (size_t)t->model.n_params;
+}
+
+static void reading_release(struct reading *r)
+{
+    st_close(&r->file);
+    free(r->tensors);
+}
+
+static int reading_open(struct reading *r, const struct trainer *t, const char *path,
+                        struct err *err)
+{
+    if (st_open(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
         return -1;
-    if (everything &&
-        (check_same_job(t, &f, path, err) != 0 || read_position(t, &f, path, &at, err) != 0))
+    if (r->everything && (check_same_job(t, &r->file, path, err) != 0 ||
+                          read_position(t, &r->file, path, &r->at, err) != 0))
         return -1;
-    if (load_slots(t, &f, path, -1, everything ? t->optimizer.n_slots : 0, err) != 0)
-        return -1;
-    t->at = at;
+    for (size_t i = 0; i < r->n; i++)
+        if (check_tensor(&r->tensors[i], &r->file, path, err) != 0)
+            return -1;
     return 0;
 }
 
-/* The verdict of rank root, weights and, with everything, state and position become everybody's. */
-static int share(struct trainer *t, int rc, bool everything, int root, struct err *err)
+/* The verdict of rank root; then its tensors, one after the other, and its position become
+ * everybody's. Nothing of the trainer has changed when it fails. */
+static int share(struct trainer *t, struct reading *r, int rc, int root, struct err *err)
 {
     comm_broadcast(t->comm, &rc, sizeof rc, root);
     if (rc != 0) {
         comm_broadcast(t->comm, err, sizeof *err, root);
         return -1;
     }
-    for (int slot = -1; slot < (everything ? t->optimizer.n_slots : 0); slot++)
-        comm_broadcast(t->comm, slab_of(t, slot), t->model.n_floats * sizeof(float), root);
-    if (everything)
-        comm_broadcast(t->comm, &t->at, sizeof t->at, root);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct tensor *s = &r->tensors[i];
+        const size_t bytes = param_elements(s->param) * sizeof(float);
+
+        if (comm_rank(t->comm) == root)
+            memcpy(room(t), st_find(&r->file, s->name)->data, bytes);
+        comm_broadcast(t->comm, room(t), bytes, root);
+        if (s->param->floats)
+            model_import(&t->model, s->param, slab_of(t, s->slot), t->snapshot);
+    }
+    comm_broadcast(t->comm, &r->at, sizeof r->at, root);
+    t->at = r->at;
     return 0;
 }
 
@@ -366,8 +475,10 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
     int root, me = comm_rank(t->comm);
 
     while ((root = lowest_rank(t->comm, have)) >= 0) {
-        int rc = root == me ? read_checkpoint(t, path, true, err) : 0;
-        if (share(t, rc, true, root, err) == 0) {
+        AUTO(reading_release) struct reading r;
+        reading_init(&r, t, true);
+        int rc = root == me ? reading_open(&r, t, path, err) : 0;
+        if (share(t, &r, rc, root, err) == 0) {
             if (root == me && if_any) /* nobody watches: where it came from is worth a line */
                 log_info("resumed from %s rank=%d", path, me);
             return 0;
@@ -381,21 +492,30 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
     return -1;
 }
 
-int snapshot_resume(struct trainer *t, const char *dir, bool if_any, struct err *err)
+int snapshot_resume(struct trainer *t, const char *dir, const char *durable, bool if_any,
+                    struct err *err)
 {
+    const char *const dirs[] = {dir, durable};
+    const size_t n_dirs = durable ? 2 : 1;
     struct err why = {.code = ERR_NOT_FOUND};
-    int64_t step = INT64_MAX;
 
-    for (;;) {
-        int64_t mine = newest_step(dir, step);
-        step = comm_max(t->comm, mine);
+    for (int64_t step = INT64_MAX;;) {
+        int64_t mine[2] = {-1, -1}, newest = -1;
+
+        for (size_t i = 0; i < n_dirs; i++) {
+            mine[i] = newest_step(dirs[i], step);
+            newest = mine[i] > newest ? mine[i] : newest;
+        }
+        step = comm_max(t->comm, newest);
         if (step < 0)
             break;
-        if (resume_from(t, dir, step, mine == step, if_any, &why) == 0)
-            return 0;
-        if (!if_any || why.code == ERR_INVALID) {
-            *err = why;
-            return -1;
+        for (size_t i = 0; i < n_dirs; i++) {
+            if (resume_from(t, dirs[i], step, mine[i] == step, if_any, &why) == 0)
+                return 0;
+            if ((!if_any && i + 1 == n_dirs) || why.code == ERR_INVALID) {
+                *err = why;
+                return -1;
+            }
         }
     }
     return if_any ? 0 : err_set(err, ERR_NOT_FOUND, "%s: no checkpoint to resume from", dir);
@@ -403,6 +523,9 @@ int snapshot_resume(struct trainer *t, const char *dir, bool if_any, struct err 
 
 int snapshot_load_weights(struct trainer *t, const char *path, struct err *err)
 {
-    int rc = comm_rank(t->comm) == 0 ? read_checkpoint(t, path, false, err) : 0;
-    return share(t, rc, false, 0, err);
+    AUTO(reading_release) struct reading r;
+
+    reading_init(&r, t, false);
+    int rc = comm_rank(t->comm) == 0 ? reading_open(&r, t, path, err) : 0;
+    return share(t, &r, rc, 0, err);
 }

@@ -1,7 +1,9 @@
 /*
  * Checkpoints of a trainer: weights, optimiser state and position in one safetensors file, the same
  * bytes whatever the number of ranks and threads. Every rank has all of the state, so any may write
- * one; one rank reads, the others get the state from it.
+ * one; where tensors have owners (a strategy with `collect`) they come to the ranks that write one
+ * by one, and all ranks take part. One rank reads, the others get the state from it, tensor by
+ * tensor.
  */
 #ifndef PACELINE_SNAPSHOT_H
 #define PACELINE_SNAPSHOT_H
@@ -9,23 +11,36 @@
 #include "paceline/err.h"
 #include "worker/train/trainer.h"
 
-/* This rank alone. dir/checkpoint-<step>.safetensors; *path (freed by the caller) is its name.
- * Older ones beyond checkpoint.keep go; best: also linked as dir/best.safetensors. */
+/* This rank alone, or with snapshot_supply by those that do not write.
+ * dir/checkpoint-<step>.safetensors; *path (freed by the caller) is its name. Older ones beyond
+ * checkpoint.keep go; best: also linked as dir/best.safetensors. */
 MUST_CHECK int snapshot_write(struct trainer *t, const char *dir, bool best, char **path,
                               struct err *err);
+
+/* The part of a rank that does not write, where its tensors are needed; else nothing. */
+void snapshot_supply(struct trainer *t);
+
+/* Removes the checkpoints of dir before the newest `keep` below step. */
+void snapshot_drop_old(const char *dir, int64_t step, int64_t keep);
+
+/* Whether dir has a checkpoint. */
+bool snapshot_any(const char *dir);
 
 /* Makes dir when it is not there, and removes what writers that were killed have left in it. */
 void snapshot_prepare(const char *dir);
 
-/* Of weights and optimiser state, as in the metadata of a checkpoint. */
+/* Of weights and optimiser state, as in the metadata of a checkpoint. Where tensors have owners
+ * collective, and right on the ranks that write. */
 uint64_t snapshot_digest(struct trainer *t);
 
-/* Collective; each rank has a dir of its own, or shares one. Loads the checkpoint of the largest
- * step that any rank has, read by the lowest rank that has it. ERR_NOT_FOUND when there is none,
+/* Collective; each rank has a dir of its own, or shares one, and may find more in durable (NULL:
+ * none, on all ranks alike). Loads the checkpoint of the largest step that any rank has, read by
+ * the lowest rank that has it, in dir rather than in durable. ERR_NOT_FOUND when there is none,
  * ERR_DAMAGED, ERR_INVALID when it is of another model, batch size, seed or optimiser.
  * With if_any a damaged one is logged and the next one taken; without any the trainer stays as it
  * was and the call succeeds. */
-MUST_CHECK int snapshot_resume(struct trainer *t, const char *dir, bool if_any, struct err *err);
+MUST_CHECK int snapshot_resume(struct trainer *t, const char *dir, const char *durable, bool if_any,
+                               struct err *err);
 
 /* Collective. Weights only, by tensor name: for evaluation and spec.model.initialWeights. */
 MUST_CHECK int snapshot_load_weights(struct trainer *t, const char *path, struct err *err);

@@ -1,47 +1,59 @@
 /* One update, and one evaluation; see trainer.h. */
 #include <math.h>
+#include <time.h>
 
+#include "paceline/digest.h"
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
-#include "worker/train/digest.h"
-#include "worker/train/trainer.h"
+#include "worker/train/slowness.h"
+#include "worker/train/step.h"
 #include "worker/train/watchdog.h"
+
+/* The samples that the rank's lanes of a batch are cut from: where it has the batch to itself, it
+ * may be another's. */
+static uint32_t cut_samples(const struct trainer *t, const struct batch *b)
+{
+    return t->lanes.count == t->lanes.total ? b->n : b->n_global;
+}
+
+void step_cut(struct trainer *t, int i, struct lane_block b, uint32_t n, uint32_t from)
+{
+    const int total = t->lanes.total;
+    struct lane_ends *e = &t->block_ends[i];
+    uint32_t *end = t->lane_ends + (e->end - t->lane_ends);
+    uint32_t begin = lane_begin(total, b.first, n);
+
+    e->begin = begin - from;
+    e->level = b.level;
+    e->full = true;
+    for (int lane = 0; lane < 1 << b.level; lane++) {
+        end[lane] = lane_begin(total, b.first + lane + 1, n) - begin;
+        e->full = e->full && end[lane] > (lane ? end[lane - 1] : 0);
+    }
+}
 
 /* The samples of each lane of this rank in a batch of n. */
 static void cut_lanes(struct trainer *t, uint32_t n)
 {
-    const int total = t->lanes.total;
-    uint32_t rank_begin = lane_begin(total, t->lanes.first, n);
-
-    for (int i = 0; i < t->lanes.n_blocks; i++) {
-        const struct lane_block b = t->lanes.blocks[i];
-        struct lane_ends *e = &t->block_ends[i];
-        uint32_t *end = t->lane_ends + (e->end - t->lane_ends);
-        uint32_t begin = lane_begin(total, b.first, n);
-        e->begin = begin - rank_begin;
-        e->full = true;
-        for (int lane = 0; lane < 1 << b.level; lane++) {
-            end[lane] = lane_begin(total, b.first + lane + 1, n) - begin;
-            e->full = e->full && end[lane] > (lane ? end[lane - 1] : 0);
-        }
-    }
+    for (int i = 0; i < t->lanes.n_blocks; i++)
+        step_cut(t, i, t->lanes.blocks[i], n, lane_begin(t->lanes.total, t->lanes.first, n));
 }
 
-/* Losses and hits of this rank's samples per lane; with training, the gradient of the outputs. */
-static void lane_losses(struct trainer *t, const struct batch *b, const float *y, float *dy,
-                        int64_t *confusion)
+void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
+                 const float *y, float *dy, uint32_t n_mean, int64_t *confusion)
 {
     const size_t row = t->model.layers[t->model.n_layers - 1].out_floats;
-    for (int lane = 0; lane < t->lanes.count; lane++) {
+    const uint32_t first = lane_begin(l->total, l->first, n);
+
+    for (int lane = 0; lane < l->count; lane++) {
         double *v = t->lane_values + lane * LANE_VALUES;
-        uint32_t end =
-            lane_begin(t->lanes.total, t->lanes.first + lane + 1, b->n_global) - b->first;
-        uint32_t i = lane_begin(t->lanes.total, t->lanes.first + lane, b->n_global) - b->first;
+        uint32_t end = lane_begin(l->total, l->first + lane + 1, n) - first;
+        uint32_t i = lane_begin(l->total, l->first + lane, n) - first;
         memset(v, 0, LANE_VALUES * sizeof *v);
         for (; i < end; i++) {
             struct loss_result r =
                 loss_sample(t->job->model.loss, t->kernels, y + i * row, row, t->model.classes,
-                            b->labels[i], b->n_global, dy ? dy + i * row : NULL, NULL);
+                            b->labels[i], n_mean, dy ? dy + i * row : NULL, NULL);
             v[0] += r.loss;
             v[1] += r.correct;
             v[2] += r.top5;
@@ -51,23 +63,25 @@ static void lane_losses(struct trainer *t, const struct batch *b, const float *y
     }
 }
 
-static struct totals fold_lanes(struct trainer *t, uint32_t n)
+struct totals step_totals(uint32_t n, const double *values)
 {
-    double column[LANE_ORDERS][LANES_MAX];
-    comm_lanes_end(t->comm, t->all_lane_values);
-    for (int lane = 0; lane < t->lanes.total; lane++) {
-        for (int v = 0; v < LANE_ORDERS; v++)
-            column[v][lane] = t->all_lane_values[lane * LANE_VALUES + v];
-    }
     return (struct totals){
-        .loss = lanes_fold(t->lanes.total, n, column[0]),
-        .samples = n,
-        .correct = (int64_t)lanes_fold(t->lanes.total, n, column[1]),
-        .top5 = (int64_t)lanes_fold(t->lanes.total, n, column[2]),
-    };
+        .loss = values[0], .samples = n, .correct = (int64_t)values[1], .top5 = (int64_t)values[2]};
 }
 
-static void add_totals(struct totals *sum, struct totals one)
+struct totals step_fold(const struct trainer *t, uint32_t n, const double *values)
+{
+    double column[LANES_MAX], sums[LANE_ORDERS];
+
+    for (int v = 0; v < LANE_ORDERS; v++) {
+        for (int lane = 0; lane < t->lane_tree.total; lane++)
+            column[lane] = values[lane * LANE_VALUES + v];
+        sums[v] = lanes_fold(t->lane_tree.total, n, column);
+    }
+    return step_totals(n, sums);
+}
+
+void step_add(struct totals *sum, struct totals one)
 {
     sum->loss += one.loss;
     sum->samples += one.samples;
@@ -75,68 +89,67 @@ static void add_totals(struct totals *sum, struct totals one)
     sum->top5 += one.top5;
 }
 
-/* The parts of [offset, offset + n) tensor by tensor: weights and biases decay differently. */
-static void update_range(struct trainer *t, size_t offset, size_t n)
+/* Tensor by tensor: weights and biases decay differently. */
+void step_update(struct trainer *t, size_t offset, size_t n, const float *gradients)
 {
     for (int i = 0; i < t->model.n_params; i++) {
         const struct param *p = &t->model.params[i];
         size_t begin = offset > p->offset ? offset : p->offset;
         size_t end = offset + n < p->offset + p->floats ? offset + n : p->offset + p->floats;
         if (begin < end && !p->frozen)
-            optimizer_update(&t->optimizer, t->model.weights + begin, t->sink.blocks[0] + begin,
-                             begin, end - begin, p->is_weight);
+            optimizer_update(&t->optimizer, t->model.weights + begin, gradients + begin, begin,
+                             end - begin, p->is_weight);
     }
+}
+
+static double squares(const struct trainer *t, const struct param *p, const float *slab,
+                      bool weights_only)
+{
+    bool counts = !p->frozen && (p->is_weight || !weights_only);
+    return counts ? t->kernels->reduce->sum_squares(slab + p->offset, p->floats) : 0;
 }
 
 static double sum_squares(const struct trainer *t, const float *slab, bool weights_only)
 {
     double sum = 0;
-    for (int i = 0; i < t->model.n_params; i++) {
-        const struct param *p = &t->model.params[i];
-        if (!p->frozen && (p->is_weight || !weights_only))
-            sum += t->kernels->reduce->sum_squares(slab + p->offset, p->floats);
-    }
+    for (int i = 0; i < t->model.n_params; i++)
+        sum += squares(t, &t->model.params[i], slab, weights_only);
     return sum;
 }
 
-double trainer_l2(const struct trainer *t)
+double trainer_l2(struct trainer *t)
 {
-    double l2 = t->job->training.l2;
-    return l2 > 0 ? l2 / 2 * sum_squares(t, t->model.weights, true) : 0;
+    const size_t n = (size_t)t->model.n_params, ranks = (size_t)comm_size(t->comm);
+    const double l2 = t->job->training.l2;
+    AUTO(auto_free) double *mine = xcalloc(n, sizeof *mine);
+    AUTO(auto_free) double *all = NULL;
+    double sum = 0;
+
+    if (!l2)
+        return 0;
+    if (!t->owners)
+        return l2 / 2 * sum_squares(t, t->model.weights, true);
+    for (size_t i = 0; i < n; i++)
+        mine[i] = squares(t, &t->model.params[i], t->model.weights, true);
+    all = xcalloc(n * ranks, sizeof *all);
+    comm_gather(t->comm, mine, n * sizeof *mine, all, 0);
+    for (size_t i = 0; i < n; i++) /* in the order of the tensors; all but the owner have 0 */
+        for (size_t r = 0; r < ranks; r++)
+            sum += all[r * n + i];
+    return l2 / 2 * sum;
 }
 
-/* Waits for the other ranks' gradients and updates each range as it comes; with clipping the norm
- * over all of them is needed first. */
-static void reduce_and_update(struct trainer *t)
+void step_update_clipped(struct trainer *t, const float *gradients)
 {
-    const double clip = t->job->training.clip_norm;
-    double begin = trainer_seconds(), updating = 0;
-    size_t offset, n;
+    double scale = clip_scale(sum_squares(t, gradients, false), t->job->training.clip_norm);
 
-    if (t->reducer) {
-        reducer_finish(t->reducer);
-        while (reducer_take(t->reducer, &offset, &n)) {
-            double start = trainer_seconds();
-            if (clip == 0)
-                update_range(t, offset, n);
-            updating += trainer_seconds() - start;
-        }
-    }
-    t->phases.communication += trainer_seconds() - begin - updating;
-    if (clip > 0) {
-        double start = trainer_seconds();
-        double scale = clip_scale(sum_squares(t, t->sink.blocks[0], false), clip);
-        optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), scale);
-        update_range(t, 0, t->model.n_floats);
-        updating += trainer_seconds() - start;
-    }
-    t->phases.update += updating;
+    optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), scale);
+    step_update(t, 0, t->model.n_floats, gradients);
 }
 
-/* Which layer went wrong: the lowest over all ranks, named alike on each. */
-static int diverged(struct trainer *t, uint32_t n, double loss, struct err *err)
+int step_diverged(struct trainer *t, double loss, struct err *err)
 {
-    const char *mine = model_first_nonfinite(&t->model, n);
+    const char *mine = model_first_nonfinite(&t->model, t->pass.n);
     int64_t index = -(int64_t)t->model.n_layers;
     for (int i = 0; mine && i < t->model.n_layers; i++) {
         if (t->model.layers[i].name == mine)
@@ -150,47 +163,64 @@ static int diverged(struct trainer *t, uint32_t n, double loss, struct err *err)
                    layer < t->model.n_layers ? t->model.layers[layer].name : "the loss");
 }
 
-int trainer_step(struct trainer *t, struct err *err)
+const struct batch *step_batch(struct trainer *t)
 {
-    double start = trainer_seconds(), now;
+    double start = trainer_seconds();
     const struct batch *b = batcher_next(t->batches);
+
+    t->phases.data += trainer_seconds() - start;
+    return b;
+}
+
+void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
+{
+    const double start = trainer_seconds();
+    const uint32_t n = cut_samples(t, b);
     struct pass *p = &t->pass;
 
-    now = trainer_seconds();
-    t->phases.data += now - start;
-    start = now;
+    t->computing = start;
     p->n = b->n;
     p->training = true;
     p->epoch = (uint32_t)b->epoch;
     p->ids = b->ids;
-    cut_lanes(t, b->n_global);
-    optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
+    cut_lanes(t, n);
     const float *y = model_forward(&t->model, p, b->x);
-    float *dy = model_output_gradient(&t->model);
-    lane_losses(t, b, y, dy, NULL);
-    if (t->job->debug.fail_nan && t->at.step == 2 && t->lanes.first == 0)
+    step_losses(t, &t->lanes, n, b, y, model_output_gradient(&t->model), n_update, NULL);
+    /* Asynchronous workers do not see every step. */
+    if (t->job->debug.fail_nan && t->at.step >= 2 && t->lanes.first == 0)
         t->lane_values[0] = NAN;
     if (t->lanes.first == 0)
         t->lane_values[LANE_ORDERS] = t->wish;
-    comm_lanes_begin(t->comm, &t->lanes, t->lane_values, LANE_VALUES);
-    now = trainer_seconds();
-    t->phases.forward += now - start;
-    start = now;
-    if (t->reducer)
-        reducer_begin(t->reducer, b->n_global, t->sink.blocks);
-    model_backward(&t->model, p, b->x);
-    t->phases.backward += trainer_seconds() - start;
-    reduce_and_update(t);
-
-    struct totals one = fold_lanes(t, b->n_global);
-    t->orders = (int)t->all_lane_values[LANE_ORDERS];
-    if (!isfinite(one.loss))
-        return diverged(t, b->n, one.loss / one.samples, err);
-    add_totals(&t->at.epoch_totals, one);
-    t->at.step++;
-    t->at.batch = b->index + 1;
-    return 0;
+    t->phases.forward += trainer_seconds() - start;
 }
+
+/* spec.debug: sleeps as if this worker had computed for so long at least, and then so many times
+ * slower. */
+static void slow_down(const struct trainer *t, const struct batch *b)
+{
+    const double factor = slowness(t->job, comm_rank(t->comm), t->at.step);
+    const double share = (double)b->n / (double)t->job->training.batch_size;
+    const double computed = trainer_seconds() - t->computing;
+    const double seconds =
+        fmax(computed, share * t->job->debug.gradient_seconds) * factor - computed;
+
+    if (seconds <= 0)
+        return;
+    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds,
+                                 .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)},
+              NULL);
+}
+
+void step_backward(struct trainer *t, const struct batch *b)
+{
+    double start = trainer_seconds();
+
+    model_backward(&t->model, &t->pass, b->x);
+    slow_down(t, b);
+    t->phases.backward += trainer_seconds() - start;
+}
+
+int trainer_step(struct trainer *t, struct err *err) { return t->strategy->step(t, err); }
 
 /* Adds up the confusion counts of all ranks. */
 static void sum_confusion(struct trainer *t, int64_t *confusion)
@@ -208,6 +238,15 @@ static void sum_confusion(struct trainer *t, int64_t *confusion)
     }
 }
 
+static void evaluate_lanes(struct trainer *t, const struct batch *b, int64_t *confusion)
+{
+    t->pass.n = b->n;
+    step_losses(t, &t->shared, b->n_global, b, model_forward(&t->model, &t->pass, b->x), NULL, 0,
+                confusion);
+    comm_lanes_begin(t->comm, t->lane_tree, t->lane_values, LANE_VALUES);
+    comm_lanes_end(t->comm, t->all_lane_values);
+}
+
 struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion)
 {
     struct totals sum = {0};
@@ -219,10 +258,8 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
     batcher_seek(set, 0, 0);
     for (uint32_t i = 0; i < batcher_batches(set); i++) {
         const struct batch *b = batcher_next(set);
-        t->pass.n = b->n;
-        lane_losses(t, b, model_forward(&t->model, &t->pass, b->x), NULL, confusion);
-        comm_lanes_begin(t->comm, &t->lanes, t->lane_values, LANE_VALUES);
-        add_totals(&sum, fold_lanes(t, b->n_global));
+        (t->strategy->evaluate ? t->strategy->evaluate : evaluate_lanes)(t, b, confusion);
+        step_add(&sum, step_fold(t, b->n_global, t->all_lane_values));
         watchdog_feed(t->at.step);
     }
     if (confusion)
@@ -233,15 +270,29 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
 
 double trainer_learning_rate(const struct trainer *t)
 {
-    double batches = batcher_batches(t->batches);
-    return schedule_rate(t->job, (double)t->at.step / batches);
+    return schedule_rate(t->job, (double)t->at.step / trainer_updates_per_epoch(t));
 }
 
 uint32_t trainer_batches_per_epoch(const struct trainer *t) { return batcher_batches(t->batches); }
 
+uint32_t trainer_updates_per_epoch(const struct trainer *t)
+{
+    const uint32_t each = (uint32_t)t->job->training.accumulate;
+
+    return (batcher_batches(t->batches) + each - 1) / each;
+}
+
+void trainer_gather(struct trainer *t)
+{
+    if (t->gathered != t->at.step)
+        t->strategy->gather(t);
+    t->gathered = t->at.step;
+}
+
 int trainer_check_replicas(struct trainer *t, struct err *err)
 {
-    for (int i = 0; i < t->model.n_params; i++) {
+    trainer_gather(t);
+    for (int i = 0; !t->owners && i < t->model.n_params; i++) {
         const struct param *p = &t->model.params[i];
         uint64_t h = digest_bytes(t->model.weights + p->offset, p->floats * sizeof(float));
         if (comm_agree(t->comm, p->name, &h, sizeof h, err) != 0) {

@@ -8,6 +8,8 @@
 #include "worker/model/loss.h"
 #include "worker/train/memory.h"
 
+#define LESS "a smaller spec.training.batchSize or model needs less"
+
 double trainer_seconds(void)
 {
     struct timespec t;
@@ -15,11 +17,26 @@ double trainer_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void rank_range(void *arg, uint32_t n, uint32_t *first, uint32_t *count)
+static void shared_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
 {
-    const struct lanes *l = arg;
-    *first = lane_begin(l->total, l->first, n);
-    *count = lane_samples(l->total, l->first, l->count, n);
+    const struct trainer *t = arg;
+
+    (void)index;
+    *first = lane_begin(t->shared.total, t->shared.first, n);
+    *count = lane_samples(t->shared.total, t->shared.first, t->shared.count, n);
+}
+
+/* A rank that has all lanes of some batches has no part of the others. */
+static void training_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
+{
+    const struct trainer *t = arg;
+
+    if (t->lanes.count != t->lanes.total) {
+        shared_range(arg, index, n, first, count);
+        return;
+    }
+    *first = 0;
+    *count = t->strategy->takes(t, index) ? n : 0;
 }
 
 static int largest_level(const struct lanes *l)
@@ -28,49 +45,6 @@ static int largest_level(const struct lanes *l)
     for (int i = 0; i < l->n_blocks; i++)
         level = l->blocks[i].level > level ? l->blocks[i].level : level;
     return level;
-}
-
-static void apply_now(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
-{
-    struct trainer *t = arg;
-    optimizer_update(&t->optimizer, t->model.weights + offset, gradient, offset, n, is_weight);
-}
-
-static void submit(void *arg, size_t offset, size_t n)
-{
-    struct trainer *t = arg;
-    if (t->reducer)
-        reducer_submit(t->reducer, offset, n);
-}
-
-static void poll_reducer(void *arg) { reducer_poll(arg); }
-
-/* Gradients are applied as they come when no other rank and no norm has to be waited for. */
-static void init_gradients(struct trainer *t)
-{
-    const struct job *job = t->job;
-    const struct reducer_config config = {
-        .algorithm = job->strategy.algorithm,
-        .wire = job->strategy.wire,
-        .schedule = job->strategy.schedule,
-        .fusion_bytes = (size_t)job->strategy.fusion_bytes,
-        .thread = job->strategy.communication_thread,
-    };
-    t->sink.arg = t;
-    t->sink.n_blocks = t->lanes.n_blocks;
-    if (comm_size(t->comm) == 1 && job->training.clip_norm == 0) {
-        t->sink.apply = apply_now;
-        return;
-    }
-    t->sink.ready = submit;
-    t->slabs = xaligned(t->model.n_floats * (size_t)t->lanes.n_blocks * sizeof(float));
-    for (int i = 0; i < t->lanes.n_blocks; i++)
-        t->sink.blocks[i] = t->slabs + t->model.n_floats * (size_t)i;
-    if (comm_size(t->comm) > 1) {
-        t->reducer = reducer_new(t->comm, t->kernels, &config, t->lanes.total, t->model.n_floats);
-        t->pass.poll = poll_reducer;
-        t->pass.poll_arg = t->reducer;
-    }
 }
 
 static int check_sizes(const struct trainer *t, struct err *err)
@@ -96,104 +70,205 @@ static int check_sizes(const struct trainer *t, struct err *err)
 
 uint64_t trainer_bytes(const struct trainer *t)
 {
-    size_t slabs = (size_t)(1 + t->optimizer.n_slots);
-    if (!t->sink.apply) /* gradients of each block, and what is on its way */
-        slabs += (size_t)t->lanes.n_blocks + (t->reducer != NULL);
-    return model_bytes(&t->model) + (slabs - 1) * t->model.n_floats * sizeof(float);
+    size_t state = (size_t)t->optimizer.n_slots * t->model.n_floats;
+
+    return model_bytes(&t->model) +
+           (state + t->gradient_floats + model_largest(&t->model)) * sizeof(float);
 }
 
-/* Before the first step, not in the middle of a day: the sum over the ranks of this host. */
+/* Before the first step, not in the middle of a day: of this process, and the sum over the ranks of
+ * this host. Collective. */
 static int check_memory(const struct trainer *t, struct err *err)
 {
-    uint64_t ranks = (uint64_t)comm_local_size(t->comm), limit = memory_limit();
-    uint64_t need = trainer_bytes(t) * ranks + t->data.mapping_bytes;
+    const uint64_t mine = trainer_bytes(t), own_limit = memory_process_limit();
+    const uint64_t need = comm_local_sum(t->comm, mine) + t->data.mapping_bytes;
+    const uint64_t limit = memory_limit(), ranks = (uint64_t)comm_local_size(t->comm);
+
+    if (mine + t->data.mapping_bytes > own_limit)
+        return err_set(
+            err, ERR_INVALID,
+            "rank %d needs %llu MiB of memory, the limit of its process is %llu MiB; " LESS,
+            comm_rank(t->comm), (unsigned long long)(mine + t->data.mapping_bytes) >> 20,
+            (unsigned long long)own_limit >> 20);
     if (need <= limit)
         return 0;
     return err_set(err, ERR_INVALID,
                    "the job needs %llu MiB of memory for %llu ranks on this host, the limit is "
-                   "%llu MiB; a smaller spec.training.batchSize or model needs less",
+                   "%llu MiB; " LESS,
                    (unsigned long long)(need >> 20), (unsigned long long)ranks,
                    (unsigned long long)(limit >> 20));
 }
 
-static void init_batches(struct trainer *t)
+static void init_evaluation(struct trainer *t)
 {
     struct datasets *d = &t->data;
-    t->batches = batcher_new(&d->train, d->train_index, d->n_train, t->job, BATCHES_TRAINING,
-                             rank_range, &t->lanes);
     if (d->n_validation)
         t->validation = batcher_new(&d->train, d->validation_index, d->n_validation, t->job,
-                                    BATCHES_ALL, rank_range, &t->lanes);
-    t->test = batcher_new(&d->test, NULL, d->test.n, t->job, BATCHES_ALL, rank_range, &t->lanes);
+                                    BATCHES_ALL, shared_range, t);
+    t->test = batcher_new(&d->test, NULL, d->test.n, t->job, BATCHES_ALL, shared_range, t);
     t->steps = t->job->training.steps
                    ? t->job->training.steps
-                   : t->job->training.epochs * (int64_t)batcher_batches(t->batches);
+                   : t->job->training.epochs * (int64_t)trainer_updates_per_epoch(t);
 }
 
 static void init_lanes(struct trainer *t)
 {
-    const size_t total = (size_t)t->lanes.total;
-    t->lane_ends = xcalloc(total, sizeof *t->lane_ends);
-    t->lane_values = xcalloc(total * LANE_VALUES, sizeof *t->lane_values);
-    t->all_lane_values = xcalloc(total * LANE_VALUES, sizeof *t->all_lane_values);
+    const size_t lanes = (size_t)t->lane_tree.total;
+    const size_t batches = (size_t)t->job->training.accumulate;
+    const size_t leaves = lanes > batches ? lanes : batches;
+    t->lane_ends = xcalloc(lanes, sizeof *t->lane_ends);
+    t->lane_values = xcalloc(leaves * LANE_VALUES, sizeof *t->lane_values);
+    t->all_lane_values = xcalloc(leaves * LANE_VALUES, sizeof *t->all_lane_values);
+    t->pass.blocks = t->block_ends;
+    t->pass.sink = &t->sink;
+    t->pass.seed = t->job->training.seed;
+}
+
+/* The blocks of t->lanes, for passes. */
+static void set_blocks(struct trainer *t)
+{
     uint32_t *ends = t->lane_ends;
     for (int i = 0; i < t->lanes.n_blocks; i++) {
         t->block_ends[i].end = ends;
         t->block_ends[i].level = t->lanes.blocks[i].level;
         ends += 1 << t->lanes.blocks[i].level;
     }
-    t->pass.blocks = t->block_ends;
     t->pass.n_blocks = t->lanes.n_blocks;
-    t->pass.sink = &t->sink;
-    t->pass.seed = t->job->training.seed;
 }
 
-static int thread_count(const struct trainer *t)
+static void leave(struct trainer *t)
+{
+    batcher_free(t->batches); /* first: its thread asks the strategy */
+    t->batches = NULL;
+    t->left_bytes = trainer_bytes_sent(t);
+    if (t->own)
+        t->strategy->release(t);
+    t->own = NULL;
+}
+
+void trainer_enter(struct trainer *t, const struct strategy *strategy)
+{
+    leave(t);
+    t->strategy = strategy;
+    t->strategy->share(t);
+    set_blocks(t);
+    t->sink = (struct gradient_sink){0};
+    t->pass.poll = NULL;
+    t->gradient_floats = 0;
+    t->strategy->init(t);
+    t->batches =
+        batcher_new(&t->data.train, t->data.train_index, t->data.n_train, t->job,
+                    t->strategy->draws ? BATCHES_DRAWN : BATCHES_TRAINING, training_range, t);
+    batcher_seek(t->batches, t->at.epoch, t->at.batch);
+}
+
+uint64_t trainer_bytes_sent(const struct trainer *t)
+{
+    return t->left_bytes + (t->own ? t->strategy->bytes_sent(t) : 0);
+}
+
+static int thread_count(const struct trainer *t, int lanes)
 {
     int n = (int)t->job->training.threads;
     if (!n)
         n = threads_available_cpus() / comm_local_size(t->comm);
-    if (n > t->lanes.count)
-        n = t->lanes.count;
+    if (n > lanes)
+        n = lanes;
     return n < 1 ? 1 : n;
 }
 
-int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
-                 const struct kernels *kernels, struct datasets *data, struct err *err)
+/* The most samples of a training or evaluation pass: a smaller batch may have one more for us. */
+static uint32_t most_samples(const struct trainer *t)
 {
-    uint32_t batch = (uint32_t)job->training.batch_size;
+    const struct lanes *l[] = {&t->lanes, &t->shared};
+    uint32_t most = 1;
+
+    for (size_t i = 0; i < ARRAY_LEN(l); i++)
+        for (uint32_t n = 1; n <= (uint32_t)t->job->training.batch_size; n++) {
+            uint32_t samples = lane_samples(l[i]->total, l[i]->first, l[i]->count, n);
+            most = samples > most ? samples : most;
+        }
+    return most;
+}
+
+/* What the model needs for any of the strategies: the most of each. Returns the most lanes. */
+static int measure(struct trainer *t, struct model_config *config)
+{
+    int lanes = 0;
+
+    for (int i = 0; i < STRATEGIES_MAX && t->strategies[i]; i++) {
+        t->strategies[i]->share(t);
+        const uint32_t samples = most_samples(t);
+        const int levels = largest_level(&t->lanes);
+        config->max_samples = samples > config->max_samples ? samples : config->max_samples;
+        config->levels = levels > config->levels ? levels : config->levels;
+        lanes = t->lanes.count > lanes ? t->lanes.count : lanes;
+    }
+    return lanes;
+}
+
+/* All strategies have to fit, also the one that has its turn later; the first one then runs. */
+static int enter_all(struct trainer *t, struct err *err)
+{
+    for (int i = STRATEGIES_MAX - 1; i >= 0; i--) {
+        if (!t->strategies[i])
+            continue;
+        trainer_enter(t, t->strategies[i]);
+        if (check_memory(t, err) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* A worker that has some of the layers sees all lanes. */
+static void init_tree(struct trainer *t)
+{
+    const bool layers = t->strategies[0]->place != NULL;
+
+    t->lane_tree =
+        (struct lane_tree){.total = job_lanes(t->job), .workers = layers ? 1 : t->workers};
+    lanes_init(&t->shared, t->lane_tree, layers ? 0 : comm_rank(t->comm));
+}
+
+int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
+                 const struct kernels *kernels,
+                 const struct strategy *const strategies[STRATEGIES_MAX], struct datasets *data,
+                 struct err *err)
+{
+    struct model_config config = {.kernels = kernels};
 
     memset(t, 0, sizeof *t);
     t->job = job;
+    memcpy(t->strategies, strategies, sizeof t->strategies);
     t->comm = comm;
     t->kernels = kernels;
     t->data = *data;
     memset(data, 0, sizeof *data);
     t->at.best_accuracy = -1;
-    lanes_init(&t->lanes, job_lanes(job), comm_rank(comm), comm_size(comm));
-    t->threads = threads_new(thread_count(t));
+    t->mirror = -1;
+    t->gathered = -1;
+    t->together = true;
+    t->workers = comm_size(comm) - (int)job->replicas[ROLE_PS].replicas;
+    init_tree(t);
+    if (comm_size(comm) > 1)
+        comm_simulate(comm, (double)job->debug.bandwidth, job->debug.latency_seconds);
+    t->threads = threads_new(thread_count(t, measure(t, &config)));
+    config.threads = t->threads;
     if (job_network(job, t->data.train.shape, &t->net, err) != 0)
         return -1;
-    struct model_config config = {
-        .kernels = kernels,
-        .threads = t->threads,
-        .max_samples = lane_samples(t->lanes.total, t->lanes.first, t->lanes.count, batch),
-        .levels = largest_level(&t->lanes),
-    };
-    for (uint32_t n = 1; n < batch; n++) { /* a smaller batch may give this rank one sample more */
-        uint32_t samples = lane_samples(t->lanes.total, t->lanes.first, t->lanes.count, n);
-        config.max_samples = samples > config.max_samples ? samples : config.max_samples;
-    }
+    if (strategies[0]->place && strategies[0]->place(t, err) != 0)
+        return -1;
+    config.owners = t->owners;
+    config.worker = comm_rank(comm);
     model_init(&t->model, &t->net, &config);
     model_init_weights(&t->model, job->training.seed);
     if (check_sizes(t, err) != 0)
         return -1;
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats);
     init_lanes(t);
-    init_gradients(t);
-    if (check_memory(t, err) != 0)
+    if (enter_all(t, err) != 0)
         return -1;
-    init_batches(t);
+    init_evaluation(t);
     /* last, so that the threads that make batches may run anywhere */
     if (job->training.pin_threads && threads_pin(t->threads, comm_local_rank(comm)) != 0)
         log_warn("spec.training.pinThreads: fewer CPUs than threads; none is pinned");
@@ -203,19 +278,17 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
 
 void trainer_release(struct trainer *t)
 {
-    batcher_free(t->batches);
+    leave(t);
     batcher_free(t->validation);
     batcher_free(t->test);
-    if (t->reducer)
-        reducer_free(t->reducer);
     if (t->optimizer.kernels)
         optimizer_release(&t->optimizer);
     if (t->model.kernels)
         model_release(&t->model);
     net_release(&t->net);
+    free(t->owners);
     datasets_release(&t->data);
     threads_free(t->threads);
-    free(t->slabs);
     free(t->snapshot);
     free(t->lane_ends);
     free(t->lane_values);

@@ -1,10 +1,11 @@
 /*
- * Everything one rank needs to train a job: model, optimiser, data, lanes, reducer. Made once;
+ * Everything one rank needs to train a job: model, optimiser, data, lanes, strategy. Made once;
  * a step allocates nothing.
  */
 #ifndef PACELINE_TRAINER_H
 #define PACELINE_TRAINER_H
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,6 +15,7 @@
 #include "worker/model/model.h"
 #include "worker/optim/optim.h"
 #include "worker/threads/threads.h"
+#include "worker/train/switch_point.h"
 
 /* Seconds by what the rank was doing. */
 struct phases {
@@ -26,6 +28,12 @@ struct totals {
     int64_t samples, correct, top5;
 };
 
+/* The change of strategy; step 0: it has not been. */
+struct switched {
+    int64_t step, epoch; /* behind these */
+    enum switch_reason reason;
+};
+
 /* Where the training stands; all of it goes into a checkpoint. */
 struct position {
     int64_t step;   /* updates done */
@@ -34,20 +42,63 @@ struct position {
     struct totals epoch_totals;
     double best_accuracy; /* by validation, else test; below zero: none yet */
     int64_t best_step;
+    struct switched switched; /* StrategySwitch's */
+    struct losses losses;
 };
+
+struct trainer;
+
+/* How the ranks share the work; worker/strategy has one file for each. */
+struct strategy {
+    /* Sets t->lanes, before anything is made; asked again before init. */
+    void (*share)(struct trainer *t);
+    /* Where a rank has all lanes of a batch: whether it is this rank's. Called by other threads. */
+    bool (*takes)(const struct trainer *t, uint32_t batch);
+    bool draws; /* batches come in no order that could be made ahead */
+    /* Where each worker has some of the layers: sets t->owners, and fails (ERR_INVALID) where they
+     * cannot be split so. NULL: every worker has all. */
+    int (*place)(struct trainer *t, struct err *err);
+    /* Makes what it holds (t->own): gradients, buffers of messages. */
+    void (*init)(struct trainer *t);
+    void (*release)(struct trainer *t);
+    /* trainer_step without what is the same in all strategies. */
+    int (*step)(struct trainer *t, struct err *err);
+    /* Collective. Where parameters are kept by some ranks: brings them, with their state, to all.
+     */
+    void (*gather)(struct trainer *t);
+    /* Collective, for each tensor in turn, where gather leaves it with its owner: tensor `param` of
+     * the weights (slot -1) or of an optimiser slot, as others read it, to `to` on the ranks that
+     * write checkpoints. NULL: every rank has all. */
+    void (*collect)(struct trainer *t, int slot, const struct param *param, float *to);
+    /* Losses and hits of a batch of evaluation, of all lanes, to t->all_lane_values. NULL: the rank
+     * computes its lanes by itself. */
+    void (*evaluate)(struct trainer *t, const struct batch *b, int64_t *confusion);
+    uint64_t (*bytes_sent)(const struct trainer *t);      /* by this rank so far */
+    void (*report)(const struct trainer *t, cJSON *done); /* adds to the last event; or NULL */
+};
+
+#define STRATEGIES_MAX 2
 
 struct trainer {
     const struct job *job;
+    const struct strategy
+        *strategies[STRATEGIES_MAX]; /* [1]: after the switch; NULL: there is none */
+    const struct strategy *strategy; /* the one that runs */
+    void *own;                       /* the strategy's */
+    uint64_t left_bytes;             /* that strategies sent which no longer run */
     struct comm *comm;
     const struct kernels *kernels;
     struct threads *threads;
     struct datasets data;
     struct net net;
+    int *owners; /* the worker of each layer of the net; NULL: every worker has all */
     struct model model;
     struct optimizer optimizer;
-    struct lanes lanes;
-    struct reducer *reducer; /* NULL: one rank */
-    float *slabs;            /* gradient of each lane block; NULL: applied at once */
+    int workers;                /* the first ranks of the world */
+    struct lane_tree lane_tree; /* a batch that all workers share */
+    struct lanes shared;        /* this rank's lanes of such a batch: all evaluation */
+    struct lanes lanes;         /* and of a training batch; the strategy's choice */
+    size_t gradient_floats;     /* that the strategy holds */
     struct gradient_sink sink;
     struct batcher *batches, *validation, *test;
     struct pass pass;
@@ -55,8 +106,14 @@ struct trainer {
     uint32_t *lane_ends;                   /* LANES_MAX * LANES_MAX_BLOCKS at most; one slab */
     double *lane_values, *all_lane_values; /* LANE_VALUES per lane */
     struct position at;
+    bool together; /* all ranks are at this position; else they meet at step `until`, or before */
+    int64_t until;
+    struct position began; /* where they were together last */
+    double computing;      /* since when */
+    int64_t gathered;      /* the step that all ranks have all of; -1: none */
     struct phases phases;
-    float *snapshot; /* tensors in the order of a checkpoint; made by the first one */
+    float *snapshot; /* the tensor of a checkpoint that is under way; made by the first one */
+    int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;   /* in all */
     bool evaluating;
     int64_t *confusion; /* [label][predicted] of the last evaluation of the test set */
@@ -64,7 +121,7 @@ struct trainer {
     int orders;         /* what rank 0 wished in the last step; the same on every rank */
 };
 
-/* Of a lane: loss, correct, top5; of lane 0 rank 0's orders too. */
+/* Of a lane, or of a batch: loss, correct, top5; of the first one rank 0's orders too. */
 #define LANE_VALUES 4
 #define LANE_ORDERS 3
 
@@ -74,14 +131,21 @@ enum { ORDER_STOP = 1, ORDER_SAVE = 2 };
 /* Takes ownership of *data (emptied). The network must fit its shape; at most one thread per lane.
  * Fails with ERR_INVALID naming what does not fit, memory included. */
 MUST_CHECK int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
-                            const struct kernels *kernels, struct datasets *data, struct err *err);
+                            const struct kernels *kernels,
+                            const struct strategy *const strategies[STRATEGIES_MAX],
+                            struct datasets *data, struct err *err);
 void trainer_release(struct trainer *t);
-/* Bytes of this rank, besides the data: model, optimiser state, gradients. */
+/* Collective, with all ranks together: ends the strategy that runs, and with it what it had made,
+ * and goes on from t->at with this one of t->strategies. Weights and optimiser state stay what this
+ * rank has: trainer_gather first. */
+void trainer_enter(struct trainer *t, const struct strategy *strategy);
+uint64_t trainer_bytes_sent(const struct trainer *t); /* by this rank so far */
+/* Bytes of this rank, besides the data: model, optimiser state, gradients, a tensor on its way. */
 uint64_t trainer_bytes(const struct trainer *t);
 double trainer_seconds(void); /* a monotonic clock */
 
-/* One update: forward, loss, backward, reduction, update. Adds the batch to t->at.epoch_totals and
- * moves t->at on. Fails with ERR_DIVERGED (the same verdict on every rank) when the loss is not
+/* One update: forward, loss, backward, reduction, update. Adds its batches to t->at.epoch_totals
+ * and moves t->at on. Fails with ERR_DIVERGED (the same verdict on every rank) when the loss is not
  * finite; the weights of that step are not to be kept. */
 MUST_CHECK int trainer_step(struct trainer *t, struct err *err);
 
@@ -89,14 +153,20 @@ MUST_CHECK int trainer_step(struct trainer *t, struct err *err);
  * go to t->confusion when it is given. */
 struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion);
 
-/* l2/2 * sum of the squared weights (biases and frozen layers apart). */
-double trainer_l2(const struct trainer *t);
+/* Collective; on rank 0: l2/2 * sum of the squared weights (biases and frozen layers apart). */
+double trainer_l2(struct trainer *t);
 
-/* Compares the weights of all ranks; ERR_DIVERGED names rank and tensor. */
+/* Collective. From then to the next step every rank has all weights and optimiser state, but those
+ * that the strategy has to collect. */
+void trainer_gather(struct trainer *t);
+
+/* Compares the weights that all ranks have; ERR_DIVERGED names rank and tensor. */
 MUST_CHECK int trainer_check_replicas(struct trainer *t, struct err *err);
 
 double trainer_learning_rate(const struct trainer *t);
 uint32_t trainer_batches_per_epoch(const struct trainer *t);
+/* An update sees training.accumulate batches; an epoch's last one may see fewer. */
+uint32_t trainer_updates_per_epoch(const struct trainer *t);
 
 enum resume {
     RESUME_NO,
@@ -107,9 +177,11 @@ enum resume {
 struct run_options {
     const char *dir; /* the run folder, made when it is not there; NULL: nothing is written */
     enum resume resume;
-    bool mirror;           /* a rank of another host writes the checkpoints too, into its dir */
-    int64_t step_timeout;  /* seconds; 0: none */
-    const char *stop_file; /* rank 0: when it is there, all stop behind the step; or NULL */
+    const char *durable;    /* rank 0 also writes the job's own checkpoints there; or NULL */
+    int64_t memory_seconds; /* with durable: those of dir alone, this often; 0: none besides */
+    bool mirror;            /* a rank of another host writes the checkpoints too, into its dir */
+    int64_t step_timeout;   /* seconds; 0: none */
+    const char *stop_file;  /* rank 0: when it is there, all stop behind the step; or NULL */
 };
 
 /* The whole job: epochs, events, checkpoints; or until it is stopped. Collective: all options but

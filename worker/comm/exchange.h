@@ -1,0 +1,45 @@
+/*
+ * Messages between workers and servers that share no step: notes, and parameters by server. Servers
+ * are ranks first .. first + servers; their shards are those of the placement, and each travels
+ * whole.
+ *
+ * No wait is longer than `patience` seconds: then this rank says in one line what it waited for and
+ * ends the world.
+ */
+#ifndef PACELINE_COMM_EXCHANGE_H
+#define PACELINE_COMM_EXCHANGE_H
+
+#include "worker/comm/comm.h"
+
+struct exchange;
+/* Collective. The placement must outlive it. */
+struct exchange *exchange_new(struct comm *c, const struct placement *placement, int first,
+                              int servers, int64_t patience);
+/* On every rank, before anything is sent: each server from now on has one transfer of parameters
+ * under way per direction, and the next in the order that they were asked for; a push waits for its
+ * server's word. Notes do not wait. */
+void exchange_use_semaphore(struct exchange *e);
+/* Collective. */
+void exchange_free(struct exchange *e);
+uint64_t exchange_bytes_sent(const struct exchange *e);
+/* A server's: the most transfers that it had under way at once, to it and from it. */
+void exchange_most(const struct exchange *e, int *in, int *out);
+
+/* A note to a rank, and the next one of a rank, or of any (-1): returns whose it is. Notes of one
+ * rank arrive in order, and so do its parameters. */
+void exchange_tell(struct exchange *e, int rank, const void *note, size_t n);
+int exchange_hear(struct exchange *e, int rank, void *note, size_t n);
+
+/* A worker's: sends its slab's part of each server to that server, or receives each part from its
+ * server; returns when that is done. */
+void exchange_push(struct exchange *e, const float *slab);
+void exchange_pull(struct exchange *e, float *slab);
+
+/* A server's: receives this server's part from a worker, who has begun to send it. Sending goes on
+ * beside whatever comes; the slab may not change before exchange_settle, which waits for all of it.
+ */
+void exchange_take(struct exchange *e, int worker, float *slab);
+void exchange_give(struct exchange *e, int worker, const float *slab);
+void exchange_settle(struct exchange *e);
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * Values that go from one worker to another, for a network that is split over them: what was sent
+ * is on its way while the sender goes on. Messages of one rank to another arrive in order.
+ *
+ * No wait is longer than `patience` seconds: then this rank says in one line what it waited for and
+ * ends the world. With one rank there is nobody to send to, and nothing is done.
+ */
+#ifndef PACELINE_COMM_PIPE_H
+#define PACELINE_COMM_PIPE_H
+
+#include "worker/comm/comm.h"
+
+struct pipe;
+/* Collective. */
+struct pipe *pipe_new(struct comm *c, int64_t patience);
+/* Collective. */
+void pipe_free(struct pipe *p);
+uint64_t pipe_bytes_sent(const struct pipe *p);
+
+/* The values may not change before pipe_settle, which waits until all that was sent is taken. */
+void pipe_send(struct pipe *p, int rank, const float *values, size_t n);
+void pipe_settle(struct pipe *p);
+/* Of the same n; what: they are, for the line about a wait. */
+void pipe_receive(struct pipe *p, int rank, float *values, size_t n, const char *what);
+/* Moves things on without waiting; cheap; called between kernels. */
+void pipe_poll(struct pipe *p);
+
+/* Collective: what root has becomes everybody's. Small. */
+void pipe_share(struct pipe *p, int root, void *bytes, size_t n, const char *what);
+
+#endif

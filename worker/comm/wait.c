@@ -1,0 +1,48 @@
+#include "worker/comm/wait.h"
+
+#include <stdio.h>
+
+#include "paceline/log.h"
+
+#define TESTS_BEFORE_SLEEP 200
+#define SLEEP_NS 50000
+
+struct whom wait_whom(int rank)
+{
+    struct whom w = {"any worker"};
+
+    if (rank >= 0)
+        snprintf(w.s, sizeof w.s, "rank %d", rank);
+    return w;
+}
+
+void wait_on(struct comm *c, int64_t patience, struct wait *w, const char *what, const char *whom)
+{
+    double now = comm_seconds();
+
+    if (w->tests++ > 0)
+        w->waited += now - w->since < 1 ? now - w->since : 1;
+    w->since = now;
+    if (w->waited > (double)patience) {
+        log_error("waited %lld s for %s of %s rank=%d", (long long)patience, what, whom, c->rank);
+        comm_abort(c, EXIT_UNEXPECTED);
+    }
+    if (w->tests < TESTS_BEFORE_SLEEP)
+        sched_yield();
+    else
+        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
+}
+
+void wait_for(struct comm *c, int64_t patience, MPI_Request *requests, int n, const char *what,
+              const char *whom)
+{
+    struct wait w = {0};
+    int done = 0;
+
+    for (;;) {
+        MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
+        if (done)
+            return;
+        wait_on(c, patience, &w, what, whom);
+    }
+}

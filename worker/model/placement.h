@@ -1,0 +1,33 @@
+/*
+ * Which server keeps which parameters: the slab as shards, in order of their offsets. Pure.
+ *
+ * greedy: whole tensors, each to the server that has the least so far, in the order of the model
+ * (algorithm 3.7 of study 003). balanced: stripes of equal length, dealt in turn, so that a layer
+ * lies on all servers.
+ */
+#ifndef PACELINE_PLACEMENT_H
+#define PACELINE_PLACEMENT_H
+
+#include <stddef.h>
+
+#include "paceline/spec.h"
+
+struct shard {
+    size_t offset, n;
+    int server; /* from 0 */
+};
+
+struct placement {
+    struct shard *shards;
+    int n;
+};
+
+/* Of tensors, whose servers are not read, that lie in order in a slab of n_floats. */
+void placement_init(struct placement *p, enum placement_kind kind, const struct shard *tensors,
+                    int n_tensors, size_t n_floats, int servers);
+void placement_release(struct placement *p);
+
+/* The shard that this parameter is in. */
+const struct shard *placement_find(const struct placement *p, size_t offset);
+
+#endif

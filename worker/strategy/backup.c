@@ -1,0 +1,432 @@
+/*
+ * ParameterServer, sync, with backup workers (Chen et al. 2016, arXiv 1604.00981): more gradients
+ * of an update are begun than it has, and the last ones are dropped, so nobody waits for who is
+ * slow. An update is the mean of the first m = training.accumulate gradients of the weights before
+ * it, each of a whole batch; m + backupWorkers are begun by as many workers. A worker begins a
+ * second one only where fewer than m are under way: others are not there, or still late.
+ *
+ * A worker asks the first server, the clock, for a batch, pulls the weights from all servers,
+ * computes, and offers the gradient to the clock; only if it counts, it is pushed. So all servers
+ * sum the same gradients, and a dropped one is not even sent. Its batch is dealt again: in an epoch
+ * every batch counts once. (A run that is resumed amid an epoch does not know which ones came back;
+ * it begins behind as many as have counted.) The last update of an epoch may have to wait: nothing
+ * else is left to do.
+ */
+#include <math.h>
+
+#include "paceline/mem.h"
+#include "worker/comm/exchange.h"
+#include "worker/strategy/deck.h"
+#include "worker/strategy/servers.h"
+#include "worker/strategy/strategies.h"
+#include "worker/train/step.h"
+#include "worker/train/watchdog.h"
+
+enum note_kind { NOTE_ASK, NOTE_PULL, NOTE_OFFER, NOTE_PUSH, NOTE_MEET };
+
+/* A worker's, to a server. */
+struct note {
+    enum note_kind kind;
+    int orders;              /* ask: rank 0's */
+    int64_t version;         /* pull, offer: updates that the weights have */
+    struct totals batch;     /* offer */
+    int64_t offered, pushed; /* meet: since the last meeting */
+};
+
+/* The clock's to an ask: meet, or a batch; to an offer: whether it counts. */
+struct answer {
+    bool meet, counts;
+    uint32_t gradients; /* of the update */
+    struct position at; /* a batch of it, and how far the training is */
+};
+
+/* What the clock knows at a meeting, and then everybody. */
+struct knowledge {
+    struct position at; /* now, or when a batch diverged */
+    int orders;
+    bool diverged;
+    double loss; /* of that batch */
+    int64_t pushed, applied, dropped;
+};
+
+/* A server's view of a worker. */
+struct client {
+    int64_t wants; /* a version of the weights; -1: none */
+    /* The clock's. */
+    bool waits; /* its ask is not answered yet */
+    bool busy;  /* with this batch, for an update of that version */
+    uint32_t batch;
+    int64_t version;
+    int64_t gave; /* the last version for which a gradient of it counts; -1: none */
+};
+
+struct backup {
+    struct servers servers;
+    struct exchange *exchange;
+    float *slab; /* a gradient: a worker's own, or the one that a server takes */
+    struct knowledge now;
+    /* A worker's, since the last meeting. */
+    int64_t offered, pushed;
+    /* A server's. */
+    struct client *clients;
+    bool *quiet;                        /* workers that will say nothing before they hear */
+    float *sum;                         /* of the running update: */
+    uint32_t summed;                    /* so many gradients */
+    int64_t applied, announced, offers; /* since the last meeting; the last two by the workers */
+    int n_met;
+    /* The clock's. */
+    uint32_t counted; /* of the running update: gradients that it has, or will have */
+    uint32_t busy;    /* and those that are under way */
+    struct deck deck;
+    int64_t deck_epoch;
+    int64_t dropped;
+    size_t turn; /* debug.pushOrder */
+};
+
+static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
+
+static void backup_init(struct trainer *t)
+{
+    const size_t n = t->model.n_floats;
+    struct backup *b = t->own = xcalloc(1, sizeof *b);
+
+    servers_init(&b->servers, t);
+    b->exchange = exchange_new(t->comm, &b->servers.placement, b->servers.first, b->servers.n,
+                               t->job->strategy.wait_seconds);
+    b->clients = xcalloc((size_t)t->workers, sizeof *b->clients);
+    b->quiet = xcalloc((size_t)t->workers, sizeof *b->quiet);
+    b->slab = xaligned(n * sizeof *b->slab);
+    t->gradient_floats += n;
+    if (servers_is_one(t)) {
+        b->sum = xaligned(n * sizeof *b->sum);
+        t->gradient_floats += n;
+    }
+    deck_init(&b->deck, t->workers + (int)t->job->strategy.backup_workers);
+    b->deck_epoch = -1;
+    t->sink.ready = keep_gradient;
+    t->sink.blocks[0] = b->slab;
+    t->sink.n_blocks = t->lanes.n_blocks;
+}
+
+static void backup_release(struct trainer *t)
+{
+    struct backup *b = t->own;
+
+    exchange_free(b->exchange);
+    servers_release(&b->servers);
+    deck_release(&b->deck);
+    free(b->clients);
+    free(b->quiet);
+    free(b->slab);
+    free(b->sum);
+    free(b);
+}
+
+/* --- a server --- */
+
+/* Gradients of the update that t->at is before; the last one of an epoch may have fewer. */
+static uint32_t update_size(const struct trainer *t)
+{
+    const uint32_t left = trainer_batches_per_epoch(t) - t->at.batch;
+    const uint32_t most = (uint32_t)t->job->training.accumulate;
+
+    return left < most ? left : most;
+}
+
+/* Between two updates only. */
+static bool is_over(const struct trainer *t, const struct backup *b)
+{
+    return t->at.step >= t->until || (!b->counted && (b->now.orders || b->now.diverged));
+}
+
+/* Deals a batch to a worker; with one that counts already only where too few are under way. */
+static bool deal(struct trainer *t, struct backup *b, struct client *c)
+{
+    const int64_t backups = c->gave == t->at.step ? 0 : t->job->strategy.backup_workers;
+
+    if (b->counted + b->busy >= update_size(t) + backups || !deck_deal(&b->deck, &c->batch))
+        return false;
+    c->busy = true;
+    c->version = t->at.step;
+    b->busy++;
+    return true;
+}
+
+/* Answers those asks that may be answered now. */
+static void grant(struct trainer *t, struct backup *b)
+{
+    for (int w = 0; w < t->workers; w++) {
+        struct client *c = &b->clients[w];
+        struct answer a = {.meet = is_over(t, b), .gradients = update_size(t), .at = t->at};
+
+        if (!c->waits || !(a.meet || deal(t, b, c)))
+            continue;
+        a.at.batch = c->batch;
+        c->waits = b->quiet[w] = false;
+        exchange_tell(b->exchange, w, &a, sizeof a);
+    }
+}
+
+static void give(const struct trainer *t, struct backup *b)
+{
+    for (int w = 0; w < t->workers; w++) {
+        struct client *c = &b->clients[w];
+
+        if (c->wants < 0 || c->wants > t->at.step)
+            continue;
+        c->wants = -1;
+        exchange_give(b->exchange, w, t->model.weights);
+    }
+}
+
+static void on_ask(struct trainer *t, int worker, const struct note *note)
+{
+    struct backup *b = t->own;
+
+    b->now.orders |= note->orders;
+    b->clients[worker].waits = b->quiet[worker] = true;
+    b->turn++;
+    grant(t, b);
+}
+
+/* A server that is behind gives the weights when it has them. */
+static void on_pull(struct trainer *t, int worker, const struct note *note)
+{
+    struct backup *b = t->own;
+
+    b->clients[worker].wants = note->version;
+    give(t, b);
+}
+
+static void on_offer(struct trainer *t, int worker, const struct note *note)
+{
+    struct backup *b = t->own;
+    struct client *c = &b->clients[worker];
+    const bool current = note->version == t->at.step;
+    const struct answer a = {.counts = current && b->counted < update_size(t)};
+
+    c->busy = false;
+    b->busy -= current;
+    if (a.counts) {
+        b->counted++;
+        c->gave = t->at.step;
+        step_add(&t->at.epoch_totals, note->batch);
+    } else {
+        b->dropped++;
+        if (current)
+            deck_return(&b->deck, c->batch);
+    }
+    if (a.counts && !isfinite(note->batch.loss) && !b->now.diverged) {
+        b->now.diverged = true;
+        b->now.loss = note->batch.loss;
+        b->now.at = t->at;
+    }
+    exchange_tell(b->exchange, worker, &a, sizeof a);
+}
+
+/* Those who are still busy are too late. */
+static void drop_late(const struct trainer *t, struct backup *b)
+{
+    for (int w = 0; w < t->workers; w++)
+        if (b->clients[w].busy && b->clients[w].version == t->at.step)
+            deck_return(&b->deck, b->clients[w].batch);
+    b->counted = b->busy = 0;
+}
+
+static void update(struct trainer *t, struct backup *b)
+{
+    const uint32_t gradients = b->summed;
+
+    optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
+    servers_update(&b->servers, t, b->sum);
+    drop_late(t, b);
+    b->summed = 0;
+    t->at.step++;
+    t->at.batch += gradients;
+    give(t, b);
+    grant(t, b);
+}
+
+static void on_push(struct trainer *t, int worker, const struct note *note)
+{
+    struct backup *b = t->own;
+
+    (void)note;
+    exchange_take(b->exchange, worker, b->summed ? b->slab : b->sum);
+    exchange_settle(b->exchange);
+    if (b->summed++)
+        t->kernels->reduce->add(b->sum, b->slab, t->model.n_floats);
+    b->applied++;
+    if (b->summed == update_size(t))
+        update(t, b);
+}
+
+static void on_meet(struct trainer *t, int worker, const struct note *note)
+{
+    struct backup *b = t->own;
+
+    b->quiet[worker] = true;
+    b->announced += note->pushed;
+    b->offers += note->offered;
+    b->n_met++;
+}
+
+static void serve(struct trainer *t, struct backup *b)
+{
+    static void (*const on_note[])(struct trainer *, int,
+                                   const struct note *) = {[NOTE_ASK] = on_ask,
+                                                           [NOTE_PULL] = on_pull,
+                                                           [NOTE_OFFER] = on_offer,
+                                                           [NOTE_PUSH] = on_push,
+                                                           [NOTE_MEET] = on_meet};
+
+    b->now.orders = b->n_met = 0;
+    b->applied = b->announced = b->offers = b->dropped = 0;
+    b->turn = 0;
+    for (int w = 0; w < t->workers; w++) {
+        b->clients[w] = (struct client){.wants = -1, .gave = -1};
+        b->quiet[w] = false;
+    }
+    if (b->deck_epoch != t->at.epoch)
+        deck_fill(&b->deck, t->at.batch, trainer_batches_per_epoch(t));
+    b->deck_epoch = t->at.epoch;
+    while (b->n_met < t->workers) {
+        struct note note;
+        int turn = servers_is_clock(t) ? servers_turn(t, &b->turn, b->quiet) : -1;
+        int worker = exchange_hear(b->exchange, turn, &note, sizeof note);
+
+        on_note[note.kind](t, worker, &note);
+        watchdog_feed(t->at.step + 1);
+    }
+    exchange_settle(b->exchange);
+    b->now.pushed += b->offers;
+    b->now.applied += b->applied;
+    b->now.dropped += b->dropped;
+}
+
+/* --- a worker --- */
+
+static void tell_servers(const struct backup *b, const struct note *note)
+{
+    for (int s = 0; s < b->servers.n; s++)
+        exchange_tell(b->exchange, b->servers.first + s, note, sizeof *note);
+}
+
+static struct answer ask_clock(const struct backup *b, const struct note *note)
+{
+    struct answer a;
+
+    exchange_tell(b->exchange, b->servers.first, note, sizeof *note);
+    exchange_hear(b->exchange, b->servers.first, &a, sizeof a);
+    return a;
+}
+
+static void compute(struct trainer *t, struct backup *b, const struct answer *a)
+{
+    struct note note = {.kind = NOTE_OFFER, .version = a->at.step};
+
+    batcher_seek(t->batches, a->at.epoch, a->at.batch);
+    const struct batch *batch = step_batch(t);
+    step_forward(t, batch, batch->n * a->gradients);
+    note.batch = step_fold(t, batch->n, t->lane_values);
+    step_backward(t, batch);
+    double start = trainer_seconds();
+    b->offered++;
+    if (ask_clock(b, &note).counts) {
+        tell_servers(b, &(struct note){.kind = NOTE_PUSH});
+        exchange_push(b->exchange, b->slab);
+        b->pushed++;
+    }
+    t->phases.communication += trainer_seconds() - start;
+}
+
+/* A batch, if the clock has one: false: it is time to meet. */
+static bool work(struct trainer *t, struct backup *b)
+{
+    double start = trainer_seconds();
+    const struct answer a = ask_clock(b, &(struct note){.kind = NOTE_ASK, .orders = t->wish});
+
+    if (a.meet) {
+        tell_servers(b,
+                     &(struct note){.kind = NOTE_MEET, .offered = b->offered, .pushed = b->pushed});
+        b->offered = b->pushed = 0;
+        return false;
+    }
+    t->at.step = a.at.step;
+    t->at.epoch_totals = a.at.epoch_totals;
+    tell_servers(b, &(struct note){.kind = NOTE_PULL, .version = a.at.step});
+    exchange_pull(b->exchange, t->model.weights);
+    t->phases.communication += trainer_seconds() - start;
+    compute(t, b, &a);
+    return true;
+}
+
+/* --- both --- */
+
+/* Everybody learns what the clock knows. */
+static int meet(struct trainer *t, struct backup *b, struct err *err)
+{
+    bool lost = b->applied != b->announced;
+
+    if (servers_is_clock(t)) {
+        if (!b->now.diverged)
+            b->now.at = t->at;
+        lost |= b->applied + b->dropped != b->offers;
+    }
+    comm_broadcast(t->comm, &b->now, sizeof b->now, t->workers);
+    t->at = b->now.at;
+    t->orders = b->now.orders;
+    if (b->now.diverged)
+        return step_diverged(t, b->now.loss, err);
+    if (comm_max(t->comm, lost))
+        return err_set(err, ERR_DAMAGED,
+                       "step %lld: servers have applied or dropped more or fewer gradients than "
+                       "were computed",
+                       (long long)t->at.step);
+    return 0;
+}
+
+static int backup_step(struct trainer *t, struct err *err)
+{
+    struct backup *b = t->own;
+
+    if (t->together)
+        t->began = t->at;
+    t->together = servers_is_one(t) || !work(t, b);
+    if (servers_is_one(t))
+        serve(t, b);
+    return t->together ? meet(t, b, err) : 0;
+}
+
+static void backup_gather(struct trainer *t)
+{
+    const struct backup *b = t->own;
+
+    servers_gather(&b->servers, t);
+}
+
+static uint64_t backup_bytes_sent(const struct trainer *t)
+{
+    return exchange_bytes_sent(((const struct backup *)t->own)->exchange);
+}
+
+static void backup_report(const struct trainer *t, cJSON *done)
+{
+    const struct backup *b = t->own;
+
+    cJSON_AddNumberToObject(done, "pushed", (double)b->now.pushed);
+    cJSON_AddNumberToObject(done, "applied", (double)b->now.applied);
+    cJSON_AddNumberToObject(done, "dropped", (double)b->now.dropped);
+}
+
+const struct strategy backup = {
+    .share = servers_share,
+    .takes = servers_takes,
+    .draws = true,
+    .init = backup_init,
+    .release = backup_release,
+    .step = backup_step,
+    .gather = backup_gather,
+    .bytes_sent = backup_bytes_sent,
+    .report = backup_report,
+};

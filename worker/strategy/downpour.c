@@ -1,0 +1,366 @@
+/*
+ * ParameterServer, async and bounded: Downpour (Dean et al. 2012). A worker asks the first server,
+ * the clock, for a batch, pulls the weights from all servers, and pushes the gradient; servers
+ * apply it as it arrives. The clock deals the batches in order, so a fast worker has more of them;
+ * bounded (SSP, Ho et al. 2013): not to one that is too far ahead of the slowest. All meet where
+ * the loop has to be in one place: at the end of an epoch, for a checkpoint, to stop.
+ */
+#include <math.h>
+
+#include "paceline/mem.h"
+#include "worker/comm/exchange.h"
+#include "worker/strategy/servers.h"
+#include "worker/strategy/strategies.h"
+#include "worker/train/step.h"
+#include "worker/train/watchdog.h"
+
+#define BINS 64 /* of histograms; what is beyond counts in the last */
+
+enum note_kind { NOTE_ASK, NOTE_PULL, NOTE_PUSH, NOTE_MEET, N_NOTES };
+
+/* A worker's, to a server. */
+struct note {
+    enum note_kind kind;
+    int orders;          /* ask: rank 0's */
+    int64_t pushed;      /* meet: gradients since the last meeting */
+    struct totals batch; /* push */
+};
+
+/* The clock's answer to an ask. */
+struct answer {
+    bool meet;
+    struct position at; /* a batch of it, and how far the training is */
+};
+
+struct histogram {
+    int64_t count[BINS], most;
+};
+
+/* What the clock knows at a meeting, and then everybody. */
+struct knowledge {
+    struct position at;
+    int orders;
+    bool diverged;
+    double loss; /* of the batch that diverged */
+    int64_t pushed, applied;
+    struct histogram staleness, lead;
+    int64_t most_in, most_out; /* transfers under way at once, at any server */
+};
+
+/* A server's view of a worker. */
+struct client {
+    int64_t seen; /* updates that the weights it pulled last had */
+    int64_t done; /* gradients that it pushed */
+    bool parked;  /* too far ahead: its ask is not answered yet */
+};
+
+struct downpour {
+    struct servers servers;
+    struct exchange *exchange;
+    float *slab; /* a gradient: a worker's own, or the one that a server takes */
+    struct knowledge now;
+    /* A worker's. */
+    int64_t pushed; /* since the last meeting */
+    /* A server's. */
+    struct client *clients;
+    bool *met;
+    int64_t applied;   /* since the last meeting */
+    int64_t announced; /* of them by the workers */
+    uint32_t granted;  /* clock: batches of the epoch that are dealt */
+    int n_met;
+    size_t turn; /* debug.pushOrder: how many pulls there were */
+};
+
+static void count(struct histogram *h, int64_t value)
+{
+    h->count[value < BINS ? value : BINS - 1]++;
+    h->most = value > h->most ? value : h->most;
+}
+
+static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
+
+static void downpour_init(struct trainer *t)
+{
+    struct downpour *d = t->own = xcalloc(1, sizeof *d);
+
+    servers_init(&d->servers, t);
+    d->exchange = exchange_new(t->comm, &d->servers.placement, d->servers.first, d->servers.n,
+                               t->job->strategy.wait_seconds);
+    if (t->job->strategy.transfer_semaphore)
+        exchange_use_semaphore(d->exchange);
+    d->clients = xcalloc((size_t)t->workers, sizeof *d->clients);
+    d->met = xcalloc((size_t)t->workers, sizeof *d->met);
+    d->slab = xaligned(t->model.n_floats * sizeof *d->slab);
+    t->sink.ready = keep_gradient;
+    t->sink.blocks[0] = d->slab;
+    t->sink.n_blocks = t->lanes.n_blocks;
+    t->gradient_floats = t->model.n_floats;
+}
+
+static void downpour_release(struct trainer *t)
+{
+    struct downpour *d = t->own;
+
+    exchange_free(d->exchange);
+    servers_release(&d->servers);
+    free(d->clients);
+    free(d->met);
+    free(d->slab);
+    free(d);
+}
+
+/* --- a server --- */
+
+static bool is_over(const struct trainer *t, const struct downpour *d)
+{
+    return d->now.orders || d->now.diverged ||
+           d->granted - t->began.batch >= t->until - t->began.step;
+}
+
+static int64_t lead_of(const struct trainer *t, const struct downpour *d, int worker)
+{
+    int64_t least = d->clients[worker].done;
+
+    for (int w = 0; w < t->workers; w++)
+        least = d->clients[w].done < least ? d->clients[w].done : least;
+    return d->clients[worker].done - least;
+}
+
+/* Answers an ask, if it may be answered now. */
+static void grant(struct trainer *t, struct downpour *d, int worker)
+{
+    struct client *c = &d->clients[worker];
+    struct answer a = {.meet = is_over(t, d), .at = t->at};
+    int64_t lead = lead_of(t, d, worker);
+
+    c->parked =
+        !a.meet && t->job->strategy.mode == MODE_BOUNDED && lead > t->job->strategy.staleness;
+    if (c->parked)
+        return;
+    if (!a.meet) {
+        a.at.batch = d->granted++;
+        count(&d->now.lead, lead);
+    }
+    exchange_tell(d->exchange, worker, &a, sizeof a);
+}
+
+static void grant_parked(struct trainer *t, struct downpour *d)
+{
+    for (int w = 0; w < t->workers; w++)
+        if (d->clients[w].parked)
+            grant(t, d, w);
+}
+
+static void on_ask(struct trainer *t, int worker, const struct note *note)
+{
+    struct downpour *d = t->own;
+
+    d->now.orders |= note->orders;
+    grant(t, d, worker);
+    grant_parked(t, d); /* it may be over for them, too */
+}
+
+static void on_pull(struct trainer *t, int worker, const struct note *note)
+{
+    struct downpour *d = t->own;
+
+    (void)note;
+    d->clients[worker].seen = t->at.step;
+    d->turn++;
+    exchange_give(d->exchange, worker, t->model.weights);
+}
+
+/* One update, of this server's shards. */
+static void apply(struct trainer *t, const struct downpour *d)
+{
+    const double share = t->job->strategy.divide_rate ? t->workers : 1;
+
+    optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t) / share, 1);
+    servers_update(&d->servers, t, d->slab);
+}
+
+static void on_push(struct trainer *t, int worker, const struct note *note)
+{
+    struct downpour *d = t->own;
+    struct client *c = &d->clients[worker];
+
+    exchange_take(d->exchange, worker, d->slab);
+    exchange_settle(d->exchange);
+    if (!isfinite(note->batch.loss) && !d->now.diverged) {
+        d->now.diverged = true;
+        d->now.loss = note->batch.loss;
+    }
+    if (!d->now.diverged)
+        apply(t, d);
+    count(&d->now.staleness, t->at.step - c->seen);
+    step_add(&t->at.epoch_totals, note->batch);
+    t->at.step++;
+    d->applied++;
+    c->done++;
+    grant_parked(t, d);
+}
+
+static void on_meet(struct trainer *t, int worker, const struct note *note)
+{
+    struct downpour *d = t->own;
+
+    d->met[worker] = true;
+    d->announced += note->pushed;
+    d->n_met++;
+}
+
+static void serve(struct trainer *t, struct downpour *d)
+{
+    static void (*const on_note[])(struct trainer *, int, const struct note *) = {
+        [NOTE_ASK] = on_ask, [NOTE_PULL] = on_pull, [NOTE_PUSH] = on_push, [NOTE_MEET] = on_meet};
+
+    d->granted = t->began.batch;
+    d->now.orders = d->n_met = 0;
+    d->applied = d->announced = 0;
+    d->turn = 0;
+    for (int w = 0; w < t->workers; w++)
+        d->met[w] = false;
+    while (d->n_met < t->workers) {
+        struct note note;
+        int worker =
+            exchange_hear(d->exchange, servers_turn(t, &d->turn, d->met), &note, sizeof note);
+
+        on_note[note.kind](t, worker, &note);
+        watchdog_feed(t->at.step + 1);
+    }
+    exchange_settle(d->exchange);
+    t->at.batch = d->granted;
+    d->now.pushed += d->announced;
+    d->now.applied += d->applied;
+}
+
+/* --- a worker --- */
+
+static void tell_servers(const struct downpour *d, const struct note *note)
+{
+    for (int s = 0; s < d->servers.n; s++)
+        exchange_tell(d->exchange, d->servers.first + s, note, sizeof *note);
+}
+
+static void compute(struct trainer *t, struct downpour *d, const struct position *at)
+{
+    batcher_seek(t->batches, at->epoch, at->batch);
+    const struct batch *b = step_batch(t);
+    step_forward(t, b, b->n);
+    step_backward(t, b);
+    double start = trainer_seconds();
+    tell_servers(d, &(struct note){.kind = NOTE_PUSH, .batch = step_fold(t, b->n, t->lane_values)});
+    exchange_push(d->exchange, d->slab);
+    t->phases.communication += trainer_seconds() - start;
+    d->pushed++;
+}
+
+/* A batch, if the clock has one: false: it is time to meet. */
+static bool work(struct trainer *t, struct downpour *d)
+{
+    const struct note ask = {.kind = NOTE_ASK, .orders = t->wish};
+    double start = trainer_seconds();
+    struct answer a;
+
+    exchange_tell(d->exchange, d->servers.first, &ask, sizeof ask);
+    exchange_hear(d->exchange, d->servers.first, &a, sizeof a);
+    if (a.meet) {
+        tell_servers(d, &(struct note){.kind = NOTE_MEET, .pushed = d->pushed});
+        d->pushed = 0;
+        return false;
+    }
+    t->at.step = a.at.step;
+    t->at.epoch_totals = a.at.epoch_totals;
+    tell_servers(d, &(struct note){.kind = NOTE_PULL});
+    exchange_pull(d->exchange, t->model.weights);
+    t->phases.communication += trainer_seconds() - start;
+    compute(t, d, &a.at);
+    return true;
+}
+
+/* --- both --- */
+
+static void count_transfers(struct trainer *t, struct downpour *d)
+{
+    int in, out;
+
+    exchange_most(d->exchange, &in, &out);
+    d->now.most_in = comm_max(t->comm, comm_rank(t->comm) >= t->workers ? in : 0);
+    d->now.most_out = comm_max(t->comm, comm_rank(t->comm) >= t->workers ? out : 0);
+}
+
+/* Everybody learns what the clock knows. */
+static int meet(struct trainer *t, struct downpour *d, struct err *err)
+{
+    bool lost = d->applied != d->announced;
+
+    if (servers_is_clock(t))
+        d->now.at = t->at;
+    count_transfers(t, d);
+    comm_broadcast(t->comm, &d->now, sizeof d->now, t->workers);
+    t->at = d->now.at;
+    t->orders = d->now.orders;
+    if (d->now.diverged)
+        return step_diverged(t, d->now.loss, err);
+    if (comm_max(t->comm, lost))
+        return err_set(err, ERR_DAMAGED,
+                       "step %lld: a server has applied more or fewer gradients than were pushed",
+                       (long long)t->at.step);
+    return 0;
+}
+
+static int downpour_step(struct trainer *t, struct err *err)
+{
+    struct downpour *d = t->own;
+
+    if (t->together)
+        t->began = t->at;
+    t->together = servers_is_one(t) || !work(t, d);
+    if (servers_is_one(t))
+        serve(t, d);
+    return t->together ? meet(t, d, err) : 0;
+}
+
+static void downpour_gather(struct trainer *t)
+{
+    const struct downpour *d = t->own;
+
+    servers_gather(&d->servers, t);
+}
+
+static uint64_t downpour_bytes_sent(const struct trainer *t)
+{
+    return exchange_bytes_sent(((const struct downpour *)t->own)->exchange);
+}
+
+static void add_histogram(cJSON *e, const char *name, const struct histogram *h)
+{
+    cJSON *list = cJSON_AddArrayToObject(e, name);
+
+    for (int i = 0; i < BINS && i <= h->most; i++)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber((double)h->count[i]));
+}
+
+static void downpour_report(const struct trainer *t, cJSON *done)
+{
+    const struct downpour *d = t->own;
+
+    cJSON_AddNumberToObject(done, "pushed", (double)d->now.pushed);
+    cJSON_AddNumberToObject(done, "applied", (double)d->now.applied);
+    add_histogram(done, "staleness", &d->now.staleness);
+    add_histogram(done, "lead", &d->now.lead);
+    cJSON_AddNumberToObject(done, "transfersIn", (double)d->now.most_in);
+    cJSON_AddNumberToObject(done, "transfersOut", (double)d->now.most_out);
+}
+
+const struct strategy downpour = {
+    .share = servers_share,
+    .takes = servers_takes,
+    .draws = true,
+    .init = downpour_init,
+    .release = downpour_release,
+    .step = downpour_step,
+    .gather = downpour_gather,
+    .bytes_sent = downpour_bytes_sent,
+    .report = downpour_report,
+};

@@ -1,0 +1,375 @@
+/*
+ * ModelParallel: each worker has some of the layers, with their parameters, optimiser state and
+ * activations, and sees every batch. Activations travel to the worker of the next layer, their
+ * gradients back: a pipeline. With strategy.microBatches a batch goes through it in pieces, all of
+ * them forward, then all of them back (GPipe, Huang et al. 2019), so that workers compute at the
+ * same time; weights change once per batch.
+ *
+ * A micro-batch is an aligned block of the batch's lanes, and its gradient a node of their one
+ * tree. The micro-batches' sums are added in the order of that tree, by the counter that sums
+ * batches elsewhere; so the bytes are those of one worker.
+ */
+#include <math.h>
+
+#include "paceline/job_split.h"
+#include "paceline/mem.h"
+#include "worker/comm/pipe.h"
+#include "worker/strategy/accumulator.h"
+#include "worker/strategy/strategies.h"
+#include "worker/train/step.h"
+
+struct model_parallel {
+    struct pipe *pipe;
+    int *owner;              /* of each layer of the model */
+    int last;                /* the owner of the last one, who has the losses */
+    struct accumulator sums; /* of micro-batches; unused where gradients are applied at once */
+    bool at_once;
+    bool final;           /* the running micro-batch is the batch's last one */
+    float *loss_gradient; /* of the outputs of the last layer, of a whole batch */
+};
+
+/* Micro-batch `index` of a batch of n samples that is cut into `count`. */
+struct micro_batch {
+    struct lane_block lanes;
+    uint32_t first, n; /* samples */
+};
+
+static struct micro_batch micro_batch(const struct trainer *t, uint32_t n, int index, int count)
+{
+    const int lanes = t->lanes.total / count;
+    struct micro_batch m = {.lanes = {.first = index * lanes}};
+
+    while (1 << m.lanes.level < lanes)
+        m.lanes.level++;
+    m.first = lane_begin(t->lanes.total, m.lanes.first, n);
+    m.n = lane_samples(t->lanes.total, m.lanes.first, lanes, n);
+    return m;
+}
+
+/* How many a batch of n is cut into: none of them is without a sample. */
+static int micro_batches(const struct trainer *t, uint32_t n)
+{
+    int count = (int)t->job->strategy.micro_batches;
+
+    while (count > 1 && (uint32_t)count > n)
+        count /= 2;
+    return count;
+}
+
+static bool is_mine(const struct trainer *t, const struct model_parallel *m, int layer)
+{
+    return m->owner[layer] == comm_rank(t->comm);
+}
+
+/* --- life --- */
+
+static void model_parallel_share(struct trainer *t) { t->lanes = t->shared; }
+
+static bool model_parallel_takes(const struct trainer *t, uint32_t batch)
+{
+    (void)t, (void)batch;
+    return true;
+}
+
+static int model_parallel_place(struct trainer *t, struct err *err)
+{
+    AUTO(net_parts_release) struct net_parts parts;
+    AUTO(auto_free) int *worker = NULL;
+
+    net_parts_init(&parts, &t->net);
+    worker = xcalloc((size_t)parts.n, sizeof *worker);
+    if (job_split(t->job, &parts, &t->net, job_split_kind(t->job), t->workers, worker, err) != 0)
+        return -1;
+    t->owners = xcalloc(t->net.n_layers, sizeof *t->owners);
+    for (int p = 0; p < parts.n; p++)
+        for (size_t i = 0; i < parts.items[p].n; i++)
+            t->owners[parts.items[p].first + i] = worker[p];
+    return 0;
+}
+
+static void apply_now(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
+{
+    struct trainer *t = arg;
+
+    optimizer_update(&t->optimizer, t->model.weights + offset, gradient, offset, n, is_weight);
+}
+
+/* Thread 0: the running micro-batch's gradient is final there. */
+static void ready(void *arg, size_t offset, size_t n)
+{
+    struct trainer *t = arg;
+    const struct model_parallel *m = t->own;
+
+    accumulator_add(&m->sums, offset, n);
+    if (m->final)
+        step_update(t, offset, n, m->sums.slabs);
+}
+
+static void poll_pipe(void *arg) { pipe_poll(arg); }
+
+static void model_parallel_init(struct trainer *t)
+{
+    const int count = (int)t->job->strategy.micro_batches;
+    const struct model *model = &t->model;
+    struct model_parallel *m = t->own = xcalloc(1, sizeof *m);
+
+    m->pipe = pipe_new(t->comm, t->job->strategy.wait_seconds);
+    m->owner = xcalloc((size_t)model->n_layers, sizeof *m->owner);
+    for (int i = 0; i < model->n_layers; i++)
+        m->owner[i] = t->owners[model->layers[i].number];
+    m->last = m->owner[model->n_layers - 1];
+    if (is_mine(t, m, model->n_layers - 1))
+        m->loss_gradient = xaligned(model->layers[model->n_layers - 1].out_floats *
+                                    model->max_samples * sizeof *m->loss_gradient);
+    t->pass.poll = poll_pipe;
+    t->pass.poll_arg = m->pipe;
+    t->sink.arg = t;
+    t->sink.n_blocks = 1;
+    m->at_once = count == 1;
+    if (m->at_once) {
+        t->sink.apply = apply_now;
+        return;
+    }
+    t->sink.ready = ready;
+    accumulator_init(&m->sums, t->kernels->reduce, lane_tree_of_batches(count, 1), 0,
+                     model->n_floats);
+    t->gradient_floats = model->n_floats * (size_t)m->sums.n_slabs;
+}
+
+static void model_parallel_release(struct trainer *t)
+{
+    struct model_parallel *m = t->own;
+
+    pipe_free(m->pipe);
+    accumulator_release(&m->sums);
+    free(m->loss_gradient);
+    free(m->owner);
+    free(m);
+}
+
+/* --- a batch --- */
+
+static void begin_pass(struct trainer *t, const struct batch *b, int index, int count)
+{
+    const struct micro_batch m = micro_batch(t, b->n, index, count);
+
+    t->pass.first = m.first;
+    t->pass.n = m.n;
+    t->pass.ids = b->ids + m.first;
+    t->pass.epoch = (uint32_t)b->epoch;
+    step_cut(t, 0, m.lanes, b->n, m.first);
+}
+
+static void receive(struct trainer *t, int from, float *values, size_t n, const char *what)
+{
+    const struct model_parallel *m = t->own;
+    double start = trainer_seconds();
+
+    pipe_receive(m->pipe, from, values, n, what);
+    t->phases.communication += trainer_seconds() - start;
+}
+
+static void settle(struct trainer *t)
+{
+    const struct model_parallel *m = t->own;
+    double start = trainer_seconds();
+
+    pipe_settle(m->pipe);
+    t->phases.communication += trainer_seconds() - start;
+}
+
+/* Values of layer i's output in the running pass. */
+static size_t values_of(const struct trainer *t, int i)
+{
+    return t->model.layers[i].out_floats * t->pass.n;
+}
+
+static void walk_forward(struct trainer *t, const float *x)
+{
+    struct model_parallel *m = t->own;
+    const int n = t->model.n_layers;
+
+    for (int i = 0; i < n; i++) {
+        if (!is_mine(t, m, i))
+            continue;
+        if (i && !is_mine(t, m, i - 1))
+            receive(t, m->owner[i - 1], model_output(&t->model, i - 1, &t->pass, x),
+                    values_of(t, i - 1), "activations");
+        model_forward_layer(&t->model, &t->pass, i, x);
+        if (i + 1 < n && !is_mine(t, m, i + 1))
+            pipe_send(m->pipe, m->owner[i + 1], model_output(&t->model, i, &t->pass, x),
+                      values_of(t, i));
+    }
+}
+
+/* What is still on its way is in one of the two buffers, and has to be taken before more comes. */
+static void walk_back(struct trainer *t, const float *x)
+{
+    struct model_parallel *m = t->own;
+    const int n = t->model.n_layers;
+    float *dy = t->model.gradients[0], *dx = t->model.gradients[1];
+
+    settle(t);
+    for (int i = n - 1; i >= t->model.lowest_trained; i--) {
+        const bool more = i > t->model.lowest_trained;
+        float *from = dy;
+
+        if (!is_mine(t, m, i))
+            continue;
+        if (i + 1 == n) {
+            from = m->loss_gradient + t->pass.first * t->model.layers[i].out_floats;
+        } else if (!is_mine(t, m, i + 1)) {
+            settle(t);
+            receive(t, m->owner[i + 1], dy, values_of(t, i), "gradients");
+        }
+        model_backward_layer(&t->model, &t->pass, i, x, more ? dx : NULL, from);
+        if (more && !is_mine(t, m, i - 1))
+            pipe_send(m->pipe, m->owner[i - 1], dx, values_of(t, i - 1));
+        from = dx;
+        dx = dy;
+        dy = from;
+    }
+}
+
+static void forward(struct trainer *t, const struct batch *b)
+{
+    const int count = micro_batches(t, b->n);
+    const double start = trainer_seconds() - t->phases.communication;
+
+    for (int k = 0; k < count; k++) {
+        begin_pass(t, b, k, count);
+        walk_forward(t, b->x);
+    }
+    if (t->pass.training)
+        t->phases.forward += trainer_seconds() - t->phases.communication - start;
+}
+
+static void back(struct trainer *t, const struct batch *b)
+{
+    struct model_parallel *m = t->own;
+    const int count = micro_batches(t, b->n);
+    const double start = trainer_seconds() - t->phases.communication;
+
+    for (int k = 0; k < count; k++) {
+        begin_pass(t, b, k, count);
+        m->final = k + 1 == count;
+        if (!m->at_once)
+            t->sink.blocks[0] = accumulator_begin(&m->sums, k, count);
+        walk_back(t, b->x);
+    }
+    t->phases.backward += trainer_seconds() - t->phases.communication - start;
+}
+
+/* The owner of the outputs has the losses of the whole batch. */
+static void losses(struct trainer *t, const struct batch *b, float *dy, int64_t *confusion)
+{
+    const struct model_parallel *m = t->own;
+
+    t->pass.first = 0;
+    t->pass.n = b->n;
+    if (m->last == comm_rank(t->comm))
+        step_losses(t, &t->lanes, b->n, b,
+                    model_output(&t->model, t->model.n_layers - 1, &t->pass, b->x), dy, b->n,
+                    confusion);
+}
+
+/* They become everybody's; nothing of the batch is on its way any more. */
+static void share_losses(struct trainer *t)
+{
+    struct model_parallel *m = t->own;
+    const size_t bytes = (size_t)t->lanes.total * LANE_VALUES * sizeof *t->lane_values;
+    double start = trainer_seconds();
+
+    if (m->last == comm_rank(t->comm))
+        memcpy(t->all_lane_values, t->lane_values, bytes);
+    pipe_share(m->pipe, m->last, t->all_lane_values, bytes, "the losses");
+    pipe_settle(m->pipe);
+    t->phases.communication += trainer_seconds() - start;
+}
+
+static void model_parallel_evaluate(struct trainer *t, const struct batch *b, int64_t *confusion)
+{
+    forward(t, b);
+    losses(t, b, NULL, confusion);
+    share_losses(t);
+}
+
+static int model_parallel_step(struct trainer *t, struct err *err)
+{
+    struct model_parallel *m = t->own;
+    const struct batch *b = step_batch(t);
+    struct totals sum;
+
+    optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
+    t->pass.training = true;
+    forward(t, b);
+    losses(t, b, m->loss_gradient, NULL);
+    if (t->job->debug.fail_nan && t->at.step >= 2)
+        t->lane_values[0] = NAN;
+    back(t, b);
+    share_losses(t);
+    t->orders = t->wish;
+    pipe_share(m->pipe, 0, &t->orders, sizeof t->orders, "the orders");
+    sum = step_fold(t, b->n, t->all_lane_values);
+    t->pass.first = 0;
+    t->pass.n = b->n;
+    if (!isfinite(sum.loss))
+        return step_diverged(t, sum.loss / (double)sum.samples, err);
+    step_add(&t->at.epoch_totals, sum);
+    t->at.step++;
+    t->at.batch = t->at.batch % trainer_batches_per_epoch(t) + 1;
+    return 0;
+}
+
+/* --- checkpoints --- */
+
+/* Every tensor stays with its owner. */
+static void model_parallel_gather(struct trainer *t) { (void)t; }
+
+static int owner_of(const struct trainer *t, const struct param *param)
+{
+    const struct model_parallel *m = t->own;
+    int i = 0;
+
+    while (t->model.layers[i].weight != param && t->model.layers[i].bias != param)
+        i++;
+    return m->owner[i];
+}
+
+static void model_parallel_collect(struct trainer *t, int slot, const struct param *param,
+                                   float *to)
+{
+    struct model_parallel *m = t->own;
+    const int owner = owner_of(t, param), me = comm_rank(t->comm), writers[] = {0, t->mirror};
+    const size_t n = param_elements(param);
+
+    if (owner == me)
+        model_export(&t->model, param, to, slot < 0 ? t->model.weights : t->optimizer.slots[slot]);
+    for (size_t i = 0; i < ARRAY_LEN(writers); i++) {
+        if (owner == writers[i])
+            continue;
+        if (owner == me && writers[i] >= 0)
+            pipe_send(m->pipe, writers[i], to, n);
+        else if (writers[i] == me)
+            pipe_receive(m->pipe, owner, to, n, "a tensor of the checkpoint");
+    }
+    pipe_settle(m->pipe);
+}
+
+static uint64_t model_parallel_bytes_sent(const struct trainer *t)
+{
+    return pipe_bytes_sent(((const struct model_parallel *)t->own)->pipe);
+}
+
+const struct strategy model_parallel = {
+    .share = model_parallel_share,
+    .takes = model_parallel_takes,
+    .place = model_parallel_place,
+    .init = model_parallel_init,
+    .release = model_parallel_release,
+    .step = model_parallel_step,
+    .gather = model_parallel_gather,
+    .collect = model_parallel_collect,
+    .evaluate = model_parallel_evaluate,
+    .bytes_sent = model_parallel_bytes_sent,
+};

@@ -1,0 +1,9 @@
+/* The strategies by their names; for worker/strategy alone. */
+#ifndef PACELINE_STRATEGIES_H
+#define PACELINE_STRATEGIES_H
+
+#include "worker/strategy/strategy.h"
+
+extern const struct strategy all_reduce, downpour, backup, local_sgd, elastic, model_parallel;
+
+#endif

@@ -1,0 +1,256 @@
+/* See durable.h. */
+#include "worker/train/durable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "paceline/clock.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "worker/train/snapshot.h"
+
+#define BLOCK ((size_t)1 << 20)
+#define HOST_SIZE 256
+
+struct durable {
+    char *dir, *suffix; /* of temporary names: no other writer has it */
+    char *block;
+    pthread_t thread;
+    bool threaded; /* not joined yet */
+    bool told;     /* of the newest copy's end, or there was none */
+    atomic_bool ended;
+    /* The copy under way. */
+    int from;
+    char *name;
+    int64_t keep;
+    bool best, last;
+    struct durable_result result;
+};
+
+/* What of a job makes its weights: two words of a path, or three. */
+static const char *const not_weights[] = {
+    "dataset.path",      "dataset.volume",       "dataset.prefetch",
+    "training.threads",  "training.pinThreads",  "strategy.batch",
+    "strategy.schedule", "strategy.fusionBytes", "strategy.communicationThread",
+};
+
+static void drop(cJSON *spec, const char *path)
+{
+    const char *dot = strchr(path, '.');
+    AUTO(auto_free) char *section = xasprintf("%.*s", (int)(dot - path), path);
+
+    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(spec, section),
+                                            dot + 1);
+}
+
+/* The part of the effective job that its weights follow from. */
+static cJSON *weights_of(const struct job *job)
+{
+    static const char *const sections[] = {"model", "dataset", "training", "strategy"};
+    AUTO(auto_json) cJSON *root = NULL;
+    AUTO(buf_release) struct buf text;
+    cJSON *spec, *part = cJSON_CreateObject();
+    struct err err;
+
+    buf_init(&text, 0);
+    job_to_json(job, &text);
+    if (json_parse(&root, text.data, text.len, "job", &err) < 0)
+        return part;
+    spec = cJSON_GetObjectItemCaseSensitive(root, "spec");
+    for (size_t i = 0; i < ARRAY_LEN(not_weights); i++)
+        drop(spec, not_weights[i]);
+    if (job->training.schedule.type != SCHED_COSINE) { /* only its curve knows the end */
+        drop(spec, "training.epochs");
+        drop(spec, "training.steps");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(sections); i++)
+        cJSON_AddItemToObject(part, sections[i],
+                              cJSON_DetachItemFromObjectCaseSensitive(spec, sections[i]));
+    return part;
+}
+
+/* The first member in which they differ: "training.seed"; owned by the caller. */
+static char *difference(const cJSON *a, const cJSON *b)
+{
+    for (const cJSON *c = a ? a->child : NULL; c; c = c->next) {
+        const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, c->string);
+        AUTO(auto_free) char *below = NULL;
+
+        if (cJSON_Compare(c, other, true))
+            continue;
+        below = cJSON_IsObject(c) && cJSON_IsObject(other) ? difference(c, other) : NULL;
+        return below ? xasprintf("%s.%s", c->string, below) : xstrdup(c->string);
+    }
+    for (const cJSON *c = b ? b->child : NULL; c; c = c->next)
+        if (!cJSON_GetObjectItemCaseSensitive(a, c->string))
+            return xstrdup(c->string);
+    return NULL;
+}
+
+static int check_same(const char *dir, const char *path, const struct job *job, struct err *err)
+{
+    struct problems problems = {0};
+    AUTO(auto_job) struct job *before = NULL;
+    AUTO(auto_json) cJSON *theirs = NULL, *ours = NULL;
+    AUTO(auto_free) char *found = NULL;
+
+    if (access(path, F_OK) < 0 || !snapshot_any(dir))
+        return 0;
+    before = job_load(path, NULL, 0, &problems);
+    problems_release(&problems);
+    theirs = before ? weights_of(before) : NULL;
+    ours = weights_of(job);
+    found = difference(theirs, ours);
+    if (!found)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "%s: the checkpoints there are of a job with another spec.%s; give this one "
+                   "another name or spec.output.subPath, or remove that folder",
+                   path, found);
+}
+
+static struct durable *durable_new(const char *dir)
+{
+    struct durable *d = xcalloc(1, sizeof *d);
+    char host[HOST_SIZE] = "";
+
+    gethostname(host, sizeof host - 1); /* pods have the same PIDs */
+    d->dir = xstrdup(dir);
+    d->suffix = xasprintf(".tmp.%s.%d", host, (int)getpid());
+    d->block = xmalloc(BLOCK);
+    d->told = true;
+    d->from = -1;
+    return d;
+}
+
+int durable_open(struct durable **out, const char *dir, const struct job *job, struct err *err)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/job.json", dir);
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    job_to_text(job, &text);
+    snapshot_prepare(dir);
+    if (check_same(dir, path, job, err) < 0 ||
+        file_write_atomic(path, text.data, text.len, err) < 0)
+        return err_wrap(err, "the durable folder");
+    *out = durable_new(dir);
+    return 0;
+}
+
+static void join(struct durable *d)
+{
+    if (d->threaded)
+        pthread_join(d->thread, NULL);
+    d->threaded = false;
+}
+
+void durable_free(struct durable *d)
+{
+    if (!d)
+        return;
+    join(d);
+    auto_close(&d->from);
+    free(d->dir);
+    free(d->suffix);
+    free(d->block);
+    free(d->name);
+    free(d);
+}
+
+static int copy_bytes(struct durable *d, int to)
+{
+    ssize_t n, sent;
+
+    for (off_t at = 0; (n = pread(d->from, d->block, BLOCK, at)) > 0; at += n)
+        for (ssize_t done = 0; done < n; done += sent) {
+            sent = write(to, d->block + done, (size_t)(n - done));
+            if (sent < 0)
+                return -1;
+        }
+    return n < 0 ? -1 : fsync(to);
+}
+
+/* As dir/name, whole or not at all. */
+static int copy_as(struct durable *d, const char *name, struct err *err)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name);
+    AUTO(auto_free) char *tmp = xasprintf("%s%s", path, d->suffix);
+    AUTO(auto_close) int to = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    AUTO(auto_close) int folder = open(d->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (to >= 0 && copy_bytes(d, to) == 0 && rename(tmp, path) == 0) {
+        fsync(folder);
+        return 0;
+    }
+    err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    unlink(tmp);
+    return -1;
+}
+
+/* A second name of what was copied; a second copy where the storage has no links. */
+static int link_as(struct durable *d, const char *name, struct err *err)
+{
+    AUTO(auto_free) char *copy = xasprintf("%s/%s", d->dir, d->name);
+    AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name);
+    AUTO(auto_free) char *tmp = xasprintf("%s%s", path, d->suffix);
+
+    unlink(tmp);
+    if (link(copy, tmp) != 0)
+        return copy_as(d, name, err);
+    if (rename(tmp, path) == 0)
+        return unlink(tmp) == 0 || errno == ENOENT ? 0 : err_set(err, ERR_IO, "%s", tmp);
+    return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+}
+
+static void *copy_main(void *arg)
+{
+    struct durable *d = arg;
+    struct err *err = &d->result.err;
+    int64_t began = clock_ms();
+
+    d->result.failed = copy_as(d, d->name, err) != 0 ||
+                       (d->best && link_as(d, "best.safetensors", err) != 0) ||
+                       (d->last && link_as(d, "model.safetensors", err) != 0);
+    if (!d->result.failed)
+        snapshot_drop_old(d->dir, d->result.step, d->keep);
+    d->result.seconds = 1e-3 * (double)(clock_ms() - began);
+    atomic_store(&d->ended, true);
+    return NULL;
+}
+
+void durable_copy(struct durable *d, const char *path, int64_t step, int64_t keep, bool best,
+                  bool last)
+{
+    const char *slash = strrchr(path, '/');
+
+    join(d);
+    auto_close(&d->from);
+    free(d->name);
+    d->name = xstrdup(slash ? slash + 1 : path);
+    d->from = open(path, O_RDONLY | O_CLOEXEC);
+    d->keep = keep;
+    d->best = best;
+    d->last = last;
+    d->result = (struct durable_result){.step = step};
+    d->told = false;
+    atomic_store(&d->ended, false);
+    d->threaded = pthread_create(&d->thread, NULL, copy_main, d) == 0;
+    if (!d->threaded)
+        copy_main(d);
+}
+
+bool durable_ended(struct durable *d, bool wait, struct durable_result *result)
+{
+    if (d->told || (!wait && !atomic_load(&d->ended)))
+        return false;
+    join(d);
+    d->told = true;
+    *result = d->result;
+    return true;
+}
