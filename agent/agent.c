@@ -8,6 +8,9 @@
 #include <unistd.h>
 
 #include "agent/door.h"
+#include "agent/model.h"
+#include "agent/mpi_folder.h"
+#include "agent/mpi_version.h"
 #include "agent/remote.h"
 #include "agent/run.h"
 #include "paceline/clock.h"
@@ -17,6 +20,7 @@
 
 #define PEM_MAX 65536
 #define FAREWELL_MS 2000
+#define LOOK_MS 500 /* whether the model was fetched */
 #define EXIT_TERMINATED (128 + SIGTERM)
 
 struct agent {
@@ -35,6 +39,7 @@ struct agent {
     int64_t end_ms;
     int exit_code; /* -1: go on */
     int64_t farewell_ms;
+    int64_t keep_until_ms; /* the training is done and its model kept; 0: not */
     int64_t now_ms;
 };
 
@@ -73,19 +78,46 @@ static void leave(struct agent *a, int exit_code)
     a->farewell_ms = a->run ? a->now_ms + FAREWELL_MS : a->now_ms;
 }
 
-/* The kubelet mounts this one file, so it is written in place. */
-static void write_record(const struct agent *a)
+/* The pod's termination message. The kubelet mounts this one file, so it is written in place. */
+static void write_last_word(const struct agent *a, const char *text)
 {
-    const cJSON *job = run_world(a->run)->job;
-    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(job, "metadata");
     const char *path = a->options->termination_log;
     AUTO(auto_close) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+    if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+        log_error("cannot write the termination message to %s: %s", path, strerror(errno));
+}
+
+static void write_record(const struct agent *a)
+{
+    AUTO(auto_json) cJSON *record = report_record(run_report(a->run));
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
-    report_record(run_report(a->run), message_text(metadata, "uid"), &text);
-    if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len)
-        log_error("cannot write the completion record to %s: %s", path, strerror(errno));
+    json_print(record, 0, &text);
+    write_last_word(a, text.data);
+}
+
+static void keep_model(struct agent *a)
+{
+    struct err err;
+
+    if (model_keep(a->options->state, run_world(a->run), run_report(a->run), &err) < 0)
+        log_error("there is no model to keep: %s", err.msg);
+    else if (a->options->keep_ms)
+        a->keep_until_ms = a->now_ms + a->options->keep_ms;
+}
+
+/* Who hears that the training is done finds record and model. */
+static void finish(struct agent *a)
+{
+    world_release(&a->pending);
+    write_record(a);
+    if (!a->options->program)
+        keep_model(a);
+    send_report(a);
+    if (!a->keep_until_ms)
+        leave(a, EXIT_OK);
 }
 
 static void run_changed(void *arg)
@@ -93,15 +125,16 @@ static void run_changed(void *arg)
     struct agent *a = arg;
     const struct report *report = run_report(a->run);
 
-    send_report(a);
-    if (!report_over(report))
-        return;
-    log_info("run ended generation=%lld exit=%d: %s", report->generation, report->exit,
-             report->message);
+    if (report_over(report))
+        log_info("run ended generation=%lld exit=%d: %s", report->generation, report->exit,
+                 report->message);
     if (report->phase == PHASE_DONE) {
-        write_record(a);
-        leave(a, EXIT_OK);
-    } else if (report->permanent && !a->pending.generation) {
+        finish(a);
+        return;
+    }
+    send_report(a);
+    if (report_over(report) && report->permanent && !a->pending.generation) {
+        write_last_word(a, report->message);
         leave(a, report->exit);
     }
 }
@@ -132,6 +165,8 @@ static int check_world(const struct agent *a, const struct world *w, struct err 
 {
     if (a->ending || a->exit_code >= 0)
         return err_set(err, ERR_CONFLICT, "this pod is ending");
+    if (a->keep_until_ms)
+        return err_set(err, ERR_CONFLICT, "the training is done");
     if (w->generation <= a->fence)
         return err_set(err, ERR_CONFLICT, "generation %lld is not above %lld, which was seen",
                        w->generation, a->fence);
@@ -302,6 +337,9 @@ static void settle(struct agent *a)
         if (a->pending_stop)
             run_stop(a->run, a->now_ms);
     }
+    if (a->keep_until_ms &&
+        (a->ending || a->now_ms >= a->keep_until_ms || model_is_fetched(a->options->state)))
+        leave(a, EXIT_OK);
     if (a->ending && (procs_count(a->procs) == 0 || a->now_ms >= a->end_ms))
         leave(a, EXIT_TERMINATED);
 }
@@ -328,6 +366,8 @@ static void loop(struct agent *a)
             waits_until(&w, a->end_ms);
         if (a->exit_code >= 0)
             waits_until(&w, a->farewell_ms);
+        else if (a->keep_until_ms)
+            waits_until(&w, a->now_ms + LOOK_MS);
         waits_poll(&w, a->now_ms);
         a->now_ms = clock_ms();
         if (waits_came(&w, a->signals))
@@ -390,12 +430,15 @@ static void assemble(struct agent *a)
 
     a->signals = catch_signals();
     a->procs = procs_new();
-    a->remotes = remotes_new(a->procs, o->pod, o->scratch);
+    a->remotes = remotes_new(a->procs, o->pod, o->scratch, o->program != NULL);
     a->door = door_new(&door);
     a->run_config = (struct run_config){.procs = a->procs,
                                         .scratch = o->scratch,
                                         .state = o->state,
+                                        .output = o->output,
                                         .worker = o->worker,
+                                        .program = o->program,
+                                        .ranks = o->ranks,
                                         .key = o->key,
                                         .certificate = o->certificate,
                                         .port = listener_port(a->listener),
@@ -421,10 +464,15 @@ int agent_serve(const struct agent_options *options, struct err *err)
 {
     struct agent a = {.options = options, .exit_code = -1, .listener = -1};
 
+    if (options->program && mpi_version_check(err) < 0) {
+        write_last_word(&a, err->msg);
+        return -1;
+    }
     if (open_door(&a, err) < 0) {
         channel_tls_free(a.tls);
         return -1;
     }
+    mpi_folder_sweep(options->scratch);
     assemble(&a);
     log_info("listening port=%d", listener_port(a.listener));
     loop(&a);

@@ -9,9 +9,12 @@
 struct agent_options {
     const char *listen; /* ADDRESS:PORT */
     const char *key, *certificate;
-    const char *state, *scratch, *termination_log;
+    const char *state, *scratch, *output, *termination_log;
     const char *pod, *worker;
-    int64_t grace_ms; /* from SIGTERM until everything is killed */
+    const char *const *program; /* another MPI program, ended by NULL; NULL: the worker */
+    int ranks;                  /* of the program, in each pod */
+    int64_t grace_ms;           /* from SIGTERM until everything is killed */
+    int64_t keep_ms;            /* how long the model is kept after the training */
 };
 
 /* Serves until the training is over or SIGTERM comes. Returns the exit code; -1 with err when it

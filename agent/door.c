@@ -6,17 +6,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agent/lobby.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 
 enum {
-    ACCEPTS_PER_STEP = 8, /* so that a flood does not delay who is in */
-    PATIENCE_MS = 50,     /* a stranger has this long for itself when others wait */
+    ACCEPTS_PER_STEP = 64, /* so that a flood does not delay who is in */
+    PATIENCE_MS = 50,      /* a stranger has this long for itself when others wait */
 };
 
 struct visitor {
     struct door *door;
     struct channel *channel;
+    struct source source;
     int64_t came_ms;
     bool known; /* has said hello, as guest */
     enum guest guest;
@@ -26,6 +28,7 @@ struct door {
     struct door_config config;
     struct visitor *visitors[DOOR_STRANGERS + DOOR_GUESTS]; /* the oldest first */
     size_t n, n_known;
+    struct lobby lobby;
     int64_t now_ms;
 };
 
@@ -54,6 +57,7 @@ void door_free(struct door *d)
 {
     while (d->n)
         forget(d, d->n - 1);
+    lobby_release(&d->lobby);
     free(d);
 }
 
@@ -127,44 +131,75 @@ static int take(void *arg, const cJSON *message, struct err *err)
     return config->on_message(config->arg, v->guest, v->channel, message, err);
 }
 
-/* The oldest one that is still a stranger; d->n: none. */
-static size_t oldest_stranger(const struct door *d)
+/* The stranger that has to go before one of this source may show its key; d->n: there is room. */
+static size_t blocker(const struct door *d, const struct source *source)
 {
-    size_t i = 0;
+    size_t own = 0, oldest_own = d->n, oldest = d->n;
 
-    while (i < d->n && d->visitors[i]->known)
-        i++;
-    return i;
+    for (size_t i = d->n; i-- > 0;) {
+        const struct visitor *v = d->visitors[i];
+
+        if (v->known)
+            continue;
+        oldest = i;
+        if (source_same(&v->source, source)) {
+            own++;
+            oldest_own = i;
+        }
+    }
+    if (own >= DOOR_PER_SOURCE)
+        return oldest_own;
+    return d->n - d->n_known >= DOOR_STRANGERS ? oldest : d->n;
 }
 
-static bool is_full(const struct door *d) { return d->n - d->n_known >= DOOR_STRANGERS; }
+/* When one of this source may. */
+static int64_t enter_ms(const struct door *d, const struct source *source)
+{
+    size_t i = blocker(d, source);
 
-static void let_in(struct door *d, int fd)
+    return i < d->n ? d->visitors[i]->came_ms + PATIENCE_MS : 0;
+}
+
+static void let_in(struct door *d, size_t seat)
 {
     struct visitor *v = xcalloc(1, sizeof *v);
+    struct source source = d->lobby.seats[seat].source;
+    size_t gone = blocker(d, &source);
 
-    if (is_full(d))
-        forget(d, oldest_stranger(d));
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    *v = (struct visitor){.door = d, .came_ms = d->now_ms};
-    v->channel = channel_accept(d->config.tls, fd, take, v, d->now_ms);
+    if (gone < d->n)
+        forget(d, gone);
+    *v = (struct visitor){.door = d, .source = source, .came_ms = d->now_ms};
+    v->channel = channel_accept(d->config.tls, lobby_take(&d->lobby, seat), take, v, d->now_ms);
     d->visitors[d->n++] = v;
 }
 
-/* When the next one may come in. */
-static int64_t open_ms(const struct door *d)
+/* Those in the lobby that have begun to speak. */
+static void let_some_in(struct door *d, const struct waits *w)
 {
-    return is_full(d) ? d->visitors[oldest_stranger(d)]->came_ms + PATIENCE_MS : 0;
+    for (size_t i = 0; i < d->lobby.n;) {
+        const struct seat *seat = &d->lobby.seats[i];
+
+        if (waits_came(w, seat->fd) && enter_ms(d, &seat->source) <= d->now_ms)
+            let_in(d, i);
+        else
+            i++;
+    }
+    lobby_expire(&d->lobby, d->now_ms - CHANNEL_HANDSHAKE_MS + 1);
 }
 
 static void accept_some(struct door *d)
 {
-    for (int i = 0; i < ACCEPTS_PER_STEP && open_ms(d) <= d->now_ms; i++) {
-        int fd = accept4(d->config.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (int i = 0; i < ACCEPTS_PER_STEP; i++) {
+        struct sockaddr_storage peer = {0};
+        socklen_t len = sizeof peer;
+        int fd = accept4(d->config.listener, (struct sockaddr *)&peer, &len,
+                         SOCK_NONBLOCK | SOCK_CLOEXEC);
+        struct source source = source_of(&peer);
 
         if (fd < 0)
             return;
-        let_in(d, fd);
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+        lobby_add(&d->lobby, fd, &source, d->now_ms);
     }
 }
 
@@ -182,12 +217,24 @@ static bool step_one(struct visitor *v, short came, struct err *err)
     return channel_step(v->channel, came, now_ms, err) == 0;
 }
 
+static void wait_in_lobby(const struct door *d, struct waits *w)
+{
+    for (size_t i = 0; i < d->lobby.n; i++) {
+        const struct seat *seat = &d->lobby.seats[i];
+        int64_t enter = enter_ms(d, &seat->source);
+
+        if (enter <= d->now_ms)
+            waits_add(w, seat->fd, POLLIN);
+        else
+            waits_until(w, enter);
+        waits_until(w, seat->came_ms + CHANNEL_HANDSHAKE_MS);
+    }
+}
+
 void door_wait(const struct door *d, struct waits *w)
 {
-    if (open_ms(d) <= d->now_ms)
-        waits_add(w, d->config.listener, POLLIN);
-    else
-        waits_until(w, open_ms(d));
+    waits_add(w, d->config.listener, POLLIN);
+    wait_in_lobby(d, w);
     for (size_t i = 0; i < d->n; i++) {
         const struct visitor *v = d->visitors[i];
 
@@ -217,6 +264,7 @@ void door_step(struct door *d, const struct waits *w, int64_t now_ms)
         }
         forget(d, i);
     }
+    let_some_in(d, w);
     if (waits_came(w, d->config.listener))
         accept_some(d);
 }

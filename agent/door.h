@@ -1,6 +1,7 @@
 /*
- * Who comes in: listens, lets at most DOOR_STRANGERS show the job's key at a time, takes their
- * hello, and keeps the connections: at most one of the operator, and those of other pods' mpirun.
+ * Who comes in: listens, lets at most DOOR_STRANGERS show the job's key at a time, DOOR_PER_SOURCE
+ * of one address, takes their hello, and keeps the connections: at most one of the operator, and
+ * those of other pods' mpirun.
  */
 #ifndef PACELINE_AGENT_DOOR_H
 #define PACELINE_AGENT_DOOR_H
@@ -10,7 +11,8 @@
 
 enum {
     DOOR_STRANGERS = 32, /* that have not said hello */
-    DOOR_GUESTS = 96,    /* that have */
+    DOOR_PER_SOURCE = 4,
+    DOOR_GUESTS = 96, /* that have */
     PROTOCOL = 1,
 };
 

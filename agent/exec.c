@@ -4,10 +4,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "agent/exec_argv.h"
+#include "agent/guard.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
 #include "wire/channel.h"
@@ -61,6 +61,8 @@ struct exec {
     bool answered; /* the agent has sent something: it is not called again */
     bool ended;
     int code;
+    pid_t mpirun;
+    int64_t leave_ms; /* mpirun is gone: how long the daemon may take to end; 0: it is there */
 };
 
 static void exec_release(struct exec *e)
@@ -154,6 +156,16 @@ static int connect_to(struct exec *e, struct err *err)
     return 0;
 }
 
+/* mpirun does not wait for us, and its daemon ends when it does. */
+static int check_mpirun(struct exec *e, struct err *err)
+{
+    if (!e->leave_ms && getppid() != e->mpirun)
+        e->leave_ms = clock_ms() + GUARD_LINGER_MS;
+    if (e->leave_ms && clock_ms() > e->leave_ms)
+        return err_set(err, ERR_CONFLICT, "its daemon did not end with mpirun");
+    return 0;
+}
+
 /* One connection, until the daemon has ended. */
 static int converse(struct exec *e, struct err *err)
 {
@@ -169,8 +181,15 @@ static int converse(struct exec *e, struct err *err)
                                                : wait_ms));
         if (channel_step(e->channel, pfd.revents, clock_ms(), err) < 0 && !e->ended)
             return -1;
+        if (check_mpirun(e, err) < 0)
+            return -1;
     }
     return 0;
+}
+
+static bool may_pass(const struct err *err)
+{
+    return err->code == ERR_TRANSIENT || err->code == ERR_SILENT;
 }
 
 static int run(struct exec *e, struct err *err)
@@ -183,7 +202,7 @@ static int run(struct exec *e, struct err *err)
         if (converse(e, &why) == 0)
             return 0;
         channel_free(STEAL(e->channel));
-        if (e->answered || why.code != ERR_TRANSIENT || clock_ms() > give_up_ms) {
+        if (e->answered || !may_pass(&why) || clock_ms() > give_up_ms) {
             *err = why;
             return err_wrap(err, "agent of %s (%s)", e->host->pod, e->host->address);
         }
@@ -207,17 +226,17 @@ static int run_command(struct exec *e, int argc, char **argv, struct err *err)
 
 int agent_exec(int argc, char **argv)
 {
-    AUTO(exec_release) struct exec e = {.code = EXIT_NO_DAEMON};
-    pid_t mpirun = getppid();
+    AUTO(exec_release) struct exec e = {.code = EXIT_NO_DAEMON, .mpirun = getppid()};
     struct err err = {0};
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != mpirun)
-        return EXIT_NO_DAEMON;
     signal(SIGPIPE, SIG_IGN);
     if (run_command(&e, argc, argv, &err) < 0) {
-        fprintf(stderr, "paceline-agent exec: %s\n", err.msg);
+        if (err.code == ERR_SILENT && e.host)
+            fprintf(stderr, EXEC_SILENT "%s\n", e.host->pod);
+        fprintf(stderr, EXEC_COMPLAINT "%s\n", err.msg);
         return EXIT_NO_DAEMON;
     }
+    if (e.code == 0)
+        fprintf(stderr, GUARD_ENDED "%s\n", e.host->pod);
     return e.code;
 }

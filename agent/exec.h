@@ -10,6 +10,10 @@
 /* The environment variable that names the run's folder. */
 #define EXEC_RUN "PACELINE_AGENT_RUN"
 
+/* How the lines begin with which it says why it ends, and whose agent said nothing. */
+#define EXEC_COMPLAINT "paceline-agent exec: "
+#define EXEC_SILENT "paceline-agent silent: "
+
 /* The program: returns its exit code; 255 when there is no daemon or nobody knows how it ended. */
 int agent_exec(int argc, char **argv);
 

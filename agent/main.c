@@ -3,8 +3,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+
 #include "agent/agent.h"
 #include "agent/exec.h"
+#include "agent/guard.h"
+#include "agent/install.h"
+#include "agent/model.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
@@ -26,6 +31,7 @@ static const struct option_def {
     {"key", FIELD(key), "FILE", "the job's key (/etc/paceline-key/tls.key)"},
     {"certificate", FIELD(certificate), "FILE", "its certificate (/etc/paceline-key/tls.crt)"},
     {"state", FIELD(state), "DIR", "the run folder (/dev/shm/paceline)"},
+    {"output", FIELD(output), "DIR", "where spec.output.volume is (/output)"},
     {"scratch", FIELD(scratch), "DIR", "files of a run (/tmp/paceline)"},
     {"pod", FIELD(pod), "NAME", "this pod (PACELINE_POD, else the host name)"},
     {"worker", FIELD(worker), "PROGRAM", "the engine (paceline-worker beside this program)"},
@@ -34,9 +40,15 @@ static const struct option_def {
 
 static void print_usage(FILE *out)
 {
-    fputs("usage: paceline-agent serve [options]\n"
+    fputs("usage: paceline-agent serve [options] [-- PROGRAM ARGUMENT...]\n"
           "       paceline-agent exec HOST COMMAND...\n"
-          "Process 1 of the pods of a job with spec.model; exec is for mpirun.\n",
+          "       paceline-agent mpirun ARGUMENT...\n"
+          "       paceline-agent model [--fetched]\n"
+          "       paceline-agent install DIR\n"
+          "Process 1 of the pods of a job with spec.model, or with spec.mpi, whose MPI program is "
+          "then\nPROGRAM; exec and mpirun are for itself; model writes what was trained to "
+          "standard output,\nor says that somebody has it; install puts an agent that runs in any "
+          "image into DIR.\n",
           out);
     for (size_t i = 0; i < ARRAY_LEN(defs); i++) {
         char left[64];
@@ -44,7 +56,10 @@ static void print_usage(FILE *out)
         snprintf(left, sizeof left, "--%s %s", defs[i].name, defs[i].value);
         fprintf(out, "  %-25s %s\n", left, defs[i].help);
     }
-    fputs("PACELINE_GRACE_SECONDS (30): from SIGTERM to SIGKILL.\n", out);
+    fputs("PACELINE_GRACE_SECONDS (30): from SIGTERM to SIGKILL.\n"
+          "PACELINE_KEEP_SECONDS (0): how long the model is kept after the training.\n"
+          "PACELINE_RANKS (1): of PROGRAM in each pod.\n",
+          out);
 }
 
 static const struct option_def *find(const char *name, size_t len)
@@ -75,6 +90,10 @@ static int parse(struct agent_options *o, int argc, char **argv)
         const struct option_def *def = find(name, len);
         const char *value = def && name[len] ? name + len + 1 : argv[i + 1];
 
+        if (strcmp(argv[i], "--") == 0 && i + 1 < argc) {
+            o->program = (const char *const *)argv + i + 1;
+            return 0;
+        }
         if (!def)
             return unknown(argv[i]);
         if (!value || !*value) {
@@ -87,13 +106,20 @@ static int parse(struct agent_options *o, int argc, char **argv)
     return 0;
 }
 
+static int64_t number_of(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    long number = text ? strtol(text, NULL, 10) : otherwise;
+
+    return number < 0 ? 0 : number > INT_MAX ? INT_MAX : number;
+}
+
 /* What is left of the grace period when killing has to begin. */
 static int64_t grace_ms(void)
 {
-    const char *text = getenv("PACELINE_GRACE_SECONDS");
-    long seconds = text ? strtol(text, NULL, 10) : GRACE_SECONDS;
+    int64_t seconds = number_of("PACELINE_GRACE_SECONDS", GRACE_SECONDS);
 
-    return 1000 * (int64_t)(seconds > KILL_SECONDS ? seconds - KILL_SECONDS : 1);
+    return 1000 * (seconds > KILL_SECONDS ? seconds - KILL_SECONDS : 1);
 }
 
 /* The engine beside this program, or else the one in PATH. */
@@ -119,10 +145,13 @@ static int serve(int argc, char **argv)
         .certificate = "/etc/paceline-key/tls.crt",
         .state = "/dev/shm/paceline",
         .scratch = "/tmp/paceline",
+        .output = "/output",
         .termination_log = "/dev/termination-log",
         .pod = getenv("PACELINE_POD"),
         .worker = worker,
         .grace_ms = grace_ms(),
+        .keep_ms = 1000 * number_of("PACELINE_KEEP_SECONDS", 0),
+        .ranks = (int)number_of("PACELINE_RANKS", 1),
     };
     struct err err;
     int code;
@@ -148,10 +177,18 @@ int main(int argc, char **argv)
 {
     const char *word = argc > 1 ? argv[1] : "";
 
+    /* An image that is not ours may configure an OpenSSL that is not ours. */
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
     if (strcmp(word, "serve") == 0)
         return serve(argc - 1, argv + 1);
     if (strcmp(word, "exec") == 0)
         return agent_exec(argc - 1, argv + 1);
+    if (strcmp(word, "mpirun") == 0)
+        return agent_guard(argv + 1);
+    if (strcmp(word, "install") == 0)
+        return agent_install(argc - 1, argv + 1);
+    if (strcmp(word, "model") == 0)
+        return agent_model(argc - 1, argv + 1);
     if (strcmp(word, "--version") == 0) {
         puts("paceline-agent " PACELINE_VERSION);
         return EXIT_OK;

@@ -1,5 +1,6 @@
 #include "agent/mpi_folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
 #include <string.h>
@@ -18,6 +19,20 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void mpi_folder_remove(const char *folder)
 {
     nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
+void mpi_folder_sweep(const char *scratch)
+{
+    DIR *dir = opendir(scratch);
+
+    for (const struct dirent *e; dir && (e = readdir(dir));) {
+        AUTO(auto_free) char *path = xasprintf("%s/%s", scratch, e->d_name);
+
+        if (strspn(e->d_name, "0123456789") == strlen(e->d_name))
+            mpi_folder_remove(path);
+    }
+    if (dir)
+        closedir(dir);
 }
 
 /* Makes the folder and those above it. */

@@ -8,6 +8,8 @@
  * in it. Fails (ERR_IO); else the caller owns *folder, an absolute path where scratch is one. */
 MUST_CHECK int mpi_folder_make(char **folder, const char *scratch, long long generation,
                                const cJSON *job, struct err *err);
+/* Removes what an agent before this one has left below scratch: folders of generations. */
+void mpi_folder_sweep(const char *scratch);
 /* Removes it with all that is in it, as far as possible. */
 void mpi_folder_remove(const char *folder);
 

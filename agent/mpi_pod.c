@@ -39,7 +39,8 @@ static int find_interface(char *name, const char *address, struct err *err)
                    address);
 }
 
-int mpi_pod_init(struct mpi_pod *pod, const char *address, const char *folder, struct err *err)
+int mpi_pod_init(struct mpi_pod *pod, const char *address, const char *folder, bool foreign,
+                 struct err *err)
 {
     ssize_t n = readlink("/proc/self/exe", pod->agent, sizeof pod->agent - 1);
 
@@ -48,7 +49,7 @@ int mpi_pod_init(struct mpi_pod *pod, const char *address, const char *folder, s
     pod->agent[n] = '\0';
     if (find_interface(pod->interface, address, err) < 0)
         return -1;
-    pod->names =
-        (struct mpirun_pod){.agent = pod->agent, .interface = pod->interface, .folder = folder};
+    pod->names = (struct mpirun_pod){
+        .agent = pod->agent, .interface = pod->interface, .folder = folder, .foreign = foreign};
     return 0;
 }

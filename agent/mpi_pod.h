@@ -12,9 +12,9 @@ struct mpi_pod {
     char agent[4096], interface[IF_NAMESIZE];
 };
 
-/* address: the pod's own. Fails (ERR_NOT_FOUND) when no interface holds it, (ERR_INVALID) when it
- * is not IPv4. */
+/* address: the pod's own; foreign: as in mpirun_pod. Fails (ERR_NOT_FOUND) when no interface holds
+ * it, (ERR_INVALID) when it is not IPv4. */
 MUST_CHECK int mpi_pod_init(struct mpi_pod *pod, const char *address, const char *folder,
-                            struct err *err);
+                            bool foreign, struct err *err);
 
 #endif

@@ -1,6 +1,5 @@
 #include "agent/mpirun.h"
 
-#include <assert.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,7 +12,19 @@
  * those of Open MPI 5's daemons PRTE_MCA_*, PMIX_MCA_* is how a daemon and its ranks meet. What the
  * other version does not know it ignores.
  */
-enum place { OMPI = 1, PRTE = 2, BOTH = 3, PMIX = 4, PLAIN = 8, PLAIN_AS_ROOT = 16 };
+enum place {
+    OMPI = 1,
+    PRTE = 2,
+    BOTH = 3,
+    PMIX = 4,
+    PLAIN = 8,
+    PLAIN_AS_ROOT = 16,
+    /* And whose ranks it is for, if not for all; the last two may be set in the container already.
+     */
+    ENGINE = 32,
+    TASTE = 64,
+    FOREIGN = 128,
+};
 
 /* Values that differ between pods. */
 enum value { FIXED, AGENT, INTERFACE, FOLDER, STOP_FILE };
@@ -28,10 +39,15 @@ static const struct setting {
     {PRTE, AGENT, "plm_ssh_agent", NULL},
     {OMPI, FIXED, "plm_rsh_no_tree_spawn", "1"},
     {PRTE, FIXED, "plm_ssh_no_tree_spawn", "1"},
-    /* One rank per pod: nothing but TCP, which probes no other networks. Left to itself, Debian's
-     * Open MPI 5 takes UCX and hangs. */
-    {OMPI, FIXED, "pml", "ob1"},
-    {OMPI, FIXED, "btl", "self,tcp"},
+    /* What a container says to Open MPI each daemon finds there, not in its arguments. */
+    {OMPI | FOREIGN, FIXED, "plm_rsh_pass_environ_mca_params", "0"},
+    {PRTE | FOREIGN, FIXED, "plm_ssh_pass_environ_mca_params", "0"},
+    /* Nothing but TCP, which probes no other networks, and memory where a pod has several ranks.
+     * Left to itself, Debian's Open MPI 5 takes UCX and hangs. */
+    {OMPI | TASTE, FIXED, "pml", "ob1"},
+    {OMPI | ENGINE, FIXED, "btl", "self,tcp"},
+    {OMPI | FOREIGN, FIXED, "btl",
+     "self,vader,tcp"}, /* Open MPI 5 knows its sm by this name, too */
     {OMPI, INTERFACE, "btl_tcp_if_include", NULL},
     {OMPI, FIXED, "btl_tcp_port_min_v4", MPIRUN_RANK_PORT_FIRST},
     {OMPI, FIXED, "btl_tcp_port_range_v4", MPIRUN_RANK_PORT_COUNT},
@@ -44,29 +60,30 @@ static const struct setting {
     {BOTH, FIXED, "oob_tcp_dynamic_ipv6_ports", MPIRUN_DAEMON_PORTS_V6},
     {OMPI, FIXED, "oob_tcp_disable_ipv6_family", "1"},
     {PMIX, FIXED, "ptl_tcp_if_include", "127.0.0.0/8"},
-    /* A host that is silent is lost after 5 s; the system's default is 8 minutes. */
+    /* Agents notice a silent host after 5 s and say which; this is for a daemon whose agent has
+     * not ended it, and the system's default is 8 minutes. */
     {BOTH, FIXED, "oob_tcp_keepalive_time", "1"},
     {BOTH, FIXED, "oob_tcp_keepalive_intvl", "1"},
-    {BOTH, FIXED, "oob_tcp_keepalive_probes", "4"},
+    {BOTH, FIXED, "oob_tcp_keepalive_probes", "8"},
     /* Ranks of a world that has failed have nothing to say: no second between SIGTERM and SIGKILL.
      */
-    {BOTH, FIXED, "odls_base_sigkill_timeout", "0"},
+    {BOTH | ENGINE, FIXED, "odls_base_sigkill_timeout", "0"},
     {OMPI, FOLDER, "orte_tmpdir_base", NULL},
     {PRTE, FOLDER, "prte_tmpdir_base", NULL},
     {PRTE, FIXED, "prte_silence_shared_fs", "1"},
     /* A pod does not know who else is on its cores. */
-    {OMPI, FIXED, "mpi_yield_when_idle", "1"},
-    {PLAIN, FOLDER, "HOME", NULL},
+    {OMPI | TASTE, FIXED, "mpi_yield_when_idle", "1"},
+    {PLAIN | TASTE, FOLDER, "HOME", NULL},
     {PLAIN, FOLDER, "TMPDIR", NULL},
     {PLAIN, FOLDER, EXEC_RUN, NULL},
-    {PLAIN, STOP_FILE, "PACELINE_STOP_FILE", NULL},
+    {PLAIN | ENGINE, STOP_FILE, "PACELINE_STOP_FILE", NULL},
     {PLAIN_AS_ROOT, FIXED, "OMPI_ALLOW_RUN_AS_ROOT", "1"},
     {PLAIN_AS_ROOT, FIXED, "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
     {PLAIN_AS_ROOT, FIXED, "PRTE_ALLOW_RUN_AS_ROOT", "1"},
     {PLAIN_AS_ROOT, FIXED, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
 };
 
-/* What is taken over from the container. */
+/* What the engine takes over from the container; a foreign program takes all. */
 static const char *const inherited[] = {"PATH=", "LD_LIBRARY_PATH=", "PACELINE_"};
 
 static void inherit(struct env *e, char *const *ours)
@@ -107,12 +124,14 @@ void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const
         const char *prefix;
     } spellings[] = {{OMPI, "OMPI_MCA_"}, {PRTE, "PRTE_MCA_"}, {PMIX, "PMIX_MCA_"}, {PLAIN, ""}};
     int places = BOTH | PMIX | PLAIN | (geteuid() == 0 ? PLAIN_AS_ROOT : 0);
+    int others = pod->foreign ? ENGINE : FOREIGN;
 
-    env_init(e, NULL);
-    inherit(e, ours);
+    env_init(e, pod->foreign ? ours : NULL);
+    if (!pod->foreign)
+        inherit(e, ours);
     for (const struct setting *s = settings; s < settings + ARRAY_LEN(settings); s++) {
         AUTO(auto_free) char *value = value_of(s, pod);
-        int place = s->place & places ? (int)s->place : 0;
+        int place = s->place & places && !(s->place & others) ? (int)s->place : 0;
 
         if (place == PLAIN_AS_ROOT)
             place = PLAIN;
@@ -120,7 +139,7 @@ void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const
             AUTO(auto_free) char *name = xasprintf("%s%s", spellings[i].prefix, s->name);
 
             if (place & (int)spellings[i].place)
-                env_set(e, name, value, true);
+                env_set(e, name, value, !(place & (TASTE | FOREIGN)));
         }
     }
 }
@@ -133,32 +152,48 @@ bool mpirun_sets(const char *parameter)
     return false;
 }
 
-void mpirun_hostfile(const struct world *world, struct buf *out)
+int mpirun_check(const struct world *world, struct err *err)
+{
+    for (const struct world_host *h = world->hosts; h < world->hosts + world->n_hosts; h++)
+        if (strchr(h->address, ':'))
+            return err_set(err, ERR_INVALID,
+                           "pod %.253s has the address %.60s: training in several pods needs IPv4 "
+                           "addresses; one worker trains without",
+                           h->pod, h->address);
+    return 0;
+}
+
+void mpirun_hostfile(const struct world *world, int slots, struct buf *out)
 {
     struct hostfile hostfile = {0};
 
     for (size_t i = 0; i < world->n_hosts; i++)
-        hostfile_add(&hostfile, world->hosts[i].address, 1);
+        hostfile_add(&hostfile, world->hosts[i].address, slots);
     hostfile_encode(&hostfile, out);
     hostfile_release(&hostfile);
 }
 
-void mpirun_command(struct mpirun_command *c, const char *hostfile, size_t n_ranks,
-                    const char *const *program)
+void mpirun_command(struct mpirun_command *c, const char *guard, const char *hostfile,
+                    size_t n_ranks, const char *const *program)
 {
     const char *const mpirun[] = {"mpirun",     "--leave-session-attached",
                                   "--bind-to",  "none",
                                   "--map-by",   "slot",
                                   "-np",        c->ranks,
                                   "--hostfile", hostfile};
-    size_t n = 0;
+    size_t n = guard != NULL, words = 0;
 
+    while (program[words])
+        words++;
     snprintf(c->ranks, sizeof c->ranks, "%zu", n_ranks);
-    for (size_t i = 0; i < ARRAY_LEN(mpirun); i++)
-        c->argv[n++] = mpirun[i];
-    for (; *program; program++) {
-        assert(n < MPIRUN_ARGUMENTS_MAX - 1);
-        c->argv[n++] = *program;
-    }
-    c->argv[n] = NULL;
+    c->argv = xcalloc(n + ARRAY_LEN(mpirun) + words + 1, sizeof *c->argv);
+    c->argv[0] = guard;
+    memcpy(c->argv + n, mpirun, sizeof mpirun);
+    memcpy(c->argv + n + ARRAY_LEN(mpirun), program, words * sizeof *program);
+}
+
+void mpirun_command_release(struct mpirun_command *c)
+{
+    free(c->argv);
+    *c = (struct mpirun_command){0};
 }

@@ -1,5 +1,5 @@
 /*
- * How mpirun of Open MPI 4.1 and 5.0 is told to train over agents: its command line, its hostfile,
+ * How mpirun of Open MPI 4.1 and 5.0 is told to work over agents: its command line, its hostfile,
  * and the environment of mpirun, of its daemons and of the ranks. Nothing here asks the system.
  */
 #ifndef PACELINE_AGENT_MPIRUN_H
@@ -25,28 +25,35 @@ struct mpirun_pod {
     const char *agent;     /* this program; no white space */
     const char *interface; /* the one with the pod's address */
     const char *folder;    /* the run's, with a short absolute path */
+    bool foreign;          /* ranks are a program of the image's own, not our engine */
 };
 
-/* Sets an empty environment: what `ours` has of PATH, LD_LIBRARY_PATH and PACELINE_*, and what Open
- * MPI needs here. */
+/*
+ * Sets an empty environment: what `ours` has of PATH, LD_LIBRARY_PATH and PACELINE_*, or for a
+ * foreign program all of it, and what Open MPI needs here; matters of taste may be set there
+ * already.
+ */
 void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const *ours);
 
 /* Whether mpirun passes this MCA parameter on because mpirun_environment has set it; each daemon
  * then has a value of its own. */
 bool mpirun_sets(const char *parameter);
 
-/* Appends the hostfile: rank i runs on line i. */
-void mpirun_hostfile(const struct world *world, struct buf *out);
+/* Fails (ERR_INVALID) naming a pod that Open MPI would not reach: one without an IPv4 address. */
+MUST_CHECK int mpirun_check(const struct world *world, struct err *err);
 
-#define MPIRUN_ARGUMENTS_MAX 32
+/* Appends the hostfile: the first `slots` ranks run on line 1, and so on. */
+void mpirun_hostfile(const struct world *world, int slots, struct buf *out);
+
 struct mpirun_command {
-    const char *argv[MPIRUN_ARGUMENTS_MAX]; /* ended by NULL */
+    const char **argv; /* ended by NULL */
     char ranks[24];
 };
 
-/* program: what each rank runs, at most MPIRUN_ARGUMENTS_MAX - 16 words, ended by NULL. The strings
- * stay the caller's. */
-void mpirun_command(struct mpirun_command *c, const char *hostfile, size_t n_ranks,
-                    const char *const *program);
+/* program: what each rank runs, ended by NULL. guard: the agent that starts mpirun (agent/guard.h),
+ * or NULL. The strings stay the caller's. */
+void mpirun_command(struct mpirun_command *c, const char *guard, const char *hostfile,
+                    size_t n_ranks, const char *const *program);
+void mpirun_command_release(struct mpirun_command *c); /* also fit for AUTO */
 
 #endif

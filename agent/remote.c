@@ -18,6 +18,7 @@ enum { LOG_MAX = 64 << 10, CHUNK = 4096 };
 struct remotes {
     struct procs *procs;
     const char *pod, *scratch;
+    bool foreign;
     struct daemon *daemons;
 };
 
@@ -35,11 +36,11 @@ struct daemon {
     size_t logged; /* bytes */
 };
 
-struct remotes *remotes_new(struct procs *procs, const char *pod, const char *scratch)
+struct remotes *remotes_new(struct procs *procs, const char *pod, const char *scratch, bool foreign)
 {
     struct remotes *r = xcalloc(1, sizeof *r);
 
-    *r = (struct remotes){.procs = procs, .pod = pod, .scratch = scratch};
+    *r = (struct remotes){.procs = procs, .pod = pod, .scratch = scratch, .foreign = foreign};
     return r;
 }
 
@@ -190,7 +191,7 @@ static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err
     struct process process = {.argv = argv->items, .death_signal = SIGKILL};
 
     if (own_address(d->channel, address, sizeof address, err) < 0 ||
-        mpi_pod_init(&pod, address, d->folder, err) < 0)
+        mpi_pod_init(&pod, address, d->folder, d->remotes->foreign, err) < 0)
         return -1;
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || fcntl(out[0], F_SETFL, O_NONBLOCK) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to the daemon: %s", strerror(errno));

@@ -13,8 +13,10 @@
 
 struct remotes;
 
-/* scratch: where each generation has its folder. All arguments outlive the remotes. */
-struct remotes *remotes_new(struct procs *procs, const char *pod, const char *scratch);
+/* scratch: where each generation has its folder; foreign: as in mpirun_pod. All arguments outlive
+ * the remotes. */
+struct remotes *remotes_new(struct procs *procs, const char *pod, const char *scratch,
+                            bool foreign);
 void remotes_free(struct remotes *r); /* before the procs, which end what still runs */
 
 /*

@@ -4,7 +4,10 @@
 #include <signal.h>
 #include <string.h>
 
+#include "agent/exec.h"
+#include "agent/guard.h"
 #include "paceline/mem.h"
+#include "wire/frame.h"
 
 static const char *const phase_names[] = {
     [PHASE_STARTING] = "starting", [PHASE_TRAINING] = "training", [PHASE_STOPPING] = "stopping",
@@ -22,18 +25,26 @@ static const struct meaning {
     {EVENT_START, KEPT_START, "resumedStep", false},
     {EVENT_PROGRESS, KEPT_PROGRESS, "step", false},
     {EVENT_EPOCH, KEPT_EPOCH, "step", false},
+    {EVENT_DURABLE, KEPT_DURABLE, NULL, false},
     {EVENT_CHECKPOINT, -1, "step", false},
-    {EVENT_DONE, -1, "step", true},
+    {EVENT_DONE, KEPT_DONE, "step", true},
     {EVENT_STOPPED, -1, "step", true},
     {EVENT_ERROR, -1, NULL, true},
 };
 
-void report_init(struct report *r, const struct world *world)
+void report_init(struct report *r, const struct world *world, bool foreign)
 {
-    *r = (struct report){.generation = world->generation, .pods = cJSON_CreateArray()};
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(world->job, "metadata");
+
+    *r = (struct report){.generation = world->generation,
+                         .pods = cJSON_CreateArray(),
+                         .phase = foreign ? PHASE_TRAINING : PHASE_STARTING,
+                         .foreign = foreign};
+    snprintf(r->uid, sizeof r->uid, "%s", message_text(metadata, "uid"));
     for (size_t i = 0; i < world->n_hosts; i++)
         cJSON_AddItemToArray(r->pods, cJSON_CreateString(world->hosts[i].pod));
-    snprintf(r->stage, sizeof r->stage, world->n_hosts > 1 ? "daemons" : "ranks");
+    if (!foreign)
+        snprintf(r->stage, sizeof r->stage, world->n_hosts > 1 ? "daemons" : "ranks");
 }
 
 void report_release(struct report *r)
@@ -102,16 +113,46 @@ bool report_stop(struct report *r)
     return true;
 }
 
-void report_log(struct report *r, const char *line)
+static bool take_word(char *out, size_t size, const char *line, const char *mark)
 {
-    static const char mark[] = "paceline-agent exec: ";
+    if (strncmp(line, mark, strlen(mark)) != 0)
+        return false;
+    snprintf(out, size, "%s", line + strlen(mark));
+    return true;
+}
 
-    if (strncmp(line, mark, strlen(mark)) == 0)
-        snprintf(r->complaint, sizeof r->complaint, "%s", line + strlen(mark));
+bool report_log(struct report *r, const char *line)
+{
+    r->ended += strncmp(line, GUARD_ENDED, strlen(GUARD_ENDED)) == 0;
+    (void)take_word(r->silent, sizeof r->silent, line, EXEC_SILENT);
+    return take_word(r->complaint, sizeof r->complaint, line, EXEC_COMPLAINT);
 }
 
 /* Codes that trying again cannot mend: invalid input, data, divergence. */
 static bool is_permanent(int64_t code) { return code >= EXIT_INVALID && code <= EXIT_DIVERGED; }
+
+static const char *who_of(const struct report *r) { return r->foreign ? "program" : "engine"; }
+
+/* Every pod's daemon but the chief's, which is mpirun itself, has ended well. */
+static bool is_whole(const struct report *r)
+{
+    return !*r->complaint && r->ended + 1 == (size_t)cJSON_GetArraySize(r->pods);
+}
+
+static void explain_code(struct report *r, int code)
+{
+    if (code == 0 && r->foreign)
+        snprintf(r->message, sizeof r->message,
+                 "mpirun ended with exit code 0, but of %d other pods only %zu said that they had "
+                 "come to the end",
+                 cJSON_GetArraySize(r->pods) - 1, r->ended);
+    else if (code == 0)
+        snprintf(r->message, sizeof r->message,
+                 "the engine ended before it was done and gave no reason");
+    else
+        snprintf(r->message, sizeof r->message, "the %s ended with exit code %d%s", who_of(r), code,
+                 r->foreign ? "" : " and gave no reason");
+}
 
 static void explain(struct report *r, int code)
 {
@@ -122,15 +163,27 @@ static void explain(struct report *r, int code)
     else if (*r->complaint)
         snprintf(r->message, sizeof r->message, "%s", r->complaint);
     else if (code > 128 && code <= 128 + SIGRTMAX)
-        snprintf(r->message, sizeof r->message, "the engine was ended by signal %d (%s)%s",
+        snprintf(r->message, sizeof r->message, "the %s was ended by signal %d (%s)%s", who_of(r),
                  code - 128, strsignal(code - 128),
                  code == 128 + SIGKILL ? "; the kernel does so when memory runs out" : "");
-    else if (code == 0)
-        snprintf(r->message, sizeof r->message,
-                 "the engine ended before it was done and gave no reason");
     else
-        snprintf(r->message, sizeof r->message,
-                 "the engine ended with exit code %d and gave no reason", code);
+        explain_code(r, code);
+}
+
+/* A program that was asked to stop may end as it likes. What it exits with then says nothing: many
+ * end with 0 at a signal. */
+static void end_foreign(struct report *r, int code)
+{
+    if (r->phase == PHASE_STOPPING && !*r->complaint) {
+        r->phase = PHASE_STOPPED;
+        snprintf(r->message, sizeof r->message, "the program was stopped");
+    } else if (code == 0 && is_whole(r) && !r->killed) {
+        r->phase = PHASE_DONE;
+        snprintf(r->message, sizeof r->message, "the program has ended with exit code 0");
+    } else {
+        r->phase = PHASE_FAILED;
+        explain(r, code);
+    }
 }
 
 void report_end(struct report *r, int code)
@@ -140,6 +193,11 @@ void report_end(struct report *r, int code)
     int64_t own = r->last_type == EVENT_ERROR ? event_integer(r->last, "code") : -1;
 
     r->stage[0] = '\0';
+    if (r->foreign) {
+        r->exit = code;
+        end_foreign(r, code);
+        return;
+    }
     r->exit = code != 0 && own > 0 && own < 256 ? (int)own : code;
     r->permanent = code != 0 && is_permanent(own);
     r->phase = done ? PHASE_DONE : stopped ? PHASE_STOPPED : PHASE_FAILED;
@@ -174,22 +232,27 @@ cJSON *report_message(const struct report *r)
     cJSON_AddNumberToObject(m, "step", (double)r->step);
     cJSON_AddNumberToObject(m, "exit", r->exit);
     cJSON_AddStringToObject(m, "message", r->message);
+    if (r->phase == PHASE_DONE)
+        cJSON_AddItemToObject(m, "record", report_record(r));
+    if (r->phase == PHASE_FAILED && *r->silent)
+        cJSON_AddStringToObject(m, "silent", r->silent);
     return m;
 }
 
-void report_record(const struct report *r, const char *job_uid, struct buf *out)
+cJSON *report_record(const struct report *r)
 {
-    AUTO(auto_json) cJSON *record = cJSON_CreateObject();
+    cJSON *record = cJSON_CreateObject();
     double accuracy = event_number(r->last, "testAccuracy");
-    char digest[80], uid[80];
+    char digest[80];
 
     snprintf(digest, sizeof digest, "%s", event_text(r->last, "digest"));
-    snprintf(uid, sizeof uid, "%s", job_uid);
-    cJSON_AddStringToObject(record, "uid", uid);
+    cJSON_AddStringToObject(record, "uid", r->uid);
     cJSON_AddNumberToObject(record, "generation", (double)r->generation);
+    if (r->foreign)
+        return record;
     cJSON_AddNumberToObject(record, "step", (double)r->step);
     if (!isnan(accuracy))
         cJSON_AddNumberToObject(record, "accuracy", accuracy);
     cJSON_AddStringToObject(record, "digest", digest);
-    json_print(record, 0, out);
+    return record;
 }

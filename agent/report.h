@@ -17,11 +17,12 @@ enum phase {
 };
 
 /* The newest of each comes again to an operator that connects. */
-enum { KEPT_START, KEPT_PROGRESS, KEPT_EPOCH, N_KEPT };
+enum { KEPT_START, KEPT_PROGRESS, KEPT_EPOCH, KEPT_DURABLE, KEPT_DONE, N_KEPT };
 
 struct report {
     long long generation;
-    cJSON *pods; /* names, in the order of ranks */
+    char uid[80]; /* the job's */
+    cJSON *pods;  /* names, in the order of ranks */
     enum phase phase;
     char stage[16]; /* while starting */
     long long step; /* the newest known */
@@ -29,19 +30,24 @@ struct report {
     char message[512];   /* at the end */
     bool permanent;      /* the engine itself said that trying again cannot help */
     char complaint[256]; /* the last of `paceline-agent exec`, which knows more than mpirun */
+    char silent[64];     /* the pod whose agent said nothing any more; "": none */
     const char *killed;  /* why we have killed it, if we have */
     cJSON *kept[N_KEPT];
     cJSON *last; /* the engine's "done", "stopped" or "error" */
     enum event_type last_type;
+    bool foreign; /* it runs another program, which tells of nothing */
+    size_t ended; /* daemons that are known to have ended well */
 };
 
-void report_init(struct report *r, const struct world *world);
+/* foreign: the run is of another program: it trains from here on, and the daemons say at its end
+ * whether it was whole. */
+void report_init(struct report *r, const struct world *world, bool foreign);
 void report_release(struct report *r);
 
 /* Takes an event of rank 0. Whether phase or stage changed. */
 bool report_event(struct report *r, enum event_type type, const cJSON *event);
-/* Takes a line of the engine's log. */
-void report_log(struct report *r, const char *line);
+/* Takes a line of the engine's log. Whether it says that a pod of the world is lost. */
+bool report_log(struct report *r, const char *line);
 /* The engine was asked to stop. Whether that changed the phase. */
 bool report_stop(struct report *r);
 /* The engine has ended with this code (128 + signal): the verdict. */
@@ -53,7 +59,8 @@ bool report_over(const struct report *r);
 /* The message "run"; the caller owns it. */
 cJSON *report_message(const struct report *r);
 
-/* The completion record of a run that is done: one line of JSON, at most 4 KiB, appended. */
-void report_record(const struct report *r, const char *job_uid, struct buf *out);
+/* The completion record of a run that is done, at most 4 KiB; the caller owns it. Another program's
+ * has no more than UID and generation. */
+cJSON *report_record(const struct report *r);
 
 #endif

@@ -11,12 +11,15 @@
 #include "agent/mpi_folder.h"
 #include "agent/mpi_pod.h"
 #include "agent/mpirun.h"
+#include "paceline/children.h"
 #include "paceline/clock.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
+#include "wire/frame.h"
 
 #define READ_MAX 16384
 #define NUMBER_SIZE 24
+#define LAST_WORDS_MS 2000 /* of mpirun, when a pod is lost */
 /* In memory a checkpoint costs little; a step that takes minutes is a rank that hangs. */
 #define CHECKPOINT_SECONDS "5"
 #define STEP_TIMEOUT "300"
@@ -34,17 +37,27 @@ struct run {
     char *folder;
     pid_t pid; /* 0: not there, or gone */
     struct stream out, log;
-    int64_t deadline_ms; /* of stopping; 0: none */
+    int64_t deadline_ms; /* then it is killed; 0: never */
+    const char *overdue; /* why */
+    int64_t now_ms;
+    struct lingering linger; /* of mpirun */
 };
 
-/* One line per epoch for who looks at the pod's log. */
+static const char *plural(long long n) { return n == 1 ? "" : "s"; }
+
+/* One line per epoch for who looks at the pod's log, and what asynchronous servers did. */
 static void say(const struct run *r, enum event_type type, const cJSON *e)
 {
     double test = event_number(e, "testAccuracy");
+    long long workers = event_integer(e, "workers"), servers = event_integer(e, "servers");
+    long long pushed = event_integer(e, "pushed");
 
     if (type == EVENT_START) {
-        printf("generation %lld: training %s on %zu workers from step %lld\n", r->world.generation,
-               event_text(e, "model"), r->world.n_hosts, r->report.step);
+        printf("generation %lld: training %s on %lld worker%s", r->world.generation,
+               event_text(e, "model"), workers, plural(workers));
+        if (servers > 0)
+            printf(" and %lld server%s", servers, plural(servers));
+        printf(" from step %lld\n", r->report.step);
     } else if (type == EVENT_EPOCH) {
         printf("epoch %lld: step %lld, loss %.4f, accuracy %.4f",
                (long long)event_integer(e, "epoch"), r->report.step, event_number(e, "loss"),
@@ -52,6 +65,9 @@ static void say(const struct run *r, enum event_type type, const cJSON *e)
         if (!isnan(test))
             printf(", test accuracy %.4f", test);
         putchar('\n');
+    } else if (type == EVENT_DONE && pushed >= 0) {
+        printf("done: %lld gradients pushed, %lld applied\n", pushed,
+               (long long)event_integer(e, "applied"));
     }
     fflush(stdout);
 }
@@ -74,21 +90,35 @@ static void take_line(void *arg, const char *line, size_t len)
         r->config->on_change(r->config->arg);
 }
 
+/* The earliest one counts. */
+static void set_deadline(struct run *r, int64_t ms, const char *why)
+{
+    if (r->deadline_ms && r->deadline_ms <= ms)
+        return;
+    r->deadline_ms = ms;
+    r->overdue = why;
+}
+
+/* A pod that is lost ends the world. mpirun knows it too, but may wait for its other daemons, and
+ * where it is this pod that was cut off they never answer. */
 static void take_log(void *arg, const char *line, size_t len)
 {
     struct run *r = arg;
 
-    report_log(&r->report, line);
+    if (report_log(&r->report, line))
+        set_deadline(r, r->now_ms + LAST_WORDS_MS, r->report.complaint);
     fprintf(stderr, "%.*s\n", (int)len, line);
 }
 
-/* Whether something was read. */
+/* Whether something was read. A log may have lines of any length. */
 static bool take_output(struct run *r, struct stream *s)
 {
     char bytes[READ_MAX];
     ssize_t n = s->fd < 0 ? 0 : read(s->fd, bytes, sizeof bytes);
     struct err err;
 
+    if (s == &r->log && n > 0 && s->lines.len + (size_t)n > EVENT_LINE_MAX)
+        lines_end(&s->lines, s->fn, r);
     if (n > 0 && lines_add(&s->lines, bytes, (size_t)n, s->fn, r, &err) == 0)
         return true;
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -116,50 +146,96 @@ static void on_end(void *arg, int code)
 }
 
 /* The worker's command line, the same for every rank. */
-struct program {
-    const char *argv[16];
+struct engine {
+    const char *argv[20];
     char workers[NUMBER_SIZE];
+    char *spec;
+    char *durable; /* where the job's own checkpoints go, too; or NULL */
 };
 
-static void make_program(struct program *p, const struct run *r, const char *spec)
+/* What a run is started with. */
+struct launch {
+    const char *const *argv;
+    struct env env;
+    struct engine engine;
+    struct mpirun_command mpirun;
+    struct mpi_pod pod;
+    char *hostfile;
+};
+
+static void launch_release(struct launch *l)
+{
+    env_release(&l->env);
+    free(l->engine.spec);
+    free(l->engine.durable);
+    mpirun_command_release(&l->mpirun);
+    free(l->hostfile);
+}
+
+/* The job's folder of its volume; NULL: it has none, or this pod has not. */
+static char *durable_folder(const struct run *r)
+{
+    const cJSON *spec = cJSON_GetObjectItemCaseSensitive(r->world.job, "spec");
+    const cJSON *output = cJSON_GetObjectItemCaseSensitive(spec, "output");
+    const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(r->world.job, "metadata");
+
+    if (!cJSON_GetObjectItemCaseSensitive(output, "volume"))
+        return NULL;
+    if (access(r->config->output, F_OK) == 0)
+        return xasprintf("%s/%s", r->config->output, message_text(metadata, "name"));
+    log_warn("this pod has no %s: the job's volume is not used", r->config->output);
+    return NULL;
+}
+
+static void make_engine(struct engine *e, const struct run *r)
 {
     const char *const words[] = {
         r->config->worker,
         "run",
         "--spec",
-        spec,
+        e->spec = xasprintf("%s/job.yaml", r->folder),
         "--out",
         r->config->state,
         "--workers",
-        p->workers,
+        e->workers,
         "--mirror",
         "--resume-if-any",
         "--checkpoint-seconds",
         CHECKPOINT_SECONDS,
         "--step-timeout",
         STEP_TIMEOUT,
+        "--durable",
+        e->durable = durable_folder(r),
         NULL,
     };
+    const size_t n = ARRAY_LEN(words);
 
-    snprintf(p->workers, sizeof p->workers, "%zu", r->world.n_hosts);
-    memcpy(p->argv, words, sizeof words);
+    snprintf(e->workers, sizeof e->workers, "%zu", r->world.n_hosts);
+    memcpy(e->argv, words, sizeof words);
+    if (!e->durable)
+        e->argv[n - 3] = NULL;
 }
 
-static int make_mpirun(struct run *r, const struct program *program, struct mpirun_command *command,
-                       struct env *env, char *hostfile, struct err *err)
+/* mpirun with so many ranks per host; another program's has our guard. */
+static int make_mpirun(struct launch *l, const struct run *r, const char *const *program, int ranks,
+                       struct err *err)
 {
+    bool foreign = r->config->program != NULL;
     AUTO(buf_release) struct buf text;
-    struct mpi_pod pod;
 
     buf_init(&text, 0);
-    mpirun_hostfile(&r->world, &text);
-    if (mpi_pod_init(&pod, r->world.hosts[0].address, r->folder, err) < 0 ||
-        file_write_atomic(hostfile, text.data, text.len, err) < 0 ||
+    mpirun_hostfile(&r->world, ranks, &text);
+    l->hostfile = xasprintf("%s/hosts", r->folder);
+    if (mpirun_check(&r->world, err) < 0 ||
+        mpi_pod_init(&l->pod, r->world.hosts[0].address, r->folder, foreign, err) < 0 ||
+        file_write_atomic(l->hostfile, text.data, text.len, err) < 0 ||
         exec_write_context(r->folder, &r->world, r->config->port, r->config->key,
                            r->config->certificate, err) < 0)
         return -1;
-    mpirun_environment(env, &pod.names, environ);
-    mpirun_command(command, hostfile, r->world.n_hosts, program->argv);
+    mpirun_environment(&l->env, &l->pod.names, environ);
+    mpirun_command(&l->mpirun, foreign ? l->pod.agent : NULL, l->hostfile,
+                   r->world.n_hosts * (size_t)ranks, program);
+    l->argv = l->mpirun.argv;
     return 0;
 }
 
@@ -187,12 +263,14 @@ static int spawn(struct run *r, const char *const *argv, const struct env *env, 
     AUTO(process_close_pipe) int out[2] = {-1, -1};
     AUTO(process_close_pipe) int log[2] = {-1, -1};
     struct process process = {.argv = argv, .environment = env->items, .death_signal = SIGKILL};
+    bool foreign = r->config->program != NULL;
 
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to the engine: %s", strerror(errno));
     fcntl(out[0], F_SETFL, O_NONBLOCK);
     fcntl(log[0], F_SETFL, O_NONBLOCK);
-    memcpy(process.fds, (const int[]){null, out[1], log[1]}, sizeof process.fds);
+    memcpy(process.fds, (const int[]){null, foreign ? STDOUT_FILENO : out[1], log[1]},
+           sizeof process.fds);
     r->pid = procs_start(r->config->procs, &process, on_end, r, err);
     if (r->pid < 0) {
         r->pid = 0;
@@ -204,28 +282,28 @@ static int spawn(struct run *r, const char *const *argv, const struct env *env, 
     return 0;
 }
 
+static int make_launch(struct launch *l, const struct run *r, struct err *err)
+{
+    if (r->config->program)
+        return make_mpirun(l, r, r->config->program, r->config->ranks, err);
+    make_engine(&l->engine, r);
+    if (r->world.n_hosts > 1)
+        return make_mpirun(l, r, l->engine.argv, 1, err);
+    l->argv = l->engine.argv;
+    make_environment(r, &l->env);
+    return 0;
+}
+
 static int start(struct run *r, struct err *err)
 {
-    AUTO(env_release) struct env env = {0};
-    AUTO(auto_free) char *spec = NULL, *hostfile = NULL;
-    struct program program;
-    struct mpirun_command mpirun;
-    const char *const *argv = program.argv;
+    AUTO(launch_release) struct launch launch = {0};
 
-    if (mpi_folder_make(&r->folder, r->config->scratch, r->world.generation, r->world.job, err) < 0)
+    if (mpi_folder_make(&r->folder, r->config->scratch, r->world.generation, r->world.job, err) <
+            0 ||
+        make_launch(&launch, r, err) < 0)
         return -1;
-    spec = xasprintf("%s/job.yaml", r->folder);
-    make_program(&program, r, spec);
-    if (r->world.n_hosts > 1) {
-        hostfile = xasprintf("%s/hosts", r->folder);
-        if (make_mpirun(r, &program, &mpirun, &env, hostfile, err) < 0)
-            return -1;
-        argv = mpirun.argv;
-    } else {
-        make_environment(r, &env);
-    }
-    mark_environment(r, &env);
-    return spawn(r, argv, &env, err);
+    mark_environment(r, &launch.env);
+    return spawn(r, launch.argv, &launch.env, err);
 }
 
 struct run *run_start(const struct run_config *config, struct world *world)
@@ -238,7 +316,7 @@ struct run *run_start(const struct run_config *config, struct world *world)
     *world = (struct world){0};
     r->out = (struct stream){.fd = -1, .fn = take_line};
     r->log = (struct stream){.fd = -1, .fn = take_log};
-    report_init(&r->report, &r->world);
+    report_init(&r->report, &r->world, config->program != NULL);
     if (start(r, &err) < 0) {
         report_fail(&r->report, EXIT_UNEXPECTED, err.msg);
         if (r->folder)
@@ -264,19 +342,27 @@ void run_free(struct run *r)
 const struct report *run_report(const struct run *r) { return &r->report; }
 const struct world *run_world(const struct run *r) { return &r->world; }
 
+/* Rank 0 of the engine sees the file. */
+static void ask_engine(struct run *r)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/stop", r->folder);
+    AUTO(auto_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd >= 0)
+        return;
+    log_error("cannot create %s: %s", path, strerror(errno));
+    run_kill(r, "the engine could not be asked to stop");
+}
+
 void run_stop(struct run *r, int64_t now_ms)
 {
-    AUTO(auto_free) char *path = xasprintf("%s/stop", r->folder ? r->folder : "");
-    AUTO(auto_close) int fd = -1;
-
     if (!r->pid || !report_stop(&r->report))
         return;
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    r->deadline_ms = now_ms + r->config->grace_ms;
-    if (fd < 0) {
-        log_error("cannot create %s: %s", path, strerror(errno));
-        run_kill(r, "the engine could not be asked to stop");
-    }
+    set_deadline(r, now_ms + r->config->grace_ms, "it did not stop within its grace period");
+    if (r->config->program)
+        procs_kill(r->config->procs, r->pid, SIGUSR1);
+    else
+        ask_engine(r);
     r->config->on_change(r->config->arg);
 }
 
@@ -292,7 +378,10 @@ void run_wait(const struct run *r, struct waits *w)
 {
     waits_add(w, r->out.fd, POLLIN);
     waits_add(w, r->log.fd, POLLIN);
-    if (r->pid && r->deadline_ms && !r->report.killed)
+    if (!r->pid || r->report.killed)
+        return;
+    waits_until(w, r->now_ms + LINGER_LOOK_MS);
+    if (r->deadline_ms)
         waits_until(w, r->deadline_ms);
 }
 
@@ -300,9 +389,12 @@ void run_step(struct run *r, const struct waits *w, int64_t now_ms)
 {
     struct stream *const streams[] = {&r->out, &r->log};
 
+    r->now_ms = now_ms;
     for (size_t i = 0; i < ARRAY_LEN(streams); i++)
         if (waits_came(w, streams[i]->fd))
             take_output(r, streams[i]);
     if (r->deadline_ms && now_ms >= r->deadline_ms)
-        run_kill(r, "the engine did not stop within its grace period");
+        run_kill(r, r->overdue);
+    if (r->pid && children_linger(&r->linger, r->pid, now_ms))
+        run_kill(r, "every rank has ended, but mpirun had not");
 }

@@ -1,6 +1,7 @@
 /*
  * One run of the engine, in the pod that is the world's chief: starts the worker, or mpirun where
- * there are several hosts, reads rank 0's events, and ends it.
+ * there are several hosts, reads rank 0's events, and ends it. Or one run of another MPI program,
+ * which mpirun always starts and which tells of nothing; its output is the pod's.
  */
 #ifndef PACELINE_AGENT_RUN_H
 #define PACELINE_AGENT_RUN_H
@@ -12,8 +13,10 @@
 
 struct run_config {
     struct procs *procs;
-    const char *scratch, *state, *worker, *key, *certificate;
-    int port; /* of every agent of the world */
+    const char *scratch, *state, *output, *worker, *key, *certificate;
+    const char *const *program; /* another MPI program, ended by NULL; NULL: the worker */
+    int ranks;                  /* of the program, in each pod */
+    int port;                   /* of every agent of the world */
     int64_t grace_ms;
     void (*on_change)(void *arg); /* phase or stage */
     void (*on_event)(void *arg, const cJSON *event);
@@ -31,7 +34,8 @@ void run_free(struct run *r);
 const struct report *run_report(const struct run *r);
 const struct world *run_world(const struct run *r);
 
-/* All ranks stop after the same step, and are killed when they have not within the grace. */
+/* All ranks stop after the same step; another program's get SIGUSR1. They are killed when they have
+ * not ended within the grace. */
 void run_stop(struct run *r, int64_t now_ms);
 /* Now. why: static, for the report. */
 void run_kill(struct run *r, const char *why);

@@ -312,10 +312,10 @@ static int check_times(const struct channel *c, int64_t now_ms, struct err *err)
     };
 
     if (c->state == OPEN && now_ms >= c->heard_ms + CHANNEL_SILENCE_MS)
-        return err_set(err, ERR_TRANSIENT, "the other end has been silent for %d s",
+        return err_set(err, ERR_SILENT, "the other end has been silent for %d s",
                        CHANNEL_SILENCE_MS / 1000);
     if (c->state != OPEN && now_ms >= c->deadline_ms)
-        return err_set(err, ERR_TRANSIENT, "%s", late[c->state]);
+        return err_set(err, ERR_SILENT, "%s", late[c->state]);
     return 0;
 }
 

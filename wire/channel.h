@@ -56,8 +56,8 @@ int64_t channel_next_ms(const struct channel *c); /* when to step at the latest;
 /*
  * Goes on as far as it can without waiting; revents are poll's (0: time has passed). -1 when the
  * connection is over: ERR_GONE (ended in order), ERR_FORBIDDEN (the other end has another key, or
- * none), ERR_INVALID (what came was no message, or fn refused it), ERR_TRANSIENT (silence, time
- * out, reset, a queue that is full).
+ * none), ERR_INVALID (what came was no message, or fn refused it), ERR_SILENT (nothing in
+ * time), ERR_TRANSIENT (reset, a queue that is full).
  */
 MUST_CHECK int channel_step(struct channel *c, short revents, int64_t now_ms, struct err *err);
 
