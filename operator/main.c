@@ -12,6 +12,7 @@
 #include "operator/loop.h"
 #include "operator/masterkey.h"
 #include "operator/options.h"
+#include "operator/release.h"
 #include "paceline/mem.h"
 
 /*
@@ -138,7 +139,9 @@ static int connect_and_run(const struct options *o, struct err *err)
         namespace_ = xstrdup(access.namespace_ ? access.namespace_ : "default");
     if (kube_client_new(&client, &access, &config, err) != 0)
         return -1;
-    rc = run(o, namespace_, client, err);
+    rc = o->release_finalizers
+             ? release_finalizers(client, o->all_namespaces ? NULL : namespace_, o->request_ms, err)
+             : run(o, namespace_, client, err);
     kube_client_free(client);
     return rc;
 }

@@ -41,8 +41,11 @@ static const struct option_def {
     {"web-address", TEXT, FIELD(web_address), 0, "ADDRESS",
      "metrics and health: 127.0.0.1:8080, [::]:8080, :8080"},
     {"web", NONE, FIELD(web_address), 0, "none", "serve nothing"},
-    {"worker-image", TEXT, FIELD(worker_image), 0, "IMAGE", "of jobs with a built-in model"},
+    {"worker-image", TEXT, FIELD(worker_image), 0, "IMAGE",
+     "of jobs with spec.model, and of the agent with spec.mpi"},
     {"master-key-file", TEXT, FIELD(master_key_file), 0, "FILE", "32 bytes; else the Secret"},
+    {"release-finalizers", FLAG, FIELD(release_finalizers), 0, "",
+     "let all pods of jobs go, whose outcomes nobody notes any more, and end"},
     {"log-level", LEVEL, FIELD(log_level), 0, "LEVEL", "debug, info, warn or error (info)"},
 };
 

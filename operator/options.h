@@ -19,6 +19,7 @@ struct options {
     const char *lease_name, *identity; /* identity NULL: the host's name and a random number */
     bool no_election;
     bool reach_pods;
+    bool release_finalizers; /* only that */
     int64_t lease_ms, renew_ms, retry_ms, request_ms;
     int64_t max_writes, page;
     double qps, burst;       /* 0: no limit; the burst then does not matter */

@@ -23,6 +23,7 @@
 #define LABEL_ROLE "paceline.dev/role"
 #define LABEL_INDEX "paceline.dev/index"
 #define LABEL_INCARNATION "paceline.dev/incarnation"
+#define KEY_VOLUME "paceline-key" /* of a pod: the Secret with its job's key */
 #define TRACKING_FINALIZER "paceline.dev/tracking"
 
 #define RV_SIZE 40 /* a resourceVersion with its NUL; longer ones are refused */

@@ -187,15 +187,16 @@ static void decode_end(struct pod *p, const cJSON *spec, const cJSON *status, st
         decode_termination(p, end, a);
 }
 
+static const char *const status_lists[] = {"initContainerStatuses", "containerStatuses"};
+
 /* Why it waits, in the words of the first container that does, or of the scheduler. */
 static void decode_waiting(struct pod *p, const cJSON *status, struct arena *a)
 {
     static const char *const normal[] = {"ContainerCreating", "PodInitializing"};
-    static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
     const cJSON *item, *scheduled = condition(status, "PodScheduled");
 
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        cJSON_ArrayForEach(item, field_get(status, lists[i]))
+    for (size_t i = 0; i < ARRAY_LEN(status_lists); i++) {
+        cJSON_ArrayForEach(item, field_get(status, status_lists[i]))
         {
             const cJSON *waiting = field_get(field_get(item, "state"), "waiting");
             const char *reason = field_string(waiting, "reason");
@@ -208,19 +209,22 @@ static void decode_waiting(struct pod *p, const cJSON *status, struct arena *a)
         explain(p, scheduled, a);
 }
 
-static int64_t count_restarts(const cJSON *status)
+static void decode_past(struct pod *p, const cJSON *status)
 {
-    static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
-    int64_t count = 0;
     const cJSON *item;
 
-    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        cJSON_ArrayForEach(item, field_get(status, lists[i]))
+    for (size_t i = 0; i < ARRAY_LEN(status_lists); i++) {
+        cJSON_ArrayForEach(item, field_get(status, status_lists[i]))
         {
-            count += field_int(item, "restartCount", 0, MAX_RESTARTS);
+            const cJSON *state = field_get(item, "state");
+
+            p->restart_count += field_int(item, "restartCount", 0, MAX_RESTARTS);
+            p->begun = p->begun || field_get(state, "running") || field_get(state, "terminated");
         }
     }
-    return count < MAX_RESTARTS ? count : MAX_RESTARTS;
+    if (p->restart_count > MAX_RESTARTS)
+        p->restart_count = MAX_RESTARTS;
+    p->begun = p->begun || p->restart_count > 0;
 }
 
 static void decode_status(struct pod *p, const cJSON *spec, const cJSON *status, struct arena *a)
@@ -231,13 +235,27 @@ static void decode_status(struct pod *p, const cJSON *spec, const cJSON *status,
     p->ready = has_status(condition(status, "Ready"), "True");
     p->disrupted = has_status(condition(status, "DisruptionTarget"), "True") ||
                    (reason && one_of(reason, disruption_reasons, ARRAY_LEN(disruption_reasons)));
-    p->restart_count = count_restarts(status);
+    decode_past(p, status);
     p->started_ms = field_time(status, "startTime");
     p->ip = field_text(status, "podIP", 64, a);
     explain(p, status, a);
     decode_end(p, spec, status, a);
     if (!pod_finished(p))
         decode_waiting(p, status, a);
+}
+
+static const char *mounted_key(const cJSON *spec, struct arena *a)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, field_get(spec, "volumes"))
+    {
+        const char *name = field_string(item, "name");
+
+        if (name && strcmp(name, KEY_VOLUME) == 0)
+            return field_text(field_get(item, "secret"), "secretName", 253, a);
+    }
+    return NULL;
 }
 
 static bool is_tracked(const cJSON *meta)
@@ -268,6 +286,7 @@ static struct pod *pack(const struct pod *from)
         &copy.message,
         &copy.ip,
         &copy.node,
+        &copy.key,
     };
     size_t bytes = sizeof copy;
     char *at;
@@ -298,6 +317,7 @@ int pod_decode(struct pod **out, const cJSON *object, struct err *err)
     p.tracked = is_tracked(meta);
     p.node = field_text(spec, "nodeName", 253, &a);
     p.scheduled = p.node != NULL;
+    p.key = mounted_key(spec, &a);
     decode_status(&p, spec, field_get(object, "status"), &a);
     *out = pack(&p);
     return 0;

@@ -14,6 +14,7 @@ struct pod {
     enum pod_phase phase;
     bool ready;     /* condition Ready */
     bool scheduled; /* has a node */
+    bool begun;     /* a container of it runs or has run */
     bool tracked;   /* carries our finalizer */
     bool disrupted; /* reason Evicted, Preempting, NodeLost, ... or condition DisruptionTarget */
     bool has_exit_code; /* a trainer container terminated */
@@ -27,6 +28,7 @@ struct pod {
     const char *reason;  /* why it failed or waits: "OOMKilled", "ImagePullBackOff", ...; or NULL */
     const char *message; /* in the server's words; or NULL */
     const char *ip, *node; /* or NULL */
+    const char *key;       /* the Secret that it mounts as KEY_VOLUME; or NULL */
 };
 
 /*

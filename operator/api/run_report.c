@@ -10,6 +10,16 @@
 #define MAX_GENERATION LEDGER_MAX_VALUE
 #define MAX_WORLD (((int64_t)1 << 53) - 1)
 
+const char *const run_phase_names[N_RUN_PHASES] = {
+    [RUN_NONE] = "",
+    [RUN_STARTING] = "starting",
+    [RUN_TRAINING] = "training",
+    [RUN_STOPPING] = "stopping",
+    [RUN_DONE] = "done",
+    [RUN_STOPPED] = "stopped",
+    [RUN_FAILED] = "failed",
+};
+
 bool run_report_complete(const struct run_report *r)
 {
     return *r->pod && r->generation >= r->announced;
@@ -47,44 +57,76 @@ static void take_hello(struct run_report *r, const cJSON *message)
 
 static enum run_phase phase_of(const char *name)
 {
-    static const char *const names[] = {
-        [RUN_NONE] = "",
-        [RUN_STARTING] = "starting",
-        [RUN_TRAINING] = "training",
-        [RUN_STOPPING] = "stopping",
-        [RUN_DONE] = "done",
-        [RUN_STOPPED] = "stopped",
-        [RUN_FAILED] = "failed",
-    };
-
-    for (int i = 0; name && i <= RUN_FAILED; i++)
-        if (strcmp(name, names[i]) == 0)
+    for (int i = 0; name && i < N_RUN_PHASES; i++)
+        if (strcmp(name, run_phase_names[i]) == 0)
             return (enum run_phase)i;
     return RUN_NONE;
+}
+
+/* Whose training is done; nobody's where the record is not whole. A program that is not ours has
+ * neither steps nor weights to speak of. */
+static void take_record(struct run_report *r, const cJSON *message)
+{
+    const cJSON *record = field_get(message, "record");
+    bool step = cJSON_IsNumber(field_get(record, "step"));
+    bool digest = field_string(record, "digest") != NULL;
+
+    *r->record_uid = '\0';
+    if (r->phase == RUN_DONE && step == digest &&
+        field_int(record, "generation", 0, MAX_GENERATION) == r->generation)
+        take_text(r->record_uid, sizeof r->record_uid, record, "uid");
+}
+
+/* Pods are called JOB-ROLE-INDEX-INCARNATION. */
+static enum cluster_role role_of(const char *pod)
+{
+    size_t n = strlen(pod);
+
+    for (int dashes = 0; n && dashes < 2; n--)
+        dashes += pod[n - 1] == '-';
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        size_t length = strlen(cluster_role_names[role]);
+
+        if (n >= length && strncmp(pod + n - length, cluster_role_names[role], length) == 0)
+            return (enum cluster_role)role;
+    }
+    return ROLE_WORKER;
+}
+
+static void take_pods(struct run_report *r, const cJSON *pods)
+{
+    const cJSON *pod;
+
+    r->world = 0;
+    memset(r->replicas, 0, sizeof r->replicas);
+    cJSON_ArrayForEach(pod, pods)
+    {
+        const char *name = cJSON_GetStringValue(pod);
+
+        r->world = launch_world(r->world, name ? name : "");
+        r->replicas[role_of(name ? name : "")]++;
+    }
 }
 
 static void take_run(struct run_report *r, const cJSON *message)
 {
     int64_t generation = field_int(message, "generation", 0, MAX_GENERATION);
-    const cJSON *pod;
 
-    if (generation != r->generation)
+    if (generation != r->generation) {
         r->progress = (struct progress){0};
+        r->resumed = 0;
+        *r->copy_error = '\0';
+    }
     r->generation = generation;
     if (r->seen < generation)
         r->seen = generation;
     r->phase = phase_of(field_string(message, "phase"));
     r->step = field_int(message, "step", 0, MAX_STEP);
-    r->world = r->workers = 0;
-    cJSON_ArrayForEach(pod, field_get(message, "pods"))
-    {
-        const char *name = cJSON_GetStringValue(pod);
-
-        r->world = launch_world(r->world, name ? name : "");
-        r->workers++;
-    }
+    take_pods(r, field_get(message, "pods"));
     take_text(r->stage, sizeof r->stage, message, "stage");
     take_text(r->message, sizeof r->message, message, "message");
+    take_record(r, message);
+    take_text(r->silent, sizeof r->silent, message, "silent");
 }
 
 /* A world that we sent was not taken: it has failed before it began. */
@@ -97,7 +139,9 @@ static void take_refusal(struct run_report *r, const cJSON *message)
     r->generation = generation;
     r->phase = RUN_FAILED;
     r->progress = (struct progress){0};
-    r->step = r->world = r->workers = 0;
+    r->step = r->resumed = 0;
+    take_pods(r, NULL);
+    *r->silent = '\0';
     take_text(r->message, sizeof r->message, message, "message");
 }
 
@@ -111,20 +155,29 @@ static void take_event(struct run_report *r, const cJSON *message)
     struct progress *p = &r->progress;
     bool progress = name && strcmp(name, "progress") == 0;
     bool epoch = name && strcmp(name, "epoch") == 0;
+    bool done = name && strcmp(name, "done") == 0;
 
     if (field_int(message, "generation", 0, MAX_GENERATION) != r->generation)
         return;
-    if (name && strcmp(name, "start") == 0)
+    if (name && strcmp(name, "start") == 0) {
         p->epochs = field_int(event, "epochs", 0, MAX_STEP);
-    if (!progress && !epoch)
+        r->resumed = field_int(event, "resumedStep", 0, MAX_STEP);
+    }
+    if (name && strcmp(name, "durable") == 0) {
+        r->copy_step = field_int(event, "step", 0, MAX_STEP);
+        take_text(r->copy_error, sizeof r->copy_error, event, "message");
+    }
+    if (!progress && !epoch && !done)
         return;
     p->present = true;
     p->step = field_int(event, "step", 0, MAX_STEP);
     if (r->step < p->step)
         r->step = p->step;
+    p->samples_per_second = rounded(field_number(event, "samplesPerSecond"), 10);
+    if (done) /* the mean over all steps is its last figure */
+        return;
     p->epoch = field_int(event, "epoch", 0, MAX_STEP) + progress; /* from 0 there */
     p->loss = rounded(field_number(event, "loss"), 1e6);
-    p->samples_per_second = rounded(field_number(event, "samplesPerSecond"), 10);
     if (progress)
         p->eta_seconds = rounded(field_number(event, "etaSeconds"), 1);
     if (epoch) {

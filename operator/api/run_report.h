@@ -12,19 +12,27 @@ enum run_phase {
     RUN_DONE,
     RUN_STOPPED,
     RUN_FAILED,
+    N_RUN_PHASES
 };
+extern const char *const run_phase_names[N_RUN_PHASES]; /* as agents say them; "": none */
 
 struct run_report {
     char pod[NAME_SIZE]; /* whose agent it is */
     int64_t seen;        /* the highest generation it has seen */
     int64_t announced;   /* the run that it will speak of; 0: none */
     int64_t told;        /* the generation that we have sent on this connection; 0: none */
+    int64_t killed;      /* the one that we have had killed on it; 0: none */
     int64_t generation;  /* of its newest run; 0: there was none */
     int64_t world;       /* launch_world() of the names of that run's pods */
     enum run_phase phase;
-    int64_t step; /* the newest known */
-    int workers;
+    int64_t step;                  /* the newest known */
+    int64_t resumed;               /* the step that it began with */
+    int replicas[N_CLUSTER_ROLES]; /* that run's pods */
     char stage[32], message[512];
+    int64_t copy_step;        /* of the newest checkpoint for the job's volume */
+    char copy_error[256];     /* why it is not there; "": it is */
+    char record_uid[64];      /* done: the job's UID in its completion record; else "" */
+    char silent[NAME_SIZE];   /* of a run that has failed: the pod whose agent said nothing */
     struct progress progress; /* of that run */
 };
 

@@ -41,6 +41,8 @@ void status_copy(struct tj_status *out, const struct tj_status *in, struct arena
         out->conditions[i].reason = arena_strdup(a, in->conditions[i].reason);
         out->conditions[i].message = arena_strdup(a, in->conditions[i].message);
     }
+    out->launch.cause = arena_strdup(a, in->launch.cause);
+    ledger_copy(&out->launch.without, &in->launch.without, a);
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         ledger_copy(&out->roles[r].completed, &in->roles[r].completed, a);
         ledger_copy(&out->roles[r].lost, &in->roles[r].lost, a);
@@ -73,7 +75,13 @@ static bool launch_equal(const struct tj_status *a, const struct tj_status *b)
 {
     return a->launch.generation == b->launch.generation && a->launch.world == b->launch.world &&
            a->launch.step == b->launch.step && a->launch.failures == b->launch.failures &&
-           a->launch.forgiven == b->launch.forgiven;
+           a->launch.forgiven == b->launch.forgiven && a->launch.reason == b->launch.reason &&
+           text_equal(a->launch.cause, b->launch.cause) && a->launch.from_ms == b->launch.from_ms &&
+           a->launch.trained_ms == b->launch.trained_ms && a->launch.resumed == b->launch.resumed &&
+           a->launch.workers == b->launch.workers && a->launch.stalled == b->launch.stalled &&
+           a->launch.since_ms == b->launch.since_ms &&
+           ledger_equal(&a->launch.without, &b->launch.without) &&
+           a->launch.stepped == b->launch.stepped;
 }
 
 static bool progress_equal(const struct progress *a, const struct progress *b)
@@ -97,8 +105,8 @@ static bool scaling_equal(const struct tj_status *a, const struct tj_status *b)
 
 bool status_equal_durable(const struct tj_status *a, const struct tj_status *b)
 {
-    static const enum condition_type durable[] = {COND_CREATED, COND_SUSPENDED, COND_SUCCEEDED,
-                                                  COND_FAILED};
+    static const enum condition_type durable[] = {COND_CREATED, COND_SUSPENDED, COND_STALLED,
+                                                  COND_SUCCEEDED, COND_FAILED};
 
     for (size_t i = 0; i < sizeof durable / sizeof *durable; i++)
         if (!condition_equal(&a->conditions[durable[i]], &b->conditions[durable[i]]))

@@ -13,12 +13,10 @@
 #define MAX_REPLICAS (LEDGER_MAX_INDEX + 1)
 
 const char *const condition_names[N_CONDITIONS] = {
-    [COND_CREATED] = "Created",
-    [COND_RUNNING] = "Running",
-    [COND_RESTARTING] = "Restarting",
-    [COND_SUSPENDED] = "Suspended",
-    [COND_PODS_BLOCKED] = "PodsBlocked",
-    [COND_SUCCEEDED] = "Succeeded",
+    [COND_CREATED] = "Created",       [COND_RUNNING] = "Running",
+    [COND_RESTARTING] = "Restarting", [COND_SUSPENDED] = "Suspended",
+    [COND_STALLED] = "Stalled",       [COND_PODS_BLOCKED] = "PodsBlocked",
+    [COND_DURABLE] = "Durable",       [COND_SUCCEEDED] = "Succeeded",
     [COND_FAILED] = "Failed",
 };
 
@@ -73,10 +71,22 @@ static const struct ledger_field ledger_fields[] = {
     {"incarnations", offsetof(struct role_status, incarnations), true},
 };
 
+/* Absent: empty. */
+static int decode_ledger(struct ledger *l, const cJSON *item, bool values, struct arena *a,
+                         struct err *err)
+{
+    const char *text = cJSON_GetStringValue(item);
+
+    if (!item || cJSON_IsNull(item))
+        return 0;
+    if (!text)
+        return err_set(err, ERR_INVALID, "not a string");
+    return ledger_parse(l, text, values, a, err);
+}
+
 static int decode_role(struct tj *tj, int r, const cJSON *from, struct err *err)
 {
     struct role_status *role = &tj->status.roles[r];
-    int result = 0;
 
     role->active = (int)field_int(from, "active", 0, MAX_REPLICAS);
     role->ready = (int)field_int(from, "ready", 0, MAX_REPLICAS);
@@ -86,28 +96,53 @@ static int decode_role(struct tj *tj, int r, const cJSON *from, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(ledger_fields); i++) {
         const struct ledger_field *f = &ledger_fields[i];
         struct ledger *l = (struct ledger *)((char *)role + f->offset);
-        const cJSON *item = field_get(from, f->name);
-        const char *text = cJSON_GetStringValue(item);
 
-        if (!item || cJSON_IsNull(item))
-            continue;
-        if (!text)
-            result = err_set(err, ERR_INVALID, "not a string");
-        else
-            result = ledger_parse(l, text, f->values, &tj->arena, err);
-        if (result)
+        if (decode_ledger(l, field_get(from, f->name), f->values, &tj->arena, err))
             return err_wrap(err, "status.replicaStatuses.%s.%s", cluster_role_names[r], f->name);
     }
     return 0;
 }
 
-static void decode_launch(struct tj_status *s, const cJSON *launch)
+static const char *const launch_reasons[N_LAUNCH_REASONS] = {
+    [LAUNCH_START] = "Start",
+    [LAUNCH_RESUME] = "Resume",
+    [LAUNCH_LOSS] = "Loss",
+    [LAUNCH_RESCALE] = "Rescale",
+};
+
+static const struct {
+    const char *name;
+    size_t offset;
+    int64_t max;
+} launch_fields[] = {
+    {"generation", offsetof(struct tj_status, launch.generation), LEDGER_MAX_VALUE},
+    {"world", offsetof(struct tj_status, launch.world), MAX_WORLD},
+    {"step", offsetof(struct tj_status, launch.step), MAX_COUNT},
+    {"failures", offsetof(struct tj_status, launch.failures), MAX_COUNT},
+    {"forgiven", offsetof(struct tj_status, launch.forgiven), MAX_COUNT},
+    {"resumed", offsetof(struct tj_status, launch.resumed), MAX_COUNT},
+    {"workers", offsetof(struct tj_status, launch.workers), MAX_REPLICAS},
+    {"stepped", offsetof(struct tj_status, launch.stepped), LEDGER_MAX_VALUE},
+    {"stalled", offsetof(struct tj_status, launch.stalled), LEDGER_MAX_VALUE},
+};
+
+static int decode_launch(struct tj_status *s, const cJSON *launch, struct arena *a, struct err *err)
 {
-    s->launch.generation = field_int(launch, "generation", 0, LEDGER_MAX_VALUE);
-    s->launch.world = field_int(launch, "world", 0, MAX_WORLD);
-    s->launch.step = field_int(launch, "step", 0, MAX_COUNT);
-    s->launch.failures = field_int(launch, "failures", 0, MAX_COUNT);
-    s->launch.forgiven = field_int(launch, "forgiven", 0, MAX_COUNT);
+    const char *reason = field_string(launch, "reason");
+
+    for (int i = 0; reason && i < N_LAUNCH_REASONS; i++)
+        if (strcmp(reason, launch_reasons[i]) == 0)
+            s->launch.reason = (enum launch_reason)i;
+    s->launch.cause = field_text(launch, "cause", MAX_REASON, a);
+    s->launch.from_ms = field_time(launch, "from");
+    s->launch.trained_ms = field_time(launch, "trained");
+    s->launch.since_ms = field_time(launch, "since");
+    for (size_t i = 0; i < ARRAY_LEN(launch_fields); i++)
+        *(int64_t *)((char *)s + launch_fields[i].offset) =
+            field_int(launch, launch_fields[i].name, 0, launch_fields[i].max);
+    if (decode_ledger(&s->launch.without, field_get(launch, "without"), false, a, err))
+        return err_wrap(err, "status.launch.without");
+    return 0;
 }
 
 static void decode_progress(struct progress *p, const cJSON *from)
@@ -144,16 +179,22 @@ static void decode_scaling(struct tj *tj, const cJSON *list)
     tj->status.n_scaling = n;
 }
 
+/* Whether status has anything to say of launches. */
+static bool has_launch(const struct tj_status *s)
+{
+    return s->launch.generation || s->launch.from_ms;
+}
+
 /* All of it, or nothing where there was no launch: as put_training writes it. */
-static void decode_training(struct tj *tj, const cJSON *status)
+static int decode_training(struct tj *tj, const cJSON *status, struct err *err)
 {
     const cJSON *launch = field_get(status, "launch");
 
-    if (field_int(launch, "generation", 0, LEDGER_MAX_VALUE) == 0)
-        return;
-    decode_launch(&tj->status, launch);
+    if (!field_int(launch, "generation", 0, LEDGER_MAX_VALUE) && !field_time(launch, "from"))
+        return 0;
     decode_progress(&tj->status.progress, field_get(status, "progress"));
     decode_scaling(tj, field_get(status, "scaling"));
+    return decode_launch(&tj->status, launch, &tj->arena, err);
 }
 
 int status_decode(struct tj *tj, const cJSON *status, struct err *err)
@@ -171,7 +212,8 @@ int status_decode(struct tj *tj, const cJSON *status, struct err *err)
     s->active_ms = field_int(status, "activeMilliseconds", 0, MAX_COUNT);
     s->world.generation = field_int(world, "generation", 0, LEDGER_MAX_VALUE);
     s->world.incarnation = field_int(world, "incarnation", 0, LEDGER_MAX_VALUE);
-    decode_training(tj, status);
+    if (decode_training(tj, status, err))
+        result = -1;
     s->restarts = field_int(status, "restarts", 0, MAX_COUNT);
     s->backoff_until_ms = field_time(status, "backoffUntil");
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
@@ -196,18 +238,15 @@ static void put_time(struct buf *out, const char *key, int64_t ms)
     buf_printf(out, "\"%s\":\"%s\"", key, text);
 }
 
-static void put_ledger(struct buf *out, const struct ledger_field *f,
-                       const struct role_status *role)
+static void put_ledger(struct buf *out, const char *name, bool values, const struct ledger *l)
 {
-    const struct ledger *l = (const struct ledger *)((const char *)role + f->offset);
-
-    buf_printf(out, ",\"%s\":", f->name);
+    buf_printf(out, ",\"%s\":", name);
     if (l->n == 0) {
         buf_puts(out, "null");
         return;
     }
     buf_puts(out, "\"");
-    ledger_encode(l, f->values, out);
+    ledger_encode(l, values, out);
     buf_puts(out, "\"");
 }
 
@@ -251,7 +290,8 @@ static void put_role(struct buf *out, const struct tj_status *s, int r)
     buf_printf(out, "{\"active\":%d,\"ready\":%d,\"succeeded\":%d,\"failed\":%d,\"restarts\":%lld",
                role->active, role->ready, role->succeeded, role->failed, (long long)role->restarts);
     for (size_t i = 0; i < ARRAY_LEN(ledger_fields); i++)
-        put_ledger(out, &ledger_fields[i], role);
+        put_ledger(out, ledger_fields[i].name, ledger_fields[i].values,
+                   (const struct ledger *)((const char *)role + ledger_fields[i].offset));
     buf_puts(out, "}");
 }
 
@@ -270,16 +310,24 @@ static void put_world(struct buf *out, const struct tj_status *s)
 
 static void put_launch(struct buf *out, const struct tj_status *s)
 {
-    if (s->launch.generation == 0) {
+    if (!has_launch(s)) {
         buf_puts(out, "\"launch\":null");
         return;
     }
-    buf_printf(out,
-               "\"launch\":{\"generation\":%lld,\"world\":%lld,\"step\":%lld,\"failures\":%lld,"
-               "\"forgiven\":%lld}",
-               (long long)s->launch.generation, (long long)s->launch.world,
-               (long long)s->launch.step, (long long)s->launch.failures,
-               (long long)s->launch.forgiven);
+    buf_puts(out, "\"launch\":{");
+    for (size_t i = 0; i < ARRAY_LEN(launch_fields); i++)
+        buf_printf(out, "\"%s\":%lld,", launch_fields[i].name,
+                   (long long)*(const int64_t *)((const char *)s + launch_fields[i].offset));
+    buf_printf(out, "\"reason\":\"%s\",\"cause\":", launch_reasons[s->launch.reason]);
+    json_print_string(s->launch.cause ? s->launch.cause : "", out);
+    buf_puts(out, ",");
+    put_time(out, "from", s->launch.from_ms);
+    buf_puts(out, ",");
+    put_time(out, "trained", s->launch.trained_ms);
+    buf_puts(out, ",");
+    put_time(out, "since", s->launch.since_ms);
+    put_ledger(out, "without", false, &s->launch.without);
+    buf_puts(out, "}");
 }
 
 /* ,"key":number */
@@ -347,7 +395,7 @@ static void put_scaling(struct buf *out, const struct tj_status *s)
 /* Of built-in jobs; of others nothing, not even null. */
 static void put_training(struct buf *out, const struct tj_status *old, const struct tj_status *s)
 {
-    if (!s->launch.generation && !old->launch.generation)
+    if (!has_launch(s) && !has_launch(old))
         return;
     buf_puts(out, ",");
     put_launch(out, s);

@@ -14,7 +14,9 @@ enum condition_type {
     COND_RUNNING,    /* all wanted pods run */
     COND_RESTARTING, /* a pod is being replaced */
     COND_SUSPENDED,
+    COND_STALLED,      /* a run made no progress, and is launched again */
     COND_PODS_BLOCKED, /* the API server refuses pods; carries its sentence, clears itself */
+    COND_DURABLE,      /* built-in jobs: checkpoints and the model outlive the pods */
     COND_SUCCEEDED,    /* terminal */
     COND_FAILED,       /* terminal */
     N_CONDITIONS
@@ -47,9 +49,19 @@ struct scaling {
     double samples_per_second;
 };
 
+/* Why a launch was begun. */
+enum launch_reason {
+    LAUNCH_START,
+    LAUNCH_RESUME,  /* after a suspension */
+    LAUNCH_LOSS,    /* of a pod or a rank */
+    LAUNCH_RESCALE, /* the one before was stopped */
+    N_LAUNCH_REASONS
+};
+
 /*
  * Durable parts are written before the action that depends on them (operator-notes 1):
- * conditions Created, Suspended, Succeeded, Failed; the clock; world; launch; restarts; ledgers.
+ * conditions Created, Suspended, Stalled, Succeeded, Failed; the clock; world; launch; restarts;
+ * ledgers.
  */
 struct tj_status {
     struct condition conditions[N_CONDITIONS];
@@ -68,6 +80,16 @@ struct tj_status {
         int64_t step;       /* the training had come so far when a generation last ended */
         int64_t failures;   /* generations in a row that failed without a step of progress */
         int64_t forgiven;   /* of the restarts: those before the last progress */
+        /* What the event of its first step tells. */
+        enum launch_reason reason;
+        const char *cause;        /* "its pods ran", "worker 1's pod was lost"; or NULL */
+        int64_t from_ms;          /* when that was; 0: not yet */
+        int64_t trained_ms;       /* when its first step was heard of; 0: not yet */
+        int64_t resumed, workers; /* from which step, on how many; set with trained_ms */
+        int64_t stepped;          /* the last generation whose first step was heard of */
+        int64_t stalled;          /* the last generation that is killed for want of progress */
+        int64_t since_ms;         /* since when nothing trains; 0: since the job is active */
+        struct ledger without;    /* the workers that it goes on without: their pods do not run */
     } launch;
     struct progress progress;
     const struct scaling *scaling; /* by workers, ascending */

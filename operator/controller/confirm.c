@@ -65,10 +65,15 @@ static void on_job(void *arg, enum answer answer, const cJSON *body, const char 
     if (answer == ANSWER_OK)
         decode_object(f->c, RESOURCE_JOBS, body, CACHE_ANSWER);
     tj = job_of_key(f->c, f->key);
-    if (answer == ANSWER_OK && tj && strcmp(tj->meta.uid, f->uid) == 0)
+    if (tj && strcmp(tj->meta.uid, f->uid) != 0)
+        tj = NULL;
+    if (answer == ANSWER_OK && tj) {
         ask(f, tj, NULL);
-    else /* gone, as the watch or the next try will tell */
-        end(f, true);
+        return;
+    }
+    if (answer == ANSWER_NOT_FOUND && tj)
+        decode_no_job(f->c, tj);
+    end(f, true);
 }
 
 void confirm_start(struct controller *c, const char *key, const struct tj *tj)

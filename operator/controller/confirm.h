@@ -1,7 +1,8 @@
 /*
- * Where our view may lack what matters - creates without an answer, a pod that is nobody's any more
- * - the job and then its pods, page by page, are read from the API into the cache. A plan made
- * without them could start a second pod of an index under another name.
+ * Where our view may lack what matters - creates without an answer, a pod that is nobody's any
+ * more, an object that went though its job needs it - the job and then its pods, page by page, are
+ * read from the API into the cache. A plan made without them could start a second pod of an index
+ * under another name, or make objects of a job that is gone as fast as they are collected.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_CONFIRM_H
 #define PACELINE_OPERATOR_CONTROLLER_CONFIRM_H

@@ -121,6 +121,18 @@ bool controller_synced(const struct controller *c)
     return true;
 }
 
+/* A monotonic time as wall-clock time, 0 for one that is 0 or past. */
+static int64_t wall_of(const struct controller *c, int64_t mono_ms)
+{
+    return mono_ms > c->now.mono_ms ? c->now.wall_ms + (mono_ms - c->now.mono_ms) : 0;
+}
+
+/* The same of one that is past; 0 stays 0. */
+static int64_t wall_then(const struct controller *c, int64_t mono_ms)
+{
+    return mono_ms ? c->now.wall_ms - (c->now.mono_ms - mono_ms) : 0;
+}
+
 /* The generation in a ConfigMap's name "<job>-<generation>"; 0: it is none of ours. */
 static int64_t generation_of(const struct tj *tj, const struct owned_ref *ref)
 {
@@ -153,7 +165,9 @@ static void observe_owned(const struct controller *c, const struct memory *m, st
 
         owned_name(name, tj, (enum owned_kind)kind, tj->status.world.generation);
         o->have[kind] = cache_owned(c->cache, (enum owned_kind)kind, tj->meta.uid, name) != NULL;
+        o->seen_ms[kind] = wall_then(c, m->made_mono_ms[kind]);
     }
+    o->groups_gone = m->groups_gone;
     /* Not watched. They are made before any pod, so a pod shows that they were. */
     o->have[OWNED_SECRET] = m->made[OWNED_SECRET] || o->n_pods > 0;
     o->have[OWNED_POD_GROUP] = m->made[OWNED_POD_GROUP] == tj->status.world.generation ||
@@ -192,12 +206,6 @@ static void settle_hold(struct controller *c, struct memory *m)
     m->failed = m->status_failed = false;
 }
 
-/* A monotonic time as wall-clock time, 0 for one that is 0 or past. */
-static int64_t wall_of(const struct controller *c, int64_t mono_ms)
-{
-    return mono_ms > c->now.mono_ms ? c->now.wall_ms + (mono_ms - c->now.mono_ms) : 0;
-}
-
 /* Whether the plan has to wait for the end of a back-off, or for those that are more urgent: until
  * when, on the monotonic clock. */
 static int64_t held_until(struct controller *c, const struct memory *m, const struct plan *plan)
@@ -232,6 +240,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     struct observed o = {.tj = tj};
     AUTO(plan_release) struct plan plan = {0};
     struct timespec begin, end;
+    char secret[NAME_SIZE];
     int64_t until;
 
     settle_hold(c, m);
@@ -239,6 +248,8 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
         confirm(c, m, key, tj);
         return;
     }
+    secret_name(secret, &c->objects, tj);
+    o.key = secret;
     cache_watch_deletions(c->cache, tj->meta.uid, c->now.mono_ms);
     o.pods = cache_pods_of(c->cache, tj->meta.uid, &o.n_pods);
     observe_owned(c, m, &o);
@@ -247,9 +258,10 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     o.invalid_template = m->invalid_template;
     o.blocked = m->blocked;
     o.hold_until_ms = wall_of(c, m->hold_mono_ms);
-    o.status_written_ms = m->status_written_mono_ms
-                              ? c->now.wall_ms - (c->now.mono_ms - m->status_written_mono_ms)
-                              : 0;
+    o.status_written_ms = wall_then(c, m->status_written_mono_ms);
+    o.events.pod = m->events_pod;
+    o.events.sentence = m->events_sentence;
+    o.events.asked_ms = wall_then(c, m->events_mono_ms);
     clock_gettime(CLOCK_MONOTONIC, &begin);
     reconcile(&o, c->now.wall_ms, &plan);
     clock_gettime(CLOCK_MONOTONIC, &end);

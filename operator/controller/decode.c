@@ -73,19 +73,33 @@ static const char *version_of(const struct meta *m, enum cache_source source)
     return source == CACHE_WATCH ? m->resource_version : "";
 }
 
+/* The job that owns it, as far as we see; or NULL. */
+static const struct tj *job_of(const struct controller *c, const struct meta *owned)
+{
+    const struct tj *tj =
+        owned->owner_name ? cache_job(c->cache, owned->namespace_, owned->owner_name) : NULL;
+
+    return tj && owned->owner_uid && strcmp(tj->meta.uid, owned->owner_uid) == 0 ? tj : NULL;
+}
+
+/* It may be going, or not what our watch has shown so far: it is read before its next plan. */
+static void doubt(struct controller *c, const struct tj *tj)
+{
+    char key[KEY_SIZE];
+
+    if (!tj || !c->leads)
+        return;
+    key_make(key, tj->meta.namespace_, tj->meta.name);
+    memories_of(c->memories, key, tj->meta.uid)->uncertain = true;
+}
+
 /* A pod of a job is nobody's any more: most likely the job is going, and its pods are to stay. */
 static void lose_pod(struct controller *c, const char *uid)
 {
     const struct pod *pod = cache_pod(c->cache, uid);
-    struct memory *m = NULL;
-    char key[KEY_SIZE];
 
-    if (pod && pod_is_owned(pod)) {
-        key_make(key, pod->meta.namespace_, pod->meta.owner_name);
-        m = memories_find(c->memories, key);
-    }
-    if (m)
-        m->uncertain = true;
+    if (pod)
+        doubt(c, job_of(c, &pod->meta));
     touch_pod(c, uid);
 }
 
@@ -171,6 +185,39 @@ bool decode_object(struct controller *c, enum resource resource, const cJSON *ob
     return true;
 }
 
+static bool is_current_pod(const struct tj *tj, const struct pod *p)
+{
+    const struct tj_status *s = &tj->status;
+    const struct role_status *role = &s->roles[p->role];
+
+    return p->index < s->world.replicas[p->role] &&
+           p->incarnation == s->world.incarnation + ledger_get(&role->incarnations, p->index) &&
+           !ledger_get(&role->completed, p->index) && !ledger_get(&role->lost, p->index);
+}
+
+/* By what we know of the job it would be made again: we have not wanted it to go. */
+static bool is_missed(const struct controller *c, const struct tj *tj, enum resource resource,
+                      const struct meta *m)
+{
+    const struct pod *pod = cache_pod(c->cache, m->uid);
+    char name[NAME_SIZE];
+
+    if (!tj || tj->meta.deletion_ms || status_terminal(&tj->status))
+        return false;
+    if (resource == RESOURCE_PODS)
+        return pod && is_current_pod(tj, pod);
+    owned_name(name, tj, owned_of[resource], tj->status.world.generation);
+    return strcmp(name, m->name) == 0;
+}
+
+void decode_no_job(struct controller *c, const struct tj *tj)
+{
+    AUTO(auto_free) char *uid = xstrdup(tj->meta.uid);
+
+    cache_delete_job(c->cache, tj->meta.namespace_, tj->meta.name, uid, "");
+    orphans_job_gone(c, uid);
+}
+
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object)
 {
     AUTO(arena_release) struct arena arena = {0};
@@ -187,6 +234,8 @@ void decode_deleted(struct controller *c, enum resource resource, const cJSON *o
         controller_touch(c, m.namespace_, m.name);
         return;
     }
+    if (is_missed(c, job_of(c, &m), resource, &m))
+        doubt(c, job_of(c, &m));
     if (resource == RESOURCE_PODS)
         cache_delete_pod(c->cache, m.uid, m.resource_version);
     else

@@ -12,6 +12,8 @@ bool decode_object(struct controller *c, enum resource resource, const cJSON *ob
                    enum cache_source source);
 /* The last state of an object that is gone. */
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object);
+/* The API server says that there is no job of this UID any more; tj is freed. */
+void decode_no_job(struct controller *c, const struct tj *tj);
 /* Whether an answer shows an object that went with this very request: its grace period over,
  * nothing holding it any more. Such an answer has the version from before. */
 bool decode_is_gone(const cJSON *object);

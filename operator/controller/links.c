@@ -5,12 +5,23 @@
 
 #include "operator/controller/state.h"
 #include "operator/objects/keys.h"
+#include "operator/objects/tree.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS 5000
+#define DOUBT_MS 1000
+#define DOUBT_MAX_MS 3000 /* more between two looks: this process stood still */
+#define DOUBTS 5
 #define UNREACHABLE_MS 10000 /* without a word from the agent of a pod that runs */
+
+/* How far a run is, as far as a run that goes on must change it. */
+struct mark {
+    int64_t generation, step;
+    enum run_phase phase;
+    char stage[32];
+};
 
 struct link {
     struct links *all;
@@ -20,8 +31,11 @@ struct link {
     struct agent_link *connection; /* NULL: none, wait until again_mono_ms */
     bool greeted;                  /* the agent has said hello, so messages may be sent */
     struct run_report report;
+    struct mark mark; /* of the report, over connections */
     int failures;
-    int64_t since_mono_ms, again_mono_ms;
+    int64_t since_mono_ms, again_mono_ms, moved_mono_ms;
+    int doubts; /* looks at a run that told nothing new for too long */
+    int64_t doubted_mono_ms;
     char why[600];
 };
 
@@ -96,6 +110,20 @@ static void touch(const struct link *k)
     workqueue_add(k->all->c->queue, k->key, k->all->c->now.mono_ms);
 }
 
+/* A new connection is told again what was known: that is no progress. */
+static void note_move(struct link *k)
+{
+    const struct run_report *r = &k->report;
+    struct mark *m = &k->mark;
+
+    if (!run_report_complete(r) || (m->generation == r->generation && m->step >= r->step &&
+                                    m->phase == r->phase && strcmp(m->stage, r->stage) == 0))
+        return;
+    *m = (struct mark){r->generation, r->step, r->phase, ""};
+    snprintf(m->stage, sizeof m->stage, "%s", r->stage);
+    k->moved_mono_ms = k->all->c->now.mono_ms;
+}
+
 static void on_message(void *arg, const cJSON *message)
 {
     struct link *k = arg;
@@ -107,6 +135,7 @@ static void on_message(void *arg, const cJSON *message)
         k->greeted = true;
         k->failures = 0;
     }
+    note_move(k);
     touch(k);
 }
 
@@ -174,7 +203,8 @@ static struct link *link_to(struct links *all, const char *key, const struct tj 
                        .next = all->first,
                        .key = xstrdup(key),
                        .uid = xstrdup(tj->meta.uid),
-                       .since_mono_ms = all->c->now.mono_ms};
+                       .since_mono_ms = all->c->now.mono_ms,
+                       .moved_mono_ms = all->c->now.mono_ms};
     snprintf(k->pod, sizeof k->pod, "%s", chief->meta.name);
     snprintf(k->address, sizeof k->address, "%s", chief->ip);
     all->first = k;
@@ -183,10 +213,38 @@ static struct link *link_to(struct links *all, const char *key, const struct tj 
     return k;
 }
 
+/*
+ * So quiet for progressDeadlineSeconds? Programs that are not ours always are. What arrived while
+ * this process stood still has not been heard yet, so it is listened to for some more seconds,
+ * which it must live through.
+ */
+static bool is_stalled(struct link *k, const struct tj *tj)
+{
+    int64_t deadline_ms = seconds_ms(tj->job->run_policy.progress_deadline_seconds);
+    int64_t now = k->all->c->now.mono_ms, gap = now - k->doubted_mono_ms;
+
+    if (!deadline_ms || !job_builtin(tj->job) || !k->greeted || !run_is_active(&k->report))
+        return false;
+    if (now - k->moved_mono_ms < deadline_ms) {
+        k->doubts = 0;
+        workqueue_add_at(k->all->c->queue, k->key, k->moved_mono_ms + deadline_ms);
+        return false;
+    }
+    if (k->doubts == 0 || gap > DOUBT_MAX_MS)
+        k->doubts = 1;
+    else if (gap >= DOUBT_MS)
+        k->doubts++;
+    else
+        return k->doubts > DOUBTS;
+    k->doubted_mono_ms = now;
+    workqueue_add_at(k->all->c->queue, k->key, now + DOUBT_MS);
+    return k->doubts > DOUBTS;
+}
+
 void links_observe(struct links *all, const char *key, struct observed *o)
 {
     const struct tj *tj = o->tj;
-    bool wanted = all->c->config.agents && tj->job && job_builtin(tj->job) && tj_is_ours(tj) &&
+    bool wanted = all->c->config.agents && tj->job && job_launched(tj->job) && tj_is_ours(tj) &&
                   tj->status.world.generation && !status_terminal(&tj->status) &&
                   !tj->meta.deletion_ms;
     const struct pod *chief = wanted ? chief_of(o) : NULL;
@@ -199,6 +257,8 @@ void links_observe(struct links *all, const char *key, struct observed *o)
     k = link_to(all, key, tj, chief);
     o->run = &k->report;
     o->linked = k->greeted && run_report_complete(&k->report);
+    o->quiet_ms = all->c->now.mono_ms - k->moved_mono_ms;
+    o->stalled = is_stalled(k, tj);
     if (k->greeted)
         return;
     if (all->c->now.mono_ms - k->since_mono_ms >= UNREACHABLE_MS)
@@ -207,32 +267,40 @@ void links_observe(struct links *all, const char *key, struct observed *o)
         workqueue_add_at(all->c->queue, key, k->since_mono_ms + UNREACHABLE_MS);
 }
 
-/* The workers' pods by index, those that the job's status lists. */
+static void add_host(cJSON *hosts, const struct tj *tj, const struct pod *p)
+{
+    cJSON *item = cJSON_CreateObject();
+    char host[NAME_SIZE];
+
+    host_name(host, tj->meta.name, p->role, p->index);
+    cJSON_AddStringToObject(item, "pod", p->meta.name);
+    cJSON_AddStringToObject(item, "host", host);
+    cJSON_AddStringToObject(item, "address", p->ip);
+    cJSON_AddItemToArray(hosts, item);
+}
+
+/* By rank: the workers' pods by index, without those that are left out, then the servers'. */
 static cJSON *hosts_of(const struct controller *c, const struct tj *tj)
 {
+    static const enum cluster_role by_rank[] = {ROLE_WORKER, ROLE_PS};
     cJSON *hosts = cJSON_CreateArray();
     size_t n;
     const struct pod *const *pods = cache_pods_of(c->cache, tj->meta.uid, &n);
 
-    for (int i = 0; i < tj->status.world.replicas[ROLE_WORKER]; i++)
-        for (size_t p = 0; p < n; p++) {
-            char host[NAME_SIZE];
-            cJSON *item;
-
-            if (pods[p]->role != ROLE_WORKER || pods[p]->index != i || !pods[p]->ip ||
-                pods[p]->incarnation != status_incarnation(&tj->status, ROLE_WORKER, i))
+    for (size_t r = 0; r < ARRAY_LEN(by_rank); r++)
+        for (int i = 0; i < tj->status.world.replicas[by_rank[r]]; i++) {
+            if (by_rank[r] == ROLE_WORKER && ledger_get(&tj->status.launch.without, i))
                 continue;
-            item = cJSON_CreateObject();
-            host_name(host, tj->meta.name, ROLE_WORKER, i);
-            cJSON_AddStringToObject(item, "pod", pods[p]->meta.name);
-            cJSON_AddStringToObject(item, "host", host);
-            cJSON_AddStringToObject(item, "address", pods[p]->ip);
-            cJSON_AddItemToArray(hosts, item);
+            for (size_t p = 0; p < n; p++)
+                if (pods[p]->role == by_rank[r] && pods[p]->index == i && pods[p]->ip &&
+                    pods[p]->incarnation == status_incarnation(&tj->status, by_rank[r], i))
+                    add_host(hosts, tj, pods[p]);
         }
     return hosts;
 }
 
-/* The job as this world runs it. */
+/* The job as this world runs it; its counts are those of the spec, or there would be no launch. The
+ * engine takes the last replicas.ps ranks for servers. */
 static cJSON *job_of_world(const struct tj *tj)
 {
     AUTO(buf_release) struct buf text;
@@ -243,6 +311,7 @@ static cJSON *job_of_world(const struct tj *tj)
     job_to_json(tj->job, &text);
     if (json_parse(&job, text.data, text.len, "job", &err))
         return NULL;
+    tree_set_text(tree_object(job, "metadata"), "uid", tj->meta.uid);
     return job;
 }
 
@@ -276,18 +345,34 @@ void links_launch(struct links *all, const char *key, const struct tj *tj, int64
     k->report.told = generation;
 }
 
-void links_stop(struct links *all, const char *key, int64_t generation)
+/* False: nobody hears it. */
+static bool order(struct link *k, const char *what, int64_t generation)
 {
-    struct link *k = greeted(all, key);
     AUTO(auto_json) cJSON *message = NULL;
 
     if (!k)
-        return;
+        return false;
     message = cJSON_CreateObject();
-    cJSON_AddStringToObject(message, "type", "stop");
+    cJSON_AddStringToObject(message, "type", what);
     cJSON_AddNumberToObject(message, "generation", (double)generation);
     tell(k, message);
-    k->report.phase = RUN_STOPPING;
+    return true;
+}
+
+void links_stop(struct links *all, const char *key, int64_t generation)
+{
+    struct link *k = greeted(all, key);
+
+    if (order(k, "stop", generation))
+        k->report.phase = RUN_STOPPING;
+}
+
+void links_kill(struct links *all, const char *key, int64_t generation)
+{
+    struct link *k = greeted(all, key);
+
+    if (order(k, "kill", generation))
+        k->report.killed = generation;
 }
 
 void links_step(struct links *all)

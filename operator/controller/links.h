@@ -24,6 +24,7 @@ void links_drop_all(struct links *all);
 /* Sends the job's agent what an action of a plan says. */
 void links_launch(struct links *all, const char *key, const struct tj *tj, int64_t generation);
 void links_stop(struct links *all, const char *key, int64_t generation);
+void links_kill(struct links *all, const char *key, int64_t generation);
 
 /* Reconnects that are due; -1: none is. */
 void links_step(struct links *all);

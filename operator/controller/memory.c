@@ -34,6 +34,8 @@ static void memory_free(struct memory *m)
     free(m->uid);
     free(m->invalid_template);
     free(m->blocked);
+    free(m->events_pod);
+    free(m->events_sentence);
     free(m->events);
     free(m);
 }

@@ -16,6 +16,8 @@ struct memory {
     struct memory *next; /* in its bucket */
     bool dry_run_ok[N_CLUSTER_ROLES];
     int64_t made[N_OWNED];            /* kinds that are not watched: for which generation, 0: not */
+    int64_t made_mono_ms[N_OWNED];    /* and when, or when they were there */
+    int64_t groups_gone;              /* PodGroups up to this generation are */
     char *invalid_template, *blocked; /* the API server's sentences, or NULL */
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */
@@ -24,8 +26,11 @@ struct memory {
     int64_t hold_mono_ms;             /* no actions before */
     int64_t status_hold_mono_ms;      /* no status before */
     int64_t status_written_mono_ms;
-    int64_t dirty_mono_ms; /* the first change not yet carried out; 0: none */
-    uint64_t *events;      /* hashes of the keys of events that were sent */
+    int64_t dirty_mono_ms;              /* the first change not yet carried out; 0: none */
+    char *events_pod, *events_sentence; /* of the pod whose events were read last: its UID, what
+                                         * they say; or NULL */
+    int64_t events_mono_ms;             /* and when */
+    uint64_t *events;                   /* hashes of the keys of events that were sent */
     size_t n_events;
 };
 

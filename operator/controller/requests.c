@@ -6,6 +6,7 @@
 #include "paceline/mem.h"
 
 #define MERGE_PATCH "application/merge-patch+json"
+#define MAX_EVENTS "100" /* about one pod; repeated ones count as one */
 #define STRATEGIC_PATCH "application/strategic-merge-patch+json"
 
 void query_escape(struct buf *out, const char *text)
@@ -22,6 +23,14 @@ void query_escape(struct buf *out, const char *text)
 static struct request make(enum kube_method method, char *path)
 {
     return (struct request){.method = method, .path = path};
+}
+
+struct request request_list_events(const struct meta *pod)
+{
+    return make(KUBE_GET,
+                xasprintf("/api/v1/namespaces/%s/events?fieldSelector=involvedObject.uid%%3D%s"
+                          "&limit=" MAX_EVENTS,
+                          pod->namespace_, pod->uid));
 }
 
 struct request request_get_job(const char *namespace_, const char *name)

@@ -9,6 +9,7 @@
 /* Appends text as it may stand in a query. */
 void query_escape(struct buf *out, const char *text);
 
+struct request request_list_events(const struct meta *pod); /* about it */
 struct request request_get_job(const char *namespace_, const char *name);
 struct request request_get_pod(const char *namespace_, const char *name);
 /* A page of the job's pods; after NULL: the first. */

@@ -115,6 +115,20 @@ static bool make_owned(struct run *run, const struct tj *tj, const struct action
     return true;
 }
 
+static void delete_owned(struct step *s, const struct tj *tj, struct request *r,
+                         outbox_done_fn **fn)
+{
+    struct meta object = {.name = s->object.name, .uid = s->object.uid};
+
+    if (*object.uid) {
+        *r = request_delete_owned(tj, &object, s->action.owned);
+        *fn = step_owned_deleted;
+    } else {
+        *r = request_get_owned(tj, s->action.owned, object.name);
+        *fn = step_old_read;
+    }
+}
+
 static bool make_request(struct step *s, const struct tj *tj, struct request *r,
                          outbox_done_fn **fn)
 {
@@ -134,9 +148,7 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
     case ACTION_CREATE_OWNED:
         return make_owned(run, tj, a, r, fn);
     case ACTION_DELETE_OWNED:
-        *r = request_delete_owned(tj, &(struct meta){.name = s->object.name, .uid = s->object.uid},
-                                  a->owned);
-        *fn = step_owned_deleted;
+        delete_owned(s, tj, r, fn);
         return true;
     case ACTION_DELETE_POD:
     case ACTION_FORCE_DELETE_POD:
@@ -144,6 +156,10 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
         return true;
     case ACTION_RELEASE_POD:
         *r = request_release(&s->pod, false);
+        return true;
+    case ACTION_READ_EVENTS:
+        *r = request_list_events(&s->pod);
+        *fn = step_events_read;
         return true;
     case ACTION_DELETE_JOB:
         *r = request_delete_job(&tj->meta);
@@ -154,6 +170,9 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
         return false;
     case ACTION_STOP:
         links_stop(run->c->links, run->key, a->generation);
+        return false;
+    case ACTION_KILL:
+        links_kill(run->c->links, run->key, a->generation);
         return false;
     }
     return false;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "operator/api/pod_events.h"
 #include "operator/controller/decode.h"
-#include "operator/controller/orphans.h"
 #include "operator/controller/requests.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
@@ -185,6 +185,14 @@ void step_rehearsed(void *arg, enum answer answer, const cJSON *body, const char
     done(s);
 }
 
+static void note_made(struct run *run, const struct action *a)
+{
+    struct memory *m = run_memory(run);
+
+    m->made[a->owned] = a->generation;
+    m->made_mono_ms[a->owned] = run->c->now.mono_ms;
+}
+
 static bool is_watched(enum owned_kind kind)
 {
     return kind != OWNED_SECRET && kind != OWNED_POD_GROUP;
@@ -200,11 +208,12 @@ static void on_owned_read(void *arg, enum answer answer, const cJSON *body, cons
 
     if (answer == ANSWER_OK && meta_decode(&meta, body, &arena, &err) == 0) {
         if (meta.owner_uid && strcmp(meta.owner_uid, run->uid) == 0) {
-            run_memory(run)->made[s->action.owned] = s->action.generation;
-            decode_owned(run->c, s->action.owned, body, CACHE_ANSWER);
-            if (is_watched(s->action.owned) &&
-                !cache_owned(run->c->cache, s->action.owned, run->uid, meta.name))
-                hidden(run, owned_kind_names[s->action.owned], meta.name);
+            note_made(run, &s->action);
+            if (is_watched(s->action.owned)) {
+                decode_owned(run->c, s->action.owned, body, CACHE_ANSWER);
+                if (!cache_owned(run->c->cache, s->action.owned, run->uid, meta.name))
+                    hidden(run, owned_kind_names[s->action.owned], meta.name);
+            }
         } else {
             char sentence[400];
 
@@ -227,18 +236,19 @@ void step_owned_created(void *arg, enum answer answer, const cJSON *body, const 
     const struct tj *tj = run_job(run);
 
     if (answer == ANSWER_OK) {
-        run_memory(run)->made[kind] = s->action.generation;
-        if (kind != OWNED_SECRET) /* its bytes go no further */
+        note_made(run, &s->action);
+        if (is_watched(kind)) /* nobody would tell us what became of it */
             decode_owned(run->c, kind, body, CACHE_ANSWER);
     } else if (answer == ANSWER_EXISTS && kind == OWNED_SECRET) {
-        run_memory(run)->made[kind] =
-            s->action.generation; /* its name has the job's UID, and we may not read */
+        note_made(run, &s->action); /* its name stands for its key, and we may not read */
     } else if (answer == ANSWER_EXISTS && tj) {
         char name[NAME_SIZE];
 
         owned_name(name, tj, kind, tj->status.world.generation);
         again(s, request_get_owned(tj, kind, name), on_owned_read);
         return;
+    } else if (answer == ANSWER_FORBIDDEN && s->action.again) {
+        note_made(run, &s->action); /* a quota counts before a name is looked up */
     } else if (answer == ANSWER_NOT_FOUND && kind == OWNED_POD_GROUP) {
         run_block(run, "the cluster has no such PodGroups: install the gang's scheduler, or set "
                        "runPolicy.schedulingPolicy.gang to None");
@@ -254,13 +264,36 @@ void step_owned_created(void *arg, enum answer answer, const cJSON *body, const 
 void step_owned_deleted(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct step *s = arg;
+    struct memory *m = run_memory(s->run);
+    const struct action *a = &s->action;
 
     (void)body;
-    if (answer == ANSWER_OK || answer == ANSWER_NOT_FOUND || answer == ANSWER_CONFLICT)
-        cache_delete_owned(s->run->c->cache, s->action.owned, s->object.uid, "");
-    else
+    if (answer != ANSWER_OK && answer != ANSWER_NOT_FOUND) {
+        /* Also a conflict: if its name is another one's by now, the watch says so. */
         fail(s->run, answer, message);
+    } else {
+        cache_delete_owned(s->run->c->cache, a->owned, s->object.uid, "");
+        if (a->owned == OWNED_POD_GROUP)
+            m->groups_gone = a->generation;
+    }
     done(s);
+}
+
+/* One that we do not watch is read first: it goes by its UID, and only if it is the job's. */
+void step_old_read(void *arg, enum answer answer, const cJSON *body, const char *message)
+{
+    struct step *s = arg;
+    const struct tj *tj = run_job(s->run);
+    AUTO(arena_release) struct arena arena = {0};
+    struct meta meta;
+    struct err err;
+
+    if (answer == ANSWER_OK && tj && meta_decode(&meta, body, &arena, &err) == 0 &&
+        meta.owner_uid && strcmp(meta.owner_uid, tj->meta.uid) == 0) {
+        again(s, request_delete_owned(tj, &meta, s->action.owned), step_owned_deleted);
+        return;
+    }
+    step_owned_deleted(s, answer == ANSWER_OK ? ANSWER_NOT_FOUND : answer, NULL, message);
 }
 
 void step_pod_changed(void *arg, enum answer answer, const cJSON *body, const char *message)
@@ -294,6 +327,23 @@ void step_pod_changed(void *arg, enum answer answer, const cJSON *body, const ch
     done(s);
 }
 
+/* Nothing depends on them, so a refusal is no failure: then they say nothing. */
+void step_events_read(void *arg, enum answer answer, const cJSON *body, const char *message)
+{
+    struct step *s = arg;
+    struct memory *m = run_memory(s->run);
+    AUTO(arena_release) struct arena arena = {0};
+    const char *sentence = answer == ANSWER_OK ? pod_events_newest(body, &arena) : NULL;
+
+    if (answer != ANSWER_OK)
+        log_debug("events not read job=%s: %s", s->run->key, message);
+    run_keep_sentence(&m->events_pod, s->pod.uid);
+    free(STEAL(m->events_sentence));
+    m->events_sentence = sentence ? xstrdup(sentence) : NULL;
+    m->events_mono_ms = s->run->c->now.mono_ms;
+    done(s);
+}
+
 static void on_job_read(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct step *s = arg;
@@ -305,8 +355,7 @@ static void on_job_read(void *arg, enum answer answer, const cJSON *body, const 
     } else if (answer != ANSWER_NOT_FOUND) {
         fail(run, answer, message);
     } else if (tj) {
-        cache_delete_job(run->c->cache, tj->meta.namespace_, tj->meta.name, run->uid, "");
-        orphans_job_gone(run->c, run->uid);
+        decode_no_job(run->c, tj);
     }
     done(s);
 }

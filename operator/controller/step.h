@@ -45,7 +45,8 @@ void run_end_if_done(struct run *run);
 
 /* The answers to a step's request. */
 outbox_done_fn step_pod_created, step_rehearsed, step_pod_changed;
-outbox_done_fn step_owned_created, step_owned_deleted;
+outbox_done_fn step_owned_created, step_owned_deleted, step_old_read;
+outbox_done_fn step_events_read;
 outbox_done_fn step_status_written, step_job_deleted;
 
 #endif

@@ -1,27 +1,18 @@
 #include "operator/objects/builtin.h"
 
+#include "operator/objects/agent_pod.h"
 #include "operator/objects/tree.h"
 #include "operator/objects/volumes.h"
 #include "operator/objects/wiring.h"
+#include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/net.h"
 
-#define KEY_FOLDER "/etc/paceline-key" /* not below the ConfigMap's, which is read-only */
-#define KEY_VOLUME "paceline-key"
+#define OUTPUT_FOLDER "/output" /* as agent/main.c has it */
+#define OUTPUT_GROUP 65532      /* may write there, whoever the volume belongs to */
 #define MIB ((int64_t)1 << 20)
 #define SHM_MIB 64
 #define MEMORY_MIB 512
-#define DEFAULT_GRACE_SECONDS 30 /* Kubernetes' own */
-
-/* Only where the template bounds this resource in no way: the API takes an absent request from the
- * limit, and refuses one above it. */
-static void default_request(cJSON *container, const char *resource, const char *quantity)
-{
-    cJSON *resources = tree_object(container, "resources");
-
-    if (!tree_get(tree_get(resources, "limits"), resource))
-        tree_default_text(tree_object(resources, "requests"), resource, quantity);
-}
 
 /*
  * MiB of /dev/shm: what container runtimes give, and checkpoints in memory: those that are kept,
@@ -34,7 +25,10 @@ static int64_t shared_memory_mib(const struct job *job)
     int64_t bytes = 0;
 
     if (job_network(job, (struct shape){1, 28, 28}, &net, &err) == 0) {
-        bytes = (job->checkpoint.keep + 2) * 3 * (int64_t)sizeof(float) * (int64_t)net.params;
+        int64_t copied = job->output.volume != NULL; /* one may go while it is copied */
+
+        bytes =
+            (job->checkpoint.keep + 2 + copied) * 3 * (int64_t)sizeof(float) * (int64_t)net.params;
         net_release(&net);
     }
     return SHM_MIB + (bytes + MIB - 1) / MIB;
@@ -52,45 +46,38 @@ static void add_shared_memory(int64_t mib, cJSON *spec, cJSON *container)
     cJSON_AddStringToObject(empty, "sizeLimit", size);
 }
 
-static void add_variable(cJSON *container, const char *name, cJSON *variable)
+/* A volume of the job's own: source is a pod volume without its name. Where the template mounts
+ * something at this path, too, the API server says so. */
+static void add_volume(cJSON *spec, cJSON *container, const char *name, const char *source,
+                       const char *path, const char *sub_path, bool read_only)
 {
-    cJSON *env = tree_list(container, "env");
+    AUTO(auto_json) cJSON *volume = cJSON_Parse(source);
+    cJSON *mount = cJSON_CreateObject();
 
-    if (tree_find(env, "name", name)) {
-        cJSON_Delete(variable);
+    tree_merge(volumes_get(spec, name), volume);
+    cJSON_AddStringToObject(mount, "name", name);
+    cJSON_AddStringToObject(mount, "mountPath", path);
+    if (sub_path)
+        cJSON_AddStringToObject(mount, "subPath", sub_path);
+    if (read_only)
+        cJSON_AddTrueToObject(mount, "readOnly");
+    cJSON_AddItemToArray(tree_list(container, "volumeMounts"), mount);
+}
+
+static void add_job_volumes(const struct job *job, bool first, cJSON *spec, cJSON *container)
+{
+    if (job->dataset.volume)
+        add_volume(spec, container, "paceline-data", job->dataset.volume, job->dataset.path, NULL,
+                   true);
+    if (!job->output.volume || !first)
         return;
-    }
-    cJSON_AddStringToObject(variable, "name", name);
-    cJSON_AddItemToArray(env, variable);
+    add_volume(spec, container, "paceline-output", job->output.volume, OUTPUT_FOLDER,
+               job->output.sub_path, false);
+    tree_default(tree_object(spec, "securityContext"), "fsGroup", cJSON_CreateNumber(OUTPUT_GROUP));
 }
 
-/* What the agent must know of its pod (docs/agent.md). */
-static void add_environment(const cJSON *spec, cJSON *container)
-{
-    const cJSON *grace = tree_get(spec, "terminationGracePeriodSeconds");
-    AUTO(auto_free)
-    char *seconds =
-        xasprintf("%d", cJSON_IsNumber(grace) ? grace->valueint : DEFAULT_GRACE_SECONDS);
-    cJSON *pod = cJSON_CreateObject(), *time = cJSON_CreateObject();
-
-    tree_set_text(tree_object(tree_object(pod, "valueFrom"), "fieldRef"), "fieldPath",
-                  "metadata.name");
-    add_variable(container, "PACELINE_POD", pod);
-    cJSON_AddStringToObject(time, "value", seconds);
-    add_variable(container, "PACELINE_GRACE_SECONDS", time);
-}
-
-static void add_key(const struct tj *tj, cJSON *spec, cJSON *container)
-{
-    char name[NAME_SIZE];
-
-    if (!volumes_mount(container, KEY_VOLUME, KEY_FOLDER, true))
-        return;
-    owned_name(name, tj, OWNED_SECRET, 0);
-    tree_set_text(tree_object(volumes_get(spec, KEY_VOLUME), "secret"), "secretName", name);
-}
-
-void builtin_apply(const struct objects_config *config, const struct tj *tj, cJSON *spec)
+void builtin_apply(const struct objects_config *config, const struct tj *tj, bool first,
+                   cJSON *spec)
 {
     static const char *const args[] = {"serve"};
     int64_t shm = shared_memory_mib(tj->job);
@@ -103,10 +90,11 @@ void builtin_apply(const struct objects_config *config, const struct tj *tj, cJS
     tree_default_text(trainer, "name", "trainer");
     tree_default_text(trainer, "image", config->worker_image);
     tree_default(trainer, "args", cJSON_CreateStringArray(args, ARRAY_LEN(args)));
-    default_request(trainer, "cpu", "1");
-    default_request(trainer, "memory", memory); /* a memory volume counts */
-    add_environment(spec, trainer);
-    add_key(tj, spec, trainer);
+    agent_pod_request(trainer, "cpu", "1");
+    agent_pod_request(trainer, "memory", memory); /* a memory volume counts */
+    agent_pod_apply(config, tj, spec, trainer);
+    agent_pod_number(trainer, "PACELINE_KEEP_SECONDS", job_keep_seconds(tj->job));
     volumes_mount_empty(spec, trainer, "paceline-tmp", "/tmp");
     add_shared_memory(shm, spec, trainer);
+    add_job_volumes(tj->job, first, spec, trainer);
 }

@@ -8,7 +8,9 @@
 
 #include "operator/objects/objects.h"
 
-/* Fills a pod spec that template_parse has checked; the ConfigMap's mount is not in it. */
-void builtin_apply(const struct objects_config *config, const struct tj *tj, cJSON *spec);
+/* Fills a pod spec that template_parse has checked; the ConfigMap's mount is not in it. first:
+ * worker 0's, which alone has spec.output.volume, since most volumes can be on one node only. */
+void builtin_apply(const struct objects_config *config, const struct tj *tj, bool first,
+                   cJSON *spec);
 
 #endif

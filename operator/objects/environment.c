@@ -105,7 +105,7 @@ void environment_apply(const struct wiring *w, const struct process *p, const ch
     add_default(ours, own, "PACELINE_JOB", w->job);
     add_default(ours, own, "PACELINE_ROLE", cluster_role_names[p->role]);
     add_default(ours, own, "PACELINE_INDEX", p->index);
-    if (!w->builtin) {
+    if (!w->launched) {
         add_master(w, ours, own);
         if (ranked)
             add_ranks(w, rank, ours, own);
@@ -115,6 +115,6 @@ void environment_apply(const struct wiring *w, const struct process *p, const ch
     if (wiring_has_tf_config(w))
         add_tf_config(w, p, ours);
     tree_set(container, "env", ours);
-    if (w->builtin || (ranked && wiring_has_hostfile(w)))
+    if (w->launched || (ranked && wiring_has_hostfile(w)))
         volumes_mount(container, CONFIG_VOLUME, CONFIG_FOLDER, true);
 }

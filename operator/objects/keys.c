@@ -1,5 +1,6 @@
 #include "operator/objects/keys.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <openssl/bn.h>
@@ -19,6 +20,7 @@
 #include "paceline/mem.h"
 
 #define SALT "paceline.dev/job-key/v1"
+#define NAME_SALT "paceline.dev/job-key-name/v1"
 #define POINT_BYTES 65 /* uncompressed */
 
 /* libcrypto fails here only without memory, or when it is not the one we were built for. */
@@ -64,14 +66,14 @@ static bool in_range(const unsigned char bytes[KEY_BYTES])
 }
 
 static void hkdf(unsigned char out[KEY_BYTES], const unsigned char master[KEY_BYTES],
-                 const void *info, size_t info_len)
+                 const char *salt, const void *info, size_t info_len)
 {
     EVP_KDF *kdf = EVP_KDF_fetch(NULL, "HKDF", NULL);
     EVP_KDF_CTX *ctx = EVP_KDF_CTX_new(kdf);
     OSSL_PARAM params[] = {
         OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, (char[]){"SHA256"}, 0),
         OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_KEY, (void *)master, KEY_BYTES),
-        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, (char[]){SALT}, strlen(SALT)),
+        OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_SALT, (char *)salt, strlen(salt)),
         OSSL_PARAM_construct_octet_string(OSSL_KDF_PARAM_INFO, (void *)info, info_len),
         OSSL_PARAM_construct_end(),
     };
@@ -90,10 +92,18 @@ void key_scalar(unsigned char out[KEY_BYTES], const unsigned char master[KEY_BYT
     buf_init(&info, 0);
     buf_puts(&info, uid);
     n = info.len;
-    hkdf(out, master, info.data, n);
+    hkdf(out, master, SALT, info.data, n);
     buf_add(&info, "\0\1", 2);
     for (; !in_range(out); info.data[n + 1]++)
-        hkdf(out, master, info.data, info.len);
+        hkdf(out, master, SALT, info.data, info.len);
+}
+
+void key_digits(char out[KEY_DIGITS_SIZE], const unsigned char master[KEY_BYTES], const char *uid)
+{
+    unsigned char bytes[KEY_BYTES];
+
+    hkdf(bytes, master, NAME_SALT, uid, strlen(uid));
+    snprintf(out, KEY_DIGITS_SIZE, "%02x%02x%02x%02x", bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
 /* HMAC with the key k of v, a separator (-1: none) and n more bytes; out may be k or v. */

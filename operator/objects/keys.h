@@ -19,6 +19,11 @@
 void key_scalar(unsigned char out[KEY_BYTES], const unsigned char master[KEY_BYTES],
                 const char *uid);
 
+/* A name for the job's key, 8 hexadecimal digits, which tells nothing about it: keys of another
+ * master key have another. */
+#define KEY_DIGITS_SIZE 9
+void key_digits(char out[KEY_DIGITS_SIZE], const unsigned char master[KEY_BYTES], const char *uid);
+
 /*
  * ECDSA with SHA-256 on P-256, deterministic (RFC 6979): r and s, 32 bytes each, over a message.
  */

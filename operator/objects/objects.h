@@ -10,13 +10,16 @@
 
 struct objects_config {
     const char *operator_namespace;  /* NetworkPolicies let its pods in */
-    const char *worker_image;        /* of built-in jobs */
+    const char *worker_image;        /* of built-in jobs; the agent of MPI jobs */
     const unsigned char *master_key; /* 32 bytes: jobs' keys are HKDF(master, job UID) */
 };
 
-/* The name of the owned object: Service and NetworkPolicy "<job>", ConfigMap and PodGroup
- * "<job>-<generation>", Secret "<job>-key-<8 digits of the UID>". */
+/* The name of the owned object, but of a Secret: Service and NetworkPolicy "<job>", ConfigMap and
+ * PodGroup "<job>-<generation>". */
 void owned_name(char out[NAME_SIZE], const struct tj *tj, enum owned_kind kind, int64_t generation);
+/* "<job>-key-<8 digits>". A name stands for one key: the digits follow from the job's UID and from
+ * the master key. */
+void secret_name(char out[NAME_SIZE], const struct objects_config *config, const struct tj *tj);
 /* "/api/v1/namespaces/<ns>/services": where objects of the kind are created. ns NULL: all; tj
  * NULL: PodGroups are Volcano's. */
 void owned_path(struct buf *out, const struct tj *tj, const char *ns, enum owned_kind kind);

@@ -1,8 +1,8 @@
 /* The kinds of objects that a job owns besides pods: where they live, what they are called. */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "operator/objects/keys.h"
 #include "operator/objects/kinds.h"
 #include "operator/objects/owner.h"
 #include "operator/objects/scheduling.h"
@@ -33,30 +33,24 @@ static const struct kind *kind_of(const struct tj *tj, enum owned_kind kind)
     return kind == OWNED_POD_GROUP && plugins ? &plugins_pod_group : &kinds[kind];
 }
 
-/* The UID tells the keys of two jobs apart that had the same name, one after the other. */
-static void secret_name(char out[NAME_SIZE], const struct tj *tj)
+void secret_name(char out[NAME_SIZE], const struct objects_config *config, const struct tj *tj)
 {
-    char digits[9] = "";
-    size_t n = 0;
+    char digits[KEY_DIGITS_SIZE];
 
-    for (const char *c = tj->meta.uid; *c && n + 1 < sizeof digits; c++)
-        if (isxdigit((unsigned char)*c))
-            digits[n++] = (char)tolower((unsigned char)*c);
-    snprintf(out, NAME_SIZE, "%s-key-%s", tj->meta.name, n ? digits : "0");
+    key_digits(digits, config->master_key, tj->meta.uid);
+    snprintf(out, NAME_SIZE, "%s-key-%s", tj->meta.name, digits);
 }
 
 void owned_name(char out[NAME_SIZE], const struct tj *tj, enum owned_kind kind, int64_t generation)
 {
     switch (kind) {
-    case OWNED_SECRET:
-        secret_name(out, tj);
-        break;
     case OWNED_CONFIG_MAP:
     case OWNED_POD_GROUP:
         scheduling_group_name(out, tj, generation);
         break;
     case OWNED_SERVICE:
     case OWNED_NETWORK_POLICY:
+    case OWNED_SECRET: /* secret_name */
     case N_OWNED:
         snprintf(out, NAME_SIZE, "%s", tj->meta.name);
         break;
@@ -95,7 +89,10 @@ int owned_body(const struct objects_config *config, const struct tj *tj, enum ow
     struct wiring w;
 
     wiring_init(&w, tj);
-    owned_name(name, tj, kind, w.generation);
+    if (kind == OWNED_SECRET)
+        secret_name(name, config, tj);
+    else
+        owned_name(name, tj, kind, w.generation);
     object = owner_object(tj, k->api_version, k->kind, name);
     if (k->fill(config, tj, &w, object, err))
         return -1;

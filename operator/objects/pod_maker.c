@@ -1,9 +1,11 @@
 /*
  * Pods. The pod of a role is built once as a tree, with placeholders where pods differ, and printed
- * once; a pod is then that text with the placeholders filled in.
+ * once (twice, where that of worker 0 has more than the others); a pod is then that text with the
+ * placeholders filled in.
  */
 #include <string.h>
 
+#include "operator/objects/agent_pod.h"
 #include "operator/objects/builtin.h"
 #include "operator/objects/environment.h"
 #include "operator/objects/objects.h"
@@ -29,7 +31,7 @@
 #define MARK_RANK "\xffR"
 
 struct pod_maker {
-    struct buf text;
+    struct buf text, first; /* first: of index 0; empty: as the others */
     char *job;
     enum cluster_role role;
     int64_t first_rank;
@@ -72,7 +74,7 @@ static const char *restart_policy(const struct job *job, enum cluster_role role)
         [RESTART_EXIT_CODE] = "Never",
     };
 
-    return names[job_builtin(job) ? RESTART_NEVER : job->replicas[role].restart];
+    return names[job_launched(job) ? RESTART_NEVER : job->replicas[role].restart];
 }
 
 static void add_config_volume(const struct tj *tj, const struct wiring *w, cJSON *spec)
@@ -97,8 +99,13 @@ static void wire(const struct tj *tj, const struct wiring *w, enum cluster_role 
         add_config_volume(tj, w, spec);
 }
 
+static int64_t ranks_of(const struct job *job, const struct wiring *w)
+{
+    return job->mpi.ranks_per_worker > 0 ? job->mpi.ranks_per_worker : w->slots[ROLE_WORKER];
+}
+
 static cJSON *build(const struct objects_config *config, const struct tj *tj,
-                    const struct wiring *w, enum cluster_role role, cJSON *template_)
+                    const struct wiring *w, enum cluster_role role, bool first, cJSON *template_)
 {
     cJSON *pod = owner_object(tj, "v1", "Pod", MARK_NAME), *meta = tree_get(pod, "metadata");
     cJSON *spec = cJSON_DetachItemFromObjectCaseSensitive(template_, "spec");
@@ -106,8 +113,10 @@ static cJSON *build(const struct objects_config *config, const struct tj *tj,
     cJSON_AddItemToObject(pod, "spec", spec);
     carry_metadata(template_, meta);
     label(tj, role, meta);
-    if (w->builtin)
-        builtin_apply(config, tj, spec);
+    if (job_builtin(tj->job))
+        builtin_apply(config, tj, first, spec);
+    else if (w->launched)
+        agent_pod_wrap(config, tj, ranks_of(tj->job, w), spec);
     wire(tj, w, role, spec);
     scheduling_apply(tj, w, role, meta, spec);
     security_defaults(spec);
@@ -118,23 +127,37 @@ static cJSON *build(const struct objects_config *config, const struct tj *tj,
     return pod;
 }
 
+static int print_pod(const struct objects_config *config, const struct tj *tj,
+                     const struct wiring *w, enum cluster_role role, bool first, struct buf *out,
+                     struct err *err)
+{
+    AUTO(auto_json) cJSON *template_ = NULL, *pod = NULL;
+
+    if (template_parse(&template_, tj->job, role, err))
+        return -1;
+    pod = build(config, tj, w, role, first, template_);
+    json_print(pod, 0, out);
+    return 0;
+}
+
 struct pod_maker *pod_maker_new(const struct objects_config *config, const struct tj *tj,
                                 enum cluster_role role, struct err *err)
 {
-    AUTO(auto_json) cJSON *template_ = NULL, *pod = NULL;
-    struct pod_maker *m;
+    struct pod_maker *m = xcalloc(1, sizeof *m);
     struct wiring w;
 
-    if (template_parse(&template_, tj->job, role, err))
-        return NULL;
     wiring_init(&w, tj);
-    pod = build(config, tj, &w, role, template_);
-    m = xcalloc(1, sizeof *m);
+    buf_init(&m->text, 0);
+    buf_init(&m->first, 0);
+    if (print_pod(config, tj, &w, role, false, &m->text, err) ||
+        (role == ROLE_WORKER && job_builtin(tj->job) && tj->job->output.volume &&
+         print_pod(config, tj, &w, role, true, &m->first, err))) {
+        pod_maker_free(m);
+        return NULL;
+    }
     m->job = xstrdup(tj->meta.name);
     m->role = role;
     m->first_rank = wiring_first_rank(&w, role);
-    buf_init(&m->text, 0);
-    json_print(pod, 0, &m->text);
     return m;
 }
 
@@ -143,13 +166,15 @@ void pod_maker_free(struct pod_maker *m)
     if (!m)
         return;
     buf_release(&m->text);
+    buf_release(&m->first);
     free(m->job);
     free(m);
 }
 
 void pod_maker_body(const struct pod_maker *m, int index, int64_t incarnation, struct buf *out)
 {
-    const char *text = m->text.data, *end = text + m->text.len, *mark;
+    const struct buf *printed = index == 0 && m->first.len ? &m->first : &m->text;
+    const char *text = printed->data, *end = text + printed->len, *mark;
     char name[NAME_SIZE], host[NAME_SIZE], number[24];
 
     pod_name(name, m->job, m->role, index, incarnation);

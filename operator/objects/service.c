@@ -33,7 +33,7 @@ int service_fill(const struct objects_config *config, const struct tj *tj, const
     cJSON_AddStringToObject(spec, "clusterIP", "None");
     cJSON_AddTrueToObject(spec, "publishNotReadyAddresses");
     cJSON_AddItemToObject(spec, "selector", owner_selector(tj));
-    if (w->builtin)
+    if (w->launched)
         return 0;
     ports = cJSON_AddArrayToObject(spec, "ports");
     for (size_t r = 0; r < N_CLUSTER_ROLES; r++)

@@ -29,10 +29,12 @@ static int whole_cpus(const cJSON *quantity)
     return n >= 1 && n <= 65536 ? (int)n : 0;
 }
 
-static int limit_cpus(const cJSON *template_)
+/* Agents start what the first container says. */
+static int limit_cpus(const cJSON *template_, bool launched)
 {
-    const cJSON *main_container = template_main_container(template_);
-    const cJSON *limits = tree_get(tree_get(main_container, "resources"), "limits");
+    const cJSON *list = tree_get(tree_get(template_, "spec"), "containers");
+    const cJSON *container = launched && list ? list->child : template_main_container(template_);
+    const cJSON *limits = tree_get(tree_get(container, "resources"), "limits");
     int cpus = whole_cpus(tree_get(limits, "cpu"));
 
     return cpus ? cpus : 1;
@@ -50,7 +52,7 @@ void wiring_init(struct wiring *w, const struct tj *tj)
         .namespace_ = tj->meta.namespace_,
         .generation = generation ? generation : 1,
         .master_port = MASTER_PORT,
-        .builtin = job_builtin(job),
+        .launched = job_launched(job),
         .dynamic = job->run_policy.scale == SCALE_DYNAMIC,
         .list_evaluator = job->cluster_spec.list_evaluator,
     };
@@ -66,7 +68,7 @@ void wiring_init(struct wiring *w, const struct tj *tj)
             template_ = NULL;
         port = template_port(template_, tf_ports);
         w->ports[r] = port ? port : TF_PORT;
-        w->slots[r] = limit_cpus(template_);
+        w->slots[r] = limit_cpus(template_, w->launched);
         port = r == w->master ? template_port(template_, master_ports) : 0;
         if (port)
             w->master_port = port;
@@ -96,10 +98,10 @@ int64_t wiring_first_rank(const struct wiring *w, enum cluster_role role)
 
 bool wiring_has_tf_config(const struct wiring *w)
 {
-    return !w->builtin && (w->dynamic || wiring_processes(w) > 1);
+    return !w->launched && (w->dynamic || wiring_processes(w) > 1);
 }
 
-bool wiring_has_hostfile(const struct wiring *w) { return !w->builtin && !w->dynamic; }
+bool wiring_has_hostfile(const struct wiring *w) { return !w->launched && !w->dynamic; }
 
 void wiring_address(const struct wiring *w, const char *host, struct buf *out)
 {

@@ -24,10 +24,10 @@ struct wiring {
     int64_t generation;           /* at least 1, also before there is a world */
     int64_t replicas[N_CLUSTER_ROLES];
     int ports[N_CLUSTER_ROLES]; /* of TF_CONFIG */
-    int slots[N_CLUSTER_ROLES]; /* of the hostfile: the CPU limit, at least 1 */
+    int slots[N_CLUSTER_ROLES]; /* the CPU limit, at least 1 */
     enum cluster_role master;   /* its first process has rank 0 */
     int master_port;
-    bool builtin, dynamic, list_evaluator;
+    bool launched, dynamic, list_evaluator;
 };
 
 /* tj->job must be there. Templates that cannot be read count as if they said nothing. */

@@ -40,7 +40,8 @@ void condition_set(struct look *l, enum condition_type type, bool status, const 
 
 void terminate(struct look *l, enum condition_type type, const char *reason, const char *fmt, ...)
 {
-    static const enum condition_type passing[] = {COND_RUNNING, COND_RESTARTING, COND_PODS_BLOCKED};
+    static const enum condition_type passing[] = {COND_RUNNING, COND_RESTARTING, COND_STALLED,
+                                                  COND_PODS_BLOCKED};
     va_list args;
 
     va_start(args, fmt);

@@ -4,20 +4,14 @@
 /* What the pods do, over all roles. */
 struct census {
     int wanted, running;
-    const struct pod *waiting; /* the first that says why it does not run; or NULL */
+    const struct pod *waiting; /* the first that does not run and says why; or NULL */
+    const char *wait;          /* and what */
 };
-
-static const struct pod *current_pod(const struct slot *slot)
-{
-    const struct pod *p = slot->n_pods ? slot->pods[slot->n_pods - 1] : NULL;
-
-    return p && p->incarnation == slot->incarnation ? p : NULL;
-}
 
 static void count_slot(struct look *l, enum cluster_role role, int index, struct census *c)
 {
     const struct slot *slot = &l->roles[role].slots[index];
-    const struct pod *p = current_pod(slot);
+    const struct pod *p = slot_pod(slot);
     struct role_status *s = &l->next.roles[role];
     bool runs = p && p->phase == POD_RUNNING;
 
@@ -30,7 +24,7 @@ static void count_slot(struct look *l, enum cluster_role role, int index, struct
     c->wanted++;
     if (runs && !p->meta.deletion_ms)
         c->running++;
-    else if (p && p->reason && !c->waiting)
+    else if (p && !c->waiting && (c->wait = pod_wait(l, p)))
         c->waiting = p;
 }
 
@@ -54,11 +48,9 @@ static const char *why(const struct look *l, const struct census *c)
 
     if (!p)
         return "";
-    return arena_printf(&l->plan->arena,
-                        "; %s %d waits: %s%s%s (see `kubectl describe pod -n %s "
-                        "%s`)",
-                        cluster_role_names[p->role], p->index, p->reason, p->message ? ": " : "",
-                        p->message ? p->message : "", l->tj->meta.namespace_, p->meta.name);
+    return arena_printf(&l->plan->arena, "; %s %d waits: %s (see `kubectl describe pod -n %s %s`)",
+                        cluster_role_names[p->role], p->index, c->wait, l->tj->meta.namespace_,
+                        p->meta.name);
 }
 
 static void describe_running(struct look *l, const struct census *c)
@@ -67,15 +59,16 @@ static void describe_running(struct look *l, const struct census *c)
         return;
     if (status_is(&l->next, COND_SUSPENDED)) {
         condition_set(l, COND_RUNNING, false, "Suspended", "the job is suspended");
-    } else if (c->wanted && c->running == c->wanted) {
+    } else if ((c->wanted && c->running == c->wanted) || launch_trains(l)) {
         if (l->o->run)
-            describe_run(l);
+            describe_run(l, why(l, c));
         else if (c->wanted == 1)
             condition_set(l, COND_RUNNING, true, "PodsRunning", "the pod runs");
         else
             condition_set(l, COND_RUNNING, true, "PodsRunning", "all %d pods run", c->wanted);
         if (status_is(&l->next, COND_RESTARTING) && status_is(&l->next, COND_RUNNING))
-            condition_set(l, COND_RESTARTING, false, "Restarted", "all pods run again");
+            condition_set(l, COND_RESTARTING, false, "Restarted", "%s",
+                          c->running == c->wanted ? "all pods run again" : "it trains again");
     } else {
         condition_set(l, COND_RUNNING, false, "PodsPending", "%d of %d pods run%s", c->running,
                       c->wanted, why(l, c));
@@ -86,6 +79,12 @@ static void describe_blocked(struct look *l)
 {
     if (l->o->invalid_template)
         condition_set(l, COND_PODS_BLOCKED, true, "InvalidTemplate", "%s", l->o->invalid_template);
+    else if (look_key_changed(l))
+        condition_set(
+            l, COND_PODS_BLOCKED, true, "KeyChanged",
+            "the pods have the key of another master key than the operator has now, so that "
+            "new ones could not join them: put the operator's Secret with the old one back "
+            "and restart it, or suspend the job and resume it");
     else if (l->o->blocked)
         condition_set(l, COND_PODS_BLOCKED, true, "PodsRefused", "%s", l->o->blocked);
     else if (status_is(&l->next, COND_PODS_BLOCKED))
@@ -101,6 +100,7 @@ void describe(struct look *l)
         describe_running(l, &c);
         describe_blocked(l);
     }
+    describe_durable(l);
     describe_progress(l);
     if (l->spec_applied)
         l->next.observed_generation = l->tj->meta.generation;

@@ -1,6 +1,22 @@
 /* After the end: what cleanPodPolicy leaves, and how long the job itself stays. */
 #include "operator/reconcile/look.h"
 
+#define LEAVE_MS 60000 /* that the chief has to end, once its model is not kept any more */
+
+/* The chief ends by itself: when its model was fetched, or nobody has done so in time; where there
+ * is none, at once. A pod that has ended can still be asked for its log. */
+static bool keeps_chief(const struct look *l, const struct pod *p)
+{
+    int64_t model = job_builtin(l->job) ? job_keep_seconds(l->job) : 0;
+    int64_t end = l->next.completion_ms + seconds_ms(model) + LEAVE_MS;
+
+    if (!job_launched(l->job) || !status_is(&l->next, COND_SUCCEEDED) || p->role != ROLE_WORKER ||
+        p->index != 0 || pod_finished(p) || l->now >= end)
+        return false;
+    plan_requeue(l->plan, end);
+    return true;
+}
+
 static bool keeps(const struct look *l, const struct slot *slot, const struct pod *p)
 {
     if (!l->job)
@@ -8,6 +24,8 @@ static bool keeps(const struct look *l, const struct slot *slot, const struct po
     /* One that is being deleted is helped to its end. */
     if (p->incarnation < slot->incarnation || p->meta.deletion_ms)
         return false;
+    if (keeps_chief(l, p))
+        return true;
     switch (l->job->run_policy.clean_pods) {
     case CLEAN_NONE:
         return true;

@@ -140,6 +140,13 @@ int64_t look_fresh_incarnation(const struct look *l)
     return top + 1;
 }
 
+const struct pod *slot_pod(const struct slot *slot)
+{
+    const struct pod *p = slot->n_pods ? slot->pods[slot->n_pods - 1] : NULL;
+
+    return p && p->incarnation == slot->incarnation ? p : NULL;
+}
+
 void look_count_restarts(struct look *l, enum cluster_role role, int64_t n)
 {
     l->next.restarts += n;

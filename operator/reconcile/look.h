@@ -41,6 +41,8 @@ bool look_expects(const struct look *l, enum cluster_role role, int index);
 bool look_wants(const struct look *l, enum cluster_role role, int index);
 /* An incarnation above all that the job's status and pods know. */
 int64_t look_fresh_incarnation(const struct look *l);
+/* Its pod of the current incarnation; or NULL. */
+const struct pod *slot_pod(const struct slot *slot);
 /* Adds restarts to the job and the role. */
 void look_count_restarts(struct look *l, enum cluster_role role, int64_t n);
 /* Counts the kubelet's restarts of the index's current pod, which is about to be one of the past.
@@ -48,8 +50,6 @@ void look_count_restarts(struct look *l, enum cluster_role role, int64_t n);
 void look_settle(struct look *l, enum cluster_role role, int index);
 /* A new world: every index at the fresh incarnation; the kubelet's restarts so far are counted. */
 void look_renew(struct look *l);
-
-int64_t seconds_ms(int64_t seconds); /* bounded, so that sums of times do not overflow */
 
 /* Ended before it was asked to stop. Only then is the end its own. */
 bool pod_ended_itself(const struct pod *p);
@@ -73,23 +73,38 @@ void clock_start(struct look *l);
 void clock_stop(struct look *l);
 
 /* The rules, by their numbers in reconcile.h; each changes next or adds actions. */
-void rule_completed(struct look *l);    /*  3, what succeeded */
-void rule_success(struct look *l);      /*  4 */
-void rule_deadline(struct look *l);     /*  5 */
-void rule_failures(struct look *l);     /*  3, what failed */
-void rule_suspend(struct look *l);      /*  6 */
-void rule_world(struct look *l);        /*  7 */
-bool rule_owned(struct look *l);        /*  8; true: all are there */
-void rule_pods(struct look *l);         /*  9 */
-void rule_finish(struct look *l);       /* 10 */
-void rule_generation(struct look *l);   /* 12, what is to be launched */
-void rule_run(struct look *l);          /* 12, launching and stopping it */
-void describe_run(struct look *l);      /* 12, condition Running */
+void rule_completed(struct look *l);   /*  3, what succeeded */
+void rule_success(struct look *l);     /*  4 */
+void rule_deadline(struct look *l);    /*  5 */
+void rule_failures(struct look *l);    /*  3, what failed */
+void rule_suspend(struct look *l);     /*  6 */
+void rule_world(struct look *l);       /*  7 */
+bool rule_owned(struct look *l);       /*  8; true: all are there */
+void rule_pods(struct look *l);        /*  9 */
+void rule_waits(struct look *l);       /*  9, why the first that waits does */
+void rule_finish(struct look *l);      /* 10 */
+void rule_generation(struct look *l);  /* 12, what is to be launched */
+void rule_run(struct look *l);         /* 12, launching and stopping it */
+void describe_durable(struct look *l); /* 12, condition Durable */
+/* 12, condition Running; why: a pod does not run, or "". */
+void describe_run(struct look *l, const char *why);
+/* All pods of the run that the chief tells of run, whatever others do. */
+bool launch_trains(const struct look *l);
 void describe_progress(struct look *l); /* 12, progress and scaling */
+/* What the chief last said of the run that was launched last; NULL: nothing. */
+const struct run_report *launch_report(const struct look *l);
+/* The chief has said that the training is done: its pod may stay, to keep the model. */
+bool launch_done(const struct look *l);
 /* Whether a pod that nobody wants stays until the run that it is part of has stopped. */
 bool launch_holds(const struct look *l, const struct pod *p);
 void describe(struct look *l); /* 11: the descriptive part of next */
 
+/* Its node should begin it, and its status does not say what is in the way. */
+bool pod_is_mute(const struct pod *p);
+/* Why a pod does not run, in words for a sentence; NULL: nobody says (yet). */
+const char *pod_wait(const struct look *l, const struct pod *p);
+/* A pod that lives mounts another key than ours: they could not talk to what we make. */
+bool look_key_changed(const struct look *l);
 /* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
 void pod_dispose(struct look *l, const struct pod *p);
 /* Forces a pod that is being deleted once its node has been silent for too long. */
@@ -97,6 +112,10 @@ void pod_outwait(struct look *l, const struct pod *p);
 /* Takes our finalizer off a pod that has ended; what is then still there is outwaited. */
 void pod_let_go(struct look *l, const struct pod *p);
 
+/* A pod that may have been part of a launch is lost; the job is suspended: what the next launch
+ * follows. */
+void launch_lost(struct look *l, const struct pod *p);
+void launch_suspended(struct look *l);
 /* Events for what the job's status says and reached not long ago. */
 void story_tell(struct look *l);
 

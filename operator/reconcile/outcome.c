@@ -30,7 +30,7 @@ struct failures {
 /* Agents end with codes below 128 only where trying again cannot help. */
 static enum restart_policy policy_of(const struct look *l, const struct pod *p)
 {
-    return job_builtin(l->job) ? RESTART_EXIT_CODE : l->job->replicas[p->role].restart;
+    return job_launched(l->job) ? RESTART_EXIT_CODE : l->job->replicas[p->role].restart;
 }
 
 static bool retryable(const struct look *l, const struct pod *p)
@@ -71,6 +71,9 @@ static const char *cause_of(const struct look *l, const struct pod *p, const cha
     const char *detail = p->reason ? arena_printf(a, ": %s", p->reason) : "";
     const char *what;
 
+    if (p->message) /* what the program wrote as its last word, or who ended it */
+        detail = arena_printf(a, "%s: %s", detail, p->message);
+
     if (!pod_finished(p)) {
         *reason = "NodeLost";
         what = arena_printf(a, "is on a node that no longer answers: %s", p->node ? p->node : "?");
@@ -92,8 +95,10 @@ static const char *cause_of(const struct look *l, const struct pod *p, const cha
 
 void rule_completed(struct look *l)
 {
-    bool noted = false;
+    bool noted = launch_done(l);
 
+    if (noted) /* its pod may stay, to keep the model */
+        l->roles[ROLE_WORKER].slots[0].completed = true;
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         for (int i = 0; i < l->roles[r].n; i++) {
             struct slot *slot = &l->roles[r].slots[i];
@@ -209,13 +214,16 @@ static void fail_limit(struct look *l, const struct failures *f)
               (long long)l->job->run_policy.backoff_limit, l->tj->meta.namespace_, p->meta.name);
 }
 
-/* At once the first time, or after a good run; then later each time. */
-static int64_t delay_of(const struct look *l, const struct failure *failure)
+/* At once the first time, or after a good run; then later each time. unforgiven: restarts of the
+ * job since its last progress. */
+static int64_t delay_of(const struct look *l, const struct failure *failure, int64_t unforgiven)
 {
     const struct pod *p = failure->pod;
     int64_t restart = failure->slot->incarnation - l->next.world.incarnation;
     int64_t end = p->finished_ms ? p->finished_ms : l->now, delay = BACKOFF_FIRST_MS;
 
+    if (restart > unforgiven)
+        restart = unforgiven;
     if (restart < 2 || (p->started_ms && end - p->started_ms >= BACKOFF_RESET_MS))
         return 0;
     for (int64_t i = 2; i < restart && delay < BACKOFF_MAX_MS; i++)
@@ -226,14 +234,16 @@ static int64_t delay_of(const struct look *l, const struct failure *failure)
 static void restart(struct look *l, const struct failures *f)
 {
     const char *reason, *cause = cause_of(l, f->retries[0].pod, &reason);
+    int64_t unforgiven = l->next.restarts - l->next.launch.forgiven + 1;
 
     for (int i = 0; i < f->n_retries; i++) {
         const struct failure *failure = &f->retries[i];
         int64_t delay;
 
         failure->slot->incarnation++;
+        launch_lost(l, failure->pod);
         look_count_restarts(l, failure->pod->role, 1 + failure->pod->restart_count);
-        delay = delay_of(l, failure);
+        delay = delay_of(l, failure, unforgiven);
         if (delay && l->next.backoff_until_ms < l->now + delay)
             l->next.backoff_until_ms = l->now + delay;
     }

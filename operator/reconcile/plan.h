@@ -24,9 +24,11 @@ enum action_type {
     ACTION_DELETE_POD,       /* pod: by UID and resourceVersion */
     ACTION_FORCE_DELETE_POD, /* pod: grace 0 and without our finalizer; its node is lost */
     ACTION_RELEASE_POD,      /* pod: remove our finalizer */
+    ACTION_READ_EVENTS,      /* pod: what do the events about it say? */
     ACTION_DELETE_JOB,       /* TTL: by UID and resourceVersion, in the background */
     ACTION_LAUNCH,           /* the chief's agent: run this generation on the workers' pods */
     ACTION_STOP,             /* the chief's agent: stop this generation, with a checkpoint */
+    ACTION_KILL,             /* the chief's agent: end this generation now */
 };
 
 struct action {
@@ -35,6 +37,7 @@ struct action {
     enum cluster_role role;
     int index;
     int64_t incarnation, generation;
+    bool again;            /* owned: as far as we know it is there */
     const struct pod *pod; /* borrowed from the observation */
 };
 

@@ -101,6 +101,7 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
         if (l.spec_applied && l.next.world.generation) {
             rule_pods(&l);
             rule_run(&l);
+            rule_waits(&l);
         }
     }
     publish(&l);

@@ -2,23 +2,35 @@
  * Events, told from what status says, so that none is told of what did not happen, and none is
  * lost when the operator dies between a write and its event. Keys make them unique.
  */
+#include <string.h>
+
 #include "operator/reconcile/look.h"
 
 #define TELL_MS 600000 /* how long a condition is news */
 
+/* Of a built-in job: a launch, or a pod that is part of one. Else one word for all. */
+static const char *restart_reason(const struct look *l, const struct condition *c)
+{
+    static const char *const own[] = {"RankFailed", "LaunchFailed"};
+
+    if (!l->tj->status.launch.generation)
+        return "Restarting";
+    for (size_t i = 0; c->reason && i < sizeof own / sizeof *own; i++)
+        if (strcmp(c->reason, own[i]) == 0)
+            return own[i];
+    return "WorkerLost";
+}
+
 static void tell(const struct look *l, enum condition_type type)
 {
     const struct condition *c = &l->tj->status.conditions[type];
-    bool warning = type == COND_FAILED || type == COND_PODS_BLOCKED || type == COND_RESTARTING;
-    const char *reason = warning && c->reason ? c->reason : condition_names[type];
+    bool named = type == COND_FAILED || type == COND_PODS_BLOCKED || type == COND_DURABLE;
+    bool warning = named || type == COND_RESTARTING || type == COND_STALLED;
+    const char *reason = named && c->reason ? c->reason : condition_names[type];
     const char *message = c->message ? c->message : "";
     char key[64];
 
     switch (type) {
-    case COND_RESTARTING: /* more may come before the condition flips */
-        snprintf(key, sizeof key, "restarting-%lld", (long long)l->tj->status.restarts);
-        reason = "Restarting";
-        break;
     case COND_CREATED:
     case COND_SUCCEEDED:
     case COND_FAILED:
@@ -28,14 +40,64 @@ static void tell(const struct look *l, enum condition_type type)
         snprintf(key, sizeof key, "%s-%lld", condition_names[type], (long long)c->since_ms);
         break;
     }
+    if (type == COND_RESTARTING)
+        reason = restart_reason(l, c);
     plan_event(l->plan, warning, key, reason, "%s", message);
     l->plan->events[l->plan->n_events - 1].at_ms = c->since_ms;
     l->plan->events[l->plan->n_events - 1].rank = (int)type;
 }
 
+/* That it trains is told with how long that took. */
 static bool is_news(const struct look *l, const struct condition *c)
 {
-    return c->present && l->now - c->since_ms < TELL_MS;
+    return c->present && l->now - c->since_ms < TELL_MS &&
+           !(c->reason && strcmp(c->reason, "Training") == 0);
+}
+
+/* Mostly what is true; of Durable only that it ceased to be. */
+static bool is_told(enum condition_type type, const struct condition *c)
+{
+    if (type == COND_DURABLE)
+        return c->reason && strcmp(c->reason, DURABLE_FAILED) == 0;
+    return c->status;
+}
+
+static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+
+/* "Recovered: generation 3 trains on 2 workers from step 940 again, 3.8 s after worker 1's pod was
+ * lost (12 steps are done again)" */
+static void tell_launch(const struct look *l)
+{
+    static const char *const reasons[N_LAUNCH_REASONS] = {
+        [LAUNCH_START] = "Launched",
+        [LAUNCH_RESUME] = "Resumed",
+        [LAUNCH_LOSS] = "Recovered",
+        [LAUNCH_RESCALE] = "Rescaled",
+    };
+    const struct tj_status *s = &l->tj->status;
+    int64_t again = s->launch.step - s->launch.resumed, took = s->launch.trained_ms;
+    struct arena *a = &l->plan->arena;
+    int64_t all = s->launch.workers + ledger_count(&s->launch.without, LEDGER_MAX_INDEX + 1);
+    const char *from = "", *time = "", *lost = "", *of = "";
+    char key[64];
+
+    if (!s->launch.trained_ms || l->now - s->launch.trained_ms >= TELL_MS)
+        return;
+    took -= s->launch.from_ms < took ? s->launch.from_ms : took;
+    if (s->launch.resumed)
+        from = arena_printf(a, " from step %lld", (long long)s->launch.resumed);
+    if (s->launch.from_ms && s->launch.cause)
+        time = arena_printf(a, ", %.1f s after %s", (double)took / 1e3, s->launch.cause);
+    if (again > 0)
+        lost = arena_printf(a, " (%lld step%s done again)", (long long)again,
+                            again == 1 ? " is" : "s are");
+    if (all > s->launch.workers)
+        of = arena_printf(a, " of %lld", (long long)all);
+    snprintf(key, sizeof key, "launch-%lld", (long long)s->launch.generation);
+    plan_event(l->plan, false, key, reasons[s->launch.reason],
+               "generation %lld trains on %lld%s worker%s%s%s%s", (long long)s->launch.generation,
+               (long long)s->launch.workers, of, plural(all), from, time, lost);
+    l->plan->events[l->plan->n_events - 1].at_ms = s->launch.trained_ms;
 }
 
 void story_tell(struct look *l)
@@ -52,7 +114,7 @@ void story_tell(struct look *l)
         told[next] = true;
         if (!is_news(l, &all[next]))
             continue;
-        if (all[next].status) {
+        if (is_told(next, &all[next])) {
             tell(l, next);
         } else if (&all[next] == resumed) {
             char key[64];
@@ -62,4 +124,5 @@ void story_tell(struct look *l)
             l->plan->events[l->plan->n_events - 1].at_ms = resumed->since_ms;
         }
     }
+    tell_launch(l);
 }

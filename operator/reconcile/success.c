@@ -22,10 +22,10 @@ static bool has_completed(const struct look *l, enum cluster_role role)
     return l->next.world.replicas[role] > 0 && l->roles[role].slots[0].completed;
 }
 
-/* A built-in job has one program, which its worker 0 speaks for. */
+/* What agents launch is one program, which its worker 0 speaks for. */
 static bool needs_all(const struct look *l)
 {
-    return l->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_builtin(l->job);
+    return l->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_launched(l->job);
 }
 
 void rule_success(struct look *l)

@@ -6,6 +6,7 @@ static void suspend(struct look *l)
     if (l->next.world.generation) {
         clock_stop(l);
         look_renew(l);
+        launch_suspended(l);
         condition_set(l, COND_SUSPENDED, true, "Suspended",
                       "runPolicy.suspend is true: the pods are deleted; set it to false to go on");
         return;

@@ -71,10 +71,12 @@ static void resize(struct look *l)
     look_store(l);
 }
 
-/* Whether the processes that stay need not be told. */
+/* Whether the processes that stay need not be told: agents are, by the next launch. */
 static bool stays(const struct look *l)
 {
-    if (!job_builtin(l->job) && l->job->run_policy.scale != SCALE_DYNAMIC)
+    if (job_launched(l->job))
+        return true;
+    if (l->job->run_policy.scale != SCALE_DYNAMIC)
         return false;
     return !counts_differ(l, ROLE_CHIEF) && !counts_differ(l, ROLE_PS);
 }

@@ -1,0 +1,16 @@
+/* What the events about a pod say: the kubelet tells only there what it fails at before it begins.
+ */
+#ifndef PACELINE_OPERATOR_API_POD_EVENTS_H
+#define PACELINE_OPERATOR_API_POD_EVENTS_H
+
+#include <cjson/cJSON.h>
+
+#include "paceline/arena.h"
+
+/*
+ * "FailedMount: MountVolume.SetUp failed for ...": the newest of an EventList, of one second a
+ * warning first; that it was scheduled is none. NULL: nothing is told. In the arena.
+ */
+const char *pod_events_newest(const cJSON *list, struct arena *a);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * Who takes part in a launch: a job's workers and behind them its parameter servers, in the order
+ * of ranks, each by the pod that it has now. A launch may go on without some workers, but never
+ * without a server, which has a share of the parameters.
+ */
+#ifndef PACELINE_OPERATOR_RECONCILE_MEMBERS_H
+#define PACELINE_OPERATOR_RECONCILE_MEMBERS_H
+
+#include "operator/reconcile/look.h"
+
+struct member {
+    enum cluster_role role;
+    int index;
+};
+
+int members_count(const struct look *l);
+struct member members_at(const struct look *l, int i);
+const struct slot *members_slot(const struct look *l, int i);
+/* Its pod, where that runs and stays; or NULL. */
+const struct pod *members_pod(const struct look *l, int i);
+/* The same of worker 0, which leads. */
+const struct pod *members_chief(const struct look *l);
+
+/*
+ * The workers that the next launch goes on without: those whose pods do not run and are no longer
+ * waited for. False: it has to wait, or too few are left, or the first one, which leads, is
+ * missing.
+ */
+bool members_choose(struct look *l, struct ledger *without);
+bool members_left_out(const struct ledger *without, struct member m);
+/* What stands for the pods of all but these workers (launch_world); 0: not all of them run. */
+int64_t members_world(const struct look *l, const struct ledger *without,
+                      const char *(*text)(const struct pod *p));
+
+#endif

@@ -1,0 +1,176 @@
+#include "operator/release.h"
+
+#include <string.h>
+
+#include "operator/api/meta.h"
+#include "paceline/json.h"
+#include "paceline/log.h"
+#include "paceline/mem.h"
+
+#define PAGE 500
+#define PASSES_MAX 10 /* over all pods; those that change meanwhile need another one */
+
+struct release {
+    struct kube_client *client;
+    const char *namespace_;
+    int64_t request_ms;
+    int waiting;  /* requests without an answer */
+    int patched;  /* pods of this pass */
+    int released; /* in all */
+    struct err *err;
+    bool failed;
+    char *next; /* the page after this one; NULL: none */
+};
+
+static const char *text_at(const cJSON *object, const char *key)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+    return text ? text : "";
+}
+
+/* The API server's sentence, or why there is no answer. */
+static void fail(struct release *r, const char *what, const struct kube_response *answer)
+{
+    AUTO(auto_json) cJSON *status = cJSON_ParseWithLength(answer->body, answer->len);
+    const char *said = answer->status ? text_at(status, "message") : answer->error;
+
+    if (!r->failed)
+        err_set(r->err, answer->status == 403 ? ERR_FORBIDDEN : ERR_IO,
+                "cannot %s pods: code=%d: %.300s", what, answer->status, said);
+    r->failed = true;
+}
+
+static void on_patched(void *arg, const struct kube_response *answer)
+{
+    struct release *r = arg;
+
+    r->waiting--;
+    if (answer->status == 200)
+        r->released++;
+    else if (answer->status != 404 && answer->status != 409) /* gone; changed: the next pass */
+        fail(r, "patch", answer);
+}
+
+/* The others, or NULL when ours is not among them. */
+static cJSON *other_finalizers(const cJSON *meta)
+{
+    cJSON *others = cJSON_CreateArray();
+    const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(meta, "finalizers");
+    bool found = false;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        bool ours = cJSON_IsString(item) && strcmp(item->valuestring, TRACKING_FINALIZER) == 0;
+
+        found |= ours;
+        if (!ours)
+            cJSON_AddItemToArray(others, cJSON_Duplicate(item, true));
+    }
+    if (found)
+        return others;
+    cJSON_Delete(others);
+    return NULL;
+}
+
+static void patch(struct release *r, const cJSON *meta, cJSON *others)
+{
+    AUTO(auto_json) cJSON *body = cJSON_CreateObject();
+    AUTO(buf_release) struct buf text;
+    AUTO(auto_free)
+    char *path = xasprintf("/api/v1/namespaces/%s/pods/%s", text_at(meta, "namespace"),
+                           text_at(meta, "name"));
+    cJSON *change = cJSON_AddObjectToObject(body, "metadata");
+
+    cJSON_AddStringToObject(change, "resourceVersion", text_at(meta, "resourceVersion"));
+    cJSON_AddItemToObject(change, "finalizers", others);
+    buf_init(&text, 0);
+    json_print(body, 0, &text);
+    r->waiting++;
+    r->patched++;
+    kube_client_ops()->send(r->client,
+                            &(struct kube_request){.method = KUBE_PATCH,
+                                                   .path = path,
+                                                   .content_type = "application/merge-patch+json",
+                                                   .body = text.data,
+                                                   .body_len = text.len,
+                                                   .timeout_ms = r->request_ms},
+                            on_patched, r);
+}
+
+static void on_listed(void *arg, const struct kube_response *answer)
+{
+    struct release *r = arg;
+    AUTO(auto_json) cJSON *list = NULL;
+    const cJSON *pod;
+    const char *next;
+
+    r->waiting--;
+    if (answer->status != 200 || json_parse(&list, answer->body, answer->len, "pods", r->err) < 0) {
+        fail(r, "list", answer);
+        return;
+    }
+    next = text_at(cJSON_GetObjectItemCaseSensitive(list, "metadata"), "continue");
+    r->next = *next ? xstrdup(next) : NULL;
+    cJSON_ArrayForEach(pod, cJSON_GetObjectItemCaseSensitive(list, "items"))
+    {
+        const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+        cJSON *others = other_finalizers(meta);
+
+        if (others)
+            patch(r, meta, others);
+    }
+}
+
+static void escape(struct buf *out, const char *text)
+{
+    for (; *text; text++)
+        buf_printf(out, "%%%02X", (unsigned char)*text);
+}
+
+/* Asks for a page, and for what follows from it, and waits for all answers. */
+static void run_page(struct release *r)
+{
+    AUTO(buf_release) struct buf path;
+
+    buf_init(&path, 0);
+    buf_puts(&path, "/api/v1/");
+    if (r->namespace_)
+        buf_printf(&path, "namespaces/%s/", r->namespace_);
+    buf_printf(&path, "pods?labelSelector=paceline.dev%%2Fjob-name&limit=%d", PAGE);
+    if (r->next) {
+        buf_puts(&path, "&continue=");
+        escape(&path, r->next);
+    }
+    free(STEAL(r->next));
+    r->waiting++;
+    kube_client_ops()->send(
+        r->client,
+        &(struct kube_request){.method = KUBE_GET, .path = path.data, .timeout_ms = r->request_ms},
+        on_listed, r);
+    while (r->waiting > 0)
+        kube_client_poll(r->client, 1000);
+}
+
+int release_finalizers(struct kube_client *client, const char *namespace_, int64_t request_ms,
+                       struct err *err)
+{
+    struct release r = {
+        .client = client, .namespace_ = namespace_, .request_ms = request_ms, .err = err};
+
+    for (int pass = 0; pass < PASSES_MAX; pass++) {
+        r.patched = 0;
+        do
+            run_page(&r);
+        while (!r.failed && r.next);
+        free(STEAL(r.next));
+        if (r.failed)
+            return -1;
+        if (r.patched == 0) {
+            log_info("released pods=%d namespace=%s", r.released, namespace_ ? namespace_ : "*");
+            return 0;
+        }
+    }
+    return err_set(err, ERR_CONFLICT,
+                   "pods keep getting our finalizer: does an operator still run?");
+}
