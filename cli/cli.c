@@ -1,5 +1,6 @@
 #include "cli/cli.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <unistd.h>
 
@@ -52,6 +53,18 @@ void cli_print_json(const cJSON *value)
     buf_init(&text, 0);
     json_print(value, 2, &text);
     puts(text.data);
+}
+
+bool cli_parse_seconds(double *out, const char *command, const char *option, const char *value)
+{
+    char *end = NULL;
+
+    *out = value ? strtod(value, &end) : 0;
+    if (value && end != value && *end == '\0' && isfinite(*out) && *out > 0 && *out < 1e9)
+        return true;
+    cli_usage_error(command, "--%s is \"%s\"; it takes seconds, more than 0", option,
+                    value ? value : "");
+    return false;
 }
 
 int cli_usage_error(const char *command, const char *fmt, ...)

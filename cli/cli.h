@@ -20,6 +20,9 @@ int cmd_models(int argc, char **argv);
 int cmd_evaluate(int argc, char **argv);
 int cmd_predict(int argc, char **argv);
 int cmd_speedup(int argc, char **argv);
+int cmd_estimate(int argc, char **argv);
+int cmd_split(int argc, char **argv);
+int cmd_get_model(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 
 /* The `--set path=value` options of a command line, in their order; strings are argv's. */
@@ -45,12 +48,22 @@ struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct p
  */
 struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code);
 
+/*
+ * The samples' shape from the data's headers; as published for a named set that is not here, with a
+ * note. *n: how many samples there are.
+ */
+MUST_CHECK int cli_data_shape(const struct job *job, struct shape *shape, double *n,
+                              struct problems *notes, struct err *err);
+
 /* Prints the value to stdout, indented. */
 void cli_print_json(const cJSON *value);
 
 /* Prints "paceline COMMAND: message" and the hint to use --help; returns EXIT_INVALID. */
 int cli_usage_error(const char *command, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* A number of seconds above 0; false after the problem was printed. value may be NULL: missing. */
+bool cli_parse_seconds(double *out, const char *command, const char *option, const char *value);
 
 /* The command line of explain and models: at most one word. */
 struct lookup {

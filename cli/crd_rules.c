@@ -144,7 +144,8 @@ static void add_table_rule(cJSON *spec, const struct rule *r)
 {
     static const char *const only[] = {[RULE_ANY] = "",
                                        [RULE_BUILTIN] = "!has(self.model) || ",
-                                       [RULE_IMAGE] = "has(self.model) || "};
+                                       [RULE_IMAGE] = "has(self.model) || ",
+                                       [RULE_MPI] = "!has(self.mpi) || "};
     bool constant = !strstr(r->cel_found, "[[");
     AUTO(buf_release) struct buf rule, message;
 
@@ -215,13 +216,15 @@ static void add_fixed_servers(cJSON *spec)
              below_spec(path));
 }
 
-/* The values of all choices of a field, as a CEL list; "" when there are none. */
-static void choice_values(const struct field *f, bool only_without_default, struct buf *out)
+/* The values of a field's choices by this selector, as a CEL list; "" when there are none. */
+static void choice_values(const struct field *f, const char *selector, bool only_without_default,
+                          struct buf *out)
 {
     for (size_t i = 0; i < n_spec_choices; i++) {
         const struct choice *c = &spec_choices[i];
 
-        if (strcmp(c->path, f->path) != 0 || (only_without_default && c->default_))
+        if (strcmp(c->path, f->path) != 0 || strcmp(c->selector, selector) != 0 ||
+            (only_without_default && c->default_))
             continue;
         buf_puts(out, out->len ? ", '" : "'");
         for (const char *w = c->values; *w; w++) {
@@ -246,59 +249,90 @@ static bool can_ask(const struct field *f, const struct field *selector)
            strncmp(f->path, selector->path, len) == 0;
 }
 
-/* A field belongs to some words of its selector, and some of those need it. */
-static void add_choice(cJSON *root, const struct field *f, const struct field *selector)
+/* Whether choice i is the field's first one by its selector. */
+static bool is_first_by(size_t i, const struct field *f)
 {
-    AUTO(auto_free) char *above = xasprintf("%.*s", (int)(field_key(f) - f->path - 1), f->path);
+    if (strcmp(spec_choices[i].path, f->path) != 0)
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (strcmp(spec_choices[k].path, f->path) == 0 &&
+            strcmp(spec_choices[k].selector, spec_choices[i].selector) == 0)
+            return false;
+    return true;
+}
+
+/* " || self.type in ['a', 'b']": a word of the selector with which the field belongs there. */
+static void add_belongs(const struct field *f, const struct field *selector, struct buf *rule)
+{
+    const char *by = field_key(selector);
+    AUTO(buf_release) struct buf values;
+
+    buf_init(&values, 0);
+    choice_values(f, selector->path, false, &values);
+    buf_puts(rule, " || ");
+    if (!selector->default_ && !selector->required)
+        buf_printf(rule, "has(self.%s) && ", by);
+    buf_printf(rule, "self.%s in [%s]", by, values.data);
+}
+
+/* Words of the selector that need the field. */
+static void add_needed(cJSON *schema, const struct field *f, const struct field *selector)
+{
     AUTO(auto_free) char *path = xasprintf(".%s", field_key(f));
-    const char *key = field_key(f), *by = field_key(selector);
     AUTO(buf_release) struct buf values, rule, message;
-    cJSON *schema = crd_schema_at(root, above);
-    bool optional = !selector->default_ && !selector->required;
 
     buf_init(&values, 0);
     buf_init(&rule, 0);
     buf_init(&message, 0);
-    choice_values(f, false, &values);
-    buf_printf(&rule, "!has(self.%s) || ", key);
-    if (optional)
-        buf_printf(&rule, "has(self.%s) && ", by);
-    buf_printf(&rule, "self.%s in [%s]", by, values.data);
-    field_belongs(f, &message);
-    add_rule(schema, rule.data, "message", message.data, path);
-    if (!f->required)
-        return;
-    rule.len = message.len = values.len = 0;
-    choice_values(f, true, &values);
-    buf_printf(&rule, "has(self.%s) || !(self.%s in [%s])", key, by, values.data);
+    choice_values(f, selector->path, true, &values);
+    buf_printf(&rule, "has(self.%s) || !(self.%s in [%s])", field_key(f), field_key(selector),
+               values.data);
     buf_puts(&message, "found nothing; needed: ");
     field_allowed(f, &message);
     add_rule(schema, rule.data, "message", message.data, path);
 }
 
-static const struct field *selector_of(const struct field *f)
+/* A field belongs to some words of its selectors, and some of those need it. */
+static void add_choices(cJSON *root, const struct field *f)
 {
-    for (size_t i = 0; i < n_spec_choices; i++)
-        if (strcmp(spec_choices[i].path, f->path) == 0)
-            return spec_field_find(spec_choices[i].selector);
-    return NULL;
+    AUTO(auto_free) char *above = xasprintf("%.*s", (int)(field_key(f) - f->path - 1), f->path);
+    AUTO(auto_free) char *path = xasprintf(".%s", field_key(f));
+    AUTO(buf_release) struct buf rule, message;
+    const struct field *selector = NULL;
+
+    buf_init(&rule, 0);
+    buf_init(&message, 0);
+    buf_printf(&rule, "!has(self.%s)", field_key(f));
+    for (size_t i = 0; i < n_spec_choices; i++) {
+        const struct field *by =
+            is_first_by(i, f) ? spec_field_find(spec_choices[i].selector) : NULL;
+
+        if (!by || !can_ask(f, by))
+            continue;
+        add_belongs(f, by, &rule);
+        selector = by;
+    }
+    if (!selector)
+        return;
+    field_belongs(f, &message);
+    add_rule(crd_schema_at(root, above), rule.data, "message", message.data, path);
+    if (f->required)
+        add_needed(crd_schema_at(root, above), f, selector);
 }
 
 void crd_add_rules(cJSON *schema)
 {
     cJSON *spec = crd_schema_at(schema, "spec");
+    const struct rule *rule;
 
     add_sections(spec);
-    for (size_t i = 0; i < n_spec_rules; i++)
-        if (spec_rules[i].cel)
-            add_table_rule(spec, &spec_rules[i]);
+    for (size_t i = 0; (rule = spec_rule(i)); i++)
+        if (rule->cel)
+            add_table_rule(spec, rule);
     for (size_t i = 0; i < n_spec_fields; i++) {
-        const struct field *f = &spec_fields[i], *selector = selector_of(f);
-
-        if (f->fixed)
-            add_fixed(spec, f);
-        if (selector && can_ask(f, selector))
-            add_choice(schema, f, selector);
+        if (spec_fields[i].fixed)
+            add_fixed(spec, &spec_fields[i]);
+        add_choices(schema, &spec_fields[i]);
     }
     add_fixed_servers(spec);
 }

@@ -7,6 +7,8 @@
 
 #define PRESERVE "x-kubernetes-preserve-unknown-fields"
 #define MAX_CONTAINERS 64
+#define MAX_WORDS 1024
+#define MAX_WORD 131071 /* Linux's bound on one argument */
 
 static cJSON *typed(const char *type)
 {
@@ -129,6 +131,14 @@ static cJSON *pair_schema(const struct field *f)
     return schema;
 }
 
+static void add_name(cJSON *properties, const char *name)
+{
+    cJSON *value = preserved(NULL);
+
+    cJSON_AddStringToObject(value, "description", "As in a pod.");
+    cJSON_AddItemToObject(properties, name, value);
+}
+
 /* Adds untyped properties: names without what is below them. */
 static void add_names(cJSON *schema, const char *names)
 {
@@ -136,33 +146,46 @@ static void add_names(cJSON *schema, const char *names)
     cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
     char *rest = copy, *name;
 
-    while ((name = strsep(&rest, " "))) {
-        cJSON *value = preserved(NULL);
+    while ((name = strsep(&rest, " ")))
+        add_name(properties, name);
+}
 
-        cJSON_AddStringToObject(value, "description", "As in a pod.");
-        cJSON_AddItemToObject(properties, name, value);
-    }
+/* One member of several, kept as it is. */
+static cJSON *one_of_schema(const char *const *names)
+{
+    cJSON *schema = typed("object"), *properties = cJSON_AddObjectToObject(schema, "properties");
+
+    for (size_t i = 0; names[i]; i++)
+        add_name(properties, names[i]);
+    cJSON_AddNumberToObject(schema, "minProperties", 1);
+    cJSON_AddNumberToObject(schema, "maxProperties", 1);
+    return schema;
 }
 
 /*
- * A pod template is kept whole. Its containers are counted by a rule; of the rest only names are
- * here, without which the API server takes two objects for equal when one field was exchanged for
- * another. A pod's whole schema would make the CRD larger than plain `kubectl apply` can store.
+ * A pod template is kept whole. Its containers are counted by a rule, and one asks for a command;
+ * of the rest only names are here, without which the API server takes two objects for equal when
+ * one field was exchanged for another. A pod's whole schema would make the CRD larger than plain
+ * `kubectl apply` can store.
  */
 static void add_template(cJSON *schema)
 {
     cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
     cJSON *metadata = preserved("object"), *spec = preserved("object");
-    cJSON *container = preserved("object"), *containers;
+    cJSON *container = preserved("object"), *command, *containers;
 
     cJSON_AddStringToObject(metadata, "description", "Labels and annotations of the pods.");
     add_names(metadata, "labels annotations");
     cJSON_AddItemToObject(properties, "metadata", metadata);
     add_names(container,
-              "args command env envFrom image imagePullPolicy lifecycle livenessProbe name ports "
+              "args env envFrom image imagePullPolicy lifecycle livenessProbe name ports "
               "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
               "securityContext startupProbe stdin stdinOnce terminationMessagePath "
               "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
+    command = list_of(typed("string"), 0, MAX_WORDS);
+    cJSON_AddNumberToObject(cJSON_GetObjectItem(command, "items"), "maxLength", MAX_WORD);
+    cJSON_AddStringToObject(command, "description", "As in a pod; spec.mpi needs one.");
+    cJSON_AddItemToObject(cJSON_GetObjectItem(container, "properties"), "command", command);
     cJSON_AddStringToObject(spec, "description", "A pod's spec, kept as it is.");
     add_names(spec,
               "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
@@ -181,8 +204,11 @@ static void add_template(cJSON *schema)
 
 static cJSON *opaque_schema(const struct field *f)
 {
-    cJSON *schema = preserved("object");
+    cJSON *schema;
 
+    if (f->names)
+        return one_of_schema(f->names);
+    schema = preserved("object");
     if (f->kind == FIELD_OPAQUES)
         add_names(schema, "from ports"); /* the one list there is holds ingress rules */
     else

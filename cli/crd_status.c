@@ -32,8 +32,9 @@ const struct field crd_status_fields[] = {
      .doc = "The job in one word: Pending, Running, Restarting, Blocked, Suspended, Succeeded or "
             "Failed."},
     {"status.conditions", FIELD_LAYERS, .max_items = 32,
-     .doc = "What is true of the job: Created, Running, Restarting, Suspended, PodsBlocked, and at "
-            "its end exactly one of Succeeded and Failed."},
+     .doc = "What is true of the job: Created, Running, Restarting, Suspended, Stalled, PodsBlocked, "
+            "Durable (checkpoints and the model outlive the pods; of built-in jobs), and at its end "
+            "exactly one of Succeeded and Failed."},
     {"status.conditions[].type", FIELD_STRING, .max = 316, .required = true,
      .doc = "The name of the condition."},
     {"status.conditions[].status", FIELD_STRING, .max = 16, .required = true,
@@ -77,6 +78,22 @@ const struct field crd_status_fields[] = {
             "than backoffLimit."},
     {"status.launch.forgiven", FIELD_INT, COUNT,
      .doc = "Restarts before the last progress: they no longer count towards backoffLimit."},
+    {"status.launch.without", FIELD_STRING, .max = 32768,
+     .doc = "The workers that it goes on without, since their pods do not run: 3,5-7."},
+    {"status.launch.since", FIELD_STRING, TIME,
+     .doc = "Since when nothing trains, where a launch has ended."},
+    {"status.launch.reason", FIELD_STRING, .max = 64,
+     .doc = "Why it was begun: Start, Resume (after a suspension), Loss (of a pod or a rank), "
+            "Rescale (the one before was stopped)."},
+    {"status.launch.cause", FIELD_STRING, SHORT, .doc = "What it follows, in words."},
+    {"status.launch.from", FIELD_STRING, TIME, .doc = "When that was."},
+    {"status.launch.trained", FIELD_STRING, TIME,
+     .doc = "When its first step was heard of; absent: it has not trained yet."},
+    {"status.launch.resumed", FIELD_INT, COUNT, .doc = "The step that it resumed from."},
+    {"status.launch.workers", FIELD_INT, COUNT, .doc = "How many workers it trains on."},
+    {"status.launch.stepped", FIELD_INT, COUNT, .doc = "The last generation that made a step."},
+    {"status.launch.stalled", FIELD_INT, COUNT,
+     .doc = "The last generation that was killed because it made no progress."},
     {"status.restarts", FIELD_INT, COUNT,
      .doc = "Restarts so far; the job fails when there would be more than backoffLimit."},
     {"status.backoffUntil", FIELD_STRING, TIME, .doc = "No pod is replaced before."},
@@ -93,7 +110,7 @@ const struct field crd_status_fields[] = {
     {"status.progress.accuracy", FIELD_FLOAT, REAL,
      .doc = "Accuracy on the validation (else the test) samples after the last epoch."},
     {"status.progress.samplesPerSecond", FIELD_FLOAT, REAL,
-     .doc = "Training samples per second, over all workers."},
+     .doc = "Training samples per second, over all workers; at the end the mean over all steps."},
     {"status.progress.speedup", FIELD_FLOAT, REAL,
      .doc = "Samples per second against those of one worker."},
     {"status.progress.etaSeconds", FIELD_FLOAT, REAL, .doc = "Seconds that are left."},

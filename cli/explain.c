@@ -198,6 +198,8 @@ static bool is_same_rule(const struct rule *a, const struct rule *b)
 
 static void print_markdown(void)
 {
+    const struct rule *rule;
+
     puts("# The TrainingJob\n\n"
          "Every field, its values and its default. This page is printed by "
          "`paceline explain --markdown`; `paceline explain FIELD` shows one field.");
@@ -206,13 +208,13 @@ static void print_markdown(void)
         if (spec_fields[i].kind == FIELD_OBJECT || spec_fields[i].kind == FIELD_LAYERS)
             print_section(spec_fields[i].path, spec_fields[i].path, spec_fields[i].doc);
     puts("\n## Rules across fields\n\n| fields | rule |\n|---|---|");
-    for (size_t i = 0; i < n_spec_rules; i++) {
-        if (i && is_same_rule(&spec_rules[i], &spec_rules[i - 1]))
+    for (size_t i = 0; (rule = spec_rule(i)); i++) {
+        if (i && is_same_rule(rule, spec_rule(i - 1)))
             continue; /* two ways to break one rule */
         printf("| ");
-        for (size_t k = 0; spec_rules[i].paths[k]; k++)
-            printf("%s`%s`", k ? ", " : "", spec_rules[i].paths[k]);
-        printf(" | %s%s |\n", spec_rules[i].warning ? "a warning: " : "", spec_rules[i].allowed);
+        for (size_t k = 0; rule->paths[k]; k++)
+            printf("%s`%s`", k ? ", " : "", rule->paths[k]);
+        printf(" | %s%s |\n", rule->warning ? "a warning: " : "", rule->allowed);
     }
     print_fixed();
     puts(offline);

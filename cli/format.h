@@ -4,6 +4,9 @@
 
 #include <stdint.h>
 
+/* Behind results of jobs that job_simulated(): what is simulated. */
+#define FORMAT_SIMULATED "times are those of slower computers or networks (spec.debug)"
+
 struct text {
     char s[48];
 };

@@ -16,8 +16,9 @@ void history_init(struct history *h)
 
 void history_release(struct history *h)
 {
-    cJSON *const all[] = {h->start,      h->first_step, h->done,   h->error,      h->evaluation,
-                          h->checkpoint, h->progress,   h->epochs, h->predictions};
+    cJSON *const all[] = {h->start,      h->first_step,  h->done,       h->error,
+                          h->evaluation, h->calibration, h->checkpoint, h->progress,
+                          h->epochs,     h->predictions, h->switched};
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         cJSON_Delete(all[i]);
@@ -69,6 +70,7 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
     case EVENT_UNKNOWN:
     case EVENT_STAGE:
     case EVENT_STOPPED:
+    case EVENT_DURABLE:
         cJSON_Delete(event);
         break;
     case EVENT_START:
@@ -88,6 +90,9 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
     case EVENT_CHECKPOINT:
         replace(&h->checkpoint, event);
         break;
+    case EVENT_SWITCH:
+        replace(&h->switched, event);
+        break;
     case EVENT_DONE:
         replace(&h->done, event);
         break;
@@ -96,6 +101,9 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
         break;
     case EVENT_EVALUATION:
         replace(&h->evaluation, event);
+        break;
+    case EVENT_CALIBRATION:
+        replace(&h->calibration, event);
         break;
     case EVENT_PREDICTION:
         cJSON_AddItemToArray(h->predictions, event);
@@ -126,4 +134,17 @@ void history_load(struct history *h, const char *path)
         if (lines_add(lines, bytes, n, add_line, h, &err) < 0)
             return;
     lines_end(lines, add_line, h);
+}
+
+struct text history_switch(const struct history *h)
+{
+    const cJSON *s = cJSON_GetObjectItemCaseSensitive(h->done, "switch");
+    struct text text = {""};
+
+    if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(s, "fired")))
+        snprintf(text.s, sizeof text.s, "behind epoch %lld (%.16s)",
+                 (long long)event_integer(s, "epoch"), event_text(s, "reason"));
+    else if (s)
+        snprintf(text.s, sizeof text.s, "never");
+    return text;
 }

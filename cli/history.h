@@ -7,12 +7,13 @@
 
 #include <cjson/cJSON.h>
 
+#include "cli/format.h"
 #include "paceline/events.h"
 
 struct history {
-    cJSON *start, *first_step, *done, *error, *evaluation; /* the newest, or NULL */
-    cJSON *checkpoint;                                     /* the newest, or NULL */
-    cJSON *progress, *epochs, *predictions;                /* arrays, in order */
+    cJSON *start, *first_step, *done, *error, *evaluation, *calibration; /* the newest, or NULL */
+    cJSON *checkpoint, *switched;                                        /* the newest, or NULL */
+    cJSON *progress, *epochs, *predictions;                              /* arrays, in order */
 };
 
 void history_init(struct history *h);
@@ -24,5 +25,8 @@ void history_add(struct history *h, enum event_type type, cJSON *event);
 /* Adds the events of an earlier part of the run, but not how that part ended; a missing file or a
  * bad line is skipped. */
 void history_load(struct history *h, const char *path);
+
+/* When the run changed its strategy; "" where it had but one. */
+struct text history_switch(const struct history *h);
 
 #endif

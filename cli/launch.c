@@ -93,6 +93,7 @@ struct engine {
     struct stream stream[2]; /* its output, its log */
     int64_t deadline_ms;     /* then the group is killed, or waiting for output ends; 0: none */
     bool stopping;
+    struct lingering linger; /* of mpirun */
 };
 
 static int start(struct engine *e, struct err *err)
@@ -192,8 +193,13 @@ static int serve(struct engine *e, int signals, struct launch_end *end, struct e
         struct pollfd fds[] = {{.fd = e->stream[0].fd, .events = POLLIN},
                                {.fd = e->stream[1].fd, .events = POLLIN},
                                {.fd = signals, .events = POLLIN}};
-        int64_t left = e->deadline_ms ? e->deadline_ms - clock_ms() : -1;
+        int64_t left = e->deadline_ms ? e->deadline_ms - clock_ms() : LINGER_LOOK_MS;
 
+        if (e->pid > 0 && e->launch->ranks > 1 && !end->lingered &&
+            children_linger(&e->linger, e->pid, clock_ms())) {
+            end->lingered = true;
+            kill(-e->pid, SIGKILL);
+        }
         if (e->deadline_ms && left <= 0) {
             if (e->pid == 0)
                 break;

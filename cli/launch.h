@@ -26,6 +26,7 @@ struct launch_end {
     int exit_code;    /* of the worker or mpirun; -1 when a signal ended a rank */
     int signal;       /* that signal */
     bool interrupted; /* Ctrl-C or SIGTERM reached us */
+    bool lingered;    /* every rank had ended, and mpirun had not: it was killed */
 };
 
 /*

@@ -15,6 +15,9 @@ static const struct command {
     {"evaluate", "CHECKPOINT", "run the test set through a checkpoint", cmd_evaluate},
     {"predict", "CHECKPOINT", "classify images with a checkpoint", cmd_predict},
     {"speedup", "JOB", "throughput by number of workers", cmd_speedup},
+    {"estimate", "", "speedup by workers, from two measured times", cmd_estimate},
+    {"split", "JOB", "how ModelParallel would split the network", cmd_split},
+    {"get-model", "JOB", "fetch what a job on a cluster has trained", cmd_get_model},
     {"diff", "A B", "the first difference of two checkpoints", cmd_diff},
 };
 

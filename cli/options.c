@@ -7,23 +7,42 @@
 
 #include "paceline/mem.h"
 
+#define NO_OPERAND "no-operand"
+
 enum kind { FLAG, TEXT, COUNT, SET };
 
+#define FIELD(f) offsetof(struct options, f)
 static const struct option_def {
     const char *name;
-    enum kind kind;
     size_t offset; /* in struct options */
+    enum kind kind;
+    char letter; /* for short; 0: none */
 } option_defs[] = {
-    {"set", SET, 0},
-    {"workers", TEXT, offsetof(struct options, workers)},
-    {"threads", TEXT, offsetof(struct options, threads)},
-    {"out", TEXT, offsetof(struct options, out)},
-    {"spec", TEXT, offsetof(struct options, spec)},
-    {"input", TEXT, offsetof(struct options, input)},
-    {"steps", COUNT, offsetof(struct options, steps)},
-    {"limit", COUNT, offsetof(struct options, limit)},
-    {"resume", FLAG, offsetof(struct options, resume)},
-    {"json", FLAG, offsetof(struct options, json)},
+    {"set", 0, SET, 0},
+    {"workers", FIELD(workers), TEXT, 0},
+    {"threads", FIELD(threads), TEXT, 0},
+    {"out", FIELD(out), TEXT, 'o'},
+    {"spec", FIELD(spec), TEXT, 0},
+    {"input", FIELD(input), TEXT, 0},
+    {"t-grad", FIELD(t_grad), TEXT, 0},
+    {"t-comm", FIELD(t_comm), TEXT, 0},
+    {"type", FIELD(type), TEXT, 0},
+    {"server", FIELD(server), TEXT, 0},
+    {"algorithm", FIELD(algorithm), TEXT, 0},
+    {"model", FIELD(model), TEXT, 0},
+    {"calibrate", FIELD(calibrate), TEXT, 0},
+    {"output", FIELD(output), TEXT, 0},
+    {"on", FIELD(on), TEXT, 0},
+    {"namespace", FIELD(namespace_), TEXT, 'n'},
+    {"context", FIELD(context), TEXT, 0},
+    {"batches", FIELD(batches), COUNT, 0},
+    {"batch-size", FIELD(batch_size), COUNT, 0},
+    {"steps", FIELD(steps), COUNT, 0},
+    {"limit", FIELD(limit), COUNT, 0},
+    {"patience", FIELD(patience), COUNT, 0},
+    {"resume", FIELD(resume), FLAG, 0},
+    {"keep", FIELD(keep), FLAG, 0},
+    {"json", FIELD(json), FLAG, 0},
 };
 
 /* Whether one of the names separated by spaces is the n bytes at name. */
@@ -39,13 +58,19 @@ static bool is_allowed(const char *allowed, const char *name, size_t n)
     return false;
 }
 
+/* "--name", "--name=value" or "-n"; *len: of all but the value. */
 static const struct option_def *find(const char *argument, const char *allowed, size_t *len)
 {
     *len = strcspn(argument, "=");
-    for (size_t i = 0; i < ARRAY_LEN(option_defs); i++)
-        if (strlen(option_defs[i].name) == *len &&
-            memcmp(option_defs[i].name, argument, *len) == 0 && is_allowed(allowed, argument, *len))
-            return &option_defs[i];
+    for (size_t i = 0; i < ARRAY_LEN(option_defs); i++) {
+        const struct option_def *d = &option_defs[i];
+        bool is_long = strlen(d->name) + 2 == *len && memcmp(argument, "--", 2) == 0 &&
+                       memcmp(argument + 2, d->name, *len - 2) == 0;
+        bool is_short = d->letter && *len == 2 && argument[1] == d->letter;
+
+        if ((is_long || is_short) && is_allowed(allowed, d->name, strlen(d->name)))
+            return d;
+    }
     return NULL;
 }
 
@@ -80,12 +105,12 @@ static int store(struct options *o, const char *command, const struct option_def
 /* Takes argv[*i], and the argument after it where it is the value. */
 static int take_option(struct options *o, char **argv, int *i, const char *allowed)
 {
-    const char *argument = argv[*i] + 2, *value = strchr(argument, '=');
+    const char *argument = argv[*i], *value = strchr(argument, '=');
     size_t len;
     const struct option_def *def = find(argument, allowed, &len);
 
     if (!def)
-        return cli_usage_error(argv[0], "unknown option --%.*s", (int)len, argument);
+        return cli_usage_error(argv[0], "unknown option %.*s", (int)len, argument);
     if (def->kind == FLAG && value)
         return cli_usage_error(argv[0], "--%s takes no value", def->name);
     if (def->kind != FLAG && !value && !argv[*i + 1])
@@ -97,10 +122,20 @@ static int take_option(struct options *o, char **argv, int *i, const char *allow
     return store(o, argv[0], def, value);
 }
 
+/* The word behind the command's name in its usage: JOB, CHECKPOINT. */
+static int missing_operand(const char *command, const char *usage)
+{
+    const char *at = strstr(usage, command);
+    const char *word = at ? at + strlen(command) + 1 : usage;
+
+    return cli_usage_error(command, "%.*s is missing", (int)strcspn(word, " "), word);
+}
+
 bool options_parse(struct options *o, int argc, char **argv, const char *allowed, const char *usage,
                    int *exit_code)
 {
     bool options = true; /* until "--" */
+    bool operand = !is_allowed(allowed, NO_OPERAND, strlen(NO_OPERAND));
 
     *o = (struct options){0};
     *exit_code = EXIT_OK;
@@ -111,15 +146,15 @@ bool options_parse(struct options *o, int argc, char **argv, const char *allowed
         }
         if (options && strcmp(argv[i], "--") == 0)
             options = false;
-        else if (options && strncmp(argv[i], "--", 2) == 0)
+        else if (options && argv[i][0] == '-' && argv[i][1])
             *exit_code = take_option(o, argv, &i, allowed);
-        else if (o->operand)
-            *exit_code = cli_usage_error(argv[0], "one file too many: %s", argv[i]);
+        else if (o->operand || !operand)
+            *exit_code = cli_usage_error(argv[0], "one argument too many: %s", argv[i]);
         else
             o->operand = argv[i];
     }
-    if (*exit_code == EXIT_OK && !o->operand)
-        *exit_code = cli_usage_error(argv[0], "which file?");
+    if (*exit_code == EXIT_OK && operand && !o->operand)
+        *exit_code = missing_operand(argv[0], usage);
     return *exit_code == EXIT_OK;
 }
 

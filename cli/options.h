@@ -1,4 +1,4 @@
-/* The command line of the commands that start the engine. */
+/* The command line of the commands that work on one thing. */
 #ifndef PACELINE_CLI_OPTIONS_H
 #define PACELINE_CLI_OPTIONS_H
 
@@ -10,8 +10,10 @@
 struct options {
     const char *operand; /* the one argument that is no option */
     const char *out, *spec, *input, *workers, *threads;
-    int64_t steps, limit; /* 0: not given */
-    bool resume, json;
+    const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate;
+    const char *on, *namespace_, *context;               /* a cluster */
+    int64_t steps, limit, batches, batch_size, patience; /* 0: not given */
+    bool resume, keep, json;
     struct cli_sets sets;
     char **owned; /* texts of options_set */
     size_t n_owned;
@@ -19,8 +21,9 @@ struct options {
 
 /*
  * Parses argv (argv[0] is the command). allowed: the option names this command takes, separated
- * by spaces. False when the command ends here, with its exit code: after --help, which prints
- * usage, or after a problem, which was printed. Strings are argv's.
+ * by spaces; "no-operand" among them: and no operand. usage: "usage: paceline COMMAND OPERAND ...".
+ * False when the command ends here, with its exit code: after --help, which prints usage, or after
+ * a problem, which was printed. Strings are argv's.
  */
 bool options_parse(struct options *o, int argc, char **argv, const char *allowed, const char *usage,
                    int *exit_code);

@@ -6,10 +6,12 @@
 static const char style[] =
     ":root{color-scheme:light dark;"
     "--page:#f6f7f9;--card:#fff;--ink:#14181f;--soft:#5b6472;--line:#e3e6eb;--grid:#eceef2;"
-    "--s0:#7c8aa5;--s1:#e08a00;--s2:#0b8a6a;--s3:#3b63d8;--s4:#b0447f;--s5:#8a6bd1;--on:#fff}"
+    "--s0:#7c8aa5;--s1:#e08a00;--s2:#0b8a6a;--s3:#3b63d8;--s4:#b0447f;--s5:#8a6bd1;--s6:#c2452f;--"
+    "s7:#2389ad;--on:#fff}"
     "@media(prefers-color-scheme:dark){:root{"
     "--page:#0f1216;--card:#171b21;--ink:#e8ebf0;--soft:#97a1b1;--line:#2a303a;--grid:#232932;"
-    "--s0:#8fa0c0;--s1:#f0a93a;--s2:#35c498;--s3:#7d9dff;--s4:#e07bb4;--s5:#b39bf0;--on:#08110e}}"
+    "--s0:#8fa0c0;--s1:#f0a93a;--s2:#35c498;--s3:#7d9dff;--s4:#e07bb4;--s5:#b39bf0;--s6:#ff9280;--"
+    "s7:#6cc7e6;--on:#08110e}}"
     "*{box-sizing:border-box}"
     "body{margin:0;background:var(--page);color:var(--ink);"
     "font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;"
@@ -57,21 +59,28 @@ static const char style[] =
     "footer{color:var(--soft);font-size:13px}"
     "@media print{.card,.tiles{break-inside:avoid}body{background:#fff}}";
 
-#define COLOURS 6
+#define COLOURS 8
 
-void page_begin(struct buf *out, const char *kicker, const char *title, const char *subtitle)
+static void page_style(struct buf *out)
 {
-    buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
-    svg_text(out, title);
-    buf_puts(out, "</title>\n<style>");
+    buf_puts(out, "<style>");
     buf_puts(out, style);
     for (int i = 0; i < COLOURS; i++)
         buf_printf(out,
                    ".line.s%d{stroke:var(--s%d)}.mark.s%d,.fill.s%d{fill:var(--s%d)}"
                    "i.s%d{background:var(--s%d)}",
                    i, i, i, i, i, i, i);
-    buf_puts(out, "</style></head>\n<body><main><header><p class=\"kicker\">");
+    buf_puts(out, "</style>");
+}
+
+void page_begin(struct buf *out, const char *kicker, const char *title, const char *subtitle)
+{
+    buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+                  "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
+    svg_text(out, title);
+    buf_puts(out, "</title>\n");
+    page_style(out);
+    buf_puts(out, "</head>\n<body><main><header><p class=\"kicker\">");
     svg_text(out, kicker);
     buf_puts(out, "</p><h1>");
     svg_text(out, title);
@@ -125,6 +134,33 @@ void page_plot(struct buf *out, const char *title, const struct svg_plot *plot)
     buf_puts(out, "</div></div>");
     svg_plot(out, plot);
     buf_puts(out, "</figure>\n");
+}
+
+#define DRAWING_WIDTH 460
+#define DRAWING_HEIGHT 250 /* of the plot */
+#define LEGEND_LINE 18
+
+void page_drawing(struct buf *out, const struct svg_plot *plot)
+{
+    int height = DRAWING_HEIGHT + LEGEND_LINE * (int)plot->n_series;
+
+    buf_printf(out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">",
+               DRAWING_WIDTH, height);
+    page_style(out);
+    buf_printf(out, "<svg style=\"width:%dpx;height:%dpx\">", DRAWING_WIDTH, DRAWING_HEIGHT);
+    svg_plot(out, plot);
+    buf_puts(out, "</svg>");
+    for (size_t i = 0; i < plot->n_series; i++) {
+        int y = DRAWING_HEIGHT + LEGEND_LINE * (int)i;
+
+        buf_printf(out,
+                   "<rect class=\"fill s%d\" x=\"50\" y=\"%d\" width=\"10\" height=\"10\" "
+                   "rx=\"3\"/><text class=\"tick\" x=\"68\" y=\"%d\">",
+                   plot->series[i].colour, y, y + 9);
+        svg_text(out, plot->series[i].label);
+        buf_puts(out, "</text>");
+    }
+    buf_puts(out, "</svg>\n");
 }
 
 void page_fact(struct buf *out, const char *name, const char *value)

@@ -19,6 +19,9 @@ void page_tiles_end(struct buf *out);
 /* A figure with a title, a legend of the series that have points, and the plot. */
 void page_plot(struct buf *out, const char *title, const struct svg_plot *plot);
 
+/* The plot as an SVG file of its own, with a legend below it. */
+void page_drawing(struct buf *out, const struct svg_plot *plot);
+
 /* One entry of a legend. */
 void page_legend(struct buf *out, int colour, const char *label, const char *value);
 

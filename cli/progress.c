@@ -70,6 +70,22 @@ void progress_end(struct progress *p)
     fflush(p->out);
 }
 
+void progress_note(struct progress *p, const char *fmt, ...)
+{
+    char line[640];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(line, sizeof line, fmt, args);
+    va_end(args);
+    if (p->live)
+        fprintf(p->out, CLEAR_LINE "%.*s", terminal_width(p) - 1, line);
+    else
+        fprintf(p->out, "%s\n", line);
+    p->drawn = p->live;
+    fflush(p->out);
+}
+
 void progress_bar(char *text, size_t size, int cells, double share, bool utf8)
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
@@ -172,6 +188,16 @@ static void show_epoch(struct progress *p, const cJSON *e)
             format_seconds(event_number(e, "seconds")).s);
 }
 
+static void show_switch(struct progress *p, const cJSON *e)
+{
+    fprintf(p->out, "switched strategy behind epoch %s (%s); ",
+            format_count(event_number(e, "epoch")).s, event_text(e, "reason"));
+    if (cJSON_IsTrue(cJSON_GetObjectItem(e, "relaunch")))
+        fprintf(p->out, "launching again\n");
+    else
+        fprintf(p->out, "the hand-over took %s\n", format_seconds(event_number(e, "seconds")).s);
+}
+
 void progress_show(void *arg, enum event_type type, const cJSON *event)
 {
     struct progress *p = arg;
@@ -186,6 +212,8 @@ void progress_show(void *arg, enum event_type type, const cJSON *event)
         show_start(p, event);
     if (type == EVENT_EPOCH)
         show_epoch(p, event);
+    if (type == EVENT_SWITCH)
+        show_switch(p, event);
     fflush(p->out);
 }
 
@@ -205,12 +233,15 @@ void progress_summary(const struct progress *p, const struct history *h, const c
 {
     const cJSON *done = h->done, *start = h->start;
     const char *cpu = event_text(start, "cpu");
+    const struct text switched = history_switch(h);
     const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);
 
     fputc('\n', p->out);
     summary_line(p, "trained", "%s, %s",
                  format_plural(last ? event_number(last, "epoch") : 0, "epoch").s,
                  format_plural(event_number(done, "step"), "step").s);
+    if (switched.s[0])
+        summary_line(p, "switched", "%s", switched.s);
     summary_line(p, "test accuracy", "%s%s%s  (loss %s, top-5 %s)", style(p, BOLD),
                  format_percent(event_number(done, "testAccuracy")).s, style(p, PLAIN),
                  format_loss(event_number(done, "testLoss")).s,
@@ -218,6 +249,8 @@ void progress_summary(const struct progress *p, const struct history *h, const c
     summary_line(p, "time", "%s  (first step after %s)",
                  format_seconds(event_number(done, "seconds")).s,
                  format_seconds(event_number(h->first_step, "seconds")).s);
+    if (event_true(done, "simulated"))
+        summary_line(p, "simulated", "%s", FORMAT_SIMULATED);
     summary_line(p, "throughput", "%s samples/s",
                  format_rate(event_number(done, "samplesPerSecond")).s);
     summary_line(p, "ran on", "%s x %s, %s%s%s",

@@ -30,6 +30,9 @@ void progress_init(struct progress *p, FILE *out);
 /* Shows one event; fit for struct session (arg is the progress). */
 void progress_show(void *arg, enum event_type type, const cJSON *event);
 
+/* Shows a line of text: in place of the one before on a terminal, else as one more line. */
+void progress_note(struct progress *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 /* Removes the bar, so that something else can be printed. */
 void progress_end(struct progress *p);
 

@@ -206,6 +206,34 @@ static void memory_fact(struct buf *out, const cJSON *done)
     buf_release(&text);
 }
 
+/* A list of how often each value from 0 on occurred. */
+static void histogram_fact(struct buf *out, const cJSON *done, const char *name, const char *unit)
+{
+    const cJSON *count, *counts = cJSON_GetObjectItem(done, name);
+    double n = 0, sum = 0;
+    int value = 0;
+    char text[96];
+
+    cJSON_ArrayForEach(count, counts)
+    {
+        n += count->valuedouble;
+        sum += count->valuedouble * value++;
+    }
+    if (n == 0)
+        return;
+    snprintf(text, sizeof text, "mean %.2f, at most %d %s", sum / n, value - 1, unit);
+    page_fact(out, name, text);
+}
+
+static void server_facts(struct buf *out, const cJSON *done)
+{
+    if (!cJSON_GetObjectItem(done, "applied"))
+        return;
+    page_fact(out, "gradients applied", format_count(event_number(done, "applied")).s);
+    histogram_fact(out, done, "staleness", "updates");
+    histogram_fact(out, done, "lead", "batches");
+}
+
 static void machine(struct buf *out, const struct report *r)
 {
     const cJSON *start = r->history->start, *done = r->history->done;
@@ -230,6 +258,8 @@ static void machine(struct buf *out, const struct report *r)
     page_fact(out, "instruction set", event_text(start, "isa"));
     for (size_t i = 0; i < ARRAY_LEN(facts); i++)
         page_fact(out, facts[i].name, facts[i].value.s);
+    page_fact(out, "strategy switched", history_switch(r->history).s);
+    server_facts(out, done);
     memory_fact(out, done);
     page_fact(out, "checkpoint", event_text(done, "checkpoint"));
     buf_puts(out, "</table></section>\n");
@@ -243,6 +273,8 @@ void report_html(const struct report *r, struct buf *out)
     buf_init(&subtitle, 0);
     buf_printf(&subtitle, "%s on %s, %s", event_text(h->start, "model"),
                r->dataset ? r->dataset : "its own data", r->started);
+    if (event_true(h->start, "simulated"))
+        buf_puts(&subtitle, "; simulated: " FORMAT_SIMULATED);
     page_begin(out, "Paceline training report", event_text(h->start, "job"), subtitle.data);
     tiles(out, h);
     curves(out, h);

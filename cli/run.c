@@ -10,7 +10,6 @@
 #include "cli/report.h"
 #include "cli/session.h"
 #include "paceline/clock.h"
-#include "paceline/json.h"
 #include "paceline/mem.h"
 
 static const char usage[] =
@@ -70,20 +69,12 @@ static void check_resume(struct run *r)
     r->resume = false;
 }
 
-/* The effective spec, indented for people. Not synced: each run writes it anew, and waiting for
- * the disk would delay the first step. */
+/* Not synced: each run writes it anew, and waiting for the disk would delay the first step. */
 static int write_spec(struct run *r, struct err *err)
 {
-    AUTO(auto_json) cJSON *spec = NULL;
-    AUTO(buf_release) struct buf compact;
     FILE *f;
 
-    buf_init(&compact, 0);
-    job_to_json(r->job, &compact);
-    if (json_parse(&spec, compact.data, compact.len, r->spec_path, err) < 0)
-        return -1;
-    json_print(spec, 2, &r->spec);
-    buf_puts(&r->spec, "\n");
+    job_to_text(r->job, &r->spec);
     f = fopen(r->spec_path, "we");
     if (f && fputs(r->spec.data, f) >= 0 && fclose(f) == 0)
         return 0;
@@ -135,11 +126,27 @@ static void say_what_remains(const struct run *r)
         fprintf(stderr, "paceline run: there is no checkpoint yet\n");
 }
 
+/* The engine, as often as it ends to be launched again (strategy.switch.how). */
+static int launch(struct run *r, int64_t started_ns, struct err *err)
+{
+    int code;
+
+    do {
+        const char *const arguments[] = {
+            "run", "--spec", r->spec_path, "--out", r->folder.path, r->resume ? "--resume" : NULL,
+            NULL,
+        };
+
+        code = session_run(&r->session, arguments, job_ranks(r->job), (int)r->job->training.threads,
+                           started_ns, err);
+        r->resume = true;
+        started_ns = clock_realtime_ns();
+    } while (code == EXIT_OK && r->session.relaunch);
+    return code;
+}
+
 static int train(struct run *r, int64_t started_ns)
 {
-    const char *const arguments[] = {
-        "run", "--spec", r->spec_path, "--out", r->folder.path, r->resume ? "--resume" : NULL, NULL,
-    };
     struct err err;
     int code;
 
@@ -147,8 +154,7 @@ static int train(struct run *r, int64_t started_ns)
     r->session.json = r->json;
     r->session.show = r->json ? NULL : progress_show;
     r->session.show_arg = &r->progress;
-    code = session_run(&r->session, arguments, (int)r->job->replicas[ROLE_WORKER].replicas,
-                       (int)r->job->training.threads, started_ns, &err);
+    code = launch(r, started_ns, &err);
     if (!r->json)
         progress_end(&r->progress);
     if (code != EXIT_OK) {

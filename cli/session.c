@@ -48,6 +48,8 @@ static void take_line(void *arg, const char *line, size_t len)
         puts(line);
         fflush(stdout);
     }
+    if (type == EVENT_SWITCH)
+        s->relaunch = cJSON_IsTrue(cJSON_GetObjectItem(event, "relaunch"));
     if (type == EVENT_STAGE || type == EVENT_STOPPED)
         type = EVENT_UNKNOWN; /* for agents */
     history_add(&s->history, type, event);
@@ -55,13 +57,20 @@ static void take_line(void *arg, const char *line, size_t len)
         s->show(s->show_arg, type, event);
 }
 
-static void take_log(void *arg, const char *line, size_t len)
+static void show_log(void *arg, const char *line, size_t len)
 {
     struct session *s = arg;
 
     if (s->show)
         s->show(s->show_arg, EVENT_UNKNOWN, NULL);
     fprintf(stderr, "%.*s\n", (int)len, line);
+}
+
+static void take_log(void *arg, const char *line, size_t len)
+{
+    struct session *s = arg;
+
+    notices_add(&s->notices, line, len, show_log, s);
 }
 
 static const char *signal_hint(int signal)
@@ -72,7 +81,9 @@ static const char *signal_hint(int signal)
 /* Why an engine that gave no reason itself did not succeed. */
 static int explain_end(const struct session *s, const struct launch_end *end, struct err *err)
 {
-    if (end->signal) {
+    if (end->lingered) {
+        err_set(err, ERR_NONE, "every worker has ended, but mpirun had not: it was killed");
+    } else if (end->signal) {
         err_set(err, ERR_NONE, "a worker was killed by signal %d (%s)%s", end->signal,
                 strsignal(end->signal), signal_hint(end->signal));
     } else if (s->garbage[0]) {
@@ -89,9 +100,10 @@ static int explain_end(const struct session *s, const struct launch_end *end, st
 static int judge(const struct session *s, const struct launch_end *end, struct err *err)
 {
     const struct history *h = &s->history;
-    const cJSON *last = s->last == EVENT_DONE         ? h->done
-                        : s->last == EVENT_EVALUATION ? h->evaluation
-                                                      : h->predictions->child;
+    const cJSON *last = s->last == EVENT_DONE          ? h->done
+                        : s->last == EVENT_EVALUATION  ? h->evaluation
+                        : s->last == EVENT_CALIBRATION ? h->calibration
+                                                       : h->predictions->child;
 
     if (end->interrupted) {
         err_set(err, ERR_INTERRUPTED, "interrupted; every worker has ended");
@@ -103,7 +115,7 @@ static int judge(const struct session *s, const struct launch_end *end, struct e
         err_set(err, ERR_NONE, "%s", event_text(h->error, "message"));
         return code > 0 && code < 256 ? (int)code : EXIT_UNEXPECTED;
     }
-    return last && end->exit_code == 0 ? EXIT_OK : explain_end(s, end, err);
+    return (last || s->relaunch) && end->exit_code == 0 ? EXIT_OK : explain_end(s, end, err);
 }
 
 int session_run(struct session *s, const char *const *arguments, int ranks, int threads,
@@ -119,8 +131,13 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
         .arg = s,
     };
     struct launch_end end;
+    int result;
 
-    if (launch_run(&launch, &end, err) < 0)
+    s->relaunch = false;
+    result = launch_run(&launch, &end, err);
+
+    notices_end(&s->notices, show_log, s);
+    if (result < 0)
         return EXIT_UNEXPECTED;
     return judge(s, &end, err);
 }

@@ -10,6 +10,7 @@
 
 #include "cli/history.h"
 #include "cli/launch.h"
+#include "cli/notices.h"
 
 /* Shows one event, which is in the history already (type EVENT_UNKNOWN is not shown), or one line
  * of the engine's log (type EVENT_UNKNOWN and event NULL). */
@@ -17,11 +18,13 @@ typedef void show_fn(void *arg, enum event_type type, const cJSON *event);
 
 struct session {
     struct history history;
+    struct notices notices;
     FILE *tee;     /* every event as it came; or NULL */
     bool json;     /* pass events through to standard output */
     show_fn *show; /* may be NULL */
     void *show_arg;
     enum event_type last; /* the event that a successful run ends with */
+    bool relaunch;        /* the run has ended to be launched again, from its checkpoint */
     char garbage[80];     /* the start of the first line that was no event */
 };
 
@@ -31,7 +34,7 @@ void session_release(struct session *s);
 /*
  * Runs the engine on the arguments (NULL-terminated) to its end. Returns the exit code of the
  * command; when that is not EXIT_OK, err holds the one sentence that says why. Success is the
- * last event and exit status 0, nothing less.
+ * last event, or relaunch, and exit status 0, nothing less.
  */
 int session_run(struct session *s, const char *const *arguments, int ranks, int threads,
                 int64_t started_ns, struct err *err);

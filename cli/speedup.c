@@ -1,20 +1,26 @@
 /* paceline speedup: the same job on several worker counts, measured and drawn. */
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
+#include "cli/calibrate.h"
 #include "cli/cli.h"
 #include "cli/folder.h"
 #include "cli/format.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/session.h"
+#include "cli/sweep.h"
 #include "cli/table.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
+#include "paceline/predict.h"
+#include "paceline/yaml.h"
 
 #define COUNTS_MAX 16
 #define WORKERS_MAX 1024
 #define DEFAULT_STEPS 100
+#define DEFAULT_PATIENCE 300
 
 static const char usage[] =
     "usage: paceline speedup JOB.yaml --workers 1,2,4 [options]\n"
@@ -22,9 +28,19 @@ static const char usage[] =
     "  --workers LIST    worker counts, separated by commas\n"
     "  --steps N         steps per run (default 100)\n"
     "  --threads N       threads per worker\n"
+    "  --t-comm S        for predictions: seconds of one transfer of all parameters from worker\n"
+    "                    to worker (default: measured; on a cluster: none is predicted)\n"
+    "  --t-grad S        and of a batch's gradient on one worker (default: what one worker of the\n"
+    "                    first run reached; measured where that run has several)\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --out DIR         folder of the report (default runs/<job name>-speedup)\n"
-    "  --json            print the result as one JSON object\n";
+    "  -o, --out DIR     folder of the report (default runs/<job name>-speedup)\n"
+    "  --json            print the result as one JSON object\n"
+    "On a Kubernetes cluster, by kubectl, each run as a TrainingJob that is removed afterwards:\n"
+    "  --on cluster          instead of on this machine\n"
+    "  -n, --namespace NS    where (default: the file's, else the context's)\n"
+    "  --context NAME        which cluster (default: kubectl's current context)\n"
+    "  --patience SECONDS    how long a job may not train before it is given up (default 300)\n"
+    "  --keep                leave the jobs there\n";
 
 /* Without checkpoints in between: only steps are measured. */
 static const char *const quiet_sets[] = {
@@ -34,17 +50,29 @@ static const char *const quiet_sets[] = {
     "checkpoint.best=false",
 };
 
-/* One run; speedup and efficiency are against one worker of the first run. */
+/* Agents would save every few seconds where nothing is said. The measure is of this many workers.
+ */
+static const char *const cluster_sets[] = {
+    "checkpoint.everySeconds=31536000", "runPolicy.cleanPodPolicy=All", "runPolicy.suspend=false",
+    "output={keepSeconds: 0}", /* nobody wants the model */
+};
+
+/* One run; speedup, predicted speedup and efficiency are against one worker of the first run. */
 struct row {
     int workers;
     double batches_per_second, samples_per_second, speedup, efficiency, ceiling;
+    double predicted; /* NAN: nothing is */
 };
 
 struct measurement {
+    struct estimate_costs costs; /* what predictions are made of; NAN where nobody knows */
+    size_t *tensors;             /* for these */
+    bool gradient_given;
     struct row rows[COUNTS_MAX];
     size_t n;
     char title[128];
-    char machine[160];
+    char machine[256];
+    bool simulated;
 };
 
 /* "1,2,4" into rows; returns an exit code after printing the problem. */
@@ -75,27 +103,80 @@ static double lanes_ceiling(int lanes, int workers)
     return (double)lanes / most;
 }
 
-static void take_result(struct measurement *m, struct row *row, const struct history *h,
-                        const struct job *job)
+static void take_speed(struct measurement *m, struct row *row, const struct job *job, double speed)
 {
-    const char *cpu = event_text(h->start, "cpu");
     double per_worker;
 
-    row->samples_per_second = event_number(h->done, "samplesPerSecond");
+    m->simulated = job_simulated(job);
+    row->samples_per_second = speed;
     row->batches_per_second = row->samples_per_second / (double)job->training.batch_size;
     per_worker = m->rows[0].samples_per_second / m->rows[0].workers;
     row->speedup = row->samples_per_second / per_worker;
     row->efficiency = row->speedup / row->workers;
     row->ceiling = lanes_ceiling(job_lanes(job), row->workers);
-    snprintf(m->title, sizeof m->title, "%s", job->name);
+    if (row == m->rows && row->workers == 1 && !m->gradient_given)
+        m->costs.gradient_s = predict_gradient(job, &m->costs, speed);
+    row->predicted = predict_rate(job, &m->costs) / per_worker;
+}
+
+static void take_result(struct measurement *m, struct row *row, const struct history *h,
+                        const struct job *job)
+{
+    const char *cpu = event_text(h->start, "cpu");
+
+    take_speed(m, row, job, event_number(h->done, "samplesPerSecond"));
     snprintf(m->machine, sizeof m->machine, "%s, batch %lld%s%.80s", event_text(h->start, "model"),
              (long long)job->training.batch_size, *cpu ? ", on " : "", cpu);
 }
 
 static struct job *load(struct options *o, int workers, int *code)
 {
-    options_set(o, "replicas.worker.replicas=%d", workers);
+    static const char *const counts[] = {"replicas", "minReplicas", "maxReplicas"};
+
+    for (size_t i = 0; i < ARRAY_LEN(counts); i++)
+        options_set(o, "replicas.worker.%s=%d", counts[i], workers);
     return cli_load_job(o->operand, &o->sets, code);
+}
+
+/* The times that options give. */
+static bool take_costs(struct measurement *m, const struct options *o)
+{
+    m->gradient_given = o->t_grad;
+    m->costs = (struct estimate_costs){.gradient_s = NAN, .transfer_s = NAN};
+    return (!o->t_grad ||
+            cli_parse_seconds(&m->costs.gradient_s, "speedup", "t-grad", o->t_grad)) &&
+           (!o->t_comm || cli_parse_seconds(&m->costs.transfer_s, "speedup", "t-comm", o->t_comm));
+}
+
+/* Whether a run, or an option, shows what calibration would measure. */
+static bool is_known(const struct measurement *m)
+{
+    const bool one = m->rows[0].workers == 1;
+
+    return (one || !isnan(m->costs.gradient_s)) &&
+           ((one && m->n == 1) || !isnan(m->costs.transfer_s));
+}
+
+/* The times of predictions, as far as they are not known; and tensors, from data that is here. */
+static int measure_costs(struct measurement *m, const struct options *o, const struct job *job)
+{
+    struct calibration c = {.gradient_s = NAN, .transfer_s = NAN};
+    struct err err;
+    int code = EXIT_OK;
+
+    if (!o->on && !is_known(m)) {
+        fprintf(stderr, "measuring a gradient and a transfer\n");
+        code = calibrate(&c, job, &err);
+    }
+    if (code == EXIT_OK && !o->on && tensors_of_job(&m->costs, &m->tensors, job, &err) < 0)
+        code = err_exit_code(err.code);
+    if (code != EXIT_OK)
+        fprintf(stderr, "paceline speedup: %s\n", err.msg);
+    if (isnan(m->costs.gradient_s))
+        m->costs.gradient_s = c.gradient_s;
+    if (isnan(m->costs.transfer_s))
+        m->costs.transfer_s = c.transfer_s;
+    return code;
 }
 
 /* One run in a folder of its own below out. */
@@ -126,12 +207,90 @@ static int measure(struct measurement *m, struct row *row, struct options *o,
     arguments[2] = spec_path = folder_file(&folder, "job.json");
     if (file_write_atomic(spec_path, spec.data, spec.len, &err) < 0)
         return session_fail(&session, "speedup", err_exit_code(err.code), &err);
-    code = session_run(&session, arguments, row->workers, (int)job->training.threads,
+    code = session_run(&session, arguments, job_ranks(job), (int)job->training.threads,
                        clock_realtime_ns(), &err);
     if (code != EXIT_OK)
         return session_fail(&session, "speedup", code, &err);
     take_result(m, row, &session.history, job);
     return EXIT_OK;
+}
+
+/* The namespace that the file names; NULL: none. The caller frees it. */
+static char *file_namespace(const char *path)
+{
+    AUTO(buf_release) struct buf text = {0};
+    AUTO(yaml_release) struct yaml_doc doc = {0};
+    const cJSON *metadata, *name = NULL;
+    struct err err;
+
+    if (buf_read_file(&text, path, YAML_MAX_BYTES, &err) == 0 &&
+        yaml_parse(&doc, text.data, text.len, path, &err) == 0) {
+        metadata = cJSON_GetObjectItemCaseSensitive(doc.root, "metadata");
+        name = cJSON_GetObjectItemCaseSensitive(metadata, "namespace");
+    }
+    return cJSON_GetStringValue(name) ? xstrdup(cJSON_GetStringValue(name)) : NULL;
+}
+
+static void describe_cluster(struct measurement *m, const struct kubectl *k, const struct job *job)
+{
+    static const char *const arguments[] = {"config", "current-context", NULL};
+    AUTO(buf_release) struct buf out;
+    const char *name = k->context;
+    struct err err;
+
+    buf_init(&out, 4096);
+    if (!name && kubectl_run(k, arguments, NULL, &out, &err) == 0 && out.len > 1) {
+        out.data[strcspn(out.data, "\n")] = '\0';
+        name = out.data;
+    }
+    snprintf(m->machine, sizeof m->machine,
+             "%s, batch %lld, on cluster %.80s; samples/s: the engine's mean over %lld steps, "
+             "without the start and evaluation",
+             job->model.name ? job->model.name : "inline", (long long)job->training.batch_size,
+             name ? name : "of this pod", (long long)job->training.steps);
+}
+
+/* One run as a job of its own on a cluster. */
+static int measure_on_cluster(struct measurement *m, struct row *row, struct options *o,
+                              const struct sweep *sweep)
+{
+    AUTO(auto_job) struct job *job = NULL;
+    double speed;
+    struct err err;
+    int code;
+
+    options_set(o, "metadata.name=%s-speedup-%d", m->title, row->workers);
+    job = load(o, row->workers, &code);
+    if (!job)
+        return code;
+    if (row == m->rows) {
+        describe_cluster(m, sweep->kubectl, job);
+        fprintf(stderr, "%s\n", m->machine);
+    }
+    if (sweep_run(sweep, job, &speed, &err) == 0) {
+        take_speed(m, row, job, speed);
+        return EXIT_OK;
+    }
+    fprintf(stderr, "paceline speedup: %s\n", err.msg);
+    return err_exit_code(err.code);
+}
+
+static int measure_all_on_cluster(struct measurement *m, struct options *o)
+{
+    AUTO(kubectl_release) struct kubectl k;
+    AUTO(auto_free) char *own = o->namespace_ ? NULL : file_namespace(o->operand);
+    struct sweep sweep = {
+        .kubectl = &k, .keep = o->keep, .patience = o->patience ? o->patience : DEFAULT_PATIENCE};
+    int code = EXIT_OK;
+
+    kubectl_init(&k, o->context, o->namespace_ ? o->namespace_ : own);
+    for (size_t i = 0; i < ARRAY_LEN(cluster_sets); i++)
+        options_set(o, "%s", cluster_sets[i]);
+    if (!o->keep) /* should we be killed */
+        options_set(o, "runPolicy.ttlSecondsAfterFinished=3600");
+    for (size_t i = 0; i < m->n && code == EXIT_OK; i++)
+        code = measure_on_cluster(m, &m->rows[i], o, &sweep);
+    return code;
 }
 
 static void add_rows(const struct measurement *m, struct table *t)
@@ -145,6 +304,8 @@ static void add_rows(const struct measurement *m, struct table *t)
         table_cell(t, format_rate(row->samples_per_second).s);
         snprintf(text, sizeof text, "%.2f", row->speedup);
         table_cell(t, text);
+        snprintf(text, sizeof text, isnan(row->predicted) ? "-" : "%.2f", row->predicted);
+        table_cell(t, text);
         snprintf(text, sizeof text, "%.1f%%", 100 * row->efficiency);
         table_cell(t, text);
         snprintf(text, sizeof text, "%.2f", row->ceiling);
@@ -152,8 +313,8 @@ static void add_rows(const struct measurement *m, struct table *t)
     }
 }
 
-static const char *const head[] = {"-workers",    "-batches/s",     "-samples/s", "-speedup",
-                                   "-efficiency", "-lanes ceiling", NULL};
+static const char *const head[] = {"-workers",   "-batches/s",  "-samples/s",     "-speedup",
+                                   "-predicted", "-efficiency", "-lanes ceiling", NULL};
 
 static void html_table(const struct table *t, struct buf *out)
 {
@@ -171,17 +332,19 @@ static void html_table(const struct table *t, struct buf *out)
 static void html_plot(const struct measurement *m, struct buf *out)
 {
     double workers[COUNTS_MAX + 1] = {0}, speedup[COUNTS_MAX + 1] = {0};
-    double ceiling[COUNTS_MAX + 1] = {0};
+    double ceiling[COUNTS_MAX + 1] = {0}, predicted[COUNTS_MAX + 1] = {0};
     struct svg_series series[] = {
         {"ideal", 0, workers, workers, m->n + 1, .dashed = true},
         {"lanes ceiling", 1, workers, ceiling, m->n + 1, .dashed = true},
         {"measured", 2, workers + 1, speedup + 1, m->n, .marks = true},
+        {"predicted", 3, workers + 1, predicted + 1, m->n, .marks = true},
     };
 
     for (size_t i = 0; i < m->n; i++) {
         workers[i + 1] = m->rows[i].workers;
         speedup[i + 1] = m->rows[i].speedup;
         ceiling[i + 1] = m->rows[i].ceiling;
+        predicted[i + 1] = m->rows[i].predicted;
     }
     page_plot(
         out, "Speedup",
@@ -194,7 +357,10 @@ static int write_report(const struct measurement *m, const struct table *t, cons
     AUTO(buf_release) struct buf page;
 
     buf_init(&page, 0);
-    page_begin(&page, "Paceline speedup report", m->title, m->machine);
+    page_begin(&page,
+               m->simulated ? "Paceline speedup report, simulated: " FORMAT_SIMULATED
+                            : "Paceline speedup report",
+               m->title, m->machine);
     buf_puts(&page, "<section class=\"two\">");
     html_plot(m, &page);
     html_table(t, &page);
@@ -217,10 +383,13 @@ static void print_json(const struct measurement *m, const char *report)
         cJSON_AddNumberToObject(item, "batchesPerSecond", row->batches_per_second);
         cJSON_AddNumberToObject(item, "samplesPerSecond", row->samples_per_second);
         cJSON_AddNumberToObject(item, "speedup", row->speedup);
+        cJSON_AddNumberToObject(item, "predicted", row->predicted); /* NAN: null */
         cJSON_AddNumberToObject(item, "efficiency", row->efficiency);
         cJSON_AddNumberToObject(item, "lanesCeiling", row->ceiling);
         cJSON_AddItemToArray(rows, item);
     }
+    if (m->simulated)
+        cJSON_AddTrueToObject(result, "simulated");
     cJSON_AddStringToObject(result, "report", report);
     text = cJSON_PrintUnformatted(result);
     puts(text);
@@ -242,6 +411,8 @@ static int report(const struct measurement *m, const struct folder *out, bool js
         print_json(m, path);
     } else {
         table_print(&table, stdout);
+        if (m->simulated)
+            puts("simulated: " FORMAT_SIMULATED);
         printf("report: %s\n", path);
     }
     return EXIT_OK;
@@ -258,6 +429,28 @@ static int take_folder(struct folder *out, const struct options *o, const char *
     return err_exit_code(err.code);
 }
 
+/* What belongs to a cluster needs one. */
+static int check_place(const struct options *o)
+{
+    bool cluster = o->on && strcmp(o->on, "cluster") == 0;
+
+    if (o->on && !cluster)
+        return cli_usage_error("speedup", "--on is \"%s\"; it takes cluster", o->on);
+    if (!cluster && (o->namespace_ || o->context || o->keep || o->patience))
+        return cli_usage_error("speedup", "--namespace, --context, --patience and --keep need "
+                                          "--on cluster");
+    return EXIT_OK;
+}
+
+static int measure_all(struct measurement *m, struct options *o, const struct folder *out)
+{
+    int code = EXIT_OK;
+
+    for (size_t i = 0; i < m->n && code == EXIT_OK; i++)
+        code = measure(m, &m->rows[i], o, out);
+    return code;
+}
+
 int cmd_speedup(int argc, char **argv)
 {
     AUTO(options_release) struct options o;
@@ -266,9 +459,16 @@ int cmd_speedup(int argc, char **argv)
     struct measurement m = {.n = 0};
     int code;
 
-    if (!options_parse(&o, argc, argv, "set workers steps threads out json", usage, &code))
+    if (!options_parse(
+            &o, argc, argv,
+            "set workers steps threads t-grad t-comm out json on namespace context patience keep",
+            usage, &code))
         return code;
-    code = parse_counts(&m, o.workers);
+    code = check_place(&o);
+    if (code == EXIT_OK && !take_costs(&m, &o))
+        code = EXIT_INVALID;
+    if (code == EXIT_OK)
+        code = parse_counts(&m, o.workers);
     if (code != EXIT_OK)
         return code;
     for (size_t i = 0; i < ARRAY_LEN(quiet_sets); i++)
@@ -277,9 +477,16 @@ int cmd_speedup(int argc, char **argv)
     if (o.threads)
         options_set(&o, "training.threads=%s", o.threads);
     job = load(&o, m.rows[0].workers, &code);
-    if (job)
-        code = take_folder(&out, &o, job->name);
-    for (size_t i = 0; i < m.n && code == EXIT_OK; i++)
-        code = measure(&m, &m.rows[i], &o, &out);
-    return code == EXIT_OK ? report(&m, &out, o.json) : code;
+    if (!job)
+        return code;
+    snprintf(m.title, sizeof m.title, "%s", job->name);
+    code = take_folder(&out, &o, job->name);
+    if (code == EXIT_OK)
+        code = measure_costs(&m, &o, job);
+    if (code == EXIT_OK)
+        code = o.on ? measure_all_on_cluster(&m, &o) : measure_all(&m, &o, &out);
+    if (code == EXIT_OK)
+        code = report(&m, &out, o.json);
+    free(m.tensors);
+    return code;
 }

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TABLE_COLUMNS 8
+#define TABLE_COLUMNS 12
 
 struct table {
     const char *const *head; /* one title per column, NULL-terminated; "-name": right-aligned */

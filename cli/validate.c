@@ -2,9 +2,9 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options.h"
+#include "paceline/job_split.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
-#include "worker/data/data.h"
 
 static const char usage[] =
     "usage: paceline validate JOB [options]\n"
@@ -62,21 +62,28 @@ static struct estimate estimate(const struct job *job, const struct net *net, do
     return e;
 }
 
-/* The samples' shape from the data's headers; as published for a named set that is not here. */
-static int data_shape(const struct job *job, struct shape *shape, double *n, struct problems *notes,
-                      struct err *err)
+/* ModelParallel: of the worker that needs the most. */
+static int estimate_split(struct facts *f, struct err *err)
 {
-    uint32_t n_train, n_test;
+    const int workers = (int)f->job->replicas[ROLE_WORKER].replicas;
+    AUTO(net_parts_release) struct net_parts parts;
+    AUTO(auto_free) struct split_share *shares = xcalloc((size_t)workers, sizeof *shares);
+    AUTO(auto_free) int *worker = NULL;
+    struct estimate *e = &f->estimate;
 
-    if (datasets_peek(job, shape, &n_train, &n_test, err) == 0) {
-        *n = (double)n_train + n_test;
-        return 0;
-    }
-    if (err->code != ERR_NOT_FOUND || strcmp(job->dataset.name, "idx") == 0)
+    net_parts_init(&parts, &f->net);
+    worker = xcalloc((size_t)parts.n, sizeof *worker);
+    if (job_split(f->job, &parts, &f->net, job_split_kind(f->job), workers, worker, err))
         return -1;
-    problems_add(notes, "%s; shapes as published were taken", err->msg);
-    *shape = (struct shape){1, 28, 28};
-    *n = 70000;
+    job_split_shares(f->job, &parts, worker, workers, shares);
+    e->ceiling = job_split_ceiling(f->job, shares, workers);
+    e->parameters = e->activations = e->exchange = 0;
+    for (int w = 0; w < workers; w++)
+        if (shares[w].parameters + shares[w].activations > e->parameters + e->activations) {
+            e->parameters = shares[w].parameters;
+            e->activations = shares[w].activations;
+        }
+    e->total = e->parameters + e->activations + e->data + RUNTIME_BYTES;
     return 0;
 }
 
@@ -88,11 +95,11 @@ static int gather(struct facts *f, struct err *err)
     job_warnings(f->job, &f->warnings);
     if (!job_builtin(f->job))
         return 0;
-    if (data_shape(f->job, &shape, &n, &f->warnings, err) ||
+    if (cli_data_shape(f->job, &shape, &n, &f->warnings, err) ||
         job_network(f->job, shape, &f->net, err))
         return -1;
     f->estimate = estimate(f->job, &f->net, n);
-    return 0;
+    return f->job->strategy.type == STRATEGY_MODEL_PARALLEL ? estimate_split(f, err) : 0;
 }
 
 static void print_engine(const struct facts *f)
