@@ -8,7 +8,7 @@ shopt -s nullglob
 cd "$(dirname "$0")"
 
 lib=/usr/lib/$(gcc -print-multiarch)
-paths=(/usr/bin/paceline{,-worker,-agent} /usr/bin/{busybox,mpirun} /etc/openmpi
+paths=(/usr/bin/paceline{,-worker,-agent,-agent-portable} /usr/bin/{busybox,mpirun} /etc/openmpi
     /usr/share/datasets/fashion-mnist /usr/share/{openmpi,prte}/help-*.txt)
 # Of Open MPI 4, of Open MPI 5, of both.
 for path in /usr/bin/{orted,orterun,prted,prterun,prte} \

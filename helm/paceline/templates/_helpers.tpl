@@ -30,3 +30,27 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "paceline.watchNamespace" -}}
 {{ .Values.watchNamespace | default .Release.Namespace }}
 {{- end }}
+
+{{/* What the strictest Pod Security Standard asks of a pod and of a container. */}}
+{{- define "paceline.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "paceline.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* Which jobs are looked after. */}}
+{{- define "paceline.scope" -}}
+{{- if eq .Values.scope "cluster" -}}
+- --all-namespaces
+{{- else -}}
+- --namespace
+- {{ include "paceline.watchNamespace" . }}
+{{- end }}
+{{- end }}
