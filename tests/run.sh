@@ -3,7 +3,8 @@
 #   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/test_err tests/cli/test_run.sh ...
 # The kind follows from the folder: unit tests and fuzz targets (each replays its corpus) run side
 # by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash. Exit code 77
-# skips. Output is shown for failures only; `TIMEOUT: N` in a test's source changes its time limit.
+# skips. Output is shown for failures only, and of all with SHOW=1; `TIMEOUT: N` in a test's source
+# changes its time limit.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -15,6 +16,13 @@ export PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 OPENBLAS_NUM_THREADS=1
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
 export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1"
 export UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1
+
+# LeakSanitizer itself crashes in some ranks that end ("Tracer caught signal 11"; why is not known, threads
+# that are just ending are suspected), so it looks at ranks that are alone only: what mpirun starts gets this.
+if [[ $BUILD == *-address ]]; then
+    export OMPI_MCA_mca_base_env_list="ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1"
+    export PRTE_MCA_mca_base_env_list="$OMPI_MCA_mca_base_env_list"
+fi
 
 case "$BUILD" in
 *-address | *-thread | *-coverage | *-fuzzer) slower=6 ;;
@@ -51,7 +59,10 @@ run_test() {
         flock 9
         echo "$verdict" >>"$dir/results"
         case $verdict in
-        passed) echo "ok    $name (${seconds} s)" ;;
+        passed)
+            echo "ok    $name (${seconds} s)"
+            if [ -n "${SHOW:-}" ]; then sed 's/^/      /' "$out"; fi
+            ;;
         skipped) echo "skip  $name: $(tail -1 "$out")" ;;
         failed)
             if [ $status -eq 124 ] || [ $status -eq 137 ]; then status="$status, out of time"; fi

@@ -45,10 +45,18 @@ for word in $(<"$(dirname "$0")/mode"); do
     start) say '{"event":"start","model":"mlp","resumedStep":5}' ;;
     progress) say '{"event":"progress","epoch":0,"step":7,"loss":0.6}' ;;
     epoch) say '{"event":"epoch","epoch":1,"step":10,"loss":0.5,"accuracy":0.9,"testAccuracy":0.8}' ;;
+    copied) say '{"event":"durable","step":9,"message":"no space"}' ;;
+    args) echo "$*" >"$(dirname "$0")/args" ;;
+    model)
+        state=$(dirname "$0")/state
+        mkdir -p "$state"
+        printf 'weights of step 20' >"$state/checkpoint-00000020.safetensors"
+        say "{\"event\":\"done\",\"step\":20,\"testAccuracy\":0.8,\"digest\":\"00ff\",\"checkpoint\":\"$state/checkpoint-00000020.safetensors\"}"
+        ;;
     done) say '{"event":"done","step":20,"testAccuracy":0.8,"digest":"00ff"}' ;;
     error) say '{"event":"error","code":3,"message":"no data in /nowhere"}' ;;
     garbage) say 'no event' ;;
-    flood) head -c 200000 /dev/zero ;;
+    flood) head -c 200000 /dev/zero | tr '\0' x ;;
     log) echo "engine log line" >&2 ;;
     exit*) exit "${word#exit}" ;;
     die) kill -9 $$ ;;

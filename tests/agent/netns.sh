@@ -4,7 +4,7 @@
 # and no name server is there; all of it ends with the processes that pods_end ends.
 #   pods_begin FOLDER          makes the bridge; what pod I sees as FOLDER/own is FOLDER/podI
 #   pod_start I COMMAND...     pod I, address 10.99.0.(I+1), host name w-I; COMMAND is its process 1
-#   pod_pid I, pod_pids I PATTERN, pod_cut I, pod_end I, at_bridge COMMAND...
+#   pod_pid I, pod_pids I PATTERN, pod_cut I, pod_join I, pod_end I, at_bridge COMMAND...
 pods_skip() {
     if [ "$(id -u)" -ne 0 ] || ! unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null; then
         echo "namespaces cannot be made: this needs root"
@@ -79,6 +79,7 @@ pod_pid() { echo "${pods_init[$1]}"; }
 pod_pids() { pgrep --ns "${pods_init[$1]}" --nslist pid -f "$2" | grep -vx "${pods_init[$1]}"; }
 # All that it sends and gets is lost; nothing is killed.
 pod_cut() { at_bridge ip link set "pod$1" down; }
+pod_join() { at_bridge ip link set "pod$1" up; }
 in_pod() {
     local init=${pods_init[$1]}
     shift
@@ -86,8 +87,9 @@ in_pod() {
 }
 
 pod_end() {
-    kill -9 "${pods_holder[$1]}" 2>/dev/null
+    kill -9 "${pods_holder[$1]}" "${pods_init[$1]}" 2>/dev/null
     wait "${pods_holder[$1]}" 2>/dev/null
+    at_bridge ip link delete "pod$1" 2>/dev/null # else its name is free when the kernel finds the time
     unset "pods_holder[$1]"
 }
 

@@ -3,6 +3,18 @@
 # The agent's runs: worlds, events, verdicts, stops, and what is left of processes.
 . tests/agent/lib.sh
 
+# What an agent before this one has left goes, and nothing else. An IPv6 world of several pods is
+# refused by name.
+mkdir -p scratch/12/session scratch/mine state
+touch scratch/12/session/x scratch/7 scratch/mine/x state/checkpoint
+start_agent
+same "scratch" "$(ls scratch)" mine
+same "the run folder" "$(ls state)" checkpoint
+check "IPv6" "$(talk "$(phase 1 failed | sed 's/"p-0"/&,"p-1"/')" "$(world 1 | sed 's/}]}/},{"pod":"p-1","host":"h-1","address":"fd00::2"}]}/')")" \
+    '"message":"pod p-1 has the address fd00::2: training in several pods needs IPv4 addresses'
+stop_agent
+rm -r scratch/mine state/checkpoint
+
 # A run that succeeds: stages, events, the record, exit code 0, nothing left behind.
 mode stage start log garbage epoch 'done'
 start_agent
@@ -12,7 +24,7 @@ check "at first" "$out" "$(phase 3 starting),\"stage\":\"ranks\",\"step\":0,"
 check "its stage" "$out" "$(phase 3 starting),\"stage\":\"data\""
 check "training" "$out" "$(phase 3 training),\"stage\":\"\",\"step\":5,"
 check "an event" "$out" '{"type":"event","generation":3,"event":{"event":"epoch","epoch":1,"step":10,'
-check "its end" "$out" "$(phase 3 'done'),\"stage\":\"\",\"step\":20,\"exit\":0,\"message\":\"trained to step 20\"}"
+check "its end" "$out" "$(phase 3 'done'),\"stage\":\"\",\"step\":20,\"exit\":0,\"message\":\"trained to step 20\",\"record\":{\"uid\":\"u-1\",\"generation\":3,\"step\":20,\"accuracy\":0.8,\"digest\":\"00ff\"}}"
 ended 0
 same "the record" "$(<record)" '{"uid":"u-1","generation":3,"step":20,"accuracy":0.8,"digest":"00ff"}'
 check "a line per epoch" "$(<agent.out)" "epoch 1: step 10, loss 0.5000, accuracy 0.9000, test accuracy 0.8000"
@@ -39,13 +51,14 @@ mode start flood hang
 check "a flood" "$(talk "$(phase 6 failed)" "$(world 6)")" "without an end"
 
 # Who connects later learns what was; old generations and worlds of others are refused.
-mode start progress epoch exit1
+mode start progress copied epoch exit1
 talk "$(phase 7 failed)" "$(world 7)" >/dev/null
 out=$(talk '"event":"epoch"')
 check "the fence" "$out" '"pod":"p-0","generation":7,"run":7}'
 check "the newest report" "$out" "$(phase 7 failed)"
 check "the newest start" "$out" '"generation":7,"event":{"event":"start"'
 check "the newest progress" "$out" '"event":"progress"'
+check "the newest copy" "$(talk '"event":"durable"')" '"step":9,"message":"no space"'
 refusal() { # NAME MESSAGE WORLD
     check "$1" "$(talk '"type":"refused"' "$3")" "$2"
 }
@@ -89,5 +102,5 @@ talk "$(phase 13 stopped)" "$(order stop 13)" >/dev/null
 mode start error exit3
 check "no data" "$(talk "$(phase 14 failed)" "$(world 14)")" '"exit":3,"message":"no data in /nowhere"'
 ended 3
-if [ -e record ]; then fail "a run that failed left a record"; fi
+same "its termination message" "$(<record)" "no data in /nowhere"
 verdict

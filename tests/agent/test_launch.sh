@@ -3,69 +3,7 @@
 # Open MPI over agents, in three pods made of namespaces: no ssh, no name server. Trains to the bytes
 # of `paceline run`; then a rank, mpirun, an agent and a network are lost in turn, and the pods that
 # live train the job to its end.
-. tests/agent/lib.sh
-. "$repo/tests/agent/netns.sh"
-pods_skip
-engine='orted|prted|mpirun|prterun|paceline-worker'
-pods_begin "$dir"
-trap 'pods_end; rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
-
-# job STEPS: a TrainingJob on one line.
-job() {
-    echo '{"apiVersion":"paceline.dev/v1","kind":"TrainingJob","metadata":{"name":"launch"},' \
-        '"spec":{"model":{"name":"mlp","hidden":[256,128]},' \
-        "\"dataset\":{\"name\":\"idx\",\"path\":\"$dir/data\"}," \
-        "\"training\":{\"epochs\":1000,\"steps\":$1,\"batchSize\":64,\"threads\":1}," \
-        '"replicas":{"worker":{"replicas":3}}}}' | tr -d '\n'
-}
-
-# pods_world GENERATION STEPS POD...: the message.
-pods_world() {
-    local hosts="" i
-    for i in "${@:3}"; do
-        hosts+=",{\"pod\":\"w-$i-0\",\"host\":\"w-$i\",\"address\":\"$(pod_address "$i")\"}"
-    done
-    echo "{\"type\":\"world\",\"generation\":$1,\"job\":$(job "$2"),\"hosts\":[${hosts#,}]}"
-}
-
-serve() {
-    pod_start "$1" "$agent" serve --key "$dir/ours.key" --certificate "$dir/ours.crt" \
-        --state "$dir/own/state" --scratch "$dir/own/run" --pod "w-$1-0" \
-        --worker "$PACELINE_WORKER" --termination-log "$dir/own/record" 2>"$dir/agent$1.log"
-}
-
-chief() { at_bridge "$client" "$(pod_address 0)" 7420 "$dir/$1.key" "$dir/$1.crt" control "${@:2}"; }
-
-# begin GENERATION STEPS END POD...: sends the world; the operator ($operator) stays until END.
-begin() {
-    local pods
-    pods=$(printf ',"w-%s-0"' "${@:4}")
-    said=$dir/said$1
-    : >"$said"
-    begun="\"generation\":$1,\"pods\":[${pods:1}],\"phase\":"
-    pods_world "$1" "$2" "${@:4}" | chief ours --until "$begun\"$3\"" >"$said" 2>&1 &
-    operator=$!
-}
-
-heard() { grep -qF "$1" "$said" || ! kill -0 $operator 2>/dev/null; }
-
-# came NAME: the run has come to the end that begin was told.
-came() {
-    wait $operator || fail "$1: $(tail -n 3 "$said") $(tail -n 5 "$dir"/agent?.log)"
-}
-
-clean() { [ -z "$(pod_pids "$1" "$engine")" ] && [ -z "$(ls "$dir/pod$1/run")" ]; }
-
-# survivors NAME POD...: nothing of the run is left there.
-survivors() {
-    local i
-    for i in "${@:2}"; do
-        until_true clean "$i" || fail "$1: pod $i still has $(pod_pids "$i" "$engine")"
-    done
-}
-
-last() { ls "$1"/checkpoint-*.safetensors | tail -1; }
+. tests/agent/launch.sh
 
 # same_weights NAME STEPS: of the chief as of three workers on one host.
 same_weights() {
@@ -125,6 +63,7 @@ pod_end 2
 rm -rf pod2/run
 serve 2
 lose 5 "a network is cut" pod_cut 2
+check "who was silent" "$(grep -F "$begun\"failed\"" "$said")" '"silent":"w-2-0"'
 survivors "a network is cut" 2
 
 begin 6 3000 "done" 0 1

@@ -130,6 +130,8 @@ def normal(value, words):
     if isinstance(value, str):
         for word, other in words.items():
             value = value.replace(word, other)
+        # The digits follow from the master key and the job's UID.
+        value = re.sub(r"-key-[0-9a-f]{8}$", "-key-<digits>", value)
         # A certificate's signature is random; what it certifies follows from the key.
         return re.sub(r"^LS0tLS1CRUdJTi[A-Za-z0-9+/=]+$", "<pem>", value)
     return value
@@ -168,7 +170,6 @@ class Run:
         )
         for o in listed["items"]:
             words[o["metadata"]["uid"]] = "<uid>"
-            words[o["metadata"]["uid"][:8]] = "<uid>"
         for o in listed["items"]:
             state[f"trainingjobs/{o['metadata']['name']}"] = normal(
                 {"spec": o["spec"], "status": o.get("status")}, words

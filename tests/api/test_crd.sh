@@ -79,6 +79,9 @@ good "$MODEL
 good "$MODEL
   training: {epochs: 3, learningRateSchedule: {type: piecewise, boundaries: [1, 2.5], values: [1, 0.1, 0],
     warmupEpochs: 3}}"
+good "$MODEL
+  dataset: {path: /data, volume: {persistentVolumeClaim: {claimName: c, readOnly: true}}}
+  output: {volume: {hostPath: {path: /models, type: Directory}}, subPath: a/b, keepSeconds: 0}"
 good "  replicas: {worker: {replicas: 0}, chief: {replicas: 1, template: $C}, ps: {replicas: 2, template: $C}}"
 good "  replicas: {worker: {replicas: 3, minReplicas: 3, maxReplicas: 3, template: $C}, ps: {replicas: 2, template: $C}}
   runPolicy: {schedulingPolicy: {gang: SchedulerPlugins, minAvailable: 5}}" # at each bound
@@ -91,6 +94,26 @@ good "$IMAGE
   networkPolicy: {type: None, extraIngress: [{from: [{podSelector: {}}]}]}
   clusterSpec: {listEvaluator: false}"
 
+WORKER='replicas: {worker: {template: {spec: {containers: [{command: [mpi], args: [a]}, {name: other}]}}}}'
+good "  mpi: {}
+  $WORKER"
+good "  mpi: {ranksPerWorker: 65536}
+  $WORKER"
+bad cel "$MODEL
+  mpi: {}"
+bad cel "  mpi: {}
+  replicas: {worker: {template: {spec: {containers: [{args: [a]}, {command: [b]}]}}}}"
+bad cel "  mpi: {}
+  replicas: {worker: {template: {spec: {containers: [{command: []}]}}}}"
+bad cel "  mpi: {}
+  runPolicy: {scalePolicy: Dynamic}
+  $WORKER"
+bad cel "  mpi: {}
+  replicas: {worker: {replicas: 0, template: $C}, chief: {replicas: 1, template: $C}, evaluator: {replicas: 1, template: $C}}"
+bad cel '  mpi: {}'
+bad schema "  mpi: {ranksPerWorker: 0}
+  $WORKER"
+
 bad cel '  model: {}'
 bad cel '  model: {name: mlp, layers: [{type: relu}]}'
 bad cel '  model: {name: fashion-cnn, hidden: [3]}'
@@ -102,8 +125,134 @@ bad cel '  model: {layers: [{type: maxpool, filters: 1}]}'
 bad cel "$MODEL
   dataset: {name: idx}"
 bad cel "$MODEL
+  dataset: {volume: {nfs: {}}}"
+bad cel "$MODEL
+  dataset: {path: data, volume: {nfs: {}}}"
+bad cel "$MODEL
+  dataset: {path: /, volume: {nfs: {}}}"
+bad cel "$MODEL
+  output: {subPath: a}"
+bad cel "$MODEL
   dataset: {limit: 100}
   training: {lastBatch: drop}"
+bad cel "$MODEL
+  replicas: {ps: {replicas: 12}}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer}
+  training: {clipNorm: 0.5}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer, wire: bf16}"
+bad cel "$MODEL
+  strategy: {placement: greedy}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer, mode: async}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer, staleness: 2}"
+bad schema "$MODEL
+  strategy: {type: ParameterServer, mode: bounded, staleness: -1}"
+bad cel "$MODEL
+  strategy: {type: LocalSGD}
+  training: {accumulate: 2}"
+bad cel "$MODEL
+  strategy: {averageEvery: 2}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer, batch: join, backupWorkers: 1}
+  replicas: {worker: {replicas: 2}}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer, batch: join, backupWorkers: 2}
+  replicas: {worker: {replicas: 2}, ps: {replicas: 1}}"
+good "$MODEL
+  strategy: {type: ParameterServer, batch: join, backupWorkers: 1}
+  replicas: {worker: {replicas: 2}, ps: {replicas: 1}}"
+bad cel "$MODEL
+  strategy: {type: ElasticAveraging, elasticForce: 0.3}
+  replicas: {worker: {replicas: 4}}"
+good "$MODEL
+  strategy: {type: ElasticAveraging, elasticForce: 0.25}
+  replicas: {worker: {replicas: 4}}"
+good "$MODEL
+  strategy: {type: LocalSGD, averageEvery: 2, localFrom: 1}
+  replicas: {worker: {replicas: 2}}"
+SPLIT="$MODEL
+  replicas: {worker: {replicas: 2}}
+  strategy: {type: ModelParallel"
+good "$SPLIT, microBatches: 8, layerPlacement: [0, 0, 0, 1, 1, 1]}"
+bad cel "$SPLIT, layerPlacement: [0, 1]}"
+bad cel "$SPLIT, layerPlacement: [0, 0, 0, 1, 1, 2]}"
+bad cel "$SPLIT, microBatches: 3}"
+bad cel "$SPLIT, microBatches: 64}"
+bad cel "$SPLIT, batch: join}"
+bad cel "$SPLIT}
+  training: {clipNorm: 1}"
+bad cel "$MODEL
+  replicas: {worker: {replicas: 12}}
+  strategy: {type: ModelParallel}"
+bad cel "$MODEL
+  strategy: {microBatches: 2}"
+good "  model: {name: mlp, hidden: [8, 8]}
+  replicas: {worker: {replicas: 3}}
+  training: {batchSize: 2}
+  strategy: {type: ModelParallel, layerPlacement: [0, 0, 0, 1, 1, 2]}"
+bad cel "  model: {name: mlp, hidden: [8]}
+  strategy: {type: ModelParallel, layerPlacement: [0, 0, 0, 0, 0, 0]}"
+bad cel "$MODEL
+  strategy: {type: ParameterServer, transferSemaphore: true}"
+bad cel "$MODEL
+  strategy: {algorithm: mpi}
+  debug: {bandwidth: 1Mi}"
+bad cel "$MODEL
+  strategy: {algorithm: mpi}
+  debug: {latencySeconds: 0.5}"
+good "$MODEL
+  strategy: {algorithm: mpi}
+  debug: {latencySeconds: 0, jitter: 1}"
+good "$MODEL
+  strategy: {algorithm: recursiveDoubling}
+  debug: {bandwidth: 125000000, latencySeconds: 0.001}"
+bad cel "$MODEL
+  debug: {pushOrder: [0]}"
+# switched FIELDS: behind the fields of a strategy that switches.
+switched() {
+    echo "$MODEL
+  strategy:
+    type: StrategySwitch
+    $1"
+}
+bad cel "$(switched 'placement: balanced')"
+bad cel "$(switched 'switch: {when: epoch, epoch: 2}')"
+bad schema "$(switched 'switch: {momentum: keep}')
+  replicas: {ps: {replicas: 1}}"
+for fields in "when: plateau" "when: fraction, epoch: 2" "when: epoch, epoch: 5" \
+    "when: epoch, epoch: 2, momentum: scale" "when: epoch, epoch: 2, factor: 0.5"; do
+    bad cel "$(switched "switch: {$fields}")
+  replicas: {ps: {replicas: 1}}"
+done
+bad cel "$(switched 'switch: {when: epoch, epoch: 2}')
+    mode: sync
+  replicas: {ps: {replicas: 1}}"
+bad cel "$(switched 'switch: {when: epoch, epoch: 2, momentum: reset}')
+  training: {optimizer: {name: adam}}
+  replicas: {ps: {replicas: 1}}"
+bad cel "$MODEL
+  strategy: {switch: {when: epoch, epoch: 2}}"
+good "$(switched 'switch: {when: plateau, fraction: 0.9, momentum: ramp}')
+    divideLearningRate: true
+    waitSeconds: 60
+  replicas: {ps: {replicas: 1}}"
+bad cel "$MODEL
+  strategy: {batch: join}
+  replicas: {worker: {replicas: 3}}
+  training: {accumulate: 2}"
+bad cel "$MODEL
+  replicas: {worker: {replicas: 2}}
+  training: {accumulate: 2}"
+good "$MODEL
+  strategy: {type: ParameterServer, batch: join}
+  replicas: {worker: {replicas: 3}}
+  training: {accumulate: 3}"
+good "$MODEL
+  strategy: {type: ParameterServer}
+  replicas: {ps: {replicas: 2}}"
 for lanes in 3 12 999; do
     bad cel "$MODEL
   training: {lanes: $lanes, batchSize: 1024}"
@@ -171,6 +320,12 @@ bad cel "  replicas: {worker: {template: {spec: {containers: []}}}, chief: {repl
     ps: {replicas: 10}}"
 
 bad schema '  model: {name: mpl}'
+bad schema "$MODEL
+  output: {volume: {}}"
+bad schema "$MODEL
+  dataset: {path: /d, volume: {nfs: {}, csi: {}}}"
+bad schema "$MODEL
+  output: {keepSeconds: -1}"
 bad schema '  model: 3'
 bad schema '  model: {layers: []}'
 bad schema '  model: {layers: [{units: 3}]}'
@@ -196,7 +351,8 @@ bad schema "$MODEL
 bad schema "$MODEL
   dataset: {path: ''}"
 bad schema "$MODEL
-  strategy: {type: ParameterServer}"
+  strategy: {type: StrategySwitch, switch: {when: fraction, fraction: 1}}
+  replicas: {ps: {replicas: 1}}"
 for bytes in 1 1Ki 2Gi 1e9Ki 4096 -1 1.5 99999999999999999999Gi; do
     [ $bytes = 4096 ] && bytes='"4096"'
     bad schema "$MODEL
@@ -307,6 +463,7 @@ refused small '{"spec": {"training": {"epochs": 7}}}' spec.training
 refused full '{"spec": {"strategy": {"algorithm": "ring"}}}' spec.strategy
 refused full '{"spec": {"checkpoint": {"keep": 7}}}' spec.checkpoint
 refused full '{"spec": {"debug": null}}' spec.debug
+refused small '{"spec": {"output": {"keepSeconds": 7}}}' spec.output
 refused full '{"spec": {"clusterSpec": {"listEvaluator": false}}}' spec.clusterSpec
 refused full '{"spec": {"networkPolicy": {"type": "None"}}}' spec.networkPolicy
 refused full '{"spec": {"runPolicy": {"managedBy": "a"}}}' spec.runPolicy.managedBy

@@ -82,7 +82,7 @@ while text.strip():
 json.dump(objects, sys.stdout)'; }
 
 # The default is what manifests/ say, but for labels, the namespace and what only the chart can know.
-render >"$dir/default.yaml" || fail "the default does not render"
+render --no-hooks >"$dir/default.yaml" || fail "the default does not render"
 for file in crd rbac operator; do
     echo ---
     cat manifests/$file.yaml
@@ -152,6 +152,22 @@ same "running operators" \
     "$(k get deployment paceline-operator -n paceline-system -o jsonpath='{.status.readyReplicas}')" 2
 same "its budget" \
     "$(k get pdb paceline-operator -n paceline-system -o jsonpath='{.spec.maxUnavailable}')" 1
+# The pod of the uninstall, which fake nodes do not run: what it would do is done here, as its account.
+uninstall() {
+    (
+        hook=app.kubernetes.io/name=paceline-release
+        runs() { k get pods -n paceline-system -l $hook -o 'jsonpath={.items[*].status.phase}' | grep -q Running; }
+        cluster_wait 60 runs
+        cluster_kubeconfig "$dir/release.conf" \
+            "token: $(k create token paceline-release -n paceline-system)"
+        read -ra args < <(k get pods -n paceline-system -l $hook -o 'jsonpath={.items[0].spec.containers[0].args}' | tr -d '[]"' | tr , ' ')
+        "$PACELINE_OPERATOR" --kubeconfig "$dir/release.conf" "${args[@]}" >"$dir/released" 2>&1
+        k annotate pods -n paceline-system -l $hook paceline.test/exit=$? >/dev/null
+    ) &
+    install uninstall paceline
+    wait $!
+}
+finalizers() { k get pods -l paceline.dev/job-name=kept -o 'jsonpath={.items[*].metadata.finalizers}'; }
 operator_kubeconfig "$dir/operator.conf"
 operator_start one
 apply <<JOB
@@ -162,6 +178,7 @@ await kept Running
 pods() { k get pods -l paceline.dev/job-name=kept -o jsonpath='{.items[*].metadata.uid}'; }
 before=$(pods)
 check "the job has two pods" "$before" " "
+check "its pods are held" "$(finalizers)" paceline.dev/tracking
 
 install upgrade paceline $chart --set replicas=1,logLevel=debug
 check "an upgrade changes the operator" \
@@ -173,25 +190,28 @@ same "the budget is back" "$(k get pdb -n paceline-system -o name)" \
     poddisruptionbudget.policy/paceline-operator
 
 operator_stop one
-install uninstall paceline
+uninstall
+same "finalizers after the end" "$(finalizers)" ""
+check "what was released" "$(cat "$dir/released")" "released pods=2 namespace=*"
 same "pods after the end" "$(pods)" "$before"
 same "the job after the end" "$(k get tj kept -o jsonpath='{.metadata.name}')" kept
-same "what is left" "$(k get clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments \
+same "what is left" "$(k get clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,jobs \
     -A -o name | grep paceline)" ""
 install install paceline $chart
 same "the job over a new installation" "$(pods)" "$before"
-install uninstall paceline
+uninstall
 
 # One namespace: rights there and in the release's own, nowhere else.
 install install paceline $chart --set scope=namespace,watchNamespace=team,crds.install=false
 may() { k auth can-i "$1" "$2" -n "$3" --as=system:serviceaccount:paceline-system:paceline-operator; }
 for row in "create pods team yes" "create pods other no" "create pods paceline-system no" \
-    "patch trainingjobs team yes" "list trainingjobs other no" "create leases paceline-system yes" \
+    "delete trainingjobs team yes" "list trainingjobs other no" "create leases paceline-system yes" \
     "create leases team no" "get secret/paceline-operator-key paceline-system yes" \
     "get secret/paceline-operator-key team no" "get nodes team no"; do
     read -r verb what namespace want <<<"$row"
     same "may it $verb $what in $namespace" "$(may "$verb" "$what" "$namespace" 2>/dev/null)" "$want"
 done
-install uninstall paceline
+uninstall
+check "what is released in one namespace" "$(cat "$dir/released")" "released pods=0 namespace=team"
 
 verdict

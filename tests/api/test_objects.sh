@@ -110,6 +110,14 @@ same "queue of kueue" "$(of pod/kueue-worker-0-0 '{.metadata.labels.kueue\.x-k8s
 same "total" "$(of pod/kueue-worker-0-0 \
     '{.metadata.annotations.kueue\.x-k8s\.io/pod-group-total-count}')" 3
 
+# Somebody deletes a group that pods wait for: it comes back. That of a former world goes.
+groups=podgroups.v1beta1.scheduling.volcano.sh
+k delete $groups volcano-1 >/dev/null
+until_same "the group again" 3 of $groups/volcano-1 '{.spec.minMember}'
+k scale tj/volcano --replicas=2 >/dev/null
+until_same "the group of the next world" 2 of $groups/volcano-2 '{.spec.minMember}'
+until_same "groups" volcano-2 k get $groups -o 'jsonpath={.items[*].metadata.name}'
+
 # A template that no API server takes is said before anything is made.
 await broken Failed
 check "broken" "$(reason broken Failed)" "True InvalidTemplate: "
@@ -149,6 +157,18 @@ check "the last event" "$last" "Succeeded"
 at_most "events of a small job" "$(wc -l <<<"$events")" 20
 same "events speak of the job" "$(k get events --field-selector involvedObject.kind=TrainingJob \
     -o jsonpath='{.items[*].involvedObject.apiVersion}' | tr ' ' '\n' | sort -u)" paceline.dev/v1
+
+# A CRD that is newer than the operator: what it does not know is no reason to refuse a job.
+k patch crd trainingjobs.paceline.dev --type=json -p '[{"op": "add", "value": {"type": "string"},
+    "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/later"}]' >/dev/null
+later="$(job later)
+    worker: {replicas: 1, template: $(pod)}
+  later: x"
+served() { k apply --dry-run=server --validate=strict -f - <<<"$later" >/dev/null 2>&1; }
+until_true served
+apply <<<"$later"
+await later Running
+same "the new field" "$(of tj/later '{.spec.later}')" x
 
 # A namespace with jobs in it can go.
 k delete namespace tight --wait=false >/dev/null

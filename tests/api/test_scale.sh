@@ -12,8 +12,6 @@ $(job moving 'scalePolicy: Dynamic')
     worker: {replicas: 2, template: $(pod)}
 $(job paused 'suspend: true')
     worker: {replicas: 2, template: $(pod)}
-$(job pausing 'activeDeadlineSeconds: 8')
-    worker: {replicas: 2, template: $(pod)}
 $(job bounded)
     worker: {replicas: 2, minReplicas: 2, maxReplicas: 3, template: $(pod)}
 JOBS
@@ -82,12 +80,16 @@ await paused Running
 check "resumed" "$(reason paused Suspended)" "False Resumed"
 
 # While a job is suspended its deadline waits.
+apply <<JOBS
+$(job pausing 'activeDeadlineSeconds: 15')
+    worker: {replicas: 2, template: $(pod)}
+JOBS
 await pausing Running
 k patch tj pausing --type=merge -p '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
 await pausing Suspended
 until_true gone pods -l paceline.dev/job-name=pausing
 await pausing Running=False
-sleep 9
+sleep 16
 same "the clock stood" "$(reason pausing Failed)" ""
 k patch tj pausing --type=merge -p '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
 await pausing Running

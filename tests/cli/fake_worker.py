@@ -9,6 +9,16 @@ import time
 MODE = os.environ.get("FAKE", "succeed")
 RANK = int(os.environ.get("OMPI_COMM_WORLD_RANK", "0"))
 
+# What mpirun of Open MPI 5 prints, the first paragraph about a rank, the other about itself.
+DASHES = "-" * 74
+NOTICES = f"""{DASHES}
+prterun noticed that process rank 0 with PID 21283 on node vm exited on
+signal 9 (Killed).
+{DASHES}
+\0{DASHES}
+There are not enough slots available in the system
+{DASHES}"""
+
 
 def emit(**event):
     if RANK == 0:
@@ -73,6 +83,8 @@ def main():
         sys.exit(7)
     if MODE == "log":
         print("worker log line", file=sys.stderr, flush=True)
+    if MODE == "notices":
+        print(NOTICES, file=sys.stderr, flush=True)
     start()
     if MODE in ("hang", "hang-hard", "hang-child"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN if MODE != "hang" else signal.SIG_DFL)
@@ -84,14 +96,19 @@ def main():
         checkpoint()
         os.kill(os.getpid(), signal.SIGKILL)
     if MODE == "error":
+        if RANK > 0:
+            time.sleep(5)  # as a real one does: rank 0 tells
         emit(event="error", code=4, message="the loss is nan at step 3, layer dense2")
         sys.exit(4)
+    if sys.argv[1] == "calibrate":
+        emit(event="calibration", gradientSeconds=0.1, transferSeconds=0.01, bytes=1000)
+        sys.exit(0)
     if MODE == "garbage":
         print("\x01\x02 {not json", flush=True)
         sys.exit(0)
     if MODE == "flood":
-        while True:
-            os.write(1, b"x" * 65536)
+        print("x" * 262144, flush=True)  # mpirun of Open MPI 5 hands on whole lines only
+        time.sleep(3600)
     if MODE == "unknown-event":
         emit(event="weather", sky="blue")
         emit(no_event=1)

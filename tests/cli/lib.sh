@@ -50,8 +50,69 @@ gone() {
 
 # ranks N COMMAND...: runs it as N ranks.
 ranks() {
-    mpirun -q --oversubscribe --bind-to none -np "$@"
+    mpirun --oversubscribe --bind-to none -np "$@"
 }
+
+# idx_data: images to learn from quickly, in data: 270, and 40 to test with.
+idx_data() {
+    mkdir data
+    python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
+}
+
+# idx_job NAME EPOCHS CHECKPOINT: job.yaml over idx_data; five batches in an epoch.
+idx_job() {
+    idx_data
+    cat >job.yaml <<JOB
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  model: {name: mlp, hidden: [20]}
+  dataset: {name: idx, path: data}
+  training: {epochs: $2, batchSize: 64, lanes: 8, threads: 1, optimizer: {name: adam}}
+  checkpoint: {$3}
+JOB
+}
+
+# conv_job NAME [LINE]: job.yaml of layers of many kinds over idx_data; nine batches in an epoch. LINE goes
+# into its spec.
+conv_job() {
+    idx_data
+    cat >job.yaml <<JOB
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  model:
+    layers:
+      - {type: conv, filters: 20, kernel: 5, padding: same}
+      - {type: relu}
+      - {type: maxpool, kernel: 2, stride: 2}
+      - {type: flatten}
+      - {type: dense, units: 70}
+      - {type: relu}
+      - {type: dropout, rate: 0.4}
+      - {type: dense, units: 4}
+  dataset: {name: idx, path: data}
+  training: {epochs: 2, batchSize: 32, lanes: 8, threads: 1}
+  checkpoint: {best: false}
+  ${2:-}
+JOB
+}
+
+# result NAME [ENV=VALUE...] ARGUMENTS...: trains job.yaml into the folder NAME; the digest of its last
+# checkpoint.
+result() {
+    local out=$1 extra=()
+    shift
+    while [[ ${1:-} =~ ^[A-Z_]+= ]]; do extra+=("$1") && shift; done
+    env "${extra[@]}" "$PACELINE" run job.yaml --out "$out" "$@" >"$out.log" 2>&1 ||
+        { cat "$out.log"; echo "exit code $?"; return; }
+    sha256sum <"$(find "$out" -name 'checkpoint-*.safetensors' | sort | tail -1)"
+}
+
+# last_field NAME: of the last event in the file events.
+last_field() { tail -1 events | sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 
 fake() { export PACELINE_WORKER="$repo/tests/cli/fake_worker.py"; }
 

@@ -4,18 +4,7 @@
 # what the run itself would have: checkpoint.*, training.steps, fine-tuning, ends of epochs.
 . tests/cli/lib.sh
 
-mkdir data
-python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
-cat >job.yaml <<'JOB'
-apiVersion: paceline.dev/v1
-kind: TrainingJob
-metadata: {name: checkpoints}
-spec:
-  model: {name: mlp, hidden: [20]}
-  dataset: {name: idx, path: data}
-  training: {epochs: 3, batchSize: 64, lanes: 8, threads: 1, optimizer: {name: adam}}
-  checkpoint: {everyEpochs: 0, best: false, keep: 100}
-JOB
+idx_job checkpoints 3 "everyEpochs: 0, best: false, keep: 100"
 
 # run OUT ARGUMENT...
 run() { "$PACELINE" run job.yaml --json --out "$@" >"$1.json" || fail "$* ended with $?"; }
@@ -147,9 +136,8 @@ for step in plain/checkpoint-00000015 little/checkpoint-00000001; do
     spec=$(dirname $step)/job.json
     for workers in 1 3; do
         sed "s/\"replicas\": *1/\"replicas\": $workers/" "$spec" >evaluate.json
-        OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -q --oversubscribe \
-            -np $workers "$PACELINE_WORKER" evaluate --spec evaluate.json \
-            --checkpoint $step.safetensors >evaluation.$workers 2>&1
+        ranks $workers "$PACELINE_WORKER" evaluate --spec evaluate.json \
+            --checkpoint $step.safetensors >evaluation.$workers
     done
     same "evaluation on three ranks" "$(cat evaluation.3)" "$(cat evaluation.1)"
     check "evaluation" "$(cat evaluation.1)" "\"accuracy\":$(accuracy "$(dirname $step).json")"

@@ -31,6 +31,11 @@ same "unknown events are ignored" "$errors" ""
 errors=$(FAKE=log "$PACELINE" run job.yaml --out log 2>&1 >/dev/null)
 same "the worker's log goes to standard error" "$errors" "worker log line"
 
+dashes=$(printf -- '-%.0s' {1..74})
+errors=$(FAKE=notices "$PACELINE" run job.yaml --out notices 2>&1 >/dev/null)
+same "only what mpirun says of itself is shown" "$errors" \
+    "$dashes"$'\n'"There are not enough slots available in the system"$'\n'"$dashes"
+
 errors=$(PACELINE_WORKER=/nonexistent/worker "$PACELINE" run job.yaml --out none 2>&1 >/dev/null)
 same "no worker, exit code" $? 1
 check "no worker" "$errors" "cannot start the engine: /nonexistent/worker"
@@ -49,8 +54,8 @@ while IFS='|' read -r arguments sentence; do
     same "$arguments, exit code" $? 2
     check "$arguments" "$errors" "$sentence"
 done <<'END'
-run|which file?
-run job.yaml other.yaml|one file too many: other.yaml
+run|JOB.yaml is missing
+run job.yaml other.yaml|one argument too many: other.yaml
 run job.yaml --speed 3|unknown option --speed
 run job.yaml --resume=yes|--resume takes no value
 run job.yaml --out|--out needs a value

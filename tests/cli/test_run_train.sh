@@ -62,6 +62,7 @@ rows = result["rows"]
 assert [r["workers"] for r in rows] == [1, 2], rows
 assert rows[0]["speedup"] == 1 and rows[0]["lanesCeiling"] == 1 and rows[1]["lanesCeiling"] == 2
 for r in rows:
+    assert 0 < r["predicted"] <= r["workers"], r
     assert r["samplesPerSecond"] > 0 and abs(r["efficiency"] * r["workers"] - r["speedup"]) < 1e-9
     assert abs(r["batchesPerSecond"] * 64 - r["samplesPerSecond"]) < 1e-6 * r["samplesPerSecond"]
 assert os.path.getsize(result["report"]) > 1000

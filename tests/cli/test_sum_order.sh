@@ -5,8 +5,7 @@
 # when it is interrupted and resumed.
 . tests/cli/lib.sh
 
-mkdir data
-python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
+idx_data
 cat >job.yaml <<'JOB'
 apiVersion: paceline.dev/v1
 kind: TrainingJob
@@ -30,15 +29,6 @@ spec:
   checkpoint: {best: false}
 JOB
 
-# result NAME [ENV=VALUE] ARGUMENTS...: runs the job and prints the digest of its last checkpoint.
-result() {
-    local out=$1
-    shift
-    env "${extra[@]}" "$PACELINE" run job.yaml --out "$out" "$@" >"$out.log" 2>&1 ||
-        { cat "$out.log"; echo "exit code $?"; return; }
-    sha256sum <"$(ls "$out"/checkpoint-*.safetensors | tail -1)"
-}
-extra=(PACELINE_TEST=1)
 
 want=$(result base)
 check "the first run" "$want" "  -"
@@ -48,17 +38,29 @@ same "2 ranks of 2 threads" "$(result both --workers 2 --set training.threads=2)
 same "schedule end" "$(result end --workers 2 --set strategy.schedule=end)" "$want"
 same "a communication thread" \
     "$(result thread --workers 2 --set strategy.communicationThread=true)" "$want"
+
+# The same tree on other schedules.
+same "recursiveDoubling, 4 ranks" \
+    "$(result doubling4 --workers 4 --set strategy.algorithm=recursiveDoubling)" "$want"
+same "naive, 3 ranks" "$(result naive3 --workers 3 --set strategy.algorithm=naive)" "$want"
+
+# Three ranks share four lanes: one of them has two threads, and hands its gradients over in other
+# ranges than the others.
+uneven=$(result uneven --set training.lanes=4)
+same "ranks of one and of two threads" "$(result uneven3 --workers 3 --set training.lanes=4 \
+    --set training.threads=2 --set strategy.fusionBytes=4096)" "$uneven"
+
 for isa in c avx2 avx512 neon; do
-    extra=("PACELINE_ISA=$isa")
-    got=$(result "isa-$isa")
+    got=$(result "isa-$isa" "PACELINE_ISA=$isa")
     case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
 done
-extra=(PACELINE_TEST=1)
 
 # 270 = 4 * 64 + 14: 14 samples on 16 lanes leave lanes and, at 4 ranks, blocks empty already;
 # three samples leave whole ranks without any.
 few=$(result few --set dataset.limit=67)
 same "a last batch of 3 on 4 ranks" "$(result few4 --workers 4 --set dataset.limit=67)" "$few"
+same "a last batch of 3 on 3 ranks, recursiveDoubling" "$(result doubling3 --workers 3 \
+    --set strategy.algorithm=recursiveDoubling --set dataset.limit=67)" "$few"
 same "a last batch of 3 on 3 ranks, 2 threads" \
     "$(result few3 --workers 3 --set training.threads=2 --set dataset.limit=67)" "$few"
 if [ "$few" = "$want" ]; then fail "other data gave the same weights"; fi

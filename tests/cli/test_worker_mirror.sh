@@ -4,18 +4,7 @@
 # of them a run continues from. Hosts are made of PACELINE_HOST, a folder per rank by a wrapper.
 . tests/cli/lib.sh
 
-mkdir data
-python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
-cat >job.yaml <<'JOB'
-apiVersion: paceline.dev/v1
-kind: TrainingJob
-metadata: {name: mirror}
-spec:
-  model: {name: mlp, hidden: [20]}
-  dataset: {name: idx, path: data}
-  training: {epochs: 2, batchSize: 64, lanes: 8, threads: 1, optimizer: {name: adam}}
-  checkpoint: {everyEpochs: 0, everySteps: 2, keep: 1}
-JOB
+idx_job mirror 2 "everyEpochs: 0, everySteps: 2, keep: 1"
 # HOSTS says on which host each rank is; host x has the folder x.
 cat >on_host <<'WRAPPER'
 #!/bin/bash
@@ -37,7 +26,6 @@ engine() {
 files() { (cd "$1" 2>/dev/null && ls) | sed 's/checkpoint-0*//; s/.safetensors//' | sort -n | xargs; }
 # stopped HOSTS ARGUMENT...: one step of it.
 stopped() { PACELINE_STOP_FILE=$dir/job.yaml engine "$@"; }
-field() { tail -1 events | sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 resumed() { sed -n 's/.*"resumedStep":\([0-9]*\).*/\1/p' events; }
 
 engine a
@@ -61,14 +49,14 @@ rm -rf a b
 
 # The first host is lost after four steps; the training goes on from the copy, on other hosts too.
 for _ in 1 2 3 4; do stopped "a b" --mirror --resume-if-any; done
-same "four steps" "$(field event) $(field step) $(files a)" "stopped 4 3 4"
+same "four steps" "$(last_field event) $(last_field step) $(files a)" "stopped 4 3 4"
 rm -rf a
 cp -a b b.4
 for hosts in "a b" "c b" "b" "c d b"; do
     rm -rf a b c d
     cp -a b.4 b
     engine "$hosts" --mirror --resume-if-any
-    same "on $hosts" "$?$(resumed) $(field event)" "04 done"
+    same "on $hosts" "$?$(resumed) $(last_field event)" "04 done"
     same "on $hosts, bytes" \
         "$(sha256sum <"${hosts%% *}/checkpoint-00000010.safetensors")" "$want"
 done
@@ -79,7 +67,7 @@ mkdir a
 cp b.4/checkpoint-00000003.safetensors a
 cp -a b.4 b
 engine "a b" --resume
-same "the newest" "$?$(resumed) $(field event)" "04 done"
+same "the newest" "$?$(resumed) $(last_field event)" "04 done"
 
 # A damaged one is skipped, for the copy of the same step, else for the one before.
 damage() {
@@ -95,27 +83,27 @@ for how in cut empty flipped; do
     cp -a b.4 b
     damage $how a/checkpoint-00000004.safetensors
     engine "a b" --resume-if-any
-    same "$how, the copy" "$?$(resumed) $(field event)" "04 done"
+    same "$how, the copy" "$?$(resumed) $(last_field event)" "04 done"
     check "$how, the copy" "$(cat log)" "skipped a checkpoint: a/checkpoint-00000004.safetensors: "
     same "$how, the copy, bytes" "$(sha256sum <a/checkpoint-00000010.safetensors)" "$want"
     rm -rf a b
     cp -a b.4 b
     damage $how b/checkpoint-00000004.safetensors
     engine "a b b" --resume-if-any
-    same "$how, the one before" "$?$(resumed) $(field event)" "03 done"
+    same "$how, the one before" "$?$(resumed) $(last_field event)" "03 done"
     same "$how, the one before, bytes" "$(sha256sum <a/checkpoint-00000010.safetensors)" "$want"
     rm -rf a b
     cp -a b.4 b
     damage $how b/checkpoint-00000004.safetensors
     damage $how b/checkpoint-00000003.safetensors
     engine "a b" --resume-if-any
-    same "$how, all of them" "$?$(resumed) $(field event)" "00 done"
+    same "$how, all of them" "$?$(resumed) $(last_field event)" "00 done"
     same "$how, all of them, bytes" "$(sha256sum <a/checkpoint-00000010.safetensors)" "$want"
     rm -rf a b
     cp -a b.4 b
     damage $how b/checkpoint-00000004.safetensors
     engine "a b" --resume
-    same "$how, not skipped" "$?$(field code)" 33
+    same "$how, not skipped" "$?$(last_field code)" 33
     check "$how, not skipped" "$(cat events)" "b/checkpoint-00000004.safetensors: "
 done
 
@@ -124,11 +112,11 @@ rm -rf a b
 cp -a b.4 b
 sed 's/batchSize: 64/batchSize: 32/' job.yaml >other.yaml
 JOB=other.yaml engine "a b" --resume-if-any
-same "another job" "$?$(field code)" 22
+same "another job" "$?$(last_field code)" 22
 check "another job" "$(cat events)" "written with batchSize 64, but the job has 32"
 rm -rf a b
 engine "a b" --resume
-same "nothing" "$?$(field code)" 33
+same "nothing" "$?$(last_field code)" 33
 check "nothing" "$(cat events)" "no checkpoint to resume from"
 
 # A copy that cannot be written is not the end; what a killed writer left behind goes.
@@ -137,7 +125,23 @@ touch b
 mkdir a
 touch a/checkpoint-00000004.safetensors.tmp.123 a/mine.tmp.123
 engine "a b" --mirror
-same "no second copy" "$?$(field event)" 0done
+same "no second copy" "$?$(last_field event)" 0done
 check "no second copy" "$(cat log)" "no second copy of the checkpoint: b/checkpoint-00000002"
 same "left behind" "$(find a -name '*.tmp.*')" a/mine.tmp.123
+
+# A network that is split: its tensors come to both who write, and a copy that cannot be written is no
+# reason to stop.
+cat job.yaml - >split.yaml <<'JOB'
+  strategy: {type: ModelParallel, microBatches: 2}
+  replicas: {worker: {replicas: 2}}
+JOB
+rm -rf a b
+JOB=split.yaml engine "a b" --mirror
+same "split" "$? $(sha256sum <a/checkpoint-00000010.safetensors)" "0 $want"
+same "split: the copy" "$(sha256sum <b/checkpoint-00000010.safetensors)" "$want"
+rm -rf a b
+touch b
+JOB=split.yaml engine "a b" --mirror
+same "split, no copy" "$? $(sha256sum <a/checkpoint-00000010.safetensors)" "0 $want"
+check "split, no copy" "$(cat log)" "no second copy of the checkpoint"
 verdict

@@ -4,21 +4,8 @@
 # was never stopped: at every step, inside and at the end of an epoch, on changing numbers of ranks.
 . tests/cli/lib.sh
 
-mkdir data
-python3 "$repo/tests/cli/make_idx.py" data 270 40 || exit 1
-cat >job.yaml <<'JOB'
-apiVersion: paceline.dev/v1
-kind: TrainingJob
-metadata: {name: stop}
-spec:
-  model: {name: mlp, hidden: [20]}
-  dataset: {name: idx, path: data}
-  training: {epochs: 2, batchSize: 64, lanes: 8, threads: 1, optimizer: {name: adam}}
-  checkpoint: {everyEpochs: 0, keep: 100}
-JOB
+idx_job stop 2 "everyEpochs: 0, keep: 100"
 last() { sha256sum <"$(find "$1" -name 'checkpoint-*' | sort | tail -1)"; }
-# field NAME: of the last event of events.
-field() { tail -1 events | sed -n "s/.*\"$1\":\"\{0,1\}\([^,\"}]*\).*/\1/p"; }
 # engine RANKS OUT ARGUMENT...: the events go to events, the log to log.
 engine() {
     ranks "$1" "$PACELINE_WORKER" run --spec job.yaml --out "$2" "${@:3}" >events 2>log
@@ -27,8 +14,8 @@ engine() {
 
 engine 1 whole
 want=$(last whole)
-digest=$(field digest)
-same "the last event" "$(field event)" "done"
+digest=$(last_field digest)
+same "the last event" "$(last_field event)" "done"
 same "the digest, digits" "${#digest}" 16
 check "the digest in the file" "$(head -c 2000 whole/checkpoint-00000010.safetensors | tr -d '\0')" \
     "\"digest\":\"$digest\""
@@ -40,14 +27,14 @@ touch please
 for step in 1 2 3 4 5 6 7 8 9; do
     n=$((step % 3 + 1))
     PACELINE_STOP_FILE=$dir/please engine $n parts --resume-if-any
-    same "stop $step, event" "$(field event) $(field step)" "stopped $step"
-    same "stop $step, checkpoint" "$(field checkpoint)" "parts/checkpoint-$(printf %08d $step).safetensors"
-    if [ ! -s "$(field checkpoint)" ]; then fail "stop $step: no checkpoint"; fi
+    same "stop $step, event" "$(last_field event) $(last_field step)" "stopped $step"
+    same "stop $step, checkpoint" "$(last_field checkpoint)" "parts/checkpoint-$(printf %08d $step).safetensors"
+    if [ ! -s "$(last_field checkpoint)" ]; then fail "stop $step: no checkpoint"; fi
 done
 PACELINE_STOP_FILE=$dir/please engine 2 parts --resume
-same "stopped behind the last step" "$(field event)" "done"
+same "stopped behind the last step" "$(last_field event)" "done"
 same "ten runs" "$(last parts)" "$want"
-same "ten runs, digest" "$(field digest)" "$digest"
+same "ten runs, digest" "$(last_field digest)" "$digest"
 
 # Somewhere in the middle, by whoever creates the file.
 sed 's/epochs: 2/epochs: 200/' job.yaml >long.yaml
@@ -57,13 +44,13 @@ until_true grep -q '"event":"epoch"' events
 touch later
 wait $!
 same "stopped from outside, exit code" $? 0
-same "stopped from outside" "$(field event)" stopped
+same "stopped from outside" "$(last_field event)" stopped
 ranks 3 "$PACELINE_WORKER" run --spec long.yaml --out some --resume >events 2>log
 same "stopped from outside, bytes" "$(last some)" "$(last long)"
 
 # Without a folder there is nothing to save, but it stops.
 PACELINE_STOP_FILE=$dir/please ranks 2 "$PACELINE_WORKER" run --spec job.yaml >events
-same "no folder" "$?$(field event)$(field checkpoint)" 0stopped
+same "no folder" "$?$(last_field event)$(last_field checkpoint)" 0stopped
 
 # A checkpoint every second, also where the job saves nothing; progress in between.
 cat >timed.yaml <<'JOB'
@@ -82,5 +69,5 @@ until_true grep -q '"event":"checkpoint"' events
 check "progress" "$(grep -m1 '"event":"progress"' events)" '"steps":3000000,"epochs":100,"loss":'
 touch enough
 wait $!
-same "a checkpoint every second" "$?$(field event)" 0stopped
+same "a checkpoint every second" "$?$(last_field event)" 0stopped
 verdict

@@ -49,7 +49,8 @@ paceline_install() {
     }
 }
 
-# train NAME WORKERS EPOCHS [POLICY]: a job that trains a small network on a part of Fashion-MNIST.
+# train NAME WORKERS EPOCHS [POLICY]: a job that trains a small network on a part of Fashion-MNIST. Its
+# chief ends with it, or stays with the model for keep_seconds.
 train() {
     cat <<JOB
 ---
@@ -59,6 +60,7 @@ metadata: {name: $1}
 spec:
   model: {name: mlp, hidden: [512, 512]}
   dataset: {name: fashion-mnist, limit: 8192}
+  output: {keepSeconds: ${keep_seconds:-0}}
   training: {epochs: $3, batchSize: 64, threads: 1}
   checkpoint: {everyEpochs: 0, everySeconds: 1, best: false}
   replicas:
@@ -72,17 +74,26 @@ apply() { t apply -f - >"$dir/apply" 2>&1 || fail "kubectl apply: $(cat "$dir/ap
 of() { t get "$1" -o "jsonpath=$2"; }
 
 # digest_here WORKERS EPOCHS: of the final weights, by `paceline run` on this machine.
-digest_here() {
+digest_here() { train here "$1" "$2" | digest_of_run; }
+# digest_of_run <JOB: the same of any job.
+digest_of_run() {
     rm -rf "$dir/here"
-    train here "$1" "$2" >"$dir/here.yaml"
+    cat >"$dir/here.yaml"
     "$PACELINE" run "$dir/here.yaml" --out "$dir/here" --json 2>"$dir/here.log" |
         sed -n 's/.*"event":"done".*"digest":"\([0-9a-f]*\)".*/\1/p'
 }
+# checkpoint_in FOLDER: the newest one.
+checkpoint_in() { printf '%s\n' "$1"/checkpoint-*.safetensors | tail -n 1; }
 # digest_of JOB: of its completion record, in the chief's termination message.
 digest_of() {
-    t get pods -l "paceline.dev/job-name=$1,paceline.dev/index=0" -o \
-        jsonpath='{range .items[*]}{.status.containerStatuses[0].state.terminated.message}{"\n"}{end}' |
-        sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' | tail -n 1
+    ended() { # the job has succeeded when the chief says so: its pod ends after that
+        t get pods -l "paceline.dev/job-name=$1,paceline.dev/index=0" -o \
+            jsonpath='{range .items[*]}{.status.containerStatuses[0].state.terminated.message}{"\n"}{end}' |
+            sed -n 's/.*"digest":"\([0-9a-f]*\)".*/\1/p' | tail -n 1 >"$dir/digest"
+        [ -s "$dir/digest" ]
+    }
+    until_true ended "$1"
+    cat "$dir/digest"
 }
 step_of() { of "tj/$1" '{.status.progress.step}'; }
 # until_step JOB STEP: until the training has come so far.
@@ -109,15 +120,39 @@ worker_pod() {
     t get pods -l "paceline.dev/job-name=$1,paceline.dev/role=worker,paceline.dev/index=$2" \
         --sort-by=.metadata.creationTimestamp -o name | tail -n 1 | sed 's|^pod/||'
 }
-# kill_in POD PROGRAM: SIGKILL to the processes of a pod that run the program.
-kill_in() {
+# pod_processes POD [PROGRAM]: the node's pids of what runs in the pod.
+pod_processes() {
     local uid process
     uid=$(t get pod "$1" -o 'jsonpath={.metadata.uid}')
+    [ -n "$uid" ] || return
     for process in $(cluster_node sh -c "grep -lE 'pod$uid' /proc/[0-9]*/cgroup" 2>/dev/null |
         sed 's|/proc/\([0-9]*\)/cgroup|\1|'); do
-        if [ "$(cluster_node cat "/proc/$process/comm" 2>/dev/null)" = "${2:0:15}" ]; then
-            cluster_node kill -KILL "$process"
+        if [ $# -eq 1 ] ||
+            [ "$(cluster_node cat "/proc/$process/comm" 2>/dev/null)" = "${2:0:15}" ]; then
+            echo "$process"
         fi
     done
 }
-wait_training() { [ "$(t get "tj/$1" -o 'jsonpath={.status.conditions[?(@.type=="Running")].reason}')" = Training ]; }
+# kill_in POD PROGRAM: SIGKILL to the processes of a pod that run the program.
+kill_in() {
+    local process
+    for process in $(pod_processes "$1" "$2"); do cluster_node kill -KILL "$process"; done
+}
+# pod_network POD COMMAND...: in the pod's network, with the node's programs.
+pod_network() {
+    local pid
+    pid=$(pod_processes "$1" | head -n 1)
+    cluster_node nsenter -t "$pid" -n -- "${@:2}"
+}
+
+generation_of() { of "tj/$1" '{.status.launch.generation}'; }
+next_generation() { [ "$(generation_of "$1")" -gt "$2" ] 2>/dev/null; }
+wait_training() { [ "$(of "tj/$1" '{.status.conditions[?(@.type=="Running")].reason}')" = Training ]; }
+# until_relaunched JOB GENERATION: until a later one trains.
+until_relaunched() { until_true next_generation "$1" "$2" && until_true wait_training "$1"; }
+# seconds SINCE: of EPOCHREALTIME, with one digit.
+seconds() { awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $1 }"; }
+operator_killed() {
+    k -n paceline-system delete pod -l app.kubernetes.io/name=paceline-operator --grace-period=0 \
+        --force >/dev/null 2>&1
+}

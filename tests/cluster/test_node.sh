@@ -102,12 +102,9 @@ restarted() { [ "$(cat "$cluster_dir/pid/kubelet")" != "$kubelet" ] && t exec on
 until_true restarted
 same "a pod after the kubelet's restart" "$(alive)" "$before"
 
-t run absent --image=registry.invalid/absent:1 --restart=Never >/dev/null
-t run away --image=absent:1 --restart=Never >/dev/null
-reason() { t get pod "$1" -o jsonpath='{.status.containerStatuses[0].state.waiting.reason}'; }
-missing() { [[ $(reason "$1") =~ ^(ErrImagePull|ImagePullBackOff)$ ]]; }
-until_true missing absent
-until_true missing away
+t run absent --image=absent:1 --image-pull-policy=Never --restart=Never >/dev/null
+until_same "an image that was not imported" ErrImageNeverPull \
+    t get pod absent -o 'jsonpath={.status.containerStatuses[0].state.waiting.reason}'
 cluster_node ip route get 203.0.113.1 >/dev/null 2>&1 && fail "the node has a way out of this machine"
 
 verdict

@@ -1,12 +1,13 @@
 // LINK: operator/api common
 /*
- * A pod of any bytes: no crash; what is accepted is within bounds, and its strings are in its own
- * allocation (the tree is gone before they are read).
+ * A pod of any bytes, or the events about one: no crash; what is accepted is within bounds, and its
+ * strings are in its own allocation (the tree is gone before they are read).
  */
 #include <stdint.h>
 
 #include "operator/api/ledger.h"
 #include "operator/api/pod.h"
+#include "operator/api/pod_events.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
@@ -17,11 +18,16 @@ static size_t length(const char *text) { return text ? strlen(text) : 0; }
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     AUTO(auto_free) struct pod *pod = NULL;
+    AUTO(arena_release) struct arena arena = {0};
+    const char *sentence;
     cJSON *object = NULL;
     struct err err;
 
     if (json_parse(&object, (const char *)data, size, "fuzz", &err))
         return 0;
+    sentence = pod_events_newest(object, &arena);
+    if (length(sentence) > 128 + 2 + 512)
+        abort();
     if (pod_decode(&pod, object, &err)) {
         if (err.code != ERR_INVALID || pod)
             abort();
@@ -36,7 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!*pod->meta.name || !*pod->meta.uid || !*pod->meta.resource_version ||
         length(pod->meta.namespace_) > 63 || length(pod->reason) > 128 ||
         length(pod->message) > 512 || length(pod->ip) > 64 || length(pod->node) > 253 ||
-        length(pod->meta.owner_uid) > 128 || length(pod->meta.owner_name) > 253)
+        length(pod->key) > 253 || length(pod->meta.owner_uid) > 128 ||
+        length(pod->meta.owner_name) > 253)
         abort();
     return 0;
 }

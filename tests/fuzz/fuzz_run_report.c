@@ -22,11 +22,13 @@ static void round_trip(const struct run_report *r)
     AUTO(auto_json) cJSON *patch = NULL;
     AUTO(auto_tj) struct tj *tj = NULL, *again = NULL;
     AUTO(buf_release) struct buf text;
-    struct scaling point = {r->workers ? r->workers : 1, r->progress.samples_per_second};
-    struct tj_status s = {.launch = {r->seen ? r->seen : 1, r->world, r->step, 0, 0},
-                          .progress = r->progress,
-                          .scaling = &point,
-                          .n_scaling = 1};
+    int workers = r->replicas[ROLE_WORKER];
+    struct scaling point = {workers ? workers : 1, r->progress.samples_per_second};
+    struct tj_status s = {
+        .launch = {.generation = r->seen ? r->seen : 1, .world = r->world, .step = r->step},
+        .progress = r->progress,
+        .scaling = &point,
+        .n_scaling = 1};
     struct err err;
 
     buf_init(&text, 0);
@@ -60,8 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (json_parse(&message, text, n, "fuzz", &err) == 0)
             (void)run_report_take(&r, message);
-        if (r.phase > RUN_FAILED || r.seen < 0 || r.generation < 0 || r.step < 0 || r.workers < 0 ||
-            memchr(r.message, '\0', sizeof r.message) == NULL)
+        if (r.phase > RUN_FAILED || r.seen < 0 || r.generation < 0 || r.step < 0 ||
+            r.replicas[ROLE_WORKER] < 0 || memchr(r.message, '\0', sizeof r.message) == NULL)
             abort();
         text += n + 1;
     }

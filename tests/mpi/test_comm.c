@@ -1,4 +1,5 @@
-// LINK: common/err.c common/log.c common/mem.c worker/comm/comm.c worker/model/lanes.c
+// LINK: common/err.c common/log.c common/mem.c worker/comm/comm.c worker/comm/shaper.c
+// LINK: worker/model/lanes.c
 // MPI: 1 2 3 4
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,12 +81,13 @@ static void test_agree(struct comm *c)
 static void check_lanes(struct comm *c, int total, int n)
 {
     double mine[64 * 3], all[64 * 3];
+    struct lane_tree tree = {total, 0, comm_size(c)};
     struct lanes l;
 
-    lanes_init(&l, total, comm_rank(c), comm_size(c));
+    lanes_init(&l, tree, comm_rank(c));
     for (int i = 0; i < l.count * n; i++)
         mine[i] = 1000.0 * total + l.first * n + i;
-    comm_lanes_begin(c, &l, mine, n);
+    comm_lanes_begin(c, tree, mine, n);
     memset(mine, 0, sizeof mine);
     comm_lanes_end(c, all);
     for (int i = 0; i < total * n; i++)

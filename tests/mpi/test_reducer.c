@@ -1,16 +1,27 @@
 // LINK: common worker/kernels worker/model/lanes.c worker/comm/comm.c
 // LINK: worker/comm/reducer.c worker/comm/fold.c worker/comm/tree.c worker/comm/ring.c
-// LINK: worker/comm/mpi.c
+// LINK: worker/comm/mpi.c worker/comm/doubling.c worker/comm/naive.c worker/model/placement.c
+// LINK: worker/comm/piece.c worker/comm/shaper.c
 // MPI: 1 2 3 4
+// TIMEOUT: 600
 #include <math.h>
+#include <time.h>
 
 #include "paceline/mem.h"
 #include "tests/mpi/mpi_test.h"
 
-enum { MAX_RANGES = 64 };
+enum { MAX_RANGES = 64, ALGORITHMS = ALGO_NAIVE + 1 };
+
+/* Whether the sum is that of one rank, to the byte. */
+static bool is_one_order(const struct reducer_config *config)
+{
+    return config->wire == WIRE_FP32 && config->algorithm != ALGO_RING &&
+           config->algorithm != ALGO_MPI;
+}
 
 /* What one test reduces. */
 struct problem {
+    struct lane_tree tree;
     struct lanes lanes; /* this rank's */
     uint32_t n_samples;
     size_t n;
@@ -51,10 +62,13 @@ static float tree_value(const struct problem *t, int first, int count, size_t i)
     return isnan(left) ? right : isnan(right) ? left : left + right;
 }
 
-static void problem_init(struct problem *t, struct comm *c, int lanes, uint32_t n_samples, size_t n)
+static void problem_of(struct problem *t, struct comm *c, struct lane_tree tree, uint32_t n_samples,
+                       size_t n)
 {
-    *t = (struct problem){.n_samples = n_samples, .n = n};
-    lanes_init(&t->lanes, lanes, comm_rank(c), comm_size(c));
+    const int lanes = tree.total;
+
+    *t = (struct problem){.tree = tree, .n_samples = n_samples, .n = n};
+    lanes_init(&t->lanes, t->tree, comm_rank(c));
     t->want = xmalloc(n * sizeof *t->want);
     for (size_t i = 0; i < n; i++)
         t->want[i] = tree_value(t, 0, lanes, i);
@@ -66,6 +80,11 @@ static void problem_init(struct problem *t, struct comm *c, int lanes, uint32_t 
         for (size_t i = 0; i < n; i++)
             t->partials[b][i] = tree_value(t, block.first, 1 << block.level, i);
     }
+}
+
+static void problem_init(struct problem *t, struct comm *c, int lanes, uint32_t n_samples, size_t n)
+{
+    problem_of(t, c, (struct lane_tree){lanes, 0, comm_size(c)}, n_samples, n);
 }
 
 static void problem_release(struct problem *t)
@@ -130,7 +149,7 @@ static void check_result(struct comm *c, const struct problem *t,
     uint32_t low_bits = 0;
     struct err err = {0};
 
-    if (comm_size(c) == 1 || (config->algorithm == ALGO_TREE && !bf16)) {
+    if (comm_size(c) == 1 || is_one_order(config)) {
         CHECK_BYTES(got, t->want, t->n * sizeof *got);
         return;
     }
@@ -150,7 +169,7 @@ static void check_result(struct comm *c, const struct problem *t,
 static void check_reduce(struct comm *c, const struct kernels *k, const struct problem *t,
                          const struct reducer_config *config)
 {
-    struct reducer *r = reducer_new(c, k, config, t->lanes.total, t->n);
+    struct reducer *r = reducer_new(c, k, config, t->tree, t->n);
 
     for (uint32_t step = 0; step < 2; step++) {
         fill_blocks(t);
@@ -170,13 +189,14 @@ static void check_problem(struct comm *c, const struct kernels *k, int lanes, ui
     struct problem t;
 
     problem_init(&t, c, lanes, n_samples, n);
-    for (uint32_t i = 0; i < 24; i++) {
+    for (uint32_t i = 0; i < 4 * ALGORITHMS; i++) {
+        uint32_t way = i / ALGORITHMS; /* each two of three switches, and all three over problems */
         struct reducer_config config = {
-            .algorithm = (enum algorithm[]){ALGO_TREE, ALGO_RING, ALGO_MPI}[i % 3],
-            .wire = i / 3 % 2 ? WIRE_BF16 : WIRE_FP32,
-            .schedule = i / 6 % 2 ? COMM_END : COMM_OVERLAP,
+            .algorithm = (enum algorithm)(i % ALGORITHMS),
+            .wire = way & 1 ? WIRE_BF16 : WIRE_FP32,
+            .schedule = way & 2 ? COMM_END : COMM_OVERLAP,
             .fusion_bytes = fusions[hash(i, (uint32_t)n) % ARRAY_LEN(fusions)],
-            .thread = i / 12,
+            .thread = (way ^ way >> 1 ^ n) & 1,
         };
 
         check_reduce(c, k, &t, &config);
@@ -195,6 +215,17 @@ static int64_t sum_over_ranks(struct comm *c, int64_t value)
     return sum;
 }
 
+/* What all ranks send together, as multiples of the slab; 16 lanes on 3 ranks are 2, 3 and 2
+ * blocks. */
+static int64_t slabs_sent(enum algorithm algorithm, int64_t size)
+{
+    static const int64_t doubling[] = {0, 0, 2, 3 + 2 + 2 + 1, 8}, naive[] = {0, 0, 2, 14, 12};
+
+    if (algorithm == ALGO_RECURSIVE_DOUBLING)
+        return doubling[size];
+    return algorithm == ALGO_NAIVE ? naive[size] : 2 * (size - 1);
+}
+
 /* Overlap sends at once, end not before finish; the bytes sent are the fewest that can be. */
 static void check_traffic(struct comm *c, const struct kernels *k, enum algorithm algorithm,
                           enum comm_schedule schedule, enum wire_type wire)
@@ -205,33 +236,41 @@ static void check_traffic(struct comm *c, const struct kernels *k, enum algorith
 
     problem_init(&t, c, 16, 16, 200000);
 
-    struct reducer *r = reducer_new(c, k, &config, t.lanes.total, t.n);
+    struct reducer *r = reducer_new(c, k, &config, t.tree, t.n);
 
     fill_blocks(&t);
     CHECK_INT(reducer_stats(r).bytes_sent, 0);
     reducer_begin(r, t.n_samples, t.blocks);
     reducer_submit(r, 0, t.n);
     early = (int64_t)reducer_stats(r).bytes_sent;
-    CHECK((early > 0) == (schedule == COMM_OVERLAP && size > 1));
     reducer_finish(r);
     take_all(r, &t);
     CHECK(reducer_stats(r).wait_seconds >= 0);
 
     int64_t sent = sum_over_ranks(c, (int64_t)reducer_stats(r).bytes_sent);
 
-    if (algorithm == ALGO_RING || (size & (size - 1)) == 0)
-        CHECK_INT(sent, 2 * (size - 1) * (int64_t)t.n * value_bytes);
+    bool at_once = schedule == COMM_OVERLAP && size > 1;
+
+    CHECK((sum_over_ranks(c, early) > 0) == at_once);
+    if (algorithm != ALGO_RECURSIVE_DOUBLING || size % 2 == 0) /* else some wait for others first */
+        CHECK((early > 0) == at_once);
+
+    int64_t want = slabs_sent(algorithm, size) * (int64_t)t.n * value_bytes;
+
+    if (algorithm == ALGO_TREE && (size & (size - 1)) != 0)
+        CHECK(sent > want);
     else
-        CHECK(sent > 2 * (size - 1) * (int64_t)t.n * value_bytes);
+        CHECK_INT(sent, want);
     reducer_free(r);
     problem_release(&t);
 }
 
 static void test_traffic(struct comm *c, const struct kernels *k)
 {
-    for (int i = 0; i < 8; i++)
-        check_traffic(c, k, i & 1 ? ALGO_RING : ALGO_TREE, i & 2 ? COMM_END : COMM_OVERLAP,
-                      i & 4 ? WIRE_BF16 : WIRE_FP32);
+    for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++)
+        for (int i = 0; i < 4 && algorithm != ALGO_MPI; i++)
+            check_traffic(c, k, (enum algorithm)algorithm, i & 1 ? COMM_END : COMM_OVERLAP,
+                          i & 2 ? WIRE_BF16 : WIRE_FP32);
 }
 
 /*
@@ -240,11 +279,15 @@ static void test_traffic(struct comm *c, const struct kernels *k)
  */
 static void test_uneven(struct comm *c, const struct kernels *k)
 {
-    struct reducer_config config = {.algorithm = ALGO_TREE, .fusion_bytes = 4 << 20};
     struct problem t;
 
     problem_init(&t, c, 16, 64, 700000);
-    check_reduce(c, k, &t, &config);
+    for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) {
+        struct reducer_config config = {.algorithm = (enum algorithm)algorithm,
+                                        .fusion_bytes = 4 << 20};
+
+        check_reduce(c, k, &t, &config);
+    }
     problem_release(&t);
 }
 
@@ -257,7 +300,7 @@ static void test_fusion(struct comm *c, const struct kernels *k)
 
     problem_init(&t, c, 4, 4, 2 * RANGE);
 
-    struct reducer *r = reducer_new(c, k, &config, t.lanes.total, t.n);
+    struct reducer *r = reducer_new(c, k, &config, t.tree, t.n);
 
     for (int step = 0; step < 2; step++) {
         uint64_t before = reducer_stats(r).bytes_sent;
@@ -275,6 +318,14 @@ static void test_fusion(struct comm *c, const struct kernels *k)
     problem_release(&t);
 }
 
+static double seconds(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* The values of the lanes travel while a step is under way. */
 static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool thread)
 {
@@ -284,14 +335,14 @@ static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool
 
     problem_init(&t, c, 16, 16, 100000);
 
-    struct reducer *r = reducer_new(c, k, &config, t.lanes.total, t.n);
+    struct reducer *r = reducer_new(c, k, &config, t.tree, t.n);
 
     for (int i = 0; i < t.lanes.count; i++)
         mine[i] = t.lanes.first + i;
     fill_blocks(&t);
     reducer_begin(r, t.n_samples, t.blocks);
     reducer_submit(r, t.n / 2, t.n - t.n / 2);
-    comm_lanes_begin(c, &t.lanes, mine, 1);
+    comm_lanes_begin(c, t.tree, mine, 1);
     reducer_submit(r, 0, t.n / 2);
     reducer_finish(r);
     comm_lanes_end(c, all);
@@ -301,6 +352,99 @@ static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool
         CHECK(all[i] == i);
     reducer_free(r);
     problem_release(&t);
+}
+
+/* A simulated network changes no byte, and takes at least the time that its slowest line needs:
+ * what all send, shared by all. */
+static void test_simulated(struct comm *c, const struct kernels *k, bool thread)
+{
+    const double bandwidth = 20e6;
+    struct problem t;
+
+    problem_init(&t, c, 16, 40, 70001);
+    comm_simulate(c, bandwidth, 0.001);
+    for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) {
+        struct reducer_config config = {
+            .algorithm = (enum algorithm)algorithm, .fusion_bytes = 1 << 16, .thread = thread};
+        struct reducer *r = reducer_new(c, k, &config, t.tree, t.n);
+        double begin = seconds(), least;
+
+        fill_blocks(&t);
+        reducer_begin(r, t.n_samples, t.blocks);
+        submit_all(r, &t, 5);
+        reducer_finish(r);
+        take_all(r, &t);
+        least = (double)reducer_stats(r).bytes_sent / bandwidth;
+        if (algorithm != ALGO_MPI)
+            CHECK(seconds() - begin >= least);
+        check_result(c, &t, &config);
+        reducer_free(r);
+    }
+    comm_simulate(c, 0, 0);
+    problem_release(&t);
+}
+
+/* Weights that their servers change by the sum; how many values this rank has updated. */
+struct served {
+    float *weights;
+    size_t updated;
+};
+
+static void descend(void *arg, size_t offset, size_t n, const float *gradients)
+{
+    struct served *s = arg;
+
+    for (size_t i = offset; i < offset + n; i++)
+        s->weights[i] -= gradients[i];
+    s->updated += n;
+}
+
+/* Two updates by servers behind the workers, or among them: each value by one rank, and its new
+ * weight on every worker. A server has no blocks, but a place to sum in. */
+static void check_servers(struct comm *c, const struct kernels *k, int servers, size_t n)
+{
+    const int workers = comm_size(c) - servers;
+    struct placement placement;
+    struct reducer_servers owners = {
+        .placement = &placement, .first = servers ? workers : 0, .update = descend};
+    struct reducer_config config = {.fusion_bytes = 1 << 16, .servers = &owners};
+    struct served mine = {.weights = xcalloc(n, sizeof(float))};
+    struct problem t;
+
+    placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, n, servers ? servers : workers);
+    problem_of(&t, c, (struct lane_tree){16, 0, workers}, 40, n);
+    if (!t.lanes.n_blocks)
+        t.blocks[0] = xaligned(n * sizeof(float));
+    owners.weights = mine.weights;
+    owners.arg = &mine;
+
+    struct reducer *r = reducer_new(c, k, &config, t.tree, n);
+
+    for (uint32_t step = 0; step < 2; step++) {
+        fill_blocks(&t);
+        reducer_begin(r, t.n_samples, t.blocks);
+        submit_all(r, &t, 77);
+        reducer_finish(r);
+        take_all(r, &t);
+    }
+    for (size_t i = 0; i < n && comm_rank(c) < workers; i++)
+        CHECK(mine.weights[i] == (0.0f - t.want[i]) - t.want[i]);
+    CHECK_INT(sum_over_ranks(c, (int64_t)mine.updated), 2 * (int64_t)n);
+    CHECK((mine.updated > 0) == (!servers || comm_rank(c) >= workers));
+    reducer_free(r);
+    if (!t.lanes.n_blocks)
+        free(t.blocks[0]);
+    problem_release(&t);
+    placement_release(&placement);
+    free(mine.weights);
+}
+
+static void test_servers(struct comm *c, const struct kernels *k)
+{
+    for (int servers = 0; servers < comm_size(c) && comm_size(c) > 1; servers++) {
+        check_servers(c, k, servers, 70001);
+        check_servers(c, k, servers, 300000);
+    }
 }
 
 int main(int argc, char **argv)
@@ -325,8 +469,11 @@ int main(int argc, char **argv)
         test_traffic(c, k);
         test_uneven(c, k);
         test_fusion(c, k);
+        test_servers(c, k);
         test_lanes_within_step(c, k, false);
         test_lanes_within_step(c, k, true);
+        test_simulated(c, k, false);
+        test_simulated(c, k, true);
     }
     return mpi_test_result(c);
 }

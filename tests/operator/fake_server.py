@@ -13,8 +13,8 @@ import threading
 import time
 
 lock = threading.Lock()
-state = {"connections": 0, "requests": 0, "posts": 0, "token": "", "proxied": 0, "proxy_headers": "",
-         "running": 0, "most": 0}
+state = {"connections": 0, "requests": 0, "posts": 0, "token": "", "proxied": 0, "proxy_headers": ""}
+meeting = threading.Barrier(64)  # /meet is answered when so many ask for it at once
 
 
 def bump(name, by=1):
@@ -147,12 +147,14 @@ def handle(conn, method, target, headers, body):
     elif path == "/slow":
         slow_headers(conn, query)
     elif path == "/sleep":
-        now = bump("running")
-        with lock:
-            state["most"] = max(state["most"], now)
         time.sleep(float(query["s"]))
-        bump("running", -1)
         conn.answer(200, b"slept")
+    elif path == "/meet":
+        try:
+            meeting.wait(60)
+            conn.answer(200, b"met")
+        except threading.BrokenBarrierError:
+            conn.answer(504)
     elif path == "/cut":
         conn.sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789")
         raise Gone

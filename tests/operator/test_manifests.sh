@@ -26,6 +26,17 @@ bytes=$(wc -c <manifests/crd.yaml)
 if [ "$bytes" -gt $((200 * 1024)) ]; then fail "manifests/crd.yaml has $bytes bytes, more than 200 KiB"; fi
 echo "manifests/crd.yaml: $((bytes / 1024)) KiB, $(grep -c '  rule:\|- rule:' manifests/crd.yaml) rules"
 
+# The API server's own estimate for each rule; only where Go and the modules of the Kubernetes tools are.
+tool() {
+    (cd tests/tools/kubernetes && GOTOOLCHAIN=local GOPROXY=off GOWORK=off CGO_ENABLED=0 \
+        GOFLAGS=-buildvcs=false go "$@")
+}
+if tool list -deps ./crd-cost >"$dir/list" 2>&1; then
+    tool run -trimpath ./crd-cost "$PWD/manifests/crd.yaml" || fail "the API server would refuse the rules"
+else
+    echo "the costs of its rules are not printed: $(tail -1 "$dir/list")"
+fi
+
 grep -nE 'image: [^/]*\.[^/]*/' manifests/operator.yaml && fail "an image of a named registry"
 for word in runAsNonRoot:\ true readOnlyRootFilesystem:\ true allowPrivilegeEscalation:\ false drop:\ \[ALL\] \
     RuntimeDefault path:\ /healthz path:\ /readyz; do

@@ -173,6 +173,8 @@ static void take_world(struct agent_link *l, const cJSON *message)
 
     if (generation <= agent_at(w, l->process)->seen)
         refuse(l, message, "its generation is not above every one seen");
+    else if (run_is_kept(w, p))
+        refuse(l, message, "the training is done");
     else if (scenario_run(w, p, generation).refused)
         refuse(l, message, "hosts: found none of them");
     else
@@ -290,6 +292,10 @@ static void attach(struct agent_link *l, int process)
     if (!r)
         return;
     agent_say(w, process, run_message(w, r));
+    if (r->foreign)
+        return;
+    if (r->stage == RUN_STAGES)
+        agent_say(w, process, run_started(r));
     if (r->step > r->from)
         agent_say(w, process, run_progress(r));
 }

@@ -9,12 +9,13 @@
 #include "tests/sim/truth.h"
 
 #define MAX_HOSTS 8
+#define RUN_STAGES 3    /* of starting; then it trains */
 #define SILENCE_MS 5000 /* ends connections, and what depends on them */
 
 struct run {
     int64_t generation;
     int hosts[MAX_HOSTS]; /* processes; the first is the chief */
-    int n;
+    int n, servers; /* of n: those that the engine takes for servers, by the job it was given */
     enum run_phase phase;
     int stage;                 /* while it starts */
     bool taken;                /* by every pod */
@@ -24,12 +25,17 @@ struct run {
     int64_t due_ms;            /* the next stage, or the end of stopping */
     int64_t told_ms;           /* the next progress event */
     int64_t fails_ms;          /* by itself; 0: it does not */
+    int64_t stuck_ms;          /* makes no progress from then on; 0: it does */
     int exit_code;
     int64_t stalled_ms; /* a pod is dead or silent since then; 0: none */
     int64_t lost_ms;    /* when that is noticed */
-    bool progressed;    /* beyond what status knew when it failed */
+    bool progressed;    /* beyond what status knew when it ended */
     char message[160];
     int64_t epoch; /* of its timers */
+    bool tells;    /* as run_fate has it; so the next three */
+    bool foreign;
+    bool hangs;
+    int64_t fetched_ms;
 };
 
 struct agent { /* of the process with the same number */
@@ -53,8 +59,11 @@ struct agents {
 struct agent *agent_at(struct world *w, int process);
 struct run *run_at(struct world *w, int process); /* the newest of this chief; or NULL */
 bool run_is_on(const struct run *r);              /* not over */
+bool run_is_stuck(const struct world *w, const struct run *r);
 /* One is dead, or does not hear the chief. dead: whether it is the former; or NULL. */
 bool run_is_broken(const struct world *w, const struct run *r, bool *dead);
+/* The pod is its job's chief, has trained it and stays, to keep the model. */
+bool run_is_kept(struct world *w, const struct process *p);
 /* The active run that the pod is part of; or NULL. */
 struct run *run_with(struct world *w, int process);
 /* Of the job's active run; RUN_NONE: there is none. */
@@ -66,6 +75,7 @@ void run_stop(struct world *w, int chief, int64_t generation);
 void run_kill(struct world *w, int chief, int64_t generation);
 /* What an operator that connects is told; the caller's. */
 cJSON *run_message(struct world *w, const struct run *r);
+cJSON *run_started(const struct run *r);
 cJSON *run_progress(const struct run *r);
 void runs_each_event(struct world *w);
 
@@ -77,7 +87,11 @@ void launches_job_changed(struct world *w, struct job_truth *t, const struct obj
                           const cJSON *prev, const cJSON *next);
 void launches_run_taken(struct world *w, const struct run *r); /* every pod has */
 void launches_run_resumed(struct world *w, const struct run *r);
-void launches_run_failed(struct world *w, struct run *r); /* by itself */
+void launches_run_over(struct world *w, struct run *r); /* failed, or stopped */
+/* The job has succeeded, and this chief of its may keep the model still. */
+bool launches_keep(struct world *w, const struct process *p, const cJSON *job);
+void launches_pod_placed(struct world *w, const struct process *p); /* it has a node, at last */
+void launches_told(struct world *w, const struct object *event);    /* to the user */
 void launches_reached(struct world *w, const struct run *r);
 void launches_pod_asked(struct world *w, const struct process *p); /* to go, by an operator */
 

@@ -5,7 +5,8 @@
 
 static bool wanted(const struct target *t, const struct object *o)
 {
-    return (!t->ns[0] || strcmp(t->ns, o->ns) == 0) && selector_matches(t->selector, o->v->json);
+    return (!t->ns[0] || strcmp(t->ns, o->ns) == 0) && selector_matches(t->selector, o->v->json) &&
+           fields_match(t->fields, o->v->json);
 }
 
 /* All that match now, kept so that later pages show the same moment. */

@@ -63,13 +63,15 @@ struct target {
     enum kind kind;
     char ns[256], name[256], sub[32]; /* "" when absent */
     bool watch, bookmarks, dry_run, metadata_only;
-    char selector[256], more[64];
+    char selector[256], fields[256], more[64];
     int64_t limit, rv, timeout_s, grace_s; /* absent: 0, 0, 0, -1 */
 };
 /* False: no such path. */
 bool target_parse(struct target *t, const struct kube_request *request);
 /* "a=b,c=d" against metadata.labels; "" takes all. */
 bool selector_matches(const char *selector, const cJSON *json);
+/* "involvedObject.uid=u" against an event; "" takes all. */
+bool fields_match(const char *fields, const cJSON *json);
 /* The object with kind and apiVersion in front, or its metadata only. */
 void object_write(struct buf *out, enum kind kind, struct version *v, bool metadata_only);
 

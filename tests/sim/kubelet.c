@@ -249,6 +249,22 @@ static void on_sigkill(struct world *w, int64_t id)
         kubelet_stop(w, p, 137);
 }
 
+/* Whether all Secrets that its volumes are made of are there. */
+static bool has_secrets(struct world *w, const struct process *p)
+{
+    const struct object *o = object_of(w, p);
+    const cJSON *volumes = o ? val_get(o->v->json, "spec", "volumes", NULL) : NULL, *volume;
+
+    cJSON_ArrayForEach(volume, volumes)
+    {
+        const char *name = val_str(volume, "secret", "secretName");
+
+        if (name && !store_find(&w->api.store, KIND_SECRET, p->ns, name))
+            return false;
+    }
+    return true;
+}
+
 static void on_start(struct world *w, int64_t id)
 {
     struct process *p = &w->processes[id];
@@ -256,7 +272,7 @@ static void on_start(struct world *w, int64_t id)
 
     if (p->state != POD_AT_BOUND || p->gone || p->asked_ms)
         return;
-    if (unreachable(w, p)) {
+    if (unreachable(w, p) || !has_secrets(w, p)) {
         world_after(w, 1000, on_start, id);
         return;
     }
@@ -280,20 +296,61 @@ static void on_start(struct world *w, int64_t id)
     report_soon(w, p);
 }
 
+/* Whether the gang that its scheduler counts it to is there. */
+static bool has_group(struct world *w, const struct object *pod)
+{
+    const cJSON *meta = val_get(pod->v->json, "metadata", NULL);
+    const cJSON *volcano = cJSON_GetObjectItemCaseSensitive(val_get(meta, "annotations", NULL),
+                                                            "scheduling.k8s.io/group-name");
+    const cJSON *plugins = cJSON_GetObjectItemCaseSensitive(val_get(meta, "labels", NULL),
+                                                            "scheduling.x-k8s.io/pod-group");
+    const struct store *s = &w->api.store;
+
+    return (!volcano || store_find(s, KIND_VOLCANO_GROUP, pod->ns, volcano->valuestring)) &&
+           (!plugins || store_find(s, KIND_SCHEDULER_GROUP, pod->ns, plugins->valuestring));
+}
+
+/* A volume is not there yet: only an event tells. */
+static void on_unmounted(struct world *w, int64_t id)
+{
+    struct process *p = &w->processes[id];
+    cJSON *event, *about;
+    char name[160];
+
+    if (!object_of(w, p) || unreachable(w, p))
+        return;
+    w->actor = ACTOR_KUBELET;
+    event = cJSON_CreateObject();
+    snprintf(name, sizeof name, "%s.%lld", p->name, (long long)w->now_ms);
+    val_set_str(val_object(event, "metadata"), "namespace", p->ns);
+    val_set_str(val_object(event, "metadata"), "name", name);
+    about = cJSON_AddObjectToObject(event, "involvedObject");
+    val_set_str(about, "kind", "Pod");
+    val_set_str(about, "name", p->name);
+    val_set_str(about, "uid", p->uid);
+    val_set_str(event, "type", "Warning");
+    val_set_str(event, "reason", "FailedMount");
+    val_set_str(event, "message", p->name);
+    val_set(event, "lastTimestamp", val_time(w->now_ms));
+    store_create(&w->api.store, KIND_EVENT, event, NULL);
+}
+
 static void on_schedule(struct world *w, int64_t id)
 {
     struct process *p = &w->processes[id];
     struct object *o = object_of(w, p);
     int node = (int)random_range(&w->schedule, 0, N_NODES - 1);
+    int64_t unmounted_ms = scenario_unmounted_ms(w, p);
     char name[16];
     cJSON *json;
 
     if (!o || p->node >= 0 || p->asked_ms)
         return;
-    if (w->nodes[node].down) {
+    if (w->nodes[node].down || !has_group(w, o)) {
         world_after(w, 1000, on_schedule, id);
         return;
     }
+    launches_pod_placed(w, p);
     w->actor = ACTOR_CLUSTER;
     p->node = node;
     p->state = POD_AT_BOUND;
@@ -302,7 +359,9 @@ static void on_schedule(struct world *w, int64_t id)
     val_set_str(val_object(json, "spec"), "nodeName", name);
     pod_set_condition(w, val_object(json, "status"), "PodScheduled", true, NULL);
     store_update(&w->api.store, o, json);
-    world_after(w, random_range(&w->schedule, 20, 900), on_start, id);
+    world_after(w, random_range(&w->schedule, 20, 900) + unmounted_ms, on_start, id);
+    if (unmounted_ms)
+        world_after(w, 500, on_unmounted, id);
 }
 
 /* The kubelet sees that the pod is being deleted. */
@@ -366,7 +425,9 @@ static void process_new(struct world *w, const struct object *o, const cJSON *js
     p->index = (int)strtol(val_str(labels, "paceline.dev/index"), NULL, 10);
     p->incarnation = strtoll(val_str(labels, "paceline.dev/incarnation"), NULL, 10);
     p->late = w->actor_late;
-    world_after(w, random_range(&w->schedule, 10, 500), on_schedule, id_of(w, p));
+    p->created_ms = w->now_ms;
+    world_after(w, random_range(&w->schedule, 10, 500) + scenario_unplaced_ms(w, p), on_schedule,
+                id_of(w, p));
 }
 
 /* Remembers who wanted it gone, and wakes its kubelet. */

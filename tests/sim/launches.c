@@ -14,10 +14,11 @@ static const struct process *chief_of(const struct world *w, const struct run *r
 }
 
 /* A launch that status tells of: its world may be run from now on. */
-static void note_launch(struct job_truth *t, int64_t generation, int64_t world)
+static void note_launch(struct job_truth *t, int64_t generation, int64_t world, int64_t now_ms)
 {
     t->launched = xrealloc(t->launched, (t->n_launched + 1) * sizeof *t->launched);
     t->launched[t->n_launched].generation = generation;
+    t->launched[t->n_launched].at_ms = now_ms;
     t->launched[t->n_launched++].world = world;
 }
 
@@ -32,12 +33,40 @@ void launches_job_changed(struct world *w, struct job_truth *t, const struct obj
         world_fail(w, "%s: launch.generation went from %lld to %lld", o->name, (long long)was,
                    (long long)generation);
     if (world && (generation != was || world != val_int(prev, "status", "launch", "world")))
-        note_launch(t, generation, world);
+        note_launch(t, generation, world, w->now_ms);
     if (val_int(next, "status", "progress", "step") > t->reached ||
         val_int(next, "status", "launch", "step") > t->reached)
         world_fail(w, "%s: status tells of step %lld and %lld, the training has reached %lld",
                    o->name, (long long)val_int(next, "status", "progress", "step"),
                    (long long)val_int(next, "status", "launch", "step"), (long long)t->reached);
+}
+
+/* The launch that an event tells of: "generation 3 trains on ..."; 0: none. */
+static long long launch_of(const cJSON *event)
+{
+    long long generation = 0;
+    int end = 0;
+
+    (void)sscanf(val_str(event, "message"), "generation %lld trains on %n", &generation, &end);
+    return end ? generation : 0;
+}
+
+static bool same_launch(const cJSON *a, const cJSON *b)
+{
+    return launch_of(a) && launch_of(a) == launch_of(b) &&
+           strcmp(val_str(a, "involvedObject", "uid"), val_str(b, "involvedObject", "uid")) == 0;
+}
+
+void launches_told(struct world *w, const struct object *event)
+{
+    const struct store *s = &w->api.store;
+
+    for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
+        const struct object *o = s->objects[KIND_EVENT][i];
+
+        if (o != event && same_launch(o->v->json, event->v->json) && !w->stolen)
+            world_fail(w, "told twice: %s", val_str(event->v->json, "message"));
+    }
 }
 
 static void check_written(struct world *w, const struct run *r, const struct job_truth *t)
@@ -53,15 +82,96 @@ static void check_written(struct world *w, const struct run *r, const struct job
                (long long)r->generation);
 }
 
+static int64_t replace_timeout_ms(struct world *w, const struct process *p)
+{
+    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+
+    return job ? 1000 * val_int(job->v->json, "spec", "runPolicy", "replaceTimeoutSeconds") : 0;
+}
+
+/* When the run's generation was first written; 0: never. */
+static int64_t launched_ms(struct world *w, const struct run *r)
+{
+    const struct job_truth *t = truth_of_run(w, r);
+
+    for (size_t i = 0; i < t->n_launched; i++)
+        if (t->launched[i].generation == r->generation)
+            return t->launched[i].at_ms;
+    return 0;
+}
+
+/* Where nothing goes wrong, a worker is left out only when its pod is late, and does not run. One
+ * that could not be made until the launch was written is as late as can be. */
+static void check_left_out(struct world *w, const struct run *r, int index)
+{
+    const struct process *p = NULL;
+
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        if (q->role == ROLE_WORKER && q->index == index && !q->gone &&
+            strcmp(q->job_uid, chief_of(w, r)->job_uid) == 0)
+            p = q;
+    }
+    if (!p || w->intensity || p->asked_ms || p->created_ms >= launched_ms(w, r))
+        return;
+    if (p->running && w->now_ms - p->started_ms > 5000)
+        world_fail(w, "run %lld leaves out %s, which runs", (long long)r->generation, p->name);
+    if (w->now_ms - p->created_ms < replace_timeout_ms(w, p) - 1000)
+        world_fail(w, "run %lld does not wait for %s", (long long)r->generation, p->name);
+}
+
+/* Workers by index, of which some may be left out; then as many servers as the engine expects, all
+ * of them. */
 static void check_hosts(struct world *w, const struct run *r)
 {
-    for (int i = 0; i < r->n; i++) {
-        const struct process *p = &w->processes[r->hosts[i]];
+    int index = 0, workers = r->n - r->servers;
 
-        if (p->role != ROLE_WORKER || p->index != i ||
+    for (int i = 0; i < r->n; i++, index++) {
+        const struct process *p = &w->processes[r->hosts[i]];
+        bool server = i >= workers;
+
+        if (i == workers)
+            index = 0;
+        for (; !server && p->index > index; index++)
+            check_left_out(w, r, index);
+        if (p->role != (server ? ROLE_PS : ROLE_WORKER) || p->index != index || (i == 0 && index) ||
             strcmp(p->job_uid, chief_of(w, r)->job_uid) != 0)
             world_fail(w, "%s is rank %d of run %lld", p->name, i, (long long)r->generation);
     }
+}
+
+/* All others of the launched job run, and have for long. */
+static bool others_run(const struct world *w, const struct process *p, int64_t since_ms)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        if (q == p || q->gone || strcmp(q->job_uid, p->job_uid) != 0)
+            continue;
+        if (!q->running || q->asked_ms || q->started_ms > since_ms)
+            return false;
+        n++;
+    }
+    return n > 0;
+}
+
+/* Where nothing goes wrong, the others have not waited for a worker longer than they should. */
+void launches_pod_placed(struct world *w, const struct process *p)
+{
+    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct job_truth *t = truth_of(w, p->job_uid);
+    int64_t due_ms = p->created_ms + replace_timeout_ms(w, p) + 30000;
+
+    if (w->intensity || !job || !t || !job_is_launched(job->v->json) || p->role != ROLE_WORKER ||
+        w->now_ms < due_ms || job_terminal(job->v->json) ||
+        job_condition(job->v->json, "Suspended") || !others_run(w, p, w->now_ms - 30000) ||
+        t->edited_ms > w->now_ms - 30000 || t->failed || p->gone || p->asked_ms)
+        return;
+    if (run_phase_of_job(w, p->job_uid) == RUN_NONE && !t->said_done)
+        world_fail(w, "%s trains on nobody while %s has no node", job->name, p->name);
 }
 
 /* Nobody can know what a pod does whose node was lost, or that was taken out of the API by force.
@@ -90,7 +200,7 @@ static void count_barren(struct world *w, const struct run *r, struct job_truth 
 {
     const struct run *last = t->run ? &w->agents->runs[t->run - 1] : NULL;
 
-    if (last && last->phase == RUN_FAILED && last->progressed)
+    if (last && last->progressed)
         t->barren = 0;
     else if (last && last->phase == RUN_FAILED && *last->message && last->hosts[0] == r->hosts[0])
         t->barren++;
@@ -140,14 +250,37 @@ void launches_reached(struct world *w, const struct run *r)
         t->reached = r->step;
 }
 
-void launches_run_failed(struct world *w, struct run *r)
+void launches_run_over(struct world *w, struct run *r)
 {
     const struct object *job = store_find_uid(&w->api.store, KIND_JOB, chief_of(w, r)->job_uid);
     int64_t known = job ? val_int(job->v->json, "status", "launch", "step") : 0;
 
     r->progressed =
-        r->step > known || (job && val_int(job->v->json, "status", "progress", "step") > known);
-    truth_of_run(w, r)->failed = r->progressed ? 0 : truth_of_run(w, r)->failed + 1;
+        !r->foreign &&
+        (r->step > known || (job && val_int(job->v->json, "status", "progress", "step") > known));
+    if (r->phase == RUN_FAILED && *r->message) /* else nobody has told */
+        truth_of_run(w, r)->failed = r->progressed ? 0 : truth_of_run(w, r)->failed + 1;
+}
+
+/* No later pod has its index. */
+static bool is_newest(const struct world *w, const struct process *p)
+{
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        if (q->role == p->role && q->index == p->index && q->incarnation > p->incarnation &&
+            strcmp(q->job_uid, p->job_uid) == 0)
+            return false;
+    }
+    return true;
+}
+
+bool launches_keep(struct world *w, const struct process *p, const cJSON *job)
+{
+    int64_t end = val_ms(val_get(job, "status", "completionTime", NULL));
+
+    return is_newest(w, p) && job_condition(job, "Succeeded") && run_is_kept(w, p) &&
+           w->now_ms < end + 1000 * job_keep_s(job);
 }
 
 /* Scaled down, a run stops with a checkpoint before its pods go, unless its chief goes or is
@@ -159,8 +292,11 @@ void launches_pod_asked(struct world *w, const struct process *p)
     const struct run *r = run_with(w, (int)(p - w->processes));
     const struct job_truth *t = truth_of(w, p->job_uid);
 
-    bool wanted = job && p->index < val_int(job->v->json, "status", "world", "worker");
+    const char *role = cluster_role_names[p->role];
+    bool wanted = job && p->index < val_int(job->v->json, "status", "world", role);
 
+    if (job && launches_keep(w, p, job->v->json) && w->jump_ms == 0 && !w->stolen)
+        world_fail(w, "%s was deleted while it keeps the model", p->name);
     if (!job || !r || !t || job_terminal(job->v->json) || r->phase == RUN_STARTING ||
         (wanted && r->phase == RUN_TRAINING) || /* its index is, in a later pod */
         job_condition(job->v->json, "Suspended") || run_is_broken(w, r, NULL) || w->stolen ||

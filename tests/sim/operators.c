@@ -105,6 +105,18 @@ struct operator_process *operators_leader(struct world *w)
     return NULL;
 }
 
+int operators_leading(const struct world *w)
+{
+    int n = 0;
+
+    for (int i = 0; i < w->n_operators; i++) {
+        const struct operator_process *op = &w->operators[i];
+
+        n += op->c && controller_leads(op->c) && op->paused_until < w->now_ms;
+    }
+    return n;
+}
+
 void operators_start(struct world *w)
 {
     struct random *r = &w->schedule;

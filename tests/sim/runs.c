@@ -3,18 +3,7 @@
 #include "tests/sim/agents.h"
 #include "tests/sim/value.h"
 
-#define N_STAGES 3
-
-static const char *const stages[N_STAGES] = {"daemons", "ranks", "data"};
-static const char *const phases[] = {
-    [RUN_NONE] = "",
-    [RUN_STARTING] = "starting",
-    [RUN_TRAINING] = "training",
-    [RUN_STOPPING] = "stopping",
-    [RUN_DONE] = "done",
-    [RUN_STOPPED] = "stopped",
-    [RUN_FAILED] = "failed",
-};
+static const char *const stages[RUN_STAGES] = {"daemons", "ranks", "data"};
 
 struct agent *agent_at(struct world *w, int process)
 {
@@ -84,6 +73,11 @@ bool run_is_broken(const struct world *w, const struct run *r, bool *dead)
     return broken;
 }
 
+bool run_is_stuck(const struct world *w, const struct run *r)
+{
+    return r->stuck_ms && w->now_ms >= r->stuck_ms;
+}
+
 static void on_run(struct world *w, int64_t id);
 #define EPOCHS 65536
 
@@ -94,7 +88,9 @@ static void wake(struct world *w, struct run *r)
 
     if (!run_is_on(r))
         return;
-    if (r->phase == RUN_TRAINING) {
+    if (run_is_stuck(w, r) && r->phase != RUN_STOPPING) {
+        at = INT64_MAX; /* until it is ended */
+    } else if (r->phase == RUN_TRAINING) {
         at = r->told_ms;
         if (r->total && r->mark_ms + (r->total - r->step) * r->step_ms < at)
             at = r->mark_ms + (r->total - r->step) * r->step_ms;
@@ -103,20 +99,26 @@ static void wake(struct world *w, struct run *r)
         at = r->fails_ms;
     if (r->stalled_ms)
         at = r->lost_ms;
+    if (at == INT64_MAX)
+        return;
     world_after(w, at - w->now_ms, on_run, (r - w->agents->runs) * EPOCHS + ++r->epoch);
 }
 
 /* Steps and checkpoints up to now: those of pod 0 and of one other. */
 static void settle(struct world *w, struct run *r)
 {
-    int64_t kept;
+    int64_t kept, now = w->now_ms;
 
     if (r->phase != RUN_TRAINING || r->stalled_ms)
         return;
-    r->step += (w->now_ms - r->mark_ms) / r->step_ms;
-    r->mark_ms += (w->now_ms - r->mark_ms) / r->step_ms * r->step_ms;
+    if (run_is_stuck(w, r))
+        now = r->stuck_ms < r->mark_ms ? r->mark_ms : r->stuck_ms;
+    r->step += (now - r->mark_ms) / r->step_ms;
+    r->mark_ms += (now - r->mark_ms) / r->step_ms * r->step_ms;
     if (r->total && r->step > r->total)
         r->step = r->total;
+    if (r->foreign)
+        return;
     kept = r->step - r->step % r->interval;
     for (int i = 0; i < r->n && i < 2; i++)
         if (agent_at(w, r->hosts[i])->copy < kept)
@@ -133,11 +135,33 @@ cJSON *run_message(struct world *w, const struct run *r)
     pods = cJSON_AddArrayToObject(m, "pods");
     for (int i = 0; i < r->n; i++)
         cJSON_AddItemToArray(pods, cJSON_CreateString(w->processes[r->hosts[i]].name));
-    val_set_str(m, "phase", phases[r->phase]);
+    val_set_str(m, "phase", run_phase_names[r->phase]);
     val_set_str(m, "stage", r->phase == RUN_STARTING ? stages[r->stage] : "");
-    val_set_int(m, "step", r->step);
+    val_set_int(m, "step", r->foreign ? 0 : r->step);
     val_set_int(m, "exit", r->exit_code);
     val_set_str(m, "message", r->message);
+    if (r->phase == RUN_DONE && r->tells) {
+        cJSON *record = cJSON_AddObjectToObject(m, "record");
+
+        val_set_str(record, "uid", w->processes[r->hosts[0]].job_uid);
+        val_set_int(record, "generation", r->generation);
+        if (r->foreign)
+            return m;
+        val_set_int(record, "step", r->step);
+        val_set_str(record, "digest", "00ff");
+    }
+    return m;
+}
+
+cJSON *run_started(const struct run *r)
+{
+    cJSON *m = cJSON_CreateObject(), *event;
+
+    val_set_str(m, "type", "event");
+    val_set_int(m, "generation", r->generation);
+    event = cJSON_AddObjectToObject(m, "event");
+    val_set_str(event, "event", "start");
+    val_set_int(event, "resumedStep", r->from);
     return m;
 }
 
@@ -161,7 +185,7 @@ static void tell(struct world *w, const struct run *r)
     const struct process *chief = &w->processes[r->hosts[0]];
 
     world_trace(w, "%s run %lld: %s %s step %lld %s", chief->name, (long long)r->generation,
-                phases[r->phase], r->phase == RUN_STARTING ? stages[r->stage] : "",
+                run_phase_names[r->phase], r->phase == RUN_STARTING ? stages[r->stage] : "",
                 (long long)r->step, r->message);
     agent_say(w, r->hosts[0], run_message(w, r));
 }
@@ -175,17 +199,40 @@ static void on_exit_code(struct world *w, int64_t id)
         kubelet_stop(w, p, r->exit_code);
 }
 
+bool run_is_kept(struct world *w, const struct process *p)
+{
+    const struct run *r = p->running ? run_at(w, (int)(p - w->processes)) : NULL;
+
+    return r && r->phase == RUN_DONE && r->tells && !r->foreign;
+}
+
+/* The agent ends: at once, or when its model was fetched or the time for that is over. */
+static void leave(struct world *w, const struct run *r)
+{
+    const struct process *chief = &w->processes[r->hosts[0]];
+    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, chief->job_uid);
+    int64_t keep_ms = job && run_is_kept(w, chief) ? 1000 * job_keep_s(job->v->json) : 0;
+
+    if (r->hangs && run_is_kept(w, chief))
+        return;
+    if (r->fetched_ms >= 0 && r->fetched_ms < keep_ms)
+        keep_ms = r->fetched_ms;
+    world_after(w, keep_ms + random_range(&w->schedule, 1, 2000), on_exit_code, r->hosts[0]);
+}
+
 /* With an exit code below 128 that trying again cannot mend, or after success, the agent ends. */
 static void end(struct world *w, struct run *r, enum run_phase phase, int code, const char *why)
 {
     r->phase = phase;
     r->exit_code = code;
     snprintf(r->message, sizeof r->message, "%s", why);
-    if (phase == RUN_FAILED)
-        launches_run_failed(w, r);
+    if (phase != RUN_DONE)
+        launches_run_over(w, r);
+    if (phase == RUN_DONE && r->tells)
+        truth_of(w, w->processes[r->hosts[0]].job_uid)->said_done = true;
     tell(w, r);
     if (phase == RUN_DONE || code == 3)
-        world_after(w, random_range(&w->schedule, 1, 2000), on_exit_code, r->hosts[0]);
+        leave(w, r);
 }
 
 /* Every pod starts its daemon, unless it knows of a newer run. */
@@ -219,20 +266,24 @@ static void start_on(struct world *w, struct run *r)
         end(w, r, RUN_FAILED, 1, "a pod has seen a newer generation");
         return;
     }
-    if (++r->stage == 1)
+    if (++r->stage == 1 && !r->foreign)
         resume(w, r);
-    if (r->stage == N_STAGES) {
+    if (r->foreign)
+        r->stage = RUN_STAGES;
+    if (r->stage == RUN_STAGES) {
         r->phase = RUN_TRAINING;
         r->mark_ms = w->now_ms;
         r->told_ms = w->now_ms + random_range(&w->schedule, 100, 3000);
     }
     r->due_ms = w->now_ms + random_range(&w->schedule, 20, 1500);
     tell(w, r);
+    if (r->phase == RUN_TRAINING && !r->foreign)
+        agent_say(w, r->hosts[0], run_started(r));
 }
 
 static void stopped(struct world *w, struct run *r)
 {
-    for (int i = 0; i < r->n && i < 2; i++)
+    for (int i = 0; i < r->n && i < 2 && !r->foreign; i++)
         if (agent_at(w, r->hosts[i])->copy < r->step)
             agent_at(w, r->hosts[i])->copy = r->step;
     end(w, r, RUN_STOPPED, 0, "");
@@ -246,16 +297,21 @@ static void proceed(struct world *w, struct run *r)
             end(w, r, RUN_FAILED, 137, "a pod was lost");
     } else if (r->fails_ms && w->now_ms >= r->fails_ms) {
         end(w, r, RUN_FAILED, r->exit_code, "the engine failed");
+    } else if (run_is_stuck(w, r) && r->phase != RUN_STOPPING) {
+        world_trace(w, "run %lld hangs", (long long)r->generation);
     } else if (r->phase == RUN_TRAINING) {
         if (r->total && r->step >= r->total) {
             end(w, r, RUN_DONE, 0, "");
         } else if (w->now_ms >= r->told_ms) {
             r->told_ms = w->now_ms + random_range(&w->schedule, 500, 8000);
-            agent_say(w, r->hosts[0], run_progress(r));
+            if (!r->foreign)
+                agent_say(w, r->hosts[0], run_progress(r));
         }
     } else if (w->now_ms >= r->due_ms) {
         if (r->phase == RUN_STARTING)
             start_on(w, r);
+        else if (run_is_stuck(w, r))
+            end(w, r, RUN_FAILED, 137, "it did not stop within its grace period");
         else
             stopped(w, r);
     }
@@ -277,6 +333,7 @@ static void watch_pods(struct world *w, struct run *r)
     if (!w->processes[r->hosts[0]].running) { /* nobody is left to tell */
         settle(w, r);
         r->phase = RUN_FAILED;
+        launches_run_over(w, r);
     } else if (broken && !r->stalled_ms) {
         settle(w, r);
         r->stalled_ms = w->now_ms;
@@ -323,11 +380,17 @@ void run_begin(struct world *w, int chief, const cJSON *message)
     r = run_new(w->agents);
     *r = (struct run){.generation = val_int(message, "generation"),
                       .phase = RUN_STARTING,
+                      .servers = (int)val_int(message, "job", "spec", "replicas", "ps", "replicas"),
                       .total = fate.steps,
                       .step_ms = fate.step_ms,
                       .interval = fate.interval,
                       .exit_code = fate.exit_code,
+                      .tells = fate.tells,
+                      .foreign = fate.foreign,
+                      .hangs = fate.hangs,
+                      .fetched_ms = fate.fetched_ms,
                       .fails_ms = fate.fails_ms ? w->now_ms + fate.fails_ms : 0,
+                      .stuck_ms = fate.stuck_ms ? w->now_ms + fate.stuck_ms : 0,
                       .due_ms = w->now_ms + random_range(&w->schedule, 10, 800)};
     cJSON_ArrayForEach(host, hosts)
     {
@@ -348,7 +411,7 @@ void run_stop(struct world *w, int chief, int64_t generation)
         return;
     settle(w, r);
     r->phase = RUN_STOPPING;
-    r->due_ms = w->now_ms + random_range(&w->schedule, 20, 6000);
+    r->due_ms = w->now_ms + (run_is_stuck(w, r) ? 25000 : random_range(&w->schedule, 20, 6000));
     tell(w, r);
     wake(w, r);
 }
@@ -360,5 +423,8 @@ void run_kill(struct world *w, int chief, int64_t generation)
     if (!r || r->generation != generation || !run_is_on(r))
         return;
     settle(w, r);
+    if (!run_is_stuck(w, r))
+        world_fail(w, "%s: run %lld was killed and makes progress", w->processes[chief].name,
+                   (long long)generation);
     end(w, r, RUN_FAILED, 137, "it was killed");
 }

@@ -34,12 +34,43 @@ static void add_role(struct random *r, struct job_plan *plan, cJSON *replicas,
     plan->always[role] = strcmp(policy, "Always") == 0;
 }
 
-static void make_builtin(struct random *r, cJSON *spec, cJSON *replicas)
+static void make_engine(struct random *r, cJSON *spec)
+{
+    val_set_str(cJSON_AddObjectToObject(spec, "model"), "name", "mlp");
+    val_set_str(cJSON_AddObjectToObject(spec, "dataset"), "name", "fashion-mnist");
+    if (random_chance(r, 700))
+        val_set_int(cJSON_AddObjectToObject(spec, "output"), "keepSeconds",
+                    random_chance(r, 300) ? 0 : random_range(r, 1, 100));
+}
+
+static void make_servers(int n, cJSON *spec, cJSON *replicas)
+{
+    val_set_str(cJSON_AddObjectToObject(spec, "strategy"), "type", "ParameterServer");
+    val_set_int(cJSON_AddObjectToObject(replicas, "ps"), "replicas", n);
+}
+
+static void make_foreign(cJSON *spec, cJSON *worker)
+{
+    cJSON *template_ = template_of(false);
+    cJSON *containers = cJSON_GetObjectItem(cJSON_GetObjectItem(template_, "spec"), "containers");
+
+    cJSON_AddItemToArray(cJSON_AddArrayToObject(containers->child, "command"),
+                         cJSON_CreateString("solve"));
+    cJSON_AddObjectToObject(spec, "mpi");
+    val_set(worker, "template", template_);
+}
+
+static void make_launched(struct random *r, const struct job_plan *plan, cJSON *spec,
+                          cJSON *replicas)
 {
     cJSON *worker = cJSON_AddObjectToObject(replicas, "worker");
 
-    val_set_str(cJSON_AddObjectToObject(spec, "model"), "name", "mlp");
-    val_set_str(cJSON_AddObjectToObject(spec, "dataset"), "name", "fashion-mnist");
+    if (plan->foreign)
+        make_foreign(spec, worker);
+    else
+        make_engine(r, spec);
+    if (plan->servers)
+        make_servers(plan->servers, spec, replicas);
     val_set_int(worker, "replicas", random_range(r, 1, 4));
     val_set_str(worker, "restartPolicy", pick(r, restart_policies, ARRAY_LEN(restart_policies)));
 }
@@ -57,8 +88,9 @@ static void make_any_image(struct random *r, struct job_plan *plan, cJSON *repli
         add_role(r, plan, replicas, ROLE_EVALUATOR, 1, false);
 }
 
-static void add_policy(struct random *r, cJSON *spec, const struct job_plan *plan)
+static void add_policy(struct world *w, cJSON *spec, const struct job_plan *plan)
 {
+    struct random *r = &w->schedule;
     static const char *const clean[] = {"Running", "None", "All"};
     cJSON *p = cJSON_AddObjectToObject(spec, "runPolicy");
 
@@ -70,11 +102,13 @@ static void add_policy(struct random *r, cJSON *spec, const struct job_plan *pla
         val_set_int(p, "ttlSecondsAfterFinished", random_range(r, 0, 60));
     if (random_chance(r, 200))
         val_set_int(p, "activeDeadlineSeconds", random_range(r, 5, 120));
+    val_set_int(p, "progressDeadlineSeconds", 20 + (int64_t)(w->seed % 40));
+    val_set_int(p, "replaceTimeoutSeconds", (int64_t)(w->seed * 7 % 40));
     if (plan->create_suspended)
         val_set(p, "suspend", cJSON_CreateBool(true));
     if (random_chance(r, 300))
         val_set_str(p, "successPolicy", "AllWorkers");
-    if (random_chance(r, 400))
+    if (random_chance(r, 400) && !plan->foreign)
         val_set_str(p, "scalePolicy", "Dynamic");
     if (random_chance(r, 150)) {
         cJSON *s = cJSON_AddObjectToObject(p, "schedulingPolicy");
@@ -85,6 +119,7 @@ static void add_policy(struct random *r, cJSON *spec, const struct job_plan *pla
 
 static void plan_job(struct world *w, int n)
 {
+    static const int servers[] = {0, 0, 1, 2, 3};
     struct random *r = &w->schedule;
     struct job_plan *plan = &w->jobs[n];
     AUTO(auto_json) cJSON *spec = cJSON_CreateObject();
@@ -95,12 +130,15 @@ static void plan_job(struct world *w, int n)
     plan->everlasting = random_chance(r, 400);
     plan->create_suspended = random_chance(r, 120);
     plan->trouble = random_chance(r, 400) ? (int)random_range(r, 1, 3) : 0;
-    plan->builtin = random_chance(r, 400);
-    if (plan->builtin)
-        make_builtin(r, spec, replicas);
+    plan->launched = random_chance(r, 400);
+    plan->foreign = plan->launched && (w->seed + (uint64_t)n) % 4 == 0;
+    if (plan->launched && !plan->foreign)
+        plan->servers = servers[(w->seed * 3 + (uint64_t)n) % ARRAY_LEN(servers)];
+    if (plan->launched)
+        make_launched(r, plan, spec, replicas);
     else
         make_any_image(r, plan, replicas);
-    add_policy(r, spec, plan);
+    add_policy(w, spec, plan);
     plan->spec = val_print(spec);
     world_trace(w, "job %s: %s", plan->name, plan->spec);
     world_after(w, random_range(r, 0, 5000), user_create, n);
@@ -159,16 +197,34 @@ struct fate scenario_fate(const struct world *w, const struct process *p)
         failures = (int)random_range(&once, 1, plan->trouble * 2 - 1);
     if (p->attempt < failures) {
         f.exit_code = codes[random_next(&r) % ARRAY_LEN(codes)];
-        if (plan->builtin && random_chance(&r, 900)) /* other codes end the job */
+        if (plan->launched && random_chance(&r, 900)) /* other codes end the job */
             f.exit_code = 137;
         f.run_ms = random_range(&r, 50, 8000);
-    } else if (plan->builtin || p->role == ROLE_PS || plan->always[p->role] ||
+    } else if (plan->launched || p->role == ROLE_PS || plan->always[p->role] ||
                (plan->everlasting && p->role != ROLE_EVALUATOR)) {
         f.run_ms = -1;
     }
     f.stop_ms = random_chance(&r, 150) ? -1 : random_range(&r, 0, 3000);
     f.stop_code = random_chance(&r, 500) ? 0 : 143;
     return f;
+}
+
+int64_t scenario_unplaced_ms(const struct world *w, const struct process *p)
+{
+    struct random r = dice_of(w, p, 4000 + (int)(p->incarnation % 100));
+
+    bool chief = p->role == ROLE_WORKER && p->index == 0;
+
+    if (!plan_of(w, p)->launched || chief || !random_chance(&r, 120))
+        return 0;
+    return random_range(&r, 5000, 90000);
+}
+
+int64_t scenario_unmounted_ms(const struct world *w, const struct process *p)
+{
+    struct random r = dice_of(w, p, 5000 + (int)(p->incarnation % 100));
+
+    return random_chance(&r, 60) ? random_range(&r, 5000, 40000) : 0;
 }
 
 /* Each training is one and the same over all of a job's generations. */
@@ -185,10 +241,19 @@ struct run_fate scenario_run(const struct world *w, const struct process *p, int
     f = (struct run_fate){.steps = plan->everlasting ? 0 : random_range(&once, 20, 500),
                           .step_ms = random_range(&once, 5, 80),
                           .interval = random_range(&once, 5, 100)};
+    f.tells = random_chance(&once, 800); /* else of a former version */
+    f.hangs = random_chance(&r, 150);
+    f.fetched_ms = random_chance(&r, 300) ? -1 : random_range(&r, 100, 60000);
     if (plan->trouble && generation <= (int64_t)plan->trouble * 3 && random_chance(&r, 500)) {
         f.fails_ms = random_range(&r, 10, 12000);
         f.exit_code = random_chance(&r, 50) ? 3 : 1;
         f.refused = random_chance(&r, 100);
+    }
+    if (plan->trouble && generation <= (int64_t)plan->trouble * 3 && random_chance(&r, 150))
+        f.stuck_ms = random_range(&r, 1, 12000);
+    if (plan->foreign) { /* that it hangs nobody would notice; no former version starts it */
+        f.foreign = f.tells = true;
+        f.stuck_ms = 0;
     }
     return f;
 }

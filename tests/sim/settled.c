@@ -62,6 +62,30 @@ static bool told(const struct world *w, const struct object *job, const char *wh
     return false;
 }
 
+/* A chief that nobody lets go may stay longer than all else takes to settle. */
+static bool keeps_model(struct world *w, const struct object *job, const struct object *pod)
+{
+    const struct process *p = process_find(w, pod->uid);
+
+    return p && p->running && !p->asked_ms && launches_keep(w, p, job->v->json);
+}
+
+static bool told_of_launch(const struct world *w, const struct object *job, int64_t generation)
+{
+    const struct store *s = &w->api.store;
+    char start[64];
+
+    snprintf(start, sizeof start, "generation %lld trains on ", (long long)generation);
+    for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
+        const cJSON *event = s->objects[KIND_EVENT][i]->v->json;
+
+        if (strcmp(val_str(event, "involvedObject", "uid"), job->uid) == 0 &&
+            strncmp(val_str(event, "message"), start, strlen(start)) == 0)
+            return true;
+    }
+    return false;
+}
+
 static const char *terminal_unsettled(struct world *w, const struct object *job)
 {
     const cJSON *j = job->v->json, *ttl;
@@ -72,7 +96,7 @@ static const char *terminal_unsettled(struct world *w, const struct object *job)
         const struct object *pod = s->objects[KIND_POD][i];
         const char *owner = object_owner(pod->v->json);
 
-        if (!owner || strcmp(owner, job->uid) != 0)
+        if (!owner || strcmp(owner, job->uid) != 0 || keeps_model(w, job, pod))
             continue;
         if (finished(pod->v->json) ? tracked(pod->v->json) || strcmp(clean, "All") == 0
                                    : strcmp(clean, "None") != 0)
@@ -81,7 +105,7 @@ static const char *terminal_unsettled(struct world *w, const struct object *job)
         if (!finished(pod->v->json)) {
             const struct process *p = process_find(w, pod->uid);
 
-            if (p && scenario_fate(w, p).run_ms >= 0)
+            if (p && p->started_ms && scenario_fate(w, p).run_ms >= 0)
                 return because("pod %s has not finished", pod->name);
         }
     }
@@ -117,7 +141,7 @@ static const char *index_unsettled(struct world *w, const struct object *job,
             continue;
         if (!p->running || scenario_fate(w, p).run_ms >= 0)
             return because("pod %s is on its way", p->name);
-        if (!job_is_builtin(job->v->json) &&
+        if (!job_is_launched(job->v->json) &&
             !strstr(version_text(s->objects[KIND_POD][i]->v), world))
             return because("pod %s is of an older world than %s", p->name, world);
         running++;
@@ -131,11 +155,12 @@ static const char *index_unsettled(struct world *w, const struct object *job,
 /* It trains in exactly these pods, and for ever; else it is on its way. */
 static const char *training_unsettled(struct world *w, const struct object *job)
 {
-    int64_t workers = val_int(job->v->json, "spec", "replicas", "worker", "replicas");
+    int64_t wanted = val_int(job->v->json, "spec", "replicas", "worker", "replicas") +
+                     val_int(job->v->json, "spec", "replicas", "ps", "replicas");
     int64_t running = 0;
     const struct run *run = NULL;
 
-    if (!job_is_builtin(job->v->json))
+    if (!job_is_launched(job->v->json))
         return NULL;
     for (size_t i = 0; i < w->n_processes; i++) {
         const struct process *p = &w->processes[i];
@@ -148,9 +173,46 @@ static const char *training_unsettled(struct world *w, const struct object *job)
         run = r;
         running++;
     }
-    if (!run || run->phase != RUN_TRAINING || run->n != workers || running != workers)
-        return because("%s does not train on %lld workers", job->name, (long long)workers);
+    if (!run || run->phase != RUN_TRAINING || run->n != wanted || running != wanted)
+        return because("%s does not train on %lld pods", job->name, (long long)wanted);
+    if (run_is_stuck(w, run))
+        return because("%s hangs", job->name);
+    if (!told_of_launch(w, job, run->generation))
+        return because("no event tells of generation %lld of %s", (long long)run->generation,
+                       job->name);
     return run->total ? because("%s trains", job->name) : NULL;
+}
+
+static int count_owned(const struct store *s, enum kind kind, const struct object *job)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < s->n[kind]; i++) {
+        const char *owner = object_owner(s->objects[kind][i]->v->json);
+
+        n += owner && strcmp(owner, job->uid) == 0;
+    }
+    return n;
+}
+
+/* Whoever deletes one of them gets it back; those of former worlds are gone. Of what is not watched
+ * there may be none, where no pod needs it. */
+static const char *objects_unsettled(struct world *w, const struct object *job)
+{
+    static const struct {
+        enum kind kind;
+        int least;
+    } wanted[] = {{KIND_SERVICE, 1}, {KIND_CONFIG_MAP, 1},    {KIND_NETWORK_POLICY, 1},
+                  {KIND_SECRET, 0},  {KIND_VOLCANO_GROUP, 0}, {KIND_SCHEDULER_GROUP, 0}};
+
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        int n = count_owned(&w->api.store, wanted[i].kind, job);
+
+        if (n < wanted[i].least || n > 1)
+            return because("%s has %d objects of kind %s", job->name, n,
+                           kinds[wanted[i].kind].name);
+    }
+    return NULL;
 }
 
 static const char *running_unsettled(struct world *w, const struct object *job)
@@ -175,7 +237,7 @@ static const char *running_unsettled(struct world *w, const struct object *job)
                 return because("pod %s is not wanted", p->name);
         }
     }
-    if (training_unsettled(w, job))
+    if (training_unsettled(w, job) || objects_unsettled(w, job))
         return reason;
     if (deadline) {
         check_due(w, truth_of(w, job->uid),
@@ -236,6 +298,8 @@ const char *truth_unsettled(struct world *w)
 
     if (!operators_leader(w))
         return "nobody leads";
+    if (operators_leading(w) > 1) /* and they contradict each other until one learns of it */
+        return "two operators lead";
     for (size_t i = 0; i < s->n[KIND_POD] && !why; i++)
         why = pod_unsettled(w, s->objects[KIND_POD][i]);
     why = why ? why : agents_unsettled(w);

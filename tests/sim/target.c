@@ -37,6 +37,8 @@ static void take_option(struct target *t, const char *key, const char *value)
         t->dry_run = strcmp(value, "All") == 0;
     else if (strcmp(key, "labelSelector") == 0)
         snprintf(t->selector, sizeof t->selector, "%s", value);
+    else if (strcmp(key, "fieldSelector") == 0)
+        snprintf(t->fields, sizeof t->fields, "%s", value);
     else if (strcmp(key, "continue") == 0)
         snprintf(t->more, sizeof t->more, "%.63s", value);
     else if (strcmp(key, "limit") == 0)
@@ -134,6 +136,17 @@ bool selector_matches(const char *selector, const cJSON *json)
             selector++;
     }
     return true;
+}
+
+bool fields_match(const char *fields, const cJSON *json)
+{
+    static const char known[] = "involvedObject.uid=";
+    const char *uid = val_str(json, "involvedObject", "uid");
+
+    if (!*fields)
+        return true;
+    return strncmp(fields, known, strlen(known)) == 0 && uid &&
+           strcmp(fields + strlen(known), uid) == 0;
 }
 
 void object_write(struct buf *out, enum kind kind, struct version *v, bool metadata_only)

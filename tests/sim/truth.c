@@ -56,7 +56,10 @@ bool job_terminal(const cJSON *job)
     return job_condition(job, "Succeeded") || job_condition(job, "Failed");
 }
 
-bool job_is_builtin(const cJSON *job) { return val_get(job, "spec", "model", NULL) != NULL; }
+bool job_is_launched(const cJSON *job)
+{
+    return val_get(job, "spec", "model", NULL) || val_get(job, "spec", "mpi", NULL);
+}
 
 bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, int index)
 {
@@ -73,6 +76,13 @@ bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, in
         text = *end ? end + 1 : NULL;
     }
     return false;
+}
+
+int64_t job_keep_s(const cJSON *job)
+{
+    const cJSON *keep = val_get(job, "spec", "output", "keepSeconds", NULL);
+
+    return keep ? (int64_t)val_number(keep) : 86400;
 }
 
 int64_t job_active_ms(const struct world *w, const cJSON *job)
@@ -126,8 +136,10 @@ static void check_success(struct world *w, const struct object *o, const cJSON *
     bool by_first = !chief && did_succeed(w, o->uid, ROLE_WORKER, 0);
     bool by_all = all_succeeded(w, o, job);
 
-    if (job_is_builtin(job)) /* its chief ends with 0 when the training is done, and not before */
+    if (job_is_launched(job)) { /* its chief says so, or ends with 0, when the training is done */
         all = false;
+        by_first = by_first || truth_of(w, o->uid)->said_done;
+    }
     if (all && !by_all && !(by_chief && val_int(job, "status", "world", "worker") == 0))
         world_fail(w, "%s Succeeded though not all workers did", o->name);
     if (!all && !by_chief && !by_first && (chief || !by_all))
@@ -207,6 +219,20 @@ static void check_ledgers(struct world *w, const struct object *o, const cJSON *
     }
 }
 
+/* What is said of a pod is what the events about this one say. */
+static void check_wait(struct world *w, const struct object *o, const cJSON *job)
+{
+    const cJSON *running = find_condition(job, "Running");
+    const char *message = running ? val_str(running, "message") : NULL;
+    const char *event = message ? strstr(message, "FailedMount: ") : NULL;
+    char about[128], pod[128];
+
+    if (event && (sscanf(event, "FailedMount: %127s (see `kubectl describe pod -n %*s %127[^`]",
+                         about, pod) != 2 ||
+                  strcmp(about, pod) != 0))
+        world_fail(w, "%s says of a pod what is another's: %s", o->name, message);
+}
+
 static void check_status(struct world *w, const struct object *o, const cJSON *prev,
                          const cJSON *next)
 {
@@ -226,6 +252,7 @@ static void check_status(struct world *w, const struct object *o, const cJSON *p
         w->stats->succeeded += job_condition(next, "Succeeded");
         w->stats->failed += job_condition(next, "Failed");
     }
+    check_wait(w, o, next);
     if (val_int(next, "status", "observedGeneration") > val_int(next, "metadata", "generation"))
         world_fail(w, "%s: observedGeneration is ahead of generation", o->name);
     if (!prev)
@@ -237,14 +264,25 @@ static void check_status(struct world *w, const struct object *o, const cJSON *p
     check_ledgers(w, o, prev, next);
 }
 
-/* Workers that were given up get another chance when the user changes the world. */
+/* What became of a pod is no reason for a later one: its index was given up and is tried again, or
+ * has left the world. */
+static bool is_past(const struct process *p, const cJSON *prev, const cJSON *next)
+{
+    const char *role = cluster_role_names[p->role];
+
+    if (p->index >= val_int(next, "status", "world", role))
+        return true;
+    return job_ledger(prev, p->role, "lost", p->index) &&
+           !job_ledger(next, p->role, "lost", p->index);
+}
+
+/* A user may change the world. */
 static void forgive(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
         struct process *p = &w->processes[i];
 
-        if (strcmp(p->job_uid, o->uid) == 0 && job_ledger(prev, p->role, "lost", p->index) &&
-            !job_ledger(next, p->role, "lost", p->index))
+        if (strcmp(p->job_uid, o->uid) == 0 && is_past(p, prev, next))
             p->forgiven = true;
     }
 }
@@ -338,6 +376,7 @@ void truth_changed(struct world *w, const struct object *o, const cJSON *prev, c
             world_fail(w, "event %s was changed", o->name);
         if (t)
             t->events++;
+        launches_told(w, o);
     }
 }
 
@@ -419,6 +458,8 @@ void truth_request(struct world *w, const struct operator_process *op, const str
 
 void truth_each_event(struct world *w)
 {
+    if (!w->stolen && operators_leading(w) > 1)
+        world_fail(w, "two operators lead");
     if (!operators_leader(w))
         w->leader_since_ms = 0;
     else if (!w->leader_since_ms)

@@ -13,11 +13,12 @@ struct job_truth {
     int events;
     /* Built-in jobs. */
     struct {
-        int64_t generation, world;
+        int64_t generation, world, at_ms;
     } * launched; /* as status told of it */
     size_t n_launched;
     int64_t generation; /* of the newest run that every pod took */
     int run;            /* that run, from 1 */
+    bool said_done;     /* by a chief, with its record */
     int64_t reached;    /* the highest step, ever */
     int64_t barren;     /* runs that failed in a row, without progress */
     int64_t failed;     /* the same with those of other chiefs, and worlds that were refused */
@@ -34,9 +35,11 @@ struct job_truth *truth_of(struct world *w, const char *uid); /* NULL: never see
 bool job_condition(const cJSON *job, const char *type);
 const char *job_reason(const cJSON *job, const char *type);
 bool job_terminal(const cJSON *job);
-bool job_is_builtin(const cJSON *job);
+bool job_is_launched(const cJSON *job);
 /* Whether a ledger "0-3,7" of the role names the index. */
 bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, int index);
+/* How long its chief keeps the model. */
+int64_t job_keep_s(const cJSON *job);
 /* Milliseconds that the deadline's clock has counted. */
 int64_t job_active_ms(const struct world *w, const cJSON *job);
 

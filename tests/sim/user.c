@@ -41,14 +41,16 @@ static void edit_label(struct world *w, struct object *job)
     store_update(&w->api.store, job, json);
 }
 
-static void scale(struct world *w, struct object *job)
+static void scale(struct world *w, struct object *job, const struct job_plan *plan)
 {
     cJSON *json = store_edit(job);
     bool chief = val_int(json, "spec", "replicas", "chief", "replicas") > 0;
-    int64_t n = random_range(&w->user, chief ? 0 : 1, 5);
+    bool servers = plan->servers && random_chance(&w->user, 400);
+    const char *role = servers ? "ps" : "worker";
+    int64_t n = random_range(&w->user, chief ? 0 : 1, servers ? 3 : 5);
 
-    world_trace(w, "user scales %s to %lld", job->name, (long long)n);
-    val_set_int(val_get(json, "spec", "replicas", "worker", NULL), "replicas", n);
+    world_trace(w, "user scales %s of %s to %lld", role, job->name, (long long)n);
+    val_set_int(val_get(json, "spec", "replicas", role, NULL), "replicas", n);
     store_update(&w->api.store, job, json);
 }
 
@@ -112,8 +114,8 @@ static void delete_pod(struct world *w, enum fault how)
 
 static void delete_object(struct world *w)
 {
-    static const enum kind of[] = {KIND_SERVICE, KIND_CONFIG_MAP, KIND_NETWORK_POLICY,
-                                   KIND_VOLCANO_GROUP, KIND_SCHEDULER_GROUP};
+    static const enum kind of[] = {KIND_SERVICE,       KIND_CONFIG_MAP,      KIND_NETWORK_POLICY,
+                                   KIND_VOLCANO_GROUP, KIND_SCHEDULER_GROUP, KIND_SECRET};
     struct object *o = any(w, of[random_next(&w->user) % ARRAY_LEN(of)]);
 
     if (!o)
@@ -179,7 +181,7 @@ void user_act(struct world *w)
     struct object *job = job_object(w, &w->jobs[n]);
 
     w->actor = ACTOR_USER;
-    if (w->jobs[n].builtin && random_chance(&w->user, 250)) /* what runs of the engine feel most */
+    if (w->jobs[n].launched && random_chance(&w->user, 250)) /* what runs of the engine feel most */
         what = FAULT_USER_SCALE;
     if (what == FAULT_USER_OBJECT) {
         delete_object(w);
@@ -197,7 +199,7 @@ void user_act(struct world *w)
         edit_label(w, job);
         break;
     case FAULT_USER_SCALE:
-        scale(w, job);
+        scale(w, job, &w->jobs[n]);
         break;
     case FAULT_USER_SUSPEND:
     case FAULT_USER_RESUME:

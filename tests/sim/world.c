@@ -287,7 +287,7 @@ bool world_run(struct world *w)
         e.fn(w, e.id);
         agents_each_event(w);
         truth_each_event(w);
-        if (++w->n_events > 400000)
+        if (++w->n_events > 100000)
             world_fail(w, "too many events: something runs in circles");
     }
     w->stats->seeds++;

@@ -124,10 +124,10 @@ struct process {
     bool unasked;     /* and nobody had asked it to stop before that second */
     bool evicted;     /* killed by the kubelet's eviction */
     bool replacement; /* its incarnation was above the world's */
-    bool forgiven;    /* given up, and tried again at the user's wish */
+    bool forgiven;    /* given up and tried again, or scaled away, at the user's wish */
     enum actor asked_by;
     int64_t asked_ms; /* deletion asked for; 0: no */
-    int64_t started_ms, ended_ms;
+    int64_t created_ms, started_ms, ended_ms;
     int exit_code, restarts, attempt;
     int64_t epoch;   /* of its timers */
     int64_t lost_ms; /* since when its node is silent */
@@ -159,7 +159,9 @@ struct operator_process {
 struct job_plan { /* a user's intention */
     char ns[32], name[32];
     char *spec;                   /* JSON */
-    bool builtin;                 /* agents train it */
+    bool launched;                /* by agents: built-in, or */
+    bool foreign;                 /* another MPI program */
+    int servers;                  /* of a built-in one */
     bool everlasting;             /* workers run until they are stopped */
     bool always[N_CLUSTER_ROLES]; /* restartPolicy Always: an end would be none */
     bool create_suspended;
@@ -233,6 +235,8 @@ void operator_start(struct world *w, int n);
 void operator_kill(struct world *w, int n, int64_t restart_ms);
 void operator_step(struct world *w, int n);
 struct operator_process *operators_leader(struct world *w); /* NULL: none */
+/* How many do, as far as they know; 2 once the Lease was stolen. */
+int operators_leading(const struct world *w);
 void operators_heal(struct world *w);
 
 /* network.c: requests of operators. */
@@ -293,9 +297,17 @@ struct run_fate {
     int64_t steps; /* of the whole training; 0: until it is stopped */
     int64_t step_ms, interval;
     int64_t fails_ms; /* after its start; 0: it does not */
+    int64_t stuck_ms; /* the same: it goes on and makes no step any more */
     int exit_code;
     bool refused; /* the agent does not take it */
+    bool foreign; /* another MPI program: no events, no checkpoints of its own, no model */
+    bool tells;   /* its last word has a record, and its agent stays with the model; else it ends */
+    int64_t fetched_ms; /* after the end; -1: never */
+    bool hangs;         /* it never ends by itself */
 };
+/* How much later than others a pod finds a node. */
+int64_t scenario_unmounted_ms(const struct world *w, const struct process *p);
+int64_t scenario_unplaced_ms(const struct world *w, const struct process *p);
 struct run_fate scenario_run(const struct world *w, const struct process *p, int64_t generation);
 
 /* agents.c: what lives in pods of built-in jobs. */

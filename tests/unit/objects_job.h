@@ -7,6 +7,8 @@
 #include "paceline/mem.h"
 #include "tests/test.h"
 
+/* A template of a role. */
+#define T(image) "template: {spec: {containers: [{name: c, image: " image "}]}}"
 #define TEST_UID "0badcafe-1234-5678-9abc-def012345678"
 
 static const struct objects_config test_config = {

@@ -28,9 +28,9 @@ static inline void rank_init(struct rank *r, const struct net *net, const struct
 {
     uint32_t *end = r->end_of;
     memset(r, 0, sizeof *r);
-    lanes_init(&r->lanes, LANES, rank, size);
+    lanes_init(&r->lanes, (struct lane_tree){LANES, 0, size}, rank);
     r->first = lane_begin(LANES, r->lanes.first, n);
-    struct model_config config = {k, threads, n, 3};
+    struct model_config config = {.kernels = k, .threads = threads, .max_samples = n, .levels = 3};
     model_init(&r->model, net, &config);
     r->sink.ready = rank_not_applied;
     r->sink.n_blocks = r->lanes.n_blocks;

@@ -3,21 +3,26 @@
  *
  *   job worker=4 ps=1 restart=OnFailure backoff=6 deadline=60 ttl=0 clean=All success=AllWorkers
  *       scale=Dynamic min=2 suspend builtin gang=Volcano network=None managed-by=x fence=30
+ *       volume keep=60                        spec.output
  *   tj generation=2 deleting=990 invalid=sentence damaged=sentence
  *   world gen=1 base=0 worker=4              counts as the job has them where not given
  *   status restarts=1 completion=900 running=150 worker.completed=0-2 ...   (conditions: their
- *       time; !running=150: False; reason and message are "r" and "m"; ?running=150: without)
+ *       time; !running=150: False; reason and message are "r" and "m"; ?running=150: without;
+ *       running=150:Why: with this reason)
  *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation
  *   now 1000                                  times are seconds
- *   missing Service | old-generations 1 2 | dry-run-ok worker | hold 1010 | written 999
- *   blocked sentence | invalid-template sentence
- *   launched gen=3 step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch
+ *   missing Service | seen Secret=900 (else now) | old-generations 1 2 | groups-gone 1 | dry-run-ok
+ * worker | hold 1010 | written 999 blocked sentence | invalid-template sentence launched gen=3
+ * step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch; reason=Loss
+ * cause=sentence from=199 trained=200 (at 200 it trained) resumed=7 workers=2 without=3 since=300
  *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
- *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says
+ *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says;
+ *       record=u copied=9 failed-copy=sentence silent=worker-1-0
  *   scaling 1=50 2-8=90                       status.scaling: samples per second by workers
- *   unreachable sentence
+ *   events pod=worker-0-0 asked=990 sentence=FailedMount    read last; all but pod can be left out
+ *   unreachable sentence | quiet 10 | stalled
  *   plan
- *   ... as print_plan writes it; of the status, what differs
+ *   ... as print_plan (reconcile_print.h) writes it; of the status, what differs
  *
  * Lines that start with '#' are comments. A job that has begun did so at 100; `now` is 1000.
  */
@@ -70,6 +75,8 @@ static inline void case_begin(struct reconcile_case *c, const char *name)
     c->job.run_policy.backoff_limit = 6;
     c->job.run_policy.ttl_seconds = c->job.run_policy.deadline_seconds = -1;
     c->job.run_policy.fence_seconds = 30;
+    c->job.run_policy.progress_deadline_seconds = 600;
+    c->job.run_policy.replace_timeout_seconds = 60;
     c->job.scheduling.min_available = c->job.min_workers = c->job.max_workers = -1;
     c->tj.meta.name = "j";
     c->tj.meta.namespace_ = "ns";
@@ -77,8 +84,11 @@ static inline void case_begin(struct reconcile_case *c, const char *name)
     c->tj.meta.generation = 1;
     c->tj.job = &c->job;
     c->o.tj = &c->tj;
-    for (int i = 0; i < N_OWNED; i++)
+    for (int i = 0; i < N_OWNED; i++) {
         c->o.have[i] = true;
+        c->o.seen_ms[i] = c->now;
+    }
+    c->o.key = "j-key";
     for (int i = 0; i < CASE_MAX_PODS; i++)
         c->pointers[i] = &c->pods[i];
     c->o.pods = c->pointers;
@@ -100,8 +110,14 @@ static inline void job_word(struct reconcile_case *c, const char *key, const cha
         job->run_policy.ttl_seconds = strtoll(value, NULL, 10);
     else if (strcmp(key, "fence") == 0)
         job->run_policy.fence_seconds = strtoll(value, NULL, 10);
+    else if (strcmp(key, "replace") == 0)
+        job->run_policy.replace_timeout_seconds = strtoll(value, NULL, 10);
     else if (strcmp(key, "min") == 0)
         job->min_workers = strtoll(value, NULL, 10);
+    else if (strcmp(key, "volume") == 0)
+        job->output.volume = arena_strdup(&c->arena, "{}");
+    else if (strcmp(key, "keep") == 0)
+        job->output.keep_seconds = strtoll(value, NULL, 10);
     else if (strcmp(key, "clean") == 0)
         job->run_policy.clean_pods = name_index(clean_names, 3, value);
     else if (strcmp(key, "success") == 0)
@@ -112,6 +128,8 @@ static inline void job_word(struct reconcile_case *c, const char *key, const cha
         job->run_policy.suspend = true;
     else if (strcmp(key, "builtin") == 0)
         job->model.name = arena_strdup(&c->arena, "mlp");
+    else if (strcmp(key, "mpi") == 0)
+        job->mpi.present = true;
     else if (strcmp(key, "gang") == 0)
         job->scheduling.gang = name_index(gangs, 4, value);
     else if (strcmp(key, "network") == 0)
@@ -143,6 +161,9 @@ static inline void world_begin(struct reconcile_case *c)
         s->world.replicas[r] = c->job.replicas[r].replicas;
     s->start_ms = s->active_since_ms = 100000;
     s->conditions[COND_CREATED] = (struct condition){true, true, "r", "m", 100000};
+    if (job_builtin(&c->job) && !c->job.output.volume)
+        s->conditions[COND_DURABLE] =
+            (struct condition){true, false, "NoVolume", DURABLE_NONE, 100000};
     s->observed_generation = 1;
 }
 
@@ -161,10 +182,14 @@ static inline void world_word(struct reconcile_case *c, const char *key, const c
 static inline bool condition_word(struct tj_status *s, const char *key, const char *value)
 {
     bool status = *key != '!', bare = *key == '?';
+    const char *reason = strchr(value, ':');
 
     for (int i = 0; i < N_CONDITIONS; i++)
         if (strcasecmp(key + (!status || bare), condition_names[i]) == 0) {
-            s->conditions[i] = (struct condition){true, status, bare ? NULL : "r",
+            s->conditions[i] = (struct condition){true, status,
+                                                  bare     ? NULL
+                                                  : reason ? reason + 1
+                                                           : "r",
                                                   bare ? NULL : "m", case_ms(value)};
             return true;
         }
@@ -232,6 +257,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->ready = true;
     else if (strcmp(key, "unscheduled") == 0)
         p->scheduled = false;
+    else if (strcmp(key, "begun") == 0)
+        p->begun = true;
     else if (strcmp(key, "no-ip") == 0)
         p->ip = NULL;
     else if (strcmp(key, "untracked") == 0)
@@ -242,6 +269,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->restart_count = strtoll(value, NULL, 10);
     else if (strcmp(key, "exit") == 0)
         p->has_exit_code = true, p->exit_code = (int)strtol(value, NULL, 10);
+    else if (strcmp(key, "created") == 0)
+        p->meta.created_ms = case_ms(value);
     else if (strcmp(key, "started") == 0)
         p->started_ms = case_ms(value);
     else if (strcmp(key, "finished") == 0)
@@ -256,6 +285,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->reason = arena_strdup(&c->arena, value);
     else if (strcmp(key, "message") == 0)
         p->message = arena_strdup(&c->arena, value);
+    else if (strcmp(key, "key") == 0)
+        p->key = arena_strdup(&c->arena, value);
     else if (strcmp(key, "node") == 0)
         p->node = arena_strdup(&c->arena, value);
     else if (strcmp(key, "uid") == 0)
@@ -264,40 +295,62 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->phase = name_index(phases, 5, key);
 }
 
-/* "worker-0-0,worker-1-0": what stands for these pods of job j. */
-static inline int64_t case_world(struct reconcile_case *c, const char *pods, int *n)
+/* "worker-0-0,ps-0-0": what stands for these pods of job j, and how many of a role there are. */
+static inline int64_t case_world(struct reconcile_case *c, const char *pods, int *replicas)
 {
     char *copy = arena_strdup(&c->arena, pods), *save = NULL;
     int64_t world = 0;
 
     for (char *w = strtok_r(copy, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
         world = launch_world(world, arena_printf(&c->arena, "j-%s", w));
-        (*n)++;
+        *strchr(w, '-') = '\0';
+        replicas[role_of(w)]++;
     }
     return world;
 }
 
 static inline void launched_word(struct reconcile_case *c, const char *key, const char *value)
 {
+    static const char *const reasons[] = {"Start", "Resume", "Loss", "Rescale"};
     struct tj_status *s = &c->tj.status;
-    int n = 0;
+    struct err err;
+    int replicas[N_CLUSTER_ROLES] = {0};
 
     if (strcmp(key, "gen") == 0)
-        s->launch.generation = strtoll(value, NULL, 10);
+        s->launch.generation = s->launch.stepped = strtoll(value, NULL, 10);
     else if (strcmp(key, "step") == 0)
         s->launch.step = strtoll(value, NULL, 10);
     else if (strcmp(key, "failures") == 0)
         s->launch.failures = strtoll(value, NULL, 10);
     else if (strcmp(key, "forgiven") == 0)
         s->launch.forgiven = strtoll(value, NULL, 10);
+    else if (strcmp(key, "reason") == 0)
+        s->launch.reason = name_index(reasons, N_LAUNCH_REASONS, value);
+    else if (strcmp(key, "cause") == 0)
+        s->launch.cause = arena_strdup(&c->arena, value);
+    else if (strcmp(key, "from") == 0)
+        s->launch.from_ms = case_ms(value);
+    else if (strcmp(key, "trained") == 0) {
+        s->launch.trained_ms = case_ms(value);
+        s->launch.stepped -= s->launch.trained_ms == 0;
+    } else if (strcmp(key, "stepped") == 0)
+        s->launch.stepped = strtoll(value, NULL, 10);
+    else if (strcmp(key, "since") == 0)
+        s->launch.since_ms = case_ms(value);
+    else if (strcmp(key, "without") == 0)
+        CHECK_INT(ledger_parse(&s->launch.without, value, false, &c->arena, &err), 0);
+    else if (strcmp(key, "stalled") == 0)
+        s->launch.stalled = strtoll(value, NULL, 10);
+    else if (strcmp(key, "resumed") == 0)
+        s->launch.resumed = strtoll(value, NULL, 10);
+    else if (strcmp(key, "workers") == 0)
+        s->launch.workers = strtoll(value, NULL, 10);
     else
-        s->launch.world = case_world(c, value, &n);
+        s->launch.world = case_world(c, value, replicas);
 }
 
 static inline void agent_word(struct reconcile_case *c, const char *key, const char *value)
 {
-    static const char *const phases[] = {"none", "starting", "training", "stopping",
-                                         "done", "stopped",  "failed"};
     struct run_report *r = &c->run;
 
     c->o.run = r;
@@ -308,18 +361,30 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
     else if (strcmp(key, "run") == 0)
         r->generation = strtoll(value, NULL, 10);
     else if (strcmp(key, "phase") == 0)
-        r->phase = name_index(phases, 7, value);
+        r->phase = name_index(run_phase_names, N_RUN_PHASES, value);
     else if (strcmp(key, "step") == 0)
         r->step = strtoll(value, NULL, 10);
     else if (strcmp(key, "rate") == 0)
         r->progress = (struct progress){
             .present = true, .step = r->step, .samples_per_second = strtod(value, NULL)};
     else if (strcmp(key, "pods") == 0)
-        r->world = case_world(c, value, &r->workers);
+        r->world = case_world(c, value, r->replicas);
     else if (strcmp(key, "message") == 0)
         snprintf(r->message, sizeof r->message, "%s", value);
+    else if (strcmp(key, "silent") == 0)
+        snprintf(r->silent, sizeof r->silent, "j-%s", value);
     else if (strcmp(key, "workers") == 0)
-        r->workers = (int)strtol(value, NULL, 10);
+        r->replicas[ROLE_WORKER] = (int)strtol(value, NULL, 10);
+    else if (strcmp(key, "killed") == 0)
+        r->killed = strtoll(value, NULL, 10);
+    else if (strcmp(key, "resumed") == 0)
+        r->resumed = strtoll(value, NULL, 10);
+    else if (strcmp(key, "copied") == 0)
+        r->copy_step = strtoll(value, NULL, 10);
+    else if (strcmp(key, "failed-copy") == 0)
+        snprintf(r->copy_error, sizeof r->copy_error, "%s", value);
+    else if (strcmp(key, "record") == 0)
+        snprintf(r->record_uid, sizeof r->record_uid, "%s", value);
     else if (strcmp(key, "stage") == 0)
         snprintf(r->stage, sizeof r->stage, "%s", value);
     else if (strcmp(key, "unlinked") == 0)
@@ -383,7 +448,9 @@ static inline void pod_line(struct reconcile_case *c, const char *text)
         p->meta.name = p->meta.uid = arena_strdup(&c->arena, name);
         p->meta.namespace_ = "ns";
         p->meta.deletion_grace_ms = 30000;
+        p->meta.created_ms = c->now - 5000;
         p->ip = "10.0.0.1";
+        p->node = "n";
         p->deleting_for_ms = 1000000000; /* long, where the case does not say */
         for (char *w = strtok_r(copy, " ", &at); w; w = strtok_r(NULL, " ", &at)) {
             char *equals = strchr(w, '=');
@@ -399,6 +466,11 @@ static inline void missing_word(struct reconcile_case *c, const char *key, const
 {
     (void)value;
     c->o.have[name_index(owned_kind_names, N_OWNED, key)] = false;
+}
+
+static inline void seen_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    c->o.seen_ms[name_index(owned_kind_names, N_OWNED, key)] = case_ms(value);
 }
 
 static inline void old_word(struct reconcile_case *c, const char *key, const char *value)
@@ -417,6 +489,16 @@ static inline void dry_word(struct reconcile_case *c, const char *key, const cha
     c->o.dry_run_ok[role_of(key)] = true;
 }
 
+static inline void events_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    if (strcmp(key, "pod") == 0)
+        c->o.events.pod = arena_printf(&c->arena, "j-%s", value);
+    else if (strcmp(key, "asked") == 0)
+        c->o.events.asked_ms = case_ms(value);
+    else
+        c->o.events.sentence = arena_strdup(&c->arena, value);
+}
+
 /* One line of what is given. */
 static inline void case_line(struct reconcile_case *c, const char *line)
 {
@@ -424,18 +506,18 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         const char *head;
         case_word_fn *fn;
     } heads[] = {
-        {"job ", job_word},
-        {"tj ", tj_word},
-        {"status ", status_word},
-        {"missing ", missing_word},
-        {"old-generations ", old_word},
-        {"dry-run-ok ", dry_word},
-        {"launched ", launched_word},
-        {"agent ", agent_word},
-        {"scaling ", scaling_word},
+        {"job ", job_word},        {"tj ", tj_word},
+        {"status ", status_word},  {"missing ", missing_word},
+        {"seen ", seen_word},      {"old-generations ", old_word},
+        {"dry-run-ok ", dry_word}, {"launched ", launched_word},
+        {"agent ", agent_word},    {"scaling ", scaling_word},
     };
     const char *rest = strchr(line, ' ') ? strchr(line, ' ') + 1 : "";
 
+    if (strncmp(line, "launched ", 9) == 0) {
+        c->tj.status.launch.from_ms = 199000;
+        c->tj.status.launch.trained_ms = 200000;
+    }
     for (size_t i = 0; i < ARRAY_LEN(heads); i++)
         if (strncmp(line, heads[i].head, strlen(heads[i].head)) == 0) {
             each_word(c, rest, heads[i].fn);
@@ -448,167 +530,28 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         pod_line(c, rest);
     } else if (strncmp(line, "now ", 4) == 0) {
         c->now = case_ms(rest);
+    } else if (strncmp(line, "groups-gone ", 12) == 0) {
+        c->o.groups_gone = strtoll(rest, NULL, 10);
     } else if (strncmp(line, "hold ", 5) == 0) {
         c->o.hold_until_ms = case_ms(rest);
     } else if (strncmp(line, "written ", 8) == 0) {
         c->o.status_written_ms = case_ms(rest);
     } else if (strncmp(line, "blocked ", 8) == 0) {
         c->o.blocked = arena_strdup(&c->arena, rest);
+    } else if (strncmp(line, "events ", 7) == 0) {
+        each_word(c, rest, events_word);
     } else if (strncmp(line, "unreachable ", 12) == 0) {
         c->o.unreachable = arena_strdup(&c->arena, rest);
+    } else if (strcmp(line, "stalled") == 0) {
+        c->o.stalled = true;
+    } else if (strncmp(line, "quiet ", 6) == 0) {
+        c->o.quiet_ms = case_ms(rest);
     } else if (strncmp(line, "invalid-template ", 17) == 0) {
         c->o.invalid_template = arena_strdup(&c->arena, rest);
     } else {
         TEST_FAIL("%s: unknown line: %s", c->name, line);
         exit(1);
     }
-}
-
-/* Printing */
-
-static inline void print_time(struct buf *out, const char *name, int64_t old, int64_t new_)
-{
-    if (old == new_)
-        return;
-    buf_printf(out, "  %s ", name);
-    if (new_)
-        buf_printf(out, "%.10g\n", (double)new_ / 1000);
-    else
-        buf_puts(out, "none\n");
-}
-
-/* Neighbours that reach the same on one line: "  scaling 2-8: 90". */
-static inline void print_scaling(struct buf *out, const struct tj_status *s)
-{
-    for (int i = 0, last; i < s->n_scaling; i = last + 1) {
-        double rate = s->scaling[i].samples_per_second;
-
-        last = i;
-        while (last + 1 < s->n_scaling && s->scaling[last + 1].samples_per_second == rate)
-            last++;
-        buf_printf(out, "  scaling %lld", (long long)s->scaling[i].workers);
-        if (last > i)
-            buf_printf(out, "-%lld", (long long)s->scaling[last].workers);
-        buf_printf(out, ": %g\n", rate);
-    }
-}
-
-static inline void print_number(struct buf *out, const char *role, const char *name, int64_t old,
-                                int64_t new_)
-{
-    if (old != new_)
-        buf_printf(out, "  %s%s%s %lld\n", role, *role ? "." : "", name, (long long)new_);
-}
-
-static inline void print_ledger(struct buf *out, const char *role, const char *name, bool values,
-                                const struct ledger *old, const struct ledger *new_)
-{
-    if (ledger_equal(old, new_))
-        return;
-    buf_printf(out, "  %s.%s ", role, name);
-    ledger_encode(new_, values, out);
-    buf_puts(out, new_->n ? "\n" : "none\n");
-}
-
-/* What of the status differs from the old one. */
-static inline void print_status(struct buf *out, const struct tj_status *old,
-                                const struct tj_status *s)
-{
-    for (int i = 0; i < N_CONDITIONS; i++) {
-        const struct condition *a = &old->conditions[i], *b = &s->conditions[i];
-
-        if (a->present != b->present || a->status != b->status || a->since_ms != b->since_ms ||
-            strcmp(a->message ? a->message : "", b->message ? b->message : "") != 0)
-            buf_printf(out, "  %s %s since %.10g %s: %s\n", condition_names[i],
-                       b->status ? "True" : "False", (double)b->since_ms / 1000, b->reason,
-                       b->message);
-    }
-    print_number(out, "", "observed", old->observed_generation, s->observed_generation);
-    print_time(out, "start", old->start_ms, s->start_ms);
-    print_time(out, "completion", old->completion_ms, s->completion_ms);
-    print_time(out, "since", old->active_since_ms, s->active_since_ms);
-    print_time(out, "active", old->active_ms, s->active_ms);
-    print_number(out, "world", "gen", old->world.generation, s->world.generation);
-    print_number(out, "world", "base", old->world.incarnation, s->world.incarnation);
-    for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        print_number(out, "world", cluster_role_names[r], old->world.replicas[r],
-                     s->world.replicas[r]);
-    print_number(out, "launch", "gen", old->launch.generation, s->launch.generation);
-    if (old->launch.world != s->launch.world)
-        buf_printf(out, "  launch.world %s\n", s->launch.world ? "set" : "none");
-    print_number(out, "launch", "step", old->launch.step, s->launch.step);
-    print_number(out, "launch", "failures", old->launch.failures, s->launch.failures);
-    print_number(out, "launch", "forgiven", old->launch.forgiven, s->launch.forgiven);
-    print_number(out, "progress", "step", old->progress.step, s->progress.step);
-    print_scaling(out, s);
-    print_number(out, "", "restarts", old->restarts, s->restarts);
-    print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);
-    for (int r = 0; r < N_CLUSTER_ROLES; r++) {
-        const struct role_status *a = &old->roles[r], *b = &s->roles[r];
-        const char *role = cluster_role_names[r];
-
-        print_number(out, role, "active", a->active, b->active);
-        print_number(out, role, "ready", a->ready, b->ready);
-        print_number(out, role, "succeeded", a->succeeded, b->succeeded);
-        print_number(out, role, "failed", a->failed, b->failed);
-        print_number(out, role, "restarts", a->restarts, b->restarts);
-        print_ledger(out, role, "completed", false, &a->completed, &b->completed);
-        print_ledger(out, role, "lost", false, &a->lost, &b->lost);
-        print_ledger(out, role, "incarnations", true, &a->incarnations, &b->incarnations);
-    }
-}
-
-static inline void print_action(struct buf *out, const struct action *a)
-{
-    switch (a->type) {
-    case ACTION_CREATE_OWNED:
-        buf_printf(out, "create %s %lld\n", owned_kind_names[a->owned], (long long)a->generation);
-        break;
-    case ACTION_DELETE_OWNED:
-        buf_printf(out, "delete %s %lld\n", owned_kind_names[a->owned], (long long)a->generation);
-        break;
-    case ACTION_DRY_RUN_POD:
-        buf_printf(out, "dry-run %s\n", cluster_role_names[a->role]);
-        break;
-    case ACTION_CREATE_POD:
-        buf_printf(out, "create %s-%d-%lld\n", cluster_role_names[a->role], a->index,
-                   (long long)a->incarnation);
-        break;
-    case ACTION_DELETE_POD:
-        buf_printf(out, "delete %s\n", a->pod->meta.uid);
-        break;
-    case ACTION_FORCE_DELETE_POD:
-        buf_printf(out, "force %s\n", a->pod->meta.uid);
-        break;
-    case ACTION_RELEASE_POD:
-        buf_printf(out, "release %s\n", a->pod->meta.uid);
-        break;
-    case ACTION_DELETE_JOB:
-        buf_puts(out, "delete job\n");
-        break;
-    case ACTION_LAUNCH:
-        buf_printf(out, "launch %lld\n", (long long)a->generation);
-        break;
-    case ACTION_STOP:
-        buf_printf(out, "stop %lld\n", (long long)a->generation);
-        break;
-    }
-}
-
-static inline void print_plan(struct buf *out, const struct reconcile_case *c,
-                              const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->n_events; i++)
-        buf_printf(out, "event %s %s %s: %s\n", plan->events[i].warning ? "Warning" : "Normal",
-                   plan->events[i].key, plan->events[i].reason, plan->events[i].message);
-    if (plan->status) {
-        buf_puts(out, plan->urgent ? "status urgent\n" : "status\n");
-        print_status(out, &c->tj.status, plan->status);
-    }
-    for (size_t i = 0; i < plan->n_actions; i++)
-        print_action(out, &plan->actions[i]);
-    if (plan->requeue_ms)
-        buf_printf(out, "requeue %.10g\n", (double)plan->requeue_ms / 1000);
 }
 
 #endif

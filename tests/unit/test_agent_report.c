@@ -10,8 +10,9 @@
 #define DONE EVENT("\"done\",\"step\":20,\"testAccuracy\":0.5,\"digest\":\"ab\"")
 #define STOPPED EVENT("\"stopped\",\"step\":12")
 #define ERROR EVENT("\"error\",\"code\":4,\"message\":\"the loss is nan\"")
+#define RECORD "{\"uid\":\"u-1\",\"generation\":7,\"step\":20,\"accuracy\":0.5,\"digest\":\"ab\"}"
 
-static void begin(struct report *r, int hosts)
+static void begin_run(struct report *r, int hosts, bool foreign)
 {
     AUTO(world_release) struct world world;
     AUTO(buf_release) struct buf text;
@@ -19,15 +20,18 @@ static void begin(struct report *r, int hosts)
     struct err err;
 
     buf_init(&text, 0);
-    buf_puts(&text, "{\"type\":\"world\",\"generation\":7,\"job\":{},\"hosts\":[");
+    buf_puts(&text, "{\"type\":\"world\",\"generation\":7,\"job\":{\"metadata\":{\"uid\":\"u-1\"}},"
+                    "\"hosts\":[");
     for (int i = 0; i < hosts; i++)
         buf_printf(&text, "%s{\"pod\":\"p-%d\",\"host\":\"h-%d\",\"address\":\"10.0.0.%d\"}",
                    i ? "," : "", i, i, i + 1);
     buf_puts(&text, "]}");
     message = cJSON_Parse(text.data);
     CHECK_INT(world_parse(&world, message, &err), 0);
-    report_init(r, &world);
+    report_init(r, &world, foreign);
 }
+
+static void begin(struct report *r, int hosts) { begin_run(r, hosts, false); }
 
 static bool feed(struct report *r, const char *line)
 {
@@ -56,6 +60,8 @@ static void test_phases(void)
     CHECK(!feed(&r, EVENT("\"progress\",\"step\":\"x\"")));
     CHECK_INT(r.step, 9);
     CHECK(r.kept[KEPT_START] && r.kept[KEPT_PROGRESS] && !r.kept[KEPT_EPOCH]);
+    CHECK(!feed(&r, DONE));
+    CHECK(r.kept[KEPT_DONE] != NULL);
     CHECK(report_stop(&r) && !report_stop(&r));
     CHECK_INT(r.phase, PHASE_STOPPING);
     CHECK(!report_over(&r));
@@ -129,24 +135,31 @@ static void test_permanent(void)
 
 static void test_complaint(void)
 {
+    cJSON *message;
     struct report r;
 
     begin(&r, 2);
-    report_log(&r, "paceline-agent exec: agent of w-2-0 (10.0.0.3): silent for 5 s");
-    report_log(&r, "mpirun: a daemon has died");
+    CHECK(!report_log(&r, "paceline-agent silent: w-2-0"));
+    CHECK(report_log(&r, "paceline-agent exec: agent of w-2-0 (10.0.0.3): silent for 5 s"));
+    CHECK(!report_log(&r, "mpirun: a daemon has died"));
+    message = report_message(&r);
+    CHECK(!cJSON_GetObjectItem(message, "silent"));
+    cJSON_Delete(message);
     report_end(&r, 1);
     CHECK_STR(r.message, "agent of w-2-0 (10.0.0.3): silent for 5 s");
+    message = report_message(&r);
+    CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(message, "silent")), "w-2-0");
+    cJSON_Delete(message);
     report_release(&r);
 }
 
 static void test_text(void)
 {
-    AUTO(buf_release) struct buf text, uid;
-    AUTO(auto_json) cJSON *message = NULL;
+    AUTO(buf_release) struct buf text;
+    AUTO(auto_json) cJSON *message = NULL, *record = NULL;
     struct report r;
 
     buf_init(&text, 0);
-    buf_init(&uid, 0);
     begin(&r, 2);
     feed(&r, DONE);
     report_end(&r, 0);
@@ -154,14 +167,66 @@ static void test_text(void)
     json_print(message, 0, &text);
     CHECK_STR(text.data, "{\"type\":\"run\",\"generation\":7,\"pods\":[\"p-0\",\"p-1\"],"
                          "\"phase\":\"done\",\"stage\":\"\",\"step\":20,\"exit\":0,"
-                         "\"message\":\"trained to step 20\"}");
+                         "\"message\":\"trained to step 20\",\"record\":" RECORD "}");
     text.len = 0;
-    while (uid.len < 9000)
-        buf_puts(&uid, "0123456789");
-    report_record(&r, uid.data, &text);
-    CHECK_CONTAINS(text.data, "\"generation\":7,\"step\":20,\"accuracy\":0.5,\"digest\":\"ab\"}");
-    CHECK(text.len < 4096);
+    record = report_record(&r);
+    json_print(record, 0, &text);
+    CHECK_STR(text.data, RECORD);
     report_release(&r);
+}
+
+/* Another program tells of nothing: mpirun's exit code counts, and that of the pods' daemons. */
+static void test_foreign(void)
+{
+    static const char *const whole[] = {"paceline-agent ended: p-1", "paceline-agent ended: p-2"};
+    static const char *const lost[] = {"paceline-agent ended: p-1",
+                                       "paceline-agent exec: agent of p-2: silent for 5 s"};
+    static const struct {
+        const char *const *log;
+        size_t n;
+        bool stop, kill;
+        int code;
+        enum phase phase;
+        const char *message;
+    } cases[] = {
+        {whole, 2, false, false, 0, PHASE_DONE, "the program has ended with exit code 0"},
+        {whole, 2, false, false, 3, PHASE_FAILED, "the program ended with exit code 3"},
+        {whole, 0, false, false, 3, PHASE_FAILED, "the program ended with exit code 3"},
+        {whole, 2, false, false, 139, PHASE_FAILED, "the program was ended by signal 11"},
+        {whole, 1, false, false, 0, PHASE_FAILED,
+         "mpirun ended with exit code 0, but of 2 other pods only 1 said that they had come to"},
+        {lost, 2, false, false, 0, PHASE_FAILED, "agent of p-2: silent for 5 s"},
+        {whole, 2, false, true, 0, PHASE_FAILED, "killed on request"},
+        {whole, 2, true, false, 0, PHASE_STOPPED, "the program was stopped"},
+        {whole, 0, true, true, 137, PHASE_STOPPED, "the program was stopped"},
+        {lost, 2, true, false, 1, PHASE_FAILED, "agent of p-2: silent for 5 s"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(buf_release) struct buf text;
+        AUTO(auto_json) cJSON *record = NULL;
+        struct report r;
+
+        buf_init(&text, 0);
+        begin_run(&r, 3, true);
+        CHECK_INT(r.phase, PHASE_TRAINING);
+        CHECK_STR(r.stage, "");
+        for (size_t k = 0; k < cases[i].n; k++)
+            (void)report_log(&r, cases[i].log[k]);
+        if (cases[i].stop)
+            CHECK(report_stop(&r));
+        if (cases[i].kill)
+            r.killed = "killed on request";
+        report_end(&r, cases[i].code);
+        CHECK_INT(r.phase, cases[i].phase);
+        CHECK_INT(r.exit, cases[i].code);
+        CHECK_CONTAINS(r.message, cases[i].message);
+        CHECK(!r.permanent);
+        record = report_record(&r);
+        json_print(record, 0, &text);
+        CHECK_STR(text.data, "{\"uid\":\"u-1\",\"generation\":7}");
+        report_release(&r);
+    }
 }
 
 static void test_worlds(void)
@@ -200,6 +265,7 @@ int main(void)
     test_permanent();
     test_complaint();
     test_text();
+    test_foreign();
     test_worlds();
     return test_result();
 }

@@ -185,6 +185,38 @@ static void test_waiting(void)
     }
 }
 
+static void test_begun(void)
+{
+    static const struct {
+        const char *pod;
+        bool begun;
+    } cases[] = {
+        {POD("Pending", ""), false},
+        {POD("Pending", LIST("{\"state\":{\"waiting\":{}},\"restartCount\":0}")), false},
+        {POD("Pending", LIST("{\"state\":{\"waiting\":{}},\"restartCount\":1}")), true},
+        {POD("Pending", LIST("{\"state\":{\"waiting\":{}}},{\"state\":{\"running\":{}}}")), true},
+        {POD("Pending", ",\"initContainerStatuses\":[{\"state\":{\"terminated\":{}}}]"), true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_free) struct pod *p = decode(cases[i].pod);
+
+        CHECK_INT(p->begun, cases[i].begun);
+    }
+}
+
+static void test_key(void)
+{
+#define VOLUMES(list) "{" META("") ",\"spec\":{\"volumes\":[{\"name\":\"a\"}," list "]}}"
+    AUTO(auto_free)
+    struct pod *p =
+        decode(VOLUMES("{\"name\":\"paceline-key\",\"secret\":{\"secretName\":\"k\"}}"));
+    AUTO(auto_free) struct pod *other = decode(VOLUMES("{\"name\":\"paceline-key\"},7"));
+
+    CHECK_STR(p->key, "k");
+    CHECK(!other->key);
+}
+
 static void test_bounds(void)
 {
     AUTO(auto_free) char *wide = xasprintf("%03000d", 1);
@@ -239,6 +271,8 @@ int main(void)
     test_ends();
     test_main_container();
     test_waiting();
+    test_begun();
+    test_key();
     test_bounds();
     test_refused();
     return test_result();

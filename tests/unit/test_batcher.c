@@ -18,10 +18,11 @@ struct part {
     int first, count;
 };
 
-static void part_range(void *arg, uint32_t n, uint32_t *first, uint32_t *count)
+static void part_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
 {
     const struct part *p = arg;
 
+    (void)index;
     *first = lane_begin(8, p->first, n);
     *count = lane_samples(8, p->first, p->count, n);
 }
@@ -29,10 +30,10 @@ static void part_range(void *arg, uint32_t n, uint32_t *first, uint32_t *count)
 static struct part whole = {0, 8};
 
 /* So slow that a seek always meets the thread at work. */
-static void slow_range(void *arg, uint32_t n, uint32_t *first, uint32_t *count)
+static void slow_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
 {
     usleep(300);
-    part_range(arg, n, first, count);
+    part_range(arg, index, n, first, count);
 }
 
 static struct job new_job(int64_t prefetch)

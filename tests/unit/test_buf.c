@@ -3,6 +3,7 @@
 #include "paceline/buf.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -56,7 +57,7 @@ static void test_files(void)
 {
     const char *base = getenv("TMPDIR");
     AUTO(auto_free) char *folder = xasprintf("%s/test_buf.XXXXXX", base ? base : "/tmp");
-    AUTO(auto_free) char *path = NULL, *blocked = NULL;
+    AUTO(auto_free) char *path = NULL, *blocked = NULL, *other = NULL;
     struct err err = {0};
 
     if (!mkdtemp(folder)) {
@@ -66,6 +67,11 @@ static void test_files(void)
     path = xasprintf("%s/a", folder);
     blocked = xasprintf("%s/dir", folder);
 
+    /* What another pod's process with our pid is writing stays its own. */
+    other = xasprintf("%s.tmp.%ld", path, (long)getpid());
+    close(open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    CHECK_INT(file_write_atomic(path, "one", 3, &err), 0);
+    CHECK_INT(unlink(other), 0);
     CHECK_INT(file_write_atomic(path, "one\0two", 7, &err), 0);
     CHECK_INT(file_write_atomic(path, "three", 5, &err), 0);
     CHECK_INT(entries(folder), 1);

@@ -200,7 +200,7 @@ static void test_silence(struct channel_tls *tls)
     }
     step(&p.server, p.now);
     CHECK_INT(p.server.rc, -1);
-    CHECK_INT(p.server.err.code, ERR_TRANSIENT);
+    CHECK_INT(p.server.err.code, ERR_SILENT);
     CHECK_CONTAINS(p.server.err.msg, "silent for 5 s");
     close_pair(&p);
 }

@@ -33,10 +33,10 @@ static const struct content content = {
 static void put(const char *path, const struct content *c)
 {
     const struct st_tensor tensors[] = {
-        {"n", ST_I64, 1, {2}, c->n, sizeof c->n},
-        {"d", ST_F64, 0, {0}, c->d, sizeof c->d},
-        {"w", ST_F32, 3, {c->rows, 6 / c->rows, 2}, c->w, sizeof c->w},
-        {c->last, ST_U8, 1, {2}, c->u, sizeof c->u},
+        {"n", ST_I64, 1, {2}, .data = c->n, .bytes = sizeof c->n},
+        {"d", ST_F64, 0, {0}, .data = c->d, .bytes = sizeof c->d},
+        {"w", ST_F32, 3, {c->rows, 6 / c->rows, 2}, .data = c->w, .bytes = sizeof c->w},
+        {c->last, ST_U8, 1, {2}, .data = c->u, .bytes = sizeof c->u},
     };
     const struct st_meta meta[] = {{"step", c->step}, {"seed", "1"}};
     struct err err = {0};

@@ -1,6 +1,6 @@
-// LINK: worker/train/digest.c
+// LINK: common/digest.c
 // A digest tells apart what differs in one bit, in order, or in length.
-#include "worker/train/digest.h"
+#include "paceline/digest.h"
 
 #include "tests/test.h"
 
@@ -13,6 +13,13 @@ int main(void)
 
         memcpy(copy + 1, bytes, n);
         CHECK(digest_bytes(copy + 1, n) == want); /* wherever it lies */
+        for (size_t piece = 1; piece < 20; piece++) {
+            struct digest d = digest_begin(n);
+
+            for (size_t at = 0; at < n; at += piece)
+                digest_add(&d, bytes + at, n - at < piece ? n - at : piece);
+            CHECK(digest_end(&d) == want);
+        }
         for (size_t bit = 0; bit < 8 * n; bit++) {
             bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
             CHECK(digest_bytes(bytes, n) != want);

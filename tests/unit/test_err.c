@@ -37,8 +37,9 @@ static void test_exit_codes(void)
         enum err_code code;
         int exit;
     } cases[] = {
-        {ERR_NONE, 0},     {ERR_INVALID, 2},       {ERR_NOT_FOUND, 3}, {ERR_IO, 5},
-        {ERR_DIVERGED, 4}, {ERR_INTERRUPTED, 130}, {ERR_CONFLICT, 1},  {ERR_TRANSIENT, 1},
+        {ERR_NONE, 0},     {ERR_INVALID, 2},   {ERR_NOT_FOUND, 3},
+        {ERR_IO, 5},       {ERR_DIVERGED, 4},  {ERR_INTERRUPTED, 130},
+        {ERR_CONFLICT, 1}, {ERR_TRANSIENT, 1}, {ERR_SILENT, 1},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++)

@@ -15,10 +15,11 @@ static void take(void *arg, const char *line, size_t len)
     seen++;
 }
 
-/* Whatever the pieces in which the bytes come, the lines are the same; empty ones are skipped. */
+/* Whatever the pieces in which the bytes come, the lines are the same; empty ones and bytes of 0
+ * are skipped. */
 static void test_lines(void)
 {
-    static const char text[] = "one\ntwo\n\nthree, cut\nlast";
+    static const char text[] = "one\n\0two\n\nthree,\0 cut\n\0\nlast\0";
     AUTO(auto_free) struct lines *l = xcalloc(1, sizeof *l);
     struct err err;
 

@@ -94,10 +94,30 @@ static void test_load(void)
     scratch_remove(folder);
 }
 
+static void check_switch(const char *done, const char *want)
+{
+    AUTO(history_release) struct history h;
+
+    history_init(&h);
+    add(&h, "{\"event\":\"switch\",\"epoch\":3}");
+    add(&h, done);
+    CHECK_STR(history_switch(&h).s, want);
+}
+
+static void test_switch(void)
+{
+    check_switch("{\"event\":\"done\"}", "");
+    check_switch("{\"event\":\"done\",\"switch\":{\"fired\":false}}", "never");
+    check_switch("{\"event\":\"done\",\"switch\":{\"fired\":true,\"epoch\":2,"
+                 "\"reason\":\"plateau\"}}",
+                 "behind epoch 2 (plateau)");
+}
+
 int main(void)
 {
     test_resume();
     test_newest_wins();
+    test_switch();
     test_thinning();
     test_load();
     return test_result();

@@ -47,7 +47,7 @@ static void check_cover(int total, int size)
     for (int rank = 0; rank < size; rank++) {
         struct lanes l;
 
-        lanes_init(&l, total, rank, size);
+        lanes_init(&l, (struct lane_tree){total, 0, size}, rank);
         CHECK_INT(l.first, next);
         CHECK_INT(l.first, (int64_t)rank * total / size);
         for (int i = 0; i < l.n_blocks; i++) {
@@ -77,12 +77,12 @@ static void check_fold(int total, int size, uint32_t n)
     for (int rank = 0; rank < size; rank++) {
         struct lanes l;
 
-        lanes_init(&l, total, rank, size);
+        lanes_init(&l, (struct lane_tree){total, 0, size}, rank);
         for (int i = 0; i < l.n_blocks; i++, count++) {
             struct lane_block b = blocks[count] = l.blocks[i];
 
             sums[count] = fold_levels(b.first, 1 << b.level, per_lane);
-            present[count] = block_present(total, b, n);
+            present[count] = block_present((struct lane_tree){.total = total}, b, n);
         }
     }
     root = lanes_plan(total, blocks, present, adds, &n_adds);

@@ -72,17 +72,20 @@ static const char *popped(void)
     return copy;
 }
 
-/* Puts an object into the cache, as the watch would. */
-static void put_job(const char *spec, int workers)
+/* Puts an object into the cache, as the watch would. With servers it goes on without worker 1. */
+static void put_job(const char *spec, int workers, int servers)
 {
     AUTO(auto_free)
     char *text = xasprintf(
         "{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\","
         "\"namespace\":\"ns\",\"uid\":\"u-1\",\"resourceVersion\":\"%d\"},\"spec\":{%s\"replicas\":"
         "{"
-        "\"worker\":{\"replicas\":%d}}},\"status\":{\"world\":{\"generation\":1,\"worker\":%d},"
-        "\"launch\":{\"generation\":4,\"world\":9}}}",
-        workers, spec, workers, workers);
+        "\"worker\":{\"replicas\":%d,\"template\":{\"spec\":{\"containers\":[{\"command\":[\"a\"]}]"
+        "}}},\"ps\":{\"replicas\":%d}}}"
+        ",\"status\":{\"world\":{\"generation\":1,\"worker\":%d,\"ps\":%d},"
+        "\"launch\":{\"generation\":4,\"world\":9%s}}}",
+        workers + servers, spec, workers, servers, workers, servers,
+        servers ? ",\"without\":\"1\"" : "");
     AUTO(auto_json) cJSON *object = cJSON_Parse(text);
     struct tj *tj;
     struct err err;
@@ -92,24 +95,31 @@ static void put_job(const char *spec, int workers)
     cache_put_job(c.cache, tj, CACHE_WATCH);
 }
 
-static void put_pod(int index, int incarnation, const char *phase, const char *ip, int version)
+static void put_member(const char *role, int index, int incarnation, const char *phase,
+                       const char *ip, int version)
 {
     AUTO(auto_free)
-    char *text = xasprintf(
-        "{\"metadata\":{\"name\":\"j-worker-%d-%d\",\"namespace\":\"ns\",\"uid\":\"p%d-%d\","
-        "\"resourceVersion\":\"%d\",\"labels\":{\"" LABEL_JOB "\":\"j\",\"" LABEL_ROLE
-        "\":\"worker\",\"" LABEL_INDEX "\":\"%d\",\"" LABEL_INCARNATION "\":\"%d\"},"
-        "\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/"
-        "v1\",\"kind\":\"TrainingJob\",\"name\":"
-        "\"j\",\"uid\":\"u-1\",\"controller\":true}]},\"spec\":{\"nodeName\":\"n\"},"
-        "\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
-        index, incarnation, index, incarnation, version, index, incarnation, phase, ip);
+    char *text =
+        xasprintf("{\"metadata\":{\"name\":\"j-%s-%d-%d\",\"namespace\":\"ns\",\"uid\":\"%s%d-%d\","
+                  "\"resourceVersion\":\"%d\",\"labels\":{\"" LABEL_JOB "\":\"j\",\"" LABEL_ROLE
+                  "\":\"%s\",\"" LABEL_INDEX "\":\"%d\",\"" LABEL_INCARNATION "\":\"%d\"},"
+                  "\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/"
+                  "v1\",\"kind\":\"TrainingJob\",\"name\":"
+                  "\"j\",\"uid\":\"u-1\",\"controller\":true}]},\"spec\":{\"nodeName\":\"n\"},"
+                  "\"status\":{\"phase\":\"%s\",\"podIP\":\"%s\"}}",
+                  role, index, incarnation, role, index, incarnation, version, role, index,
+                  incarnation, phase, ip);
     AUTO(auto_json) cJSON *object = cJSON_Parse(text);
     struct pod *pod;
     struct err err;
 
     CHECK_INT(pod_decode(&pod, object, &err), 0);
     cache_put_pod(c.cache, pod, CACHE_WATCH);
+}
+
+static void put_pod(int index, int incarnation, const char *phase, const char *ip, int version)
+{
+    put_member("worker", index, incarnation, phase, ip, version);
 }
 
 static void observe(void)
@@ -129,7 +139,7 @@ static void begin(const char *spec)
                             .cache = cache_new(),
                             .queue = workqueue_new()};
     c.links = links_new(&c);
-    put_job(spec, 2);
+    put_job(spec, 2, 0);
     put_pod(0, 0, "Running", "10.0.0.7", 1);
     put_pod(1, 0, "Running", "10.0.0.8", 2);
 }
@@ -215,6 +225,117 @@ static void test_unreachable(void)
     end();
 }
 
+#define RUN(phase, stage, step)                                                     \
+    "{\"type\":\"run\",\"generation\":2,\"phase\":\"" phase "\",\"stage\":\"" stage \
+    "\",\"step\":" #step "}"
+
+/* A new stage or step is progress; what a new connection tells again is none. */
+static void test_quiet(void)
+{
+    static const char *const moves[] = {RUN("starting", "ranks", 0), RUN("starting", "data", 0),
+                                        RUN("training", "", 0), RUN("training", "", 1)};
+
+    begin(BUILTIN);
+    observe();
+    say(&opened[0], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":2,\"run\":2}");
+    c.now.mono_ms += 500;
+    for (size_t i = 0; i < ARRAY_LEN(moves); i++) {
+        c.now.mono_ms += 500;
+        observe();
+        CHECK_INT(o.quiet_ms, i ? 500 : 1000);
+        say(&opened[0], moves[i]);
+        observe();
+        CHECK_INT(o.quiet_ms, 0);
+    }
+    c.now.mono_ms += 700;
+    say(&opened[0], moves[3]);
+    say(&opened[0], "{\"type\":\"event\",\"generation\":2,\"event\":{\"event\":\"start\"}}");
+    observe();
+    CHECK_INT(o.quiet_ms, 700);
+    opened[0].end(opened[0].arg, "reset");
+    c.now.mono_ms += 1000;
+    links_step(c.links);
+    CHECK_INT(n_opened, 2);
+    say(&opened[1], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":2,\"run\":2}");
+    say(&opened[1], moves[3]);
+    observe();
+    CHECK_INT(o.quiet_ms, 1700);
+    say(&opened[1], "{\"type\":\"event\",\"generation\":2,\"event\":{\"event\":\"progress\","
+                    "\"step\":2}}");
+    observe();
+    CHECK_INT(o.quiet_ms, 0);
+    end();
+}
+
+/* Looks once a second from now on, as asked for; how many until it is stalled; 0: never. */
+static int looks_until_stalled(int looks)
+{
+    for (int i = 1; i <= looks; i++) {
+        observe();
+        if (o.stalled)
+            return i;
+        c.now.mono_ms += 1000;
+    }
+    return 0;
+}
+
+/* Quiet for too long, and listened to for some seconds more. */
+static void test_stalled(void)
+{
+    begin("\"runPolicy\":{\"progressDeadlineSeconds\":30}," BUILTIN);
+    observe();
+    say(&opened[0], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":2,\"run\":2}");
+    say(&opened[0], RUN("training", "", 7));
+    observe();
+    c.now.mono_ms += 29999;
+    CHECK_STR(popped(), "ns/j");
+    CHECK_STR(popped(), "");
+    observe();
+    CHECK(!o.stalled);
+    c.now.mono_ms += 1;
+    CHECK_STR(popped(), "ns/j"); /* then it is looked at by itself */
+    CHECK_INT(looks_until_stalled(20), 6);
+    observe();
+    CHECK(o.stalled); /* more looks change nothing */
+
+    /* This process stood still: what was said meanwhile is still to be heard. */
+    c.now.mono_ms += 20000;
+    CHECK_INT(looks_until_stalled(3), 0);
+    say(&opened[0], RUN("training", "", 8));
+    CHECK_INT(looks_until_stalled(30), 0);
+    CHECK_INT(looks_until_stalled(20), 6);
+
+    /* What is killed is killed once. */
+    links_kill(c.links, "ns/j", 2);
+    CHECK_STR(opened[0].said, "{\"type\":\"kill\",\"generation\":2}");
+    observe();
+    CHECK_INT(o.run->killed, 2);
+    say(&opened[0], RUN("failed", "", 8));
+    c.now.mono_ms += 30000;
+    CHECK_INT(looks_until_stalled(20), 0); /* nothing runs */
+    opened[0].end(opened[0].arg, "reset");
+    links_kill(c.links, "ns/j", 3); /* nobody hears it */
+    end();
+
+    /* Another MPI program never tells of progress. */
+    begin("\"runPolicy\":{\"progressDeadlineSeconds\":30},\"mpi\":{},");
+    observe();
+    CHECK(o.run != NULL);
+    say(&opened[0], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":2,\"run\":2}");
+    say(&opened[0], RUN("training", "", 0));
+    c.now.mono_ms += 3600000;
+    CHECK_INT(looks_until_stalled(20), 0);
+    end();
+
+    begin("\"runPolicy\":{\"progressDeadlineSeconds\":0}," BUILTIN);
+    observe();
+    say(&opened[0], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":2,\"run\":2}");
+    say(&opened[0], RUN("training", "", 7));
+    c.now.mono_ms += 3600000;
+    CHECK_INT(looks_until_stalled(20), 0);
+    end();
+}
+
 static void test_orders(void)
 {
     begin(BUILTIN);
@@ -232,6 +353,26 @@ static void test_orders(void)
     CHECK_INT(o.run->told, 5); /* it is not sent twice */
     links_stop(c.links, "ns/j", 5);
     CHECK_STR(opened[0].said, "{\"type\":\"stop\",\"generation\":5}");
+    end();
+}
+
+/* Behind the workers that the launch has. */
+static void test_servers(void)
+{
+    begin(BUILTIN);
+    put_job(BUILTIN "\"strategy\":{\"type\":\"ParameterServer\"},", 2, 2);
+    put_member("ps", 1, 0, "Running", "10.0.0.4", 3);
+    put_member("ps", 0, 0, "Running", "10.0.0.9", 4);
+    put_member("ps", 2, 0, "Running", "10.0.0.5", 5);
+    observe();
+    say(&opened[0], HELLO);
+    links_launch(c.links, "ns/j", o.tj, 5);
+    CHECK_CONTAINS(opened[0].said, "\"ps\":{\"replicas\":2");
+    CHECK_CONTAINS(opened[0].said,
+                   "\"hosts\":[{\"pod\":\"j-worker-0-0\",\"host\":\"j-worker-0\",\"address\":"
+                   "\"10.0.0.7\"},{\"pod\":\"j-ps-0-0\",\"host\":\"j-ps-0\",\"address\":"
+                   "\"10.0.0.9\"},{\"pod\":\"j-ps-1-0\",\"host\":\"j-ps-1\",\"address\":"
+                   "\"10.0.0.4\"}]");
     end();
 }
 
@@ -260,7 +401,10 @@ int main(void)
 {
     test_life();
     test_unreachable();
+    test_quiet();
+    test_stalled();
     test_orders();
+    test_servers();
     test_not_ours();
     return test_result();
 }

@@ -148,6 +148,8 @@ static void world_gradient(const struct st_file *f, const struct job *job, const
     struct threads *threads = threads_new(n_threads);
     struct rank ranks[LANES];
 
+    const struct lane_tree tree = {.total = LANES, .workers = size};
+
     for (int r = 0; r < size; r++) {
         rank_init(&ranks[r], net, k, threads, n, r, size);
         load_initial(f, &ranks[r].model);
@@ -156,7 +158,7 @@ static void world_gradient(const struct st_file *f, const struct job *job, const
     /* size 1, 2 or 4: every rank has one block; fold pairs */
     for (int step = 1; step < size; step *= 2) {
         for (int r = 0; r < size; r += 2 * step) {
-            bool left = block_present(LANES, (struct lane_block){ranks[r].lanes.first, 0}, n) ||
+            bool left = block_present(tree, (struct lane_block){ranks[r].lanes.first, 0}, n) ||
                         ranks[r].pass.n;
             if (!ranks[r + step].pass.n)
                 continue;

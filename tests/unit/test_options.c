@@ -41,7 +41,7 @@ static bool parse(struct options *o, int *code, const char *const *args)
         argv[argc++] = (char *)*args;
     argv[argc] = NULL;
     problem[0] = '\0';
-    return options_parse(o, argc, argv, ALLOWED, "usage\n", code);
+    return options_parse(o, argc, argv, ALLOWED, "usage: paceline run JOB.yaml [options]\n", code);
 }
 
 static void test_good(void)
@@ -51,7 +51,7 @@ static void test_good(void)
 
     CHECK(parse(&o, &code,
                 (const char *const[]){"--set", "a=1", "job.yaml", "--set=b=2", "--steps=20",
-                                      "--resume", "--out", "--odd", NULL}));
+                                      "--resume", "-o", "--odd", NULL}));
     CHECK_INT(code, EXIT_OK);
     CHECK_STR(o.operand, "job.yaml");
     CHECK_STR(o.out, "--odd");
@@ -78,11 +78,14 @@ static void test_refused(void)
     static const struct {
         const char *args[3], *problem;
     } cases[] = {
-        {{NULL}, "which file?"},
-        {{"a", "b", NULL}, "one file too many: b"},
+        {{NULL}, "JOB.yaml is missing"},
+        {{"a", "b", NULL}, "one argument too many: b"},
         {{"--limit", "3", NULL}, "unknown option --limit"}, /* of another command */
         {{"--", "a", NULL}, ""},
         {{"--se", "a=1", NULL}, "unknown option --se"},
+        {{"-n", "a", NULL}, "unknown option -n"}, /* of another command */
+        {{"-oa", NULL}, "unknown option -oa"},
+        {{"-", NULL}, ""},
         {{"--resume=1", NULL}, "--resume takes no value"},
         {{"--out", NULL}, "--out needs a value"},
         {{"--steps=", NULL}, "--steps is \"\"; it takes a whole number from 1"},

@@ -6,7 +6,7 @@
 #include <glob.h>
 #include <strings.h>
 
-#include "tests/unit/reconcile_case.h"
+#include "tests/unit/reconcile_print.h"
 
 /* Runs the case; appends its plan. */
 static void case_run(struct reconcile_case *c, struct buf *out)

@@ -117,6 +117,7 @@ static void draw_pod(struct world *w, struct pod *p, int number)
         .finished_ms = draw_time(),
         .started_ms = draw_time(),
         .reason = one_in(3) ? "Reason" : NULL,
+        .key = one_in(50) ? "other" : "key",
     };
     p->meta.deletion_ms = one_in(3) ? draw_time() : 0;
     p->deleting_for_ms = one_in(2) ? 1000000000 : (int64_t)draw(100) * 1000;
@@ -145,7 +146,8 @@ static void draw_world(struct world *w, unsigned round)
         w->pointers[i] = &w->pods[i];
     }
     for (int i = 0; i < N_OWNED; i++)
-        w->o.have[i] = !one_in(20);
+        w->o.have[i] = !one_in(20), w->o.seen_ms[i] = draw_time();
+    w->o.key = "key";
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         w->o.dry_run_ok[r] = !one_in(4);
     w->o.old_generations[0] = one_in(5);
@@ -153,6 +155,9 @@ static void draw_world(struct world *w, unsigned round)
     w->o.blocked = one_in(10) ? "not now" : NULL;
     w->o.hold_until_ms = one_in(8) ? NOW + 5000 : 0;
     w->o.status_written_ms = draw_time();
+    w->o.events.pod = one_in(2) ? w->pods[0].meta.uid : NULL;
+    w->o.events.sentence = one_in(2) ? "FailedMount" : NULL;
+    w->o.events.asked_ms = draw_time();
 }
 
 #define HOLDS(cond)                                          \

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "agent/exec.h"
+#include "agent/guard.h"
 #include "agent/remote.h"
 #include "operator/objects/keys.h"
 #include "paceline/clock.h"
@@ -99,7 +100,7 @@ static _Noreturn void agent_main(int listener)
     struct connection connections[CONNECTIONS] = {0};
     struct channel_tls *tls = agent_tls();
     struct procs *procs = procs_new();
-    struct remotes *remotes = remotes_new(procs, "w-1-0", runs);
+    struct remotes *remotes = remotes_new(procs, "w-1-0", runs, false);
     struct waits waits = {0};
     size_t n = 0;
 
@@ -237,6 +238,7 @@ static void check_what_it_gets(void)
     CHECK_CONTAINS(log.data, "\n{\"kind\":\"TrainingJob\"}");
     CHECK_CONTAINS(log.data, "stdin: 0\n");
     CHECK(!strstr(log.data, "SECRET"));
+    CHECK(!strstr(log.data, GUARD_ENDED)); /* it has ended, but not well */
     CHECK(access(folder, F_OK) < 0);
 }
 
@@ -245,7 +247,8 @@ static void check_flood(void)
     AUTO(buf_release) struct buf log = {0};
 
     CHECK_INT(exec_end(exec_start("127.0.0.1", "2", ATTACHED), &log), 0);
-    CHECK_INT(log.len, 64 << 10);
+    CHECK_CONTAINS(log.data + (64 << 10), GUARD_ENDED "w-1-0\n");
+    CHECK_INT(log.len, (64 << 10) + strlen(GUARD_ENDED "w-1-0\n"));
 }
 
 /* ---- a daemon that stays */

@@ -60,6 +60,41 @@ static void test_page(void)
     CHECK(!strstr(page.data, ">validation<")); /* no such curve, no such legend */
 }
 
+/* How stale gradients were, where servers were asynchronous. */
+static void test_servers(void)
+{
+    static const char done[] = "{\"applied\":8,\"staleness\":[4,0,4],\"lead\":[8]}";
+    AUTO(history_release) struct history h;
+    AUTO(buf_release) struct buf page;
+    const struct report r = {"fashion-mnist", "", "today", &h};
+
+    history_init(&h);
+    buf_init(&page, 0);
+    fill(&h);
+    history_add(&h, EVENT_DONE, cJSON_Parse(done));
+    report_html(&r, &page);
+    CHECK_CONTAINS(page.data, "gradients applied");
+    CHECK_CONTAINS(page.data, "mean 1.00, at most 2 updates");
+    CHECK_CONTAINS(page.data, "mean 0.00, at most 0 batches");
+}
+
+/* What spec.debug has made slower says so, and nothing else. */
+static void test_simulated(void)
+{
+    for (int simulated = 0; simulated < 2; simulated++) {
+        AUTO(history_release) struct history h;
+        AUTO(buf_release) struct buf page;
+        const struct report r = {"fashion-mnist", "", "today", &h};
+
+        history_init(&h);
+        buf_init(&page, 0);
+        fill(&h);
+        history_add(&h, EVENT_START, cJSON_Parse(simulated ? "{\"simulated\":true}" : "{}"));
+        report_html(&r, &page);
+        CHECK_INT(strstr(page.data, "simulated: times are") != NULL, simulated);
+    }
+}
+
 /* A history without an end still gives a page. */
 static void test_empty(void)
 {
@@ -93,6 +128,8 @@ static void test_write(void)
 int main(void)
 {
     test_page();
+    test_servers();
+    test_simulated();
     test_empty();
     test_write();
     return test_result();

@@ -29,11 +29,13 @@ static void test_story(void)
     CHECK_INT(r.phase, RUN_STARTING);
     CHECK(run_is_active(&r));
     CHECK_INT(r.seen, 7);
-    CHECK_INT(r.workers, 2);
+    CHECK_INT(r.replicas[ROLE_WORKER], 2);
     CHECK_INT(r.world, world);
     CHECK_STR(r.stage, "ranks");
-    take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"start\",\"epochs\":5}}");
+    take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"start\",\"epochs\":5,"
+             "\"resumedStep\":900}}");
     CHECK(!r.progress.present);
+    CHECK_INT(r.resumed, 900);
     take(&r,
          "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"progress\",\"epoch\":2,"
          "\"step\":940,\"loss\":0.31234567,\"samplesPerSecond\":10400.26,\"etaSeconds\":60.7}}");
@@ -57,20 +59,44 @@ static void test_story(void)
     take(&r,
          "{\"type\":\"event\",\"generation\":6,\"event\":{\"event\":\"progress\",\"step\":5000}}");
     CHECK_INT(r.step, 1000);
+    /* The end has the mean over all steps, and nothing of an epoch. */
+    take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"done\",\"step\":1001,"
+             "\"samplesPerSecond\":9876.54}}");
+    CHECK_INT(r.step, 1001);
+    CHECK(r.progress.samples_per_second == 9876.5 && r.progress.loss == 0);
+    CHECK_INT(r.progress.epoch, 3);
+}
+
+/* Names of jobs may look like those of pods. */
+static void test_roles(void)
+{
+    struct run_report r = {.replicas = {[ROLE_WORKER] = 9}};
+
+    take(&r, "{\"type\":\"run\",\"generation\":1,\"pods\":[\"a-ps-worker-0-0\",\"a-worker-12-3\","
+             "\"a-worker-ps-0-0\",\"ps-0-0\",\"-\",\"\"]}");
+    CHECK_INT(r.replicas[ROLE_WORKER], 4);
+    CHECK_INT(r.replicas[ROLE_PS], 2);
+    CHECK_INT(r.replicas[ROLE_CHIEF] + r.replicas[ROLE_EVALUATOR], 0);
+    take(&r, "{\"type\":\"run\",\"generation\":1,\"pods\":[\"a-worker-0-0\"]}");
+    CHECK_INT(r.replicas[ROLE_WORKER], 1);
+    CHECK_INT(r.replicas[ROLE_PS], 0);
 }
 
 static void test_next_generation(void)
 {
-    struct run_report r = {.generation = 7, .phase = RUN_TRAINING, .progress.present = true};
+    struct run_report r = {
+        .generation = 7, .phase = RUN_TRAINING, .progress.present = true, .resumed = 9};
 
     take(&r, "{\"type\":\"run\",\"generation\":7,\"phase\":\"failed\",\"step\":12,"
              "\"message\":\"rank 1 was killed\"}");
     CHECK(r.progress.present);
+    CHECK_INT(r.resumed, 9);
     CHECK_INT(r.phase, RUN_FAILED);
     CHECK_STR(r.message, "rank 1 was killed");
     CHECK(!run_is_active(&r));
     take(&r, "{\"type\":\"run\",\"generation\":8,\"phase\":\"stopping\"}");
     CHECK(!r.progress.present);
+    CHECK_INT(r.resumed, 0);
     CHECK_INT(r.phase, RUN_STOPPING);
     CHECK(run_is_active(&r));
     CHECK_STR(r.message, "");
@@ -78,12 +104,13 @@ static void test_next_generation(void)
 
 static void test_refusal(void)
 {
-    struct run_report r = {.generation = 7, .phase = RUN_FAILED, .told = 8};
+    struct run_report r = {.generation = 7, .phase = RUN_FAILED, .told = 8, .resumed = 9};
 
     take(&r, "{\"type\":\"refused\",\"generation\":7,\"message\":\"late\"}");
     CHECK_INT(r.generation, 7);
     take(&r, "{\"type\":\"refused\",\"generation\":8,\"message\":\"this pod is ending\"}");
     CHECK_INT(r.generation, 8);
+    CHECK_INT(r.resumed, 0);
     CHECK_INT(r.phase, RUN_FAILED);
     CHECK_STR(r.message, "this pod is ending");
 }
@@ -115,9 +142,60 @@ static void test_odd(void)
     CHECK(launch_world(0, "ab") != launch_world(launch_world(0, "a"), "b"));
 }
 
+#define RUN(phase, record) \
+    "{\"type\":\"run\",\"generation\":7,\"phase\":\"" phase "\",\"record\":" record "}"
+#define DONE(record) RUN("done", record)
+
+/* Only a whole record, of this run and of one that is done, says whose training is done. */
+static void test_record(void)
+{
+    static const char *const none[] = {
+        "{\"type\":\"run\",\"generation\":7,\"phase\":\"done\"}",
+        DONE("7"),
+        DONE("{\"generation\":7,\"step\":9,\"digest\":\"00ff\"}"),
+        DONE("{\"uid\":\"u\",\"generation\":7,\"digest\":\"00ff\"}"),
+        DONE("{\"uid\":\"u\",\"generation\":7,\"step\":9}"),
+        DONE("{\"uid\":\"u\",\"generation\":6,\"step\":9,\"digest\":\"00ff\"}"),
+        RUN("stopped", "{\"uid\":\"u\",\"generation\":7,\"step\":9,\"digest\":\"00ff\"}"),
+    };
+    struct run_report r = {0};
+
+    for (size_t i = 0; i < ARRAY_LEN(none); i++) {
+        take(&r, DONE("{\"uid\":\"u\",\"generation\":7,\"step\":9,\"digest\":\"00ff\"}"));
+        CHECK_STR(r.record_uid, "u");
+        take(&r, none[i]);
+        CHECK_STR(r.record_uid, "");
+    }
+    take(&r, DONE("{\"uid\":\"u\",\"generation\":7}")); /* another program's */
+    CHECK_STR(r.record_uid, "u");
+}
+
+#define DURABLE(rest) \
+    "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"durable\"," rest "}}"
+
+/* The newest copy on the job's volume, or why it is not there. */
+static void test_durable(void)
+{
+    struct run_report r = {.generation = 7};
+
+    take(&r, DURABLE("\"step\":12,\"message\":\"no space\""));
+    CHECK_INT(r.copy_step, 12);
+    CHECK_STR(r.copy_error, "no space");
+    CHECK(!r.progress.present);
+    take(&r, DURABLE("\"step\":15"));
+    CHECK_INT(r.copy_step, 15);
+    CHECK_STR(r.copy_error, "");
+    take(&r, DURABLE("\"step\":18,\"message\":\"no space\""));
+    take(&r, "{\"type\":\"run\",\"generation\":8,\"phase\":\"starting\"}");
+    CHECK_STR(r.copy_error, "");
+}
+
 int main(void)
 {
     test_story();
+    test_roles();
+    test_record();
+    test_durable();
     test_next_generation();
     test_refusal();
     test_odd();

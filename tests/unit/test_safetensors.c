@@ -18,11 +18,16 @@ static const float weights[2 * 3] = {1.5f, -0.0f, 3e-45f, INFINITY, 5, 6};
 static const uint8_t flags[] = {1, 2, 3};
 
 static const struct st_tensor tensors[] = {
-    {"steps", ST_I64, 1, {2}, steps, sizeof steps},
-    {"conv1.weight \"q\" \xc3\xa9", ST_F32, 4, {2, 1, 3, 1}, weights, sizeof weights},
-    {"none", ST_F32, 2, {0, 5}, weights, 0},
-    {"flags", ST_U8, 1, {3}, flags, 3},
-    {"scalar", ST_U8, 0, {0}, flags, 1},
+    {"steps", ST_I64, 1, {2}, .data = steps, .bytes = sizeof steps},
+    {"conv1.weight \"q\" \xc3\xa9",
+     ST_F32,
+     4,
+     {2, 1, 3, 1},
+     .data = weights,
+     .bytes = sizeof weights},
+    {"none", ST_F32, 2, {0, 5}, .data = weights, .bytes = 0},
+    {"flags", ST_U8, 1, {3}, .data = flags, .bytes = 3},
+    {"scalar", ST_U8, 0, {0}, .data = flags, .bytes = 1},
 };
 static const struct st_meta meta[] = {{"step", "938"}, {"job", "{\"a\": \"b\\n\"}"}};
 
@@ -209,7 +214,7 @@ static void check_full_disk(const char *dir, size_t bytes, const char *cause)
     AUTO(auto_free) char *file = xasprintf("%s/full.safetensors", dir);
     AUTO(auto_free) char *large = xcalloc(1, bytes);
     AUTO(auto_free) char *needed = xasprintf("%s; ", cause);
-    struct st_tensor t = {"a", ST_U8, 1, {(int64_t)bytes}, large, bytes};
+    struct st_tensor t = {"a", ST_U8, 1, {(int64_t)bytes}, .data = large, .bytes = bytes};
     struct st_file f;
     struct err err = {0};
 

@@ -83,7 +83,9 @@ component kube-apiserver kube-apiserver --etcd-servers=http://127.0.0.1:2379 \
     --kubelet-client-certificate="$pki/apiserver-kubelet.crt" \
     --kubelet-client-key="$pki/apiserver-kubelet.key" \
     --kubelet-certificate-authority="$pki/ca.crt" \
-    --kubelet-preferred-address-types=InternalIP $node_apiserver_flags
+    --kubelet-preferred-address-types=InternalIP \
+    --audit-policy-file="$here/audit.yaml" --audit-log-path="$node_dir/log/audit" \
+    $node_apiserver_flags
 until answers >/dev/null 2>&1; do sleep 0.1; done
 
 # With the default rate the controllers start one after the other for six seconds.

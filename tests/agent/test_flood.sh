@@ -1,0 +1,95 @@
+#!/bin/bash
+# TIMEOUT: 300
+# Strangers who open connections as fast as they can, from one address: they push out nobody from
+# another one, hold few descriptors, and a launch goes on. Prints by how much it is later.
+. tests/agent/lib.sh
+ROUNDS=7
+start_agent --worker "$PACELINE_WORKER"
+mkdir data
+python3 "$repo/tests/cli/make_idx.py" data 640 64 || exit 1
+
+# A connection that is there first and silent, 300 that begin TLS and 300 silent ones from elsewhere:
+# it then gets its hello. A stranger has two seconds: a try that took longer says nothing.
+cat >first.py <<'PYTHON'
+import json, os, socket, ssl, struct, sys, time
+sys.path.insert(0, sys.argv[3])
+sys.argv[3:] = ["silent", "0"]
+from flood import client_hello, connect
+port = int(sys.argv[2])
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+tls.load_cert_chain("ours.crt", "ours.key")
+hello = json.dumps({"type": "hello", "protocol": 1, "channel": "control"}).encode()
+
+
+def answer(deadline):
+    first = socket.create_connection(("127.0.0.1", port))
+    crowd = []
+    for _ in range(300):
+        crowd.append(connect("127.0.0.1", port))
+        time.sleep(0.0005)
+        try:
+            crowd[-1].send(client_hello())
+        except OSError:
+            pass
+    crowd += [connect("127.0.0.1", port) for _ in range(300)]
+    try:
+        first = tls.wrap_socket(first)
+        first.sendall(struct.pack(">I", len(hello)) + hello)
+        said = first.recv(1000)
+    except OSError as error:
+        said = error
+    if time.monotonic() > deadline:
+        return None
+    print(said)
+    print("descriptors", len(os.listdir(f"/proc/{sys.argv[1]}/fd")))
+    return said
+
+
+if not any(answer(time.monotonic() + 1.9) for _ in range(50)):
+    print("the machine is too busy for 600 connections in two seconds")
+PYTHON
+out=$(python3 first.py "$agent_pid" "$port" "$repo/tests/agent" 2>&1)
+check "who came first" "$out" '"type":"hello"'
+held=$(sed -n 's/^descriptors //p' <<<"$out")
+# Its own dozen, LOBBY_PER_SOURCE, DOOR_PER_SOURCE, and some that a step has just accepted.
+if [ "${held:-999}" -gt 60 ]; then fail "strangers of one address hold $held descriptors"; fi
+
+job='{"apiVersion":"paceline.dev/v1","kind":"TrainingJob","metadata":{"name":"flood"},"spec":{"model":'
+job+='{"name":"mlp","hidden":[32]},"dataset":{"name":"idx","path":"'$dir'/data"},"training":'
+job+='{"epochs":1000,"threads":1},"replicas":{"worker":{"replicas":1}}}}'
+generation=0
+launch() { # appends the seconds from connecting to the first step's report to the file $1
+    local begin=$EPOCHREALTIME
+    generation=$((generation + 1))
+    talk "$(phase $generation training)" "{\"type\":\"world\",\"generation\":$generation,\"job\":$job,\"hosts\":[{\"pod\":\"p-0\",\"host\":\"h\",\"address\":\"127.0.0.1\"}]}" >/dev/null
+    awk "BEGIN { print $EPOCHREALTIME - $begin }" >>"$1"
+    talk "$(phase $generation failed)" "$(order kill $generation)" >/dev/null
+}
+median() { sort -g "$1" | sed -n $((ROUNDS / 2 + 1))p; }
+
+# The same flood at another agent takes the same share of the machine.
+own_pid=$agent_pid own_port=$port
+start_agent --pod p-1 --state "$dir/other" --scratch "$dir/other"
+other_pid=$agent_pid other_port=$port agent_pid=$own_pid port=$own_port
+flood=
+trap 'kill -9 $other_pid $flood; stop_agent; rm -rf "$dir"' EXIT
+flooded() { # PORT FILE: launches while the port is flooded
+    nice -n 10 python3 "$repo/tests/agent/flood.py" 127.0.0.1 "$1" "$how" 1000000 &
+    flood=$!
+    for _ in $(seq $ROUNDS); do launch "$2"; done
+    kill $flood
+    wait $flood 2>/dev/null
+    flood=
+}
+
+launch warm
+for how in silent hello; do
+    flooded "$other_port" other.$how
+    flooded "$port" own.$how
+    rate=$(python3 "$repo/tests/agent/flood.py" 127.0.0.1 "$port" $how 1)
+    own=$(median own.$how) other=$(median other.$how)
+    echo "$how, $rate connections per second: launch in $own s, in $other s when another agent" \
+        "gets them, ratio $(awk "BEGIN { printf \"%.2f\", $own / $other }")"
+done
+verdict

@@ -1,0 +1,105 @@
+#!/bin/bash
+# TIMEOUT: 300
+# Asynchronous parameter servers: one worker is sequential SGD to the byte, every gradient pushed is
+# applied, staleness and lead are what a scripted order gives, and the bound holds.
+. tests/cli/lib.sh
+
+conv_job async
+# servers WORKERS SERVERS: the options, in the array `s`.
+servers() {
+    s=(--workers "$1" --set replicas.ps.replicas="$2" --set strategy.type=ParameterServer
+        --set strategy.mode=async)
+}
+# of NAME KEY: what the last event says.
+of() { tail -1 "$1/events.jsonl" | grep -o "\"$2\":\(\[[^]]*\]\|[0-9]*\)" | cut -d: -f2; }
+total() { of "$1" "$2" | tr -d '[]' | tr , '\n' | awk '{ n += $1 } END { print n }'; }
+adam=(--set "training.optimizer={name: adam}")
+
+want=$(result one)
+want_adam=$(result one-adam "${adam[@]}")
+check "sequential" "$want" "  -"
+for n in 1 2; do
+    servers 1 $n
+    same "one worker, $n servers" "$(result "one-$n" "${s[@]}")" "$want"
+    same "one worker, $n servers, adam" "$(result "adam-$n" "${s[@]}" "${adam[@]}")" "$want_adam"
+    same "always fresh" "$(of "one-$n" staleness)" "[18]"
+done
+servers 1 2
+result parts "${s[@]}" "${adam[@]}" --set training.steps=5 >/dev/null
+same "resumed" "$(result parts --resume "${s[@]}" "${adam[@]}")" "$want_adam"
+same "often together" "$(result meets "${s[@]}" --set checkpoint.everySteps=2 \
+    --set debug.checkReplicas=3)" "$want"
+
+for n in 2 3 4; do
+    servers $n 2
+    check "$n workers" "$(result "free-$n" "${s[@]}" --set debug.slowdown='[1, 3]')" "  -"
+    same "$n workers: pushed" "$(of "free-$n" pushed) $(of "free-$n" applied)" "18 18"
+    same "$n workers: counted" "$(total "free-$n" staleness) $(total "free-$n" lead)" "18 18"
+done
+
+# scripted WORKERS ORDER...: the histograms of that order, and the same bytes again.
+scripted() {
+    local n=$1 name=order-$* list first
+    name=${name// /-}
+    shift
+    list=$(IFS=,; echo "[$*]")
+    servers "$n" 2
+    first=$(result "$name" "${s[@]}" --set debug.pushOrder="$list")
+    check "order $list" "$first" "  -"
+    check "histograms of $list" "$(tail -1 "$name/events.jsonl")" \
+        "$(python3 "$repo/tests/cli/async_histograms.py" "$n" 9 2 "$@")"
+    same "order $list again" "$(result "$name-again" "${s[@]}" --set debug.pushOrder="$list" \
+        --set debug.slowdown='[2, 1, 3]')" "$first"
+}
+scripted 2 0 1
+scripted 2 0 0 0 1
+scripted 3 2 1 1 0 2
+scripted 4 3 0 0 1 0 2 0
+
+servers 2 1 # worker 1, which is not in the list, has the batch that it began with
+check "order [0]" "$(result order-zero "${s[@]}" --set debug.pushOrder='[0, 7]')" "  -"
+same "order [0]" "$(of order-zero staleness)" "[16,0,0,0,0,0,0,0,2]"
+
+# The learning rate by the number of workers, as if it had been given so.
+servers 2 1
+order=(--set debug.pushOrder='[0, 1, 1]')
+quarter=$(result rate-given "${s[@]}" "${order[@]}" --set training.optimizer.learningRate=0.03125)
+same "a divided learning rate" "$(result rate-divided "${s[@]}" "${order[@]}" \
+    --set training.optimizer.learningRate=0.0625 --set strategy.divideLearningRate=true)" "$quarter"
+if [ "$quarter" = "$(result rate-whole "${s[@]}" "${order[@]}" \
+    --set training.optimizer.learningRate=0.0625)" ]; then fail "the rate changed nothing"; fi
+
+# One worker is slow: the others wait for it, as far as the bound lets them go, and not a batch further.
+for bound in 0 2; do
+    servers 3 2
+    result "bound-$bound" "${s[@]}" --set strategy.mode=bounded --set strategy.staleness=$bound \
+        --set debug.slowdown='[1, 30]' >/dev/null
+    same "bound $bound: applied" "$(of "bound-$bound" applied)" 18
+    leads=$(of "bound-$bound" lead | tr , '\n' | wc -l)
+    if [ "$leads" -gt $((bound + 1)) ]; then fail "bound $bound: lead $((leads - 1))"; fi
+done
+
+# What ends it early ends it for all.
+servers 2 2
+touch stop
+PACELINE_STOP_FILE=$PWD/stop "$PACELINE" run job.yaml --out stopped "${s[@]}" >stopped.log 2>&1
+check "a stop" "$(tail -1 stopped/events.jsonl)" '"event":"stopped"'
+check "and on" "$(result stopped --resume "${s[@]}")" "  -"
+same "all of them" "$(tail -1 stopped/events.jsonl | grep -o '"step":[0-9]*')" '"step":18'
+check "NaN" "$(result nan "${s[@]}" --set debug.failNan=true)" "the loss is"
+check "a wait" "$(result waits "${s[@]}" --set debug.pushOrder='[1, 0]' \
+    --set debug.slowdown='[1, 1000]' --set training.batchSize=128 --set strategy.waitSeconds=1)" \
+    "waited 1 s for a note of rank 1 rank="
+
+refused() { check "$1" "$("$PACELINE" validate job.yaml "${@:3}" 2>&1)" "$2"; }
+servers 2 0
+refused "no server" "found no servers; needed for async and bounded: replicas.ps.replicas" "${s[@]}"
+servers 2 1
+refused "join" "found join, or several batches per update; allowed for async" "${s[@]}" \
+    --set strategy.batch=join --set training.accumulate=2
+refused "a bound below zero" "strategy.staleness: found -1; allowed: an integer from 0" "${s[@]}" \
+    --set strategy.mode=bounded --set strategy.staleness=-1
+refused "a bound of async" "strategy.staleness: found, but it belongs to spec.strategy.mode: bounded" \
+    "${s[@]}" --set strategy.staleness=1
+refused "an order of sync" "debug.pushOrder: found another mode" --set debug.pushOrder='[0]'
+verdict

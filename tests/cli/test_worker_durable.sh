@@ -1,0 +1,115 @@
+#!/bin/bash
+# TIMEOUT: 300
+# The durable folder: it gets the job's own checkpoints, the job and the model, a run resumes from it
+# to the bytes of one that was never interrupted, and storage that fails is told of.
+. tests/cli/lib.sh
+
+idx_job kept 2 "everyEpochs: 0, everySteps: 3, keep: 1, best: false"
+steps() { find "$1" -name 'checkpoint-*' -printf '%f\n' | sort | tr -dc '0-9\n' | sed 's/^0*//' | xargs; }
+# engine RANKS CODE OUT DURABLE ARGUMENT...: the events go to events, the log to log.
+engine() {
+    ranks "$1" "$PACELINE_WORKER" run --spec job.yaml --out "$3" --durable "$4" "${@:5}" >events 2>log
+    same "$3, exit code" $? "$2"
+}
+
+# Every checkpoint of the job's own is there, as many as it keeps; then the job and the model.
+sed -i 's/keep: 1/keep: 100/' job.yaml
+engine 1 0 whole store
+same "all of them" "$(steps store)" "3 6 9 10"
+same "told of" "$(grep -c '"event":"durable"' events)" 4
+for file in whole/checkpoint-*; do
+    cmp "$file" "store/${file#whole/}" || fail "$file differs in the store"
+done
+cmp store/model.safetensors whole/checkpoint-00000010.safetensors || fail "the model is not that of the last step"
+"$PACELINE" run job.yaml --out local >/dev/null 2>&1
+cmp store/job.json local/job.json || fail "the job differs from that of paceline run"
+same "nothing else" "$(find store -type f ! -name 'checkpoint-*' -printf '%f\n' | sort | xargs)" "job.json model.safetensors"
+sed -i 's/keep: 100/keep: 1/' job.yaml
+engine 1 0 few store1
+same "those that are kept" "$(steps store1)" "9 10"
+cmp store1/model.safetensors store/model.safetensors || fail "keep changes the model"
+
+# Those of the clock for memory alone do not go there: at 0 s after each step, were it asked.
+engine 2 0 both store2 --checkpoint-seconds 1
+same "the job's own only" "$(steps store2)" "9 10"
+
+# Memory is lost at each stop, and the best, too: the store has what is needed.
+touch please
+sed -i 's/best: false/best: true/' job.yaml
+engine 1 0 whole2 store3
+for step in 1 2 3 4 5 6 7 8 9; do
+    rm -rf memory
+    PACELINE_STOP_FILE=$dir/please engine $((step % 3 + 1)) 0 memory parts --resume-if-any
+    same "stop $step" "$(last_field event) $(last_field step)" "stopped $step"
+done
+rm -rf memory
+engine 2 0 memory parts --resume-if-any
+same "its end" "$(last_field event)" "done"
+cmp parts/model.safetensors store3/model.safetensors || fail "ten parts differ from the whole"
+cmp parts/best.safetensors store3/best.safetensors || fail "the best differs"
+rm -rf memory
+engine 1 0 memory parts --resume-if-any
+cmp memory/checkpoint-00000010.safetensors parts/model.safetensors || fail "memory lacks the model"
+
+# The newer one counts, wherever it is; one that is damaged does not.
+rm -rf memory parts/checkpoint-00000010.safetensors
+mkdir -p memory old
+cp whole/checkpoint-00000006.safetensors memory
+cp whole/checkpoint-00000003.safetensors old
+sed -i 's/best: true/best: false/' job.yaml
+engine 1 0 memory old --resume-if-any
+check "memory is newer" "$(grep '"event":"start"' events)" '"resumedStep":6'
+cmp old/model.safetensors store/model.safetensors || fail "resumed from memory it differs"
+rm -rf memory old
+mkdir old
+head -c 1000 whole/checkpoint-00000009.safetensors >old/checkpoint-00000009.safetensors
+cp whole/checkpoint-00000003.safetensors old
+engine 2 0 memory old --resume-if-any
+check "a damaged one" "$(<log)" "skipped a checkpoint: old/checkpoint-00000009.safetensors"
+check "the one before" "$(grep '"event":"start"' events)" '"resumedStep":3'
+cmp old/model.safetensors store/model.safetensors || fail "resumed from the one before it differs"
+
+# Checkpoints of a job that trains otherwise are not gone on from; more epochs are the same job.
+rm -rf memory
+sed 's/name: adam/name: adam, beta1: 0.8/' job.yaml >adam.yaml
+sed 's/epochs: 2/epochs: 3/' job.yaml >longer.yaml
+sed 's/epochs: 2/epochs: 3, learningRateSchedule: {type: cosine}/' job.yaml >cosine.yaml
+other() { # NAME CODE: adam.yaml and its like on the store of job.yaml
+    rm -rf memory other
+    cp -r store other
+    ranks 2 "$PACELINE_WORKER" run --spec "$1.yaml" --out memory --durable other --resume-if-any >events 2>log
+    same "$1, exit code" $? "$2"
+}
+other adam 2
+check "another job" "$(tail -1 events)" '"message":"the durable folder: other/job.json: the checkpoints there are of a job with another spec.training.optimizer.beta1; give this one another name'
+same "nothing is written" "$(steps other)" "3 6 9 10"
+cmp other/job.json store/job.json || fail "the job of the checkpoints is gone"
+other cosine 2
+check "another curve" "$(tail -1 events)" "another spec.training."
+other longer 0
+check "more epochs" "$(grep '"event":"start"' events)" '"resumedStep":10'
+same "more epochs" "$(last_field event) $(last_field step)" "done 15"
+
+# Storage that cannot be written at all is told of at once, that fails in between costs a copy, and
+# without the model the run has not succeeded.
+touch file
+engine 2 5 memory2 file/store
+check "no folder" "$(tail -1 events)" '"code":5,"message":"the durable folder: file/store/job.json'
+mkdir -p holes/checkpoint-00000006.safetensors
+engine 1 0 memory3 holes
+check "a hole" "$(grep '"event":"durable","step":6' events)" '"message":"holes/checkpoint-00000006.safetensors: Is a directory"'
+cmp holes/model.safetensors store/model.safetensors || fail "a hole changes the model"
+mkdir -p last/checkpoint-00000010.safetensors
+engine 2 5 memory4 last
+check "no model" "$(tail -1 events)" '"message":"the model is not where it should be: last/checkpoint-00000010.safetensors: Is a directory"'
+
+# Two writers at once: the same bytes, and nothing half done.
+for n in 1 2; do
+    "$PACELINE_WORKER" run --spec job.yaml --out "writer$n" --durable shared >"events$n" 2>"log$n" &
+done
+wait %1 || fail "writer 1: $(tail -1 log1)"
+wait %2 || fail "writer 2: $(tail -1 log2)"
+cmp shared/model.safetensors store/model.safetensors || fail "two writers spoil the model"
+same "two writers" "$(find shared -type f -printf '%f\n' | sort | xargs)" \
+    "checkpoint-00000009.safetensors checkpoint-00000010.safetensors job.json model.safetensors"
+verdict

@@ -1,0 +1,98 @@
+// LINK: common/err.c common/log.c common/mem.c worker/comm/comm.c worker/comm/shaper.c
+// LINK: worker/comm/exchange.c worker/comm/wait.c worker/model/lanes.c worker/model/placement.c
+// MPI: 2 3 4
+#include "paceline/mem.h"
+#include "tests/mpi/mpi_test.h"
+#include "worker/comm/exchange.h"
+
+enum { FLOATS = 100000, ROUNDS = 3, SERVERS = 1 };
+
+/* What a worker pushes in a round. */
+static float gradient(int worker, int round, size_t i)
+{
+    return (float)(worker * 1000 + round) + (float)(i % 97) / 128;
+}
+
+static void push_and_pull(struct comm *c, struct exchange *e, float *slab)
+{
+    const int server = comm_size(c) - SERVERS;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t wrong = 0;
+
+        for (size_t i = 0; i < FLOATS; i++)
+            slab[i] = gradient(comm_rank(c), round, i);
+        exchange_tell(e, server, &round, sizeof round);
+        exchange_push(e, slab);
+        exchange_pull(e, slab);
+        for (size_t i = 0; i < FLOATS; i++)
+            wrong += slab[i] != (float)(round + 1);
+        CHECK_INT(wrong, 0);
+    }
+}
+
+/* Takes from the workers as they come, and gives to all of them at once. */
+static void serve(struct comm *c, struct exchange *e, float *slab, float *weights)
+{
+    const int workers = comm_size(c) - SERVERS;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int n = 0; n < workers; n++) {
+            size_t wrong = 0;
+            int of = -1, worker = exchange_hear(e, -1, &of, sizeof of);
+
+            CHECK_INT(of, round);
+            exchange_take(e, worker, slab);
+            for (size_t i = 0; i < FLOATS; i++)
+                wrong += slab[i] != gradient(worker, round, i);
+            CHECK_INT(wrong, 0);
+        }
+        for (size_t i = 0; i < FLOATS; i++)
+            weights[i] = (float)(round + 1);
+        for (int worker = 0; worker < workers; worker++)
+            exchange_give(e, worker, weights);
+        exchange_settle(e);
+    }
+}
+
+/* With a semaphore no server has two transfers of a direction under way, however fast the network;
+ * without one it gives to all workers at once. */
+static void check_exchange(struct comm *c, bool semaphore, double bandwidth)
+{
+    struct placement placement;
+    const int workers = comm_size(c) - SERVERS;
+    float *slab = xcalloc(FLOATS, sizeof *slab), *weights = xcalloc(FLOATS, sizeof *weights);
+    int in = 0, out = 0;
+
+    placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, FLOATS, SERVERS);
+    comm_simulate(c, bandwidth, bandwidth > 0 ? 0.0005 : 0);
+
+    struct exchange *e = exchange_new(c, &placement, workers, SERVERS, 60);
+
+    if (semaphore)
+        exchange_use_semaphore(e);
+    if (comm_rank(c) < workers) {
+        push_and_pull(c, e, slab);
+    } else {
+        serve(c, e, slab, weights);
+        exchange_most(e, &in, &out);
+        CHECK_INT(out, semaphore ? 1 : workers);
+        CHECK(in >= 1 && in <= (semaphore ? 1 : workers));
+    }
+    CHECK_INT(exchange_bytes_sent(e),
+              ROUNDS * sizeof(float) * FLOATS * (comm_rank(c) < workers ? 1 : workers));
+    exchange_free(e);
+    comm_simulate(c, 0, 0);
+    placement_release(&placement);
+    free(slab);
+    free(weights);
+}
+
+int main(int argc, char **argv)
+{
+    struct comm *c = comm_init(&argc, &argv);
+
+    for (int i = 0; i < 4; i++)
+        check_exchange(c, i & 1, i & 2 ? 50e6 : 0);
+    return mpi_test_result(c);
+}

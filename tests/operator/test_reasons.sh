@@ -1,0 +1,22 @@
+#!/bin/bash
+# Every reason of a condition or an event that the operator can give has a heading in
+# docs/troubleshooting.md.
+set -uo pipefail
+export LC_ALL=C
+page=docs/troubleshooting.md
+# What is written alike and is none: kinds of objects, values of fields, names of causes in status.
+other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never True False Start Resume Loss Rescale '
+missing=0 found=0
+for word in $(grep -ohE '"[A-Z][a-z]+([A-Z][a-z]+)*"' operator/reconcile/*.[ch] operator/api/status_json.c | tr -d '"' | sort -u); do
+    case $other in *" $word "*) continue ;; esac
+    found=$((found + 1))
+    grep -qx "### $word" $page || {
+        echo "$page has no heading ### $word"
+        missing=1
+    }
+done
+if [ $found -lt 30 ]; then
+    echo "only $found reasons were found"
+    exit 1
+fi
+exit $missing

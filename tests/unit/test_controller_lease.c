@@ -1,0 +1,114 @@
+// LINK: operator/controller operator/core operator/reconcile operator/objects operator/api
+// LINK: operator/web/snapshot.c common
+// LIBS: -lcrypto
+/* The Lease: who leads, request by request. */
+#include "tests/unit/controller_fake.h"
+
+static void test_lease_is_made_when_there_is_none(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    CHECK(open_call(KUBE_POST, "/namespaces/ops/leases") != NULL);
+    CHECK(!controller_leads(c));
+    answer(open_call(KUBE_POST, "/leases"), 201, LEASE("me", "1"));
+    pass(0);
+    CHECK(controller_leads(c));
+    end();
+}
+
+static void test_lease_of_another_is_waited_for(void)
+{
+    begin(true);
+    for (int i = 0; i < 7; i++) { /* 14 s without a change: not yet */
+        answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "5"));
+        pass(2000);
+        CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+    }
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "6")); /* it lives */
+    pass(2000);
+    for (int i = 0; i < 6; i++) {
+        answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "6"));
+        pass(2000);
+        CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+    }
+    pass(2000);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "6"));
+    pass(0);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL); /* at once, 16 s after the last change */
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(2000);
+    CHECK(!controller_leads(c));
+    CHECK(open_call(KUBE_GET, "/leases/lead") != NULL);
+    end();
+}
+
+static void test_leader_that_cannot_renew_stops_writing(void)
+{
+    begin(true);
+    lead();
+    sync_lists(
+        "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" JOB("a", "u1", "3", "") "]}",
+        EMPTY_LIST);
+    CHECK(open_call(KUBE_POST, "/pods?dryRun=All") != NULL);
+    CHECK_INT(open_call(KUBE_POST, "/pods?dryRun=All")->timeout_ms, 10000);
+    for (int i = 0; i < 4; i++) {
+        pass(2000);
+        answer(open_call(KUBE_PUT, "/leases/lead"), 500, "{}");
+    }
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}"); /* at 8 s: still the leader */
+    pass(0);
+    /* What begins now must be over before 15 s after the last renewal, less the margin. */
+    CHECK(open_call(KUBE_PATCH, "/trainingjobs/a/status") != NULL);
+    CHECK_INT(open_call(KUBE_PATCH, "/trainingjobs/a/status")->timeout_ms, 6500);
+    pass(2000);
+    CHECK(!controller_leads(c));
+    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 0, "");
+    pass(3000);
+    CHECK(!open_call(KUBE_PATCH, "/trainingjobs/a/status"));
+    end();
+}
+
+static void test_answer_that_was_lost_is_read_back(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, ""); /* applied, but we do not know */
+    pass(2000);
+    CHECK(!controller_leads(c));
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(2000);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("me", "2"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("me", "3"));
+    pass(0);
+    CHECK(controller_leads(c));
+    end();
+}
+
+static void test_lease_is_given_back(void)
+{
+    begin(true);
+    lead();
+    controller_stop(c, now);
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"holderIdentity\":\"\"") != NULL);
+    CHECK(!controller_stopped(c));
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("", "3"));
+    pass(0);
+    CHECK(controller_stopped(c));
+    CHECK(!controller_leads(c));
+    end();
+}
+
+int main(void)
+{
+    log_init(LOG_ERROR, "");
+    test_lease_is_made_when_there_is_none();
+    test_lease_of_another_is_waited_for();
+    test_leader_that_cannot_renew_stops_writing();
+    test_answer_that_was_lost_is_read_back();
+    test_lease_is_given_back();
+    return test_result();
+}

@@ -1,0 +1,149 @@
+// LINK: operator/controller operator/core operator/reconcile operator/objects operator/api
+// LINK: operator/web/snapshot.c common
+// LIBS: -lcrypto
+/* Lists and watches of the controller: pages, resumption, damage, pods of nobody. */
+#include "tests/unit/controller_fake.h"
+
+static void test_pages_and_resume(void)
+{
+    struct kube_call *watch;
+
+    begin(false);
+    answer(open_call(KUBE_GET, "/trainingjobs?"), 200,
+           "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"a/b=\"},\"items\":[" JOB(
+               "a", "u1", "3", "") "]}");
+    CHECK(!cache_job(c->cache, "ns", "missing") && cache_job(c->cache, "ns", "a"));
+    CHECK(open_call(KUBE_GET, "continue=a%2Fb%3D") != NULL);
+    answer(open_call(KUBE_GET, "continue="), 200, EMPTY_LIST);
+    pass(0);
+    watch = open_call(KUBE_GET, "/trainingjobs?watch=1");
+    CHECK(watch && strstr(watch->path, "resourceVersion=10&") != NULL);
+    watch_line("{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"77\"}}}");
+    pass(2000);
+    answer(watch, 200, "");
+    pass(0);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?watch=1") != NULL); /* at once, from the bookmark */
+    CHECK(strstr(open_call(KUBE_GET, "/trainingjobs?watch=1")->path, "resourceVersion=77&") !=
+          NULL);
+    end();
+}
+
+static void test_gone_and_damage_list_again(void)
+{
+    static const char *const lines[] = {
+        "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}",
+        "{\"type\":\"MODIFIED\",\"object\":{", /* what it said is lost: only a list tells */
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        begin(false);
+        sync_lists(EMPTY_LIST, EMPTY_LIST);
+        watch_line(lines[i]);
+        pass(500);
+        CHECK(open_call(KUBE_GET, "/trainingjobs?limit=2") != NULL);
+        CHECK(!open_call(KUBE_GET, "/trainingjobs?watch=1"));
+        end();
+    }
+}
+
+static void test_silent_watch_is_cut(void)
+{
+    struct kube_call *first;
+
+    begin(false);
+    sync_lists(EMPTY_LIST, EMPTY_LIST);
+    first = open_call(KUBE_GET, "/trainingjobs?watch=1");
+    pass(149000);
+    CHECK(!first->over);
+    pass(2000);
+    CHECK(first->over);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?watch=1") != NULL);
+    end();
+}
+
+static void test_orphans_are_let_go_when_sure(void)
+{
+    begin(false);
+    sync_lists(EMPTY_LIST, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" ORPHAN(
+                               "old-worker-0-0", "p1", "gone") "]}");
+    CHECK(!open_call(KUBE_PATCH, "/pods/old-worker-0-0"));
+    answer(open_call(KUBE_GET, "/trainingjobs/old"), 500, "{}"); /* not sure */
+    pass(2000);
+    CHECK(!open_call(KUBE_PATCH, "/pods/old-worker-0-0"));
+    answer(open_call(KUBE_GET, "/trainingjobs/old"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PATCH, "/pods/old-worker-0-0")->body, "\"uid\":\"p1\"") != NULL);
+    end();
+}
+
+/* What one user writes must not make a list unreadable for all: "\u0000" in an annotation, lists in
+ * lists in lists. */
+static void test_one_object_does_not_spoil_a_list(void)
+{
+    char deep[2001] = {0};
+    AUTO(auto_free) char *list = NULL;
+
+    memset(deep, '[', 1000);
+    memset(deep + 1000, ']', 1000);
+    begin(false);
+    list = xasprintf("{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s,"
+                     "{\"odd\":[\"\\\\u0000\",%s],%s]}",
+                     JOB("a", "u1", "3", ",\"annotations\":{\"x\":\"\\u0000 \\\\\"}"), deep,
+                     &JOB("b", "u2", "4", "")[1]);
+    sync_lists(list, EMPTY_LIST);
+    CHECK(cache_job(c->cache, "ns", "a") != NULL);
+    CHECK(cache_job(c->cache, "ns", "b") != NULL);
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "77", ",\"x\":\"\\u0000\"") "}");
+    if (cache_job(c->cache, "ns", "a"))
+        CHECK_STR(cache_job(c->cache, "ns", "a")->meta.resource_version, "77");
+    end();
+}
+
+/* 200 and no list at all: nothing is gone, and nobody asks again at once. */
+static void test_answer_that_is_no_list(void)
+{
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    watch_line("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}");
+    pass(500);
+    answer(open_call(KUBE_GET, "/trainingjobs?limit"), 200, "{}");
+    pass(0);
+    CHECK(cache_job(c->cache, "ns", "a") != NULL);
+    CHECK(!open_call(KUBE_GET, "/trainingjobs?limit"));
+    pass(1000);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?limit") != NULL);
+    end();
+}
+
+#define UNOWNED(labels, finalizers)                                                                \
+    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a-worker-0-0\",\"namespace\":\"ns\",\"uid\":"      \
+    "\"p1\",\"resourceVersion\":\"700\",\"labels\":{" labels "\"paceline.dev/role\":\"worker\","   \
+    "\"paceline.dev/index\":\"0\",\"paceline.dev/incarnation\":\"0\"},\"finalizers\":[" finalizers \
+    "]},\"status\":{\"phase\":\"Running\"}}"
+
+/* `kubectl delete --cascade=orphan`: nobody else would ever take our finalizer off. */
+static void test_pod_of_nobody_is_let_go(void)
+{
+    begin(false);
+    sync_lists(EMPTY_LIST, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" UNOWNED(
+                               "", "\"paceline.dev/tracking\"") "]}");
+    CHECK(open_call(KUBE_PATCH, "/pods/a-worker-0-0") != NULL);
+    answer(open_call(KUBE_PATCH, "/pods/a-worker-0-0"), 200, UNOWNED("", ""));
+    pass(100000);
+    CHECK(!open_call(KUBE_PATCH, "/pods/a-worker-0-0"));
+    CHECK_INT(cache_count(c->cache, CACHE_PODS), 0);
+    end();
+}
+
+int main(void)
+{
+    log_init(LOG_ERROR, "");
+    test_pages_and_resume();
+    test_gone_and_damage_list_again();
+    test_silent_watch_is_cut();
+    test_orphans_are_let_go_when_sure();
+    test_one_object_does_not_spoil_a_list();
+    test_answer_that_is_no_list();
+    test_pod_of_nobody_is_let_go();
+    return test_result();
+}
