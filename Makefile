@@ -58,10 +58,16 @@ AGENT_LIBS := -lssl -lcrypto
 OPERATOR_LIBS := -lcurl -lwebsockets -lssl -lcrypto
 
 PROGRAMS := $(BUILD)/bin/paceline $(BUILD)/bin/paceline-worker $(BUILD)/bin/paceline-agent \
-            $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
+            $(BUILD)/bin/paceline-agent-portable $(if $(wildcard operator/main.c),$(BUILD)/bin/paceline-operator)
+
+# kubectl finds its plugins by their names.
+PLUGIN := $(BUILD)/bin/kubectl-paceline
 
 .PHONY: all
-all: $(PROGRAMS) ## build the programs (default)
+all: $(PROGRAMS) $(PLUGIN) ## build the programs (default)
+
+$(PLUGIN): | $(BUILD)/bin/paceline
+	@ln -sf paceline $@
 
 $(BUILD)/bin/paceline: $(CLI_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
@@ -78,6 +84,13 @@ $(BUILD)/bin/paceline-operator: $(OPERATOR_OBJ) $(WIRE_OBJ) $(COMMON_OBJ)
 $(BUILD)/bin/paceline-agent: $(AGENT_OBJ) $(WIRE_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS)
+
+# For images of any kind, with the loader and libraries that agent/install.c puts beside it; DT_RPATH,
+# since LD_LIBRARY_PATH is the image's.
+$(BUILD)/bin/paceline-agent-portable: $(AGENT_OBJ) $(WIRE_OBJ) $(COMMON_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -Wl,--dynamic-linker=/paceline/lib/ld.so \
+	    -Wl,--disable-new-dtags,-rpath,/paceline/lib -o $@ $^ $(LIBS) $(AGENT_LIBS)
 
 $(BUILD)/worker/comm/%.o: worker/comm/%.c
 	@mkdir -p $(@D)
@@ -105,16 +118,18 @@ MPI_BIN := $(MPI_SRC:%.c=$(BUILD)/%)
 FUZZ_BIN := $(FUZZ_SRC:%.c=$(BUILD)/%)
 CLI_TESTS := $(wildcard tests/cli/test_*.sh tests/operator/test_*.sh tests/agent/test_*.sh)
 API_TESTS := $(wildcard tests/api/test_*.sh)
-CLUSTER_TESTS := $(wildcard tests/cluster/test_*.sh)
+# By name only: it means something on a quiet machine alone.
+CLUSTER_TESTS := $(filter-out tests/cluster/test_speed.sh,$(wildcard tests/cluster/test_*.sh))
 # ThreadSanitizer cannot see through MPI: unit tests, and the operator with both its threads.
 THREAD_TESTS := $(UNIT_BIN) tests/operator/test_web.sh tests/api/test_survival.sh
-TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(UNIT_BIN) $(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS))
+ALL_TESTS = $(UNIT_BIN) $(FUZZ_BIN) $(MPI_BIN) $(CLI_TESTS) $(API_TESTS)
+TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(ALL_TESTS))
 
 # Scripts that need the simulation's programs.
 SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/sim/sim) \
             $(if $(filter tests/api/test_sim_replay.sh,$(TESTS)),$(BUILD)/tests/sim/replay)
-# An operator to talk to agents with.
-AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client)
+# An operator to talk to agents with, and an MPI program that is not ours.
+AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client $(BUILD)/tests/agent/program)
 
 linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c))))
 links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
@@ -147,11 +162,14 @@ tests: all $(SIM_TESTS) $(AGENT_CLIENT) $(filter $(BUILD)/%,$(TESTS)) ## build t
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)
 
-verify: $(BUILD)/bin/paceline ## fail when generated files are stale or the CRD is too large
+verify: $(BUILD)/bin/paceline ## generated files are not stale, the CRD is small; its rules' costs
 	@PACELINE=$(BUILD)/bin/paceline tests/operator/test_manifests.sh
 
-asan: ## every test under AddressSanitizer and UBSan
-	@$(AGAIN) check SANITIZER=address
+# Tests of what a strategy promises, of many runs each: test_every_strategy.sh walks their code.
+LONG_TESTS := $(patsubst %,tests/cli/test_%.sh,sum_order accumulate servers async local_sgd elastic \
+    switch switch_resume model_parallel simulated random_strategy)
+asan: ## tests under AddressSanitizer and UBSan, without those of many minutes
+	@$(AGAIN) check SANITIZER=address $(if $(findstring command,$(origin TESTS)),,TESTS='$$(filter-out $$(LONG_TESTS),$$(ALL_TESTS))')
 
 tsan: ## unit tests and the operator under ThreadSanitizer
 	@$(AGAIN) check SANITIZER=thread
@@ -177,7 +195,7 @@ cluster: ## start a real one-node Kubernetes on this machine, as root (first tim
 cluster-down: ## end it and remove every trace (KEEP=1: its images stay)
 	@scripts/cluster.sh down $(if $(KEEP),--keep) $(CLUSTER)
 
-test-cluster: all ## tests on a real cluster of their own, as root
+test-cluster: all $(BUILD)/tests/agent/client $(BUILD)/tests/agent/program ## tests on a real cluster of their own, as root
 	@BUILD=$(BUILD) tests/cluster/run.sh $(or $(filter tests/cluster/%,$(TESTS)),$(CLUSTER_TESTS))
 
 coverage-operator: ## operator/core and operator/reconcile: fails unless every branch is taken
@@ -208,6 +226,11 @@ $(BUILD)/tests/sim/replay: $(patsubst %,$(BUILD)/tests/sim/%.o,replay apiserver 
 
 $(BUILD)/tests/agent/client: $(BUILD)/tests/agent/client.o $(WIRE_OBJ) $(COMMON_OBJ)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS)
+
+# As a user's: nothing of ours is in it, not even flags.
+$(BUILD)/tests/agent/program: tests/agent/program.c
+	@mkdir -p $(@D)
+	$(call say,CC)mpicc -o $@ $<
 
 sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each must be caught
 	@tests/sim/mutants.sh
@@ -243,6 +266,17 @@ bench: all $(BUILD)/bench/peak ## compare with PyTorch and TensorFlow (BENCH="--
 $(BUILD)/bench/peak: $(BUILD)/bench/peak.o
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^
 
+.PHONY: bench-comm
+BENCH_COMM ?=
+bench-comm: $(BUILD)/bench/comm/allreduce ## our all-reduces against MPI's, on this host and over TCP (as root)
+	@python3 bench/comm/run.py --program $< $(BENCH_COMM)
+
+$(BUILD)/bench/comm/allreduce.o: CPPFLAGS += $(MPI_CFLAGS)
+$(BUILD)/bench/comm/allreduce: $(BUILD)/bench/comm/allreduce.o $(COMMON_OBJ) $(KERNEL_OBJ) \
+    $(filter $(BUILD)/worker/comm/%,$(WORKER_OBJ)) $(BUILD)/worker/model/lanes.o $(BUILD)/worker/model/placement.o
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
+
 .PHONY: operator-demo bench-operator
 operator-demo: all ## a real API server, the operator and a job on this machine (KEEP=1: stay)
 	@PACELINE_OPERATOR=$(BUILD)/bin/paceline-operator KEEP=$(KEEP) scripts/operator-demo.sh
@@ -256,6 +290,11 @@ $(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
+BENCH_ESTIMATE ?=
+.PHONY: bench-estimate
+bench-estimate: all ## what estimates predict against simulated runs (minutes)
+	@bench/estimate/run.py --build $(BUILD) $(BENCH_ESTIMATE)
+
 IMAGES ?=
 .PHONY: images test-images
 images: ## container images with docker, podman or buildah (IMAGES="--local-base": from no registry)
@@ -268,6 +307,7 @@ PREFIX ?= /usr/local
 .PHONY: install
 install: all ## copy the programs to PREFIX (/usr/local)/bin
 	install -D -t $(DESTDIR)$(PREFIX)/bin $(PROGRAMS)
+	ln -sf paceline $(DESTDIR)$(PREFIX)/bin/$(notdir $(PLUGIN))
 
 .PHONY: clean
 clean: ## remove everything that was built
