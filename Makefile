@@ -295,6 +295,10 @@ BENCH_ESTIMATE ?=
 bench-estimate: all ## what estimates predict against simulated runs (minutes)
 	@bench/estimate/run.py --build $(BUILD) $(BENCH_ESTIMATE)
 
+.PHONY: bench-switch
+bench-switch: all ## study 002: servers, all-reduce and the switch between them, simulated (a quarter of an hour)
+	@bench/switch/run.py --build $(BUILD) $(BENCH_SWITCH)
+
 IMAGES ?=
 .PHONY: images test-images
 images: ## container images with docker, podman or buildah (IMAGES="--local-base": from no registry)
