@@ -23,7 +23,7 @@ all_gone() { ! pgrep -f "paceline-worker run .*--out $1( |\$)" >/dev/null; }
 
 for seed in ${SEEDS:-$(seq 14)}; do
     mapfile -t lines < <(python3 "$repo/tests/cli/random_strategy.py" "$seed")
-    promise=${lines[0]} workers=${lines[1]} shape=() all=(--workers "${lines[1]}")
+    promise=${lines[0]} shape=() all=(--workers "${lines[1]}")
     for i in "${!lines[@]}"; do
         if [ "$i" -lt 3 ]; then continue; fi
         all+=(--set "${lines[$i]}")
