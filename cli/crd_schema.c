@@ -131,15 +131,8 @@ static cJSON *pair_schema(const struct field *f)
     return schema;
 }
 
-static void add_name(cJSON *properties, const char *name)
-{
-    cJSON *value = preserved(NULL);
-
-    cJSON_AddStringToObject(value, "description", "As in a pod.");
-    cJSON_AddItemToObject(properties, name, value);
-}
-
-/* Adds untyped properties: names without what is below them. */
+/* Adds untyped properties: names without what is below them. They have no descriptions: those of
+ * four templates would be a tenth of the CRD, and say what Kubernetes says of pods. */
 static void add_names(cJSON *schema, const char *names)
 {
     AUTO(auto_free) char *copy = xstrdup(names);
@@ -147,7 +140,7 @@ static void add_names(cJSON *schema, const char *names)
     char *rest = copy, *name;
 
     while ((name = strsep(&rest, " ")))
-        add_name(properties, name);
+        cJSON_AddItemToObject(properties, name, preserved(NULL));
 }
 
 /* One member of several, kept as it is. */
@@ -156,7 +149,7 @@ static cJSON *one_of_schema(const char *const *names)
     cJSON *schema = typed("object"), *properties = cJSON_AddObjectToObject(schema, "properties");
 
     for (size_t i = 0; names[i]; i++)
-        add_name(properties, names[i]);
+        cJSON_AddItemToObject(properties, names[i], preserved(NULL));
     cJSON_AddNumberToObject(schema, "minProperties", 1);
     cJSON_AddNumberToObject(schema, "maxProperties", 1);
     return schema;
@@ -184,9 +177,9 @@ static void add_template(cJSON *schema)
               "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
     command = list_of(typed("string"), 0, MAX_WORDS);
     cJSON_AddNumberToObject(cJSON_GetObjectItem(command, "items"), "maxLength", MAX_WORD);
-    cJSON_AddStringToObject(command, "description", "As in a pod; spec.mpi needs one.");
+    cJSON_AddStringToObject(command, "description", "spec.mpi needs one.");
     cJSON_AddItemToObject(cJSON_GetObjectItem(container, "properties"), "command", command);
-    cJSON_AddStringToObject(spec, "description", "A pod's spec, kept as it is.");
+    cJSON_AddStringToObject(spec, "description", "Kept as it is; `kubectl explain pod.spec` has the fields.");
     add_names(spec,
               "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
               "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID "
