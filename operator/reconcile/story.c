@@ -8,7 +8,8 @@
 
 #define TELL_MS 600000 /* how long a condition is news */
 
-/* Of a built-in job: a launch, or a pod that is part of one. Else one word for all. */
+/* Of a launched job: a launch, or a pod that is part of one, which the sentence begins with. Else
+ * one word for all. */
 static const char *restart_reason(const struct look *l, const struct condition *c)
 {
     static const char *const own[] = {"RankFailed", "LaunchFailed"};
@@ -18,7 +19,7 @@ static const char *restart_reason(const struct look *l, const struct condition *
     for (size_t i = 0; c->reason && i < sizeof own / sizeof *own; i++)
         if (strcmp(c->reason, own[i]) == 0)
             return own[i];
-    return "WorkerLost";
+    return strncmp(c->message ? c->message : "", "ps ", 3) == 0 ? "ServerLost" : "WorkerLost";
 }
 
 static void tell(const struct look *l, enum condition_type type)

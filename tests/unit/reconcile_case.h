@@ -8,7 +8,7 @@
  *   world gen=1 base=0 worker=4              counts as the job has them where not given
  *   status restarts=1 completion=900 running=150 worker.completed=0-2 ...   (conditions: their
  *       time; !running=150: False; reason and message are "r" and "m"; ?running=150: without;
- *       running=150:Why: with this reason)
+ *       running=150:Why: with this reason; running=150:Why:so_it_is: and this sentence)
  *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation
  *   now 1000                                  times are seconds
  *   missing Service | seen Secret=900 (else now) | old-generations 1 2 | groups-gone 1 | dry-run-ok
@@ -182,18 +182,22 @@ static inline void world_word(struct reconcile_case *c, const char *key, const c
 static inline bool condition_word(struct tj_status *s, const char *key, const char *value)
 {
     bool status = *key != '!', bare = *key == '?';
-    const char *reason = strchr(value, ':');
+    char *reason = strchr(value, ':'), *message = reason ? strchr(reason + 1, ':') : NULL;
+    int i = 0;
 
-    for (int i = 0; i < N_CONDITIONS; i++)
-        if (strcasecmp(key + (!status || bare), condition_names[i]) == 0) {
-            s->conditions[i] = (struct condition){true, status,
-                                                  bare     ? NULL
-                                                  : reason ? reason + 1
-                                                           : "r",
-                                                  bare ? NULL : "m", case_ms(value)};
-            return true;
-        }
-    return false;
+    while (i < N_CONDITIONS && strcasecmp(key + (!status || bare), condition_names[i]) != 0)
+        i++;
+    if (i == N_CONDITIONS)
+        return false;
+    s->conditions[i] =
+        (struct condition){true, status, bare ? NULL : "r", bare ? NULL : "m", case_ms(value)};
+    if (reason)
+        s->conditions[i].reason = reason + 1;
+    if (message)
+        s->conditions[i].message = message + 1, *message = '\0';
+    for (; message && message[1]; message++)
+        message[1] = message[1] == '_' ? ' ' : message[1];
+    return true;
 }
 
 static inline void role_status_word(struct reconcile_case *c, const char *key, const char *value)
