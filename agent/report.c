@@ -23,6 +23,7 @@ static const struct meaning {
     bool last;
 } meanings[] = {
     {EVENT_START, KEPT_START, "resumedStep", false},
+    {EVENT_SWITCH, KEPT_SWITCH, "step", false},
     {EVENT_PROGRESS, KEPT_PROGRESS, "step", false},
     {EVENT_EPOCH, KEPT_EPOCH, "step", false},
     {EVENT_DURABLE, KEPT_DURABLE, NULL, false},
@@ -186,6 +187,12 @@ static void end_foreign(struct report *r, int code)
     }
 }
 
+/* It has stopped by itself, to be launched in the second part of StrategySwitch. */
+static bool is_relaunch(const struct report *r)
+{
+    return r->phase == PHASE_STOPPED && event_true(r->kept[KEPT_SWITCH], "relaunch");
+}
+
 void report_end(struct report *r, int code)
 {
     bool done = code == 0 && r->last_type == EVENT_DONE;
@@ -204,7 +211,8 @@ void report_end(struct report *r, int code)
     if (done)
         snprintf(r->message, sizeof r->message, "trained to step %lld", r->step);
     else if (stopped)
-        snprintf(r->message, sizeof r->message, "stopped after step %lld", r->step);
+        snprintf(r->message, sizeof r->message, "stopped after step %lld%s", r->step,
+                 is_relaunch(r) ? " to change the strategy" : "");
     else
         explain(r, code);
 }
@@ -234,6 +242,8 @@ cJSON *report_message(const struct report *r)
     cJSON_AddStringToObject(m, "message", r->message);
     if (r->phase == PHASE_DONE)
         cJSON_AddItemToObject(m, "record", report_record(r));
+    if (is_relaunch(r))
+        cJSON_AddTrueToObject(m, "relaunch");
     if (r->phase == PHASE_FAILED && *r->silent)
         cJSON_AddStringToObject(m, "silent", r->silent);
     return m;

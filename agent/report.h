@@ -17,7 +17,7 @@ enum phase {
 };
 
 /* The newest of each comes again to an operator that connects. */
-enum { KEPT_START, KEPT_PROGRESS, KEPT_EPOCH, KEPT_DURABLE, KEPT_DONE, N_KEPT };
+enum { KEPT_START, KEPT_SWITCH, KEPT_PROGRESS, KEPT_EPOCH, KEPT_DURABLE, KEPT_DONE, N_KEPT };
 
 struct report {
     long long generation;

@@ -65,6 +65,10 @@ static void say(const struct run *r, enum event_type type, const cJSON *e)
         if (!isnan(test))
             printf(", test accuracy %.4f", test);
         putchar('\n');
+    } else if (type == EVENT_SWITCH) {
+        printf("switched strategy behind epoch %lld (%s)%s\n", (long long)event_integer(e, "epoch"),
+               event_text(e, "reason"),
+               event_true(e, "relaunch") ? "; the engine is launched again" : "");
     } else if (type == EVENT_DONE && pushed >= 0) {
         printf("done: %lld gradients pushed, %lld applied\n", pushed,
                (long long)event_integer(e, "applied"));

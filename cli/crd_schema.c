@@ -179,7 +179,8 @@ static void add_template(cJSON *schema)
     cJSON_AddNumberToObject(cJSON_GetObjectItem(command, "items"), "maxLength", MAX_WORD);
     cJSON_AddStringToObject(command, "description", "spec.mpi needs one.");
     cJSON_AddItemToObject(cJSON_GetObjectItem(container, "properties"), "command", command);
-    cJSON_AddStringToObject(spec, "description", "Kept as it is; `kubectl explain pod.spec` has the fields.");
+    cJSON_AddStringToObject(spec, "description",
+                            "Kept as it is; `kubectl explain pod.spec` has the fields.");
     add_names(spec,
               "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
               "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID "

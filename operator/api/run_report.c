@@ -114,6 +114,7 @@ static void take_run(struct run_report *r, const cJSON *message)
 
     if (generation != r->generation) {
         r->progress = (struct progress){0};
+        r->switched = (struct switch_report){0};
         r->resumed = 0;
         *r->copy_error = '\0';
     }
@@ -127,6 +128,7 @@ static void take_run(struct run_report *r, const cJSON *message)
     take_text(r->message, sizeof r->message, message, "message");
     take_record(r, message);
     take_text(r->silent, sizeof r->silent, message, "silent");
+    r->relaunch = r->phase == RUN_STOPPED && cJSON_IsTrue(field_get(message, "relaunch"));
 }
 
 /* A world that we sent was not taken: it has failed before it began. */
@@ -139,6 +141,8 @@ static void take_refusal(struct run_report *r, const cJSON *message)
     r->generation = generation;
     r->phase = RUN_FAILED;
     r->progress = (struct progress){0};
+    r->switched = (struct switch_report){0};
+    r->relaunch = false;
     r->step = r->resumed = 0;
     take_pods(r, NULL);
     *r->silent = '\0';
@@ -146,6 +150,22 @@ static void take_refusal(struct run_report *r, const cJSON *message)
 }
 
 static double rounded(double number, double parts) { return round(number * parts) / parts; }
+
+/* `start` says whether it has been, `switch` that it is now. */
+static void take_switch(struct run_report *r, const cJSON *event, bool now)
+{
+    const cJSON *from = now ? event : field_get(event, "switch");
+
+    if (!cJSON_IsObject(from))
+        return;
+    r->switched = (struct switch_report){.known = true};
+    if (!now && !cJSON_IsTrue(field_get(from, "fired")))
+        return;
+    r->switched.epoch = field_int(from, "epoch", 0, MAX_STEP);
+    r->switched.step = field_int(from, "step", 0, MAX_STEP);
+    r->switched.seconds = rounded(field_number(from, "seconds"), 1e6);
+    take_text(r->switched.reason, sizeof r->switched.reason, from, "reason");
+}
 
 /* What an event says replaces what was known; what it does not say stays. */
 static void take_event(struct run_report *r, const cJSON *message)
@@ -162,7 +182,10 @@ static void take_event(struct run_report *r, const cJSON *message)
     if (name && strcmp(name, "start") == 0) {
         p->epochs = field_int(event, "epochs", 0, MAX_STEP);
         r->resumed = field_int(event, "resumedStep", 0, MAX_STEP);
+        take_switch(r, event, false);
     }
+    if (name && strcmp(name, "switch") == 0)
+        take_switch(r, event, true);
     if (name && strcmp(name, "durable") == 0) {
         r->copy_step = field_int(event, "step", 0, MAX_STEP);
         take_text(r->copy_error, sizeof r->copy_error, event, "message");

@@ -16,6 +16,14 @@ enum run_phase {
 };
 extern const char *const run_phase_names[N_RUN_PHASES]; /* as agents say them; "": none */
 
+/* StrategySwitch, as the engine says it. */
+struct switch_report {
+    bool known;          /* it has said whether the switch has been */
+    int64_t epoch, step; /* behind which; step 0: it has not */
+    char reason[16];
+    double seconds; /* of the hand-over in place; 0: not known */
+};
+
 struct run_report {
     char pod[NAME_SIZE]; /* whose agent it is */
     int64_t seen;        /* the highest generation it has seen */
@@ -34,6 +42,8 @@ struct run_report {
     char record_uid[64];      /* done: the job's UID in its completion record; else "" */
     char silent[NAME_SIZE];   /* of a run that has failed: the pod whose agent said nothing */
     struct progress progress; /* of that run */
+    struct switch_report switched;
+    bool relaunch; /* stopped: it wants to be launched again, in its second strategy */
 };
 
 /*

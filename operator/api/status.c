@@ -42,6 +42,8 @@ void status_copy(struct tj_status *out, const struct tj_status *in, struct arena
         out->conditions[i].message = arena_strdup(a, in->conditions[i].message);
     }
     out->launch.cause = arena_strdup(a, in->launch.cause);
+    out->strategy.phase = arena_strdup(a, in->strategy.phase);
+    out->strategy.reason = arena_strdup(a, in->strategy.reason);
     ledger_copy(&out->launch.without, &in->launch.without, a);
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         ledger_copy(&out->roles[r].completed, &in->roles[r].completed, a);
@@ -92,6 +94,13 @@ static bool progress_equal(const struct progress *a, const struct progress *b)
            a->eta_seconds == b->eta_seconds;
 }
 
+static bool strategy_equal(const struct strategy_status *a, const struct strategy_status *b)
+{
+    return text_equal(a->phase, b->phase) && a->epoch == b->epoch && a->step == b->step &&
+           a->since_ms == b->since_ms && text_equal(a->reason, b->reason) &&
+           a->seconds == b->seconds;
+}
+
 static bool scaling_equal(const struct tj_status *a, const struct tj_status *b)
 {
     if (a->n_scaling != b->n_scaling)
@@ -133,6 +142,7 @@ bool status_equal(const struct tj_status *a, const struct tj_status *b)
             a->roles[r].failed != b->roles[r].failed)
             return false;
     return a->observed_generation == b->observed_generation &&
-           progress_equal(&a->progress, &b->progress) && scaling_equal(a, b) &&
+           progress_equal(&a->progress, &b->progress) &&
+           strategy_equal(&a->strategy, &b->strategy) && scaling_equal(a, b) &&
            status_equal_durable(a, b);
 }

@@ -104,10 +104,8 @@ static int decode_role(struct tj *tj, int r, const cJSON *from, struct err *err)
 }
 
 static const char *const launch_reasons[N_LAUNCH_REASONS] = {
-    [LAUNCH_START] = "Start",
-    [LAUNCH_RESUME] = "Resume",
-    [LAUNCH_LOSS] = "Loss",
-    [LAUNCH_RESCALE] = "Rescale",
+    [LAUNCH_START] = "Start",     [LAUNCH_RESUME] = "Resume", [LAUNCH_LOSS] = "Loss",
+    [LAUNCH_RESCALE] = "Rescale", [LAUNCH_SWITCH] = "Switch",
 };
 
 static const struct {
@@ -158,6 +156,18 @@ static void decode_progress(struct progress *p, const cJSON *from)
     p->eta_seconds = field_number(from, "etaSeconds");
 }
 
+static void decode_strategy(struct strategy_status *s, const cJSON *from, struct arena *a)
+{
+    s->phase = field_text(from, "phase", MAX_REASON, a);
+    if (!s->phase)
+        return;
+    s->epoch = field_int(from, "epoch", 0, MAX_COUNT);
+    s->step = field_int(from, "step", 0, MAX_COUNT);
+    s->since_ms = field_time(from, "since");
+    s->reason = field_text(from, "reason", MAX_REASON, a);
+    s->seconds = field_number(from, "seconds");
+}
+
 /* Ascending; what is out of order is not ours. */
 static void decode_scaling(struct tj *tj, const cJSON *list)
 {
@@ -193,6 +203,7 @@ static int decode_training(struct tj *tj, const cJSON *status, struct err *err)
     if (!field_int(launch, "generation", 0, LEDGER_MAX_VALUE) && !field_time(launch, "from"))
         return 0;
     decode_progress(&tj->status.progress, field_get(status, "progress"));
+    decode_strategy(&tj->status.strategy, field_get(status, "strategy"), &tj->arena);
     decode_scaling(tj, field_get(status, "scaling"));
     return decode_launch(&tj->status, launch, &tj->arena, err);
 }
@@ -372,6 +383,31 @@ static void put_progress(struct buf *out, const struct tj_status *s)
     buf_puts(out, "}");
 }
 
+/* Before the switch there is a phase, and nothing else. */
+static void put_strategy(struct buf *out, const struct strategy_status *s)
+{
+    if (!s->phase) {
+        buf_puts(out, "\"strategy\":null");
+        return;
+    }
+    buf_puts(out, "\"strategy\":{\"phase\":");
+    json_print_string(s->phase, out);
+    if (s->step) {
+        buf_printf(out, ",\"epoch\":%lld,\"step\":%lld,\"reason\":", (long long)s->epoch,
+                   (long long)s->step);
+        json_print_string(s->reason ? s->reason : "", out);
+    } else {
+        buf_puts(out, ",\"epoch\":null,\"step\":null,\"reason\":null");
+    }
+    if (s->seconds > 0)
+        put_number(out, "seconds", s->seconds);
+    else
+        buf_puts(out, ",\"seconds\":null");
+    buf_puts(out, ",");
+    put_time(out, "since", s->since_ms);
+    buf_puts(out, "}");
+}
+
 static void put_scaling(struct buf *out, const struct tj_status *s)
 {
     if (s->n_scaling == 0) {
@@ -401,6 +437,8 @@ static void put_training(struct buf *out, const struct tj_status *old, const str
     put_launch(out, s);
     buf_puts(out, ",");
     put_progress(out, s);
+    buf_puts(out, ",");
+    put_strategy(out, &s->strategy);
     buf_puts(out, ",");
     put_scaling(out, s);
 }

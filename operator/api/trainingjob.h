@@ -43,6 +43,14 @@ struct progress {
     double loss, accuracy, samples_per_second, eta_seconds;
 };
 
+/* StrategySwitch: what the engine last said of it. */
+struct strategy_status {
+    const char *phase;             /* the strategy that trains: "AllReduce"; or NULL */
+    int64_t epoch, step, since_ms; /* of the switch, and when it was heard of; 0: not yet */
+    const char *reason;
+    double seconds; /* that the hand-over took; 0: not known */
+};
+
 /* What a number of workers reached. */
 struct scaling {
     int64_t workers;
@@ -55,6 +63,7 @@ enum launch_reason {
     LAUNCH_RESUME,  /* after a suspension */
     LAUNCH_LOSS,    /* of a pod or a rank */
     LAUNCH_RESCALE, /* the one before was stopped */
+    LAUNCH_SWITCH,  /* the one before has stopped by itself, to change its strategy */
     N_LAUNCH_REASONS
 };
 
@@ -92,6 +101,7 @@ struct tj_status {
         struct ledger without;    /* the workers that it goes on without: their pods do not run */
     } launch;
     struct progress progress;
+    struct strategy_status strategy;
     const struct scaling *scaling; /* by workers, ascending */
     int n_scaling;
     int64_t restarts; /* towards backoffLimit: operator-made, and the kubelet's in gone pods */

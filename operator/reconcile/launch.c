@@ -208,7 +208,10 @@ static bool note_first_step(struct look *l, const struct run_report *r)
 
 static void note_stop(struct look *l, const struct run_report *r)
 {
-    note_break(l, LAUNCH_RESCALE, after(l, r, "stopped"));
+    if (r->relaunch)
+        note_break(l, LAUNCH_SWITCH, after(l, r, "stopped to change its strategy"));
+    else
+        note_break(l, LAUNCH_RESCALE, after(l, r, "stopped"));
     (void)note_progress(l, r);
 }
 
@@ -407,28 +410,6 @@ void rule_run(struct look *l)
     }
 }
 
-static void keep_scaling(struct look *l, const struct run_report *r)
-{
-    struct scaling *points;
-    int n = l->next.n_scaling, at = 0, workers = r->replicas[ROLE_WORKER];
-
-    if (r->phase == RUN_DONE || r->progress.samples_per_second <= 0)
-        return;
-    while (at < n && l->next.scaling[at].workers < workers)
-        at++;
-    if (n == SCALING_MAX && (at == n || l->next.scaling[at].workers != workers))
-        return;
-    points = arena_alloc(&l->plan->arena, ((size_t)n + 1) * sizeof *points);
-    for (int i = 0; i < at; i++)
-        points[i] = l->next.scaling[i];
-    points[at] = (struct scaling){workers, r->progress.samples_per_second};
-    for (int i = at, k = at + 1; i < n; i++)
-        if (l->next.scaling[i].workers != workers)
-            points[k++] = l->next.scaling[i];
-    l->next.n_scaling = n + (at == n || l->next.scaling[at].workers != workers);
-    l->next.scaling = points;
-}
-
 static const char *plural(int n) { return n == 1 ? "" : "s"; }
 
 /* "3 workers", "3 of 4 workers and 1 server; worker 3 waits: ..." */
@@ -494,14 +475,4 @@ void describe_run(struct look *l, const char *why)
                       (long long)l->next.launch.generation);
     else
         describe_phase(l, r, why);
-}
-
-void describe_progress(struct look *l)
-{
-    const struct run_report *r = l->job && job_builtin(l->job) ? chief_report(l) : NULL;
-
-    if (!is_current(l, r) || !r->progress.present)
-        return;
-    l->next.progress = r->progress;
-    keep_scaling(l, r);
 }

@@ -70,10 +70,8 @@ static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 static void tell_launch(const struct look *l)
 {
     static const char *const reasons[N_LAUNCH_REASONS] = {
-        [LAUNCH_START] = "Launched",
-        [LAUNCH_RESUME] = "Resumed",
-        [LAUNCH_LOSS] = "Recovered",
-        [LAUNCH_RESCALE] = "Rescaled",
+        [LAUNCH_START] = "Launched",   [LAUNCH_RESUME] = "Resumed",    [LAUNCH_LOSS] = "Recovered",
+        [LAUNCH_RESCALE] = "Rescaled", [LAUNCH_SWITCH] = "Relaunched",
     };
     const struct tj_status *s = &l->tj->status;
     int64_t again = s->launch.step - s->launch.resumed, took = s->launch.trained_ms;
@@ -101,6 +99,22 @@ static void tell_launch(const struct look *l)
     l->plan->events[l->plan->n_events - 1].at_ms = s->launch.trained_ms;
 }
 
+/* Behind one step there is one switch: who resumes from before it makes the same. */
+static void tell_switch(const struct look *l)
+{
+    const struct strategy_status *s = &l->tj->status.strategy;
+    struct arena *a = &l->plan->arena;
+    char key[64];
+
+    if (!s->reason || l->now - s->since_ms >= TELL_MS)
+        return;
+    snprintf(key, sizeof key, "switched-%lld", (long long)s->step);
+    plan_event(l->plan, false, key, "StrategySwitched", "to %s behind epoch %lld, step %lld (%s)%s",
+               s->phase, (long long)s->epoch, (long long)s->step, s->reason,
+               s->seconds > 0 ? arena_printf(a, ", in %.3g s", s->seconds) : "");
+    l->plan->events[l->plan->n_events - 1].at_ms = s->since_ms;
+}
+
 void story_tell(struct look *l)
 {
     const struct condition *all = l->tj->status.conditions, *resumed = &all[COND_SUSPENDED];
@@ -126,4 +140,5 @@ void story_tell(struct look *l)
         }
     }
     tell_launch(l);
+    tell_switch(l);
 }

@@ -38,6 +38,26 @@ check "the log" "$(t logs "$(worker_pod async 0)")" "training mlp on 2 workers a
 check "every gradient was applied" "$(t logs "$(worker_pod async 0)")" "done: 384 gradients pushed, 384 applied"
 t delete tj/short tj/async >/dev/null
 
+# A strategy that changes, in place and by a launch of its own: status and events tell of it, and with one
+# worker the weights are those of one strategy.
+with_switch() {
+    with_server async | sed "s|type: ParameterServer, mode: async|type: StrategySwitch, switch: {when: epoch, epoch: 1, how: $1}|"
+}
+apply <<<"$(train place 1 3 | with_switch inPlace)
+$(train again 1 3 | with_switch relaunch)"
+want=$(digest_here 1 3)
+for job in place again; do
+    await "$job" Succeeded
+    same "the strategy of $job" "$(of "tj/$job" '{.status.strategy.phase} {.status.strategy.epoch} {.status.strategy.step} {.status.strategy.reason}')" "ParameterServer 1 128 epoch"
+    echo "  $job: the hand-over took $(of "tj/$job" '{.status.strategy.seconds}') s"
+    check "the story of $job" "$(t describe "tj/$job")" "to ParameterServer behind epoch 1, step 128 (epoch)"
+    same "weights of $job" "$(digest_of "$job")" "$want"
+done
+check "launched again" "$(t describe tj/again)" "generation 2 trains on 1 worker from step 128"
+check "for what" "$(t get events --field-selector involvedObject.name=again,reason=Relaunched)" "to change its strategy"
+same "failures of again" "$(of tj/again '{.status.restarts} {.status.launch.failures}')" "0 0"
+t delete tj/place tj/again >/dev/null
+
 # A server's pod, a server's process; then another server comes, and one goes.
 apply <<<"$(train lossy 2 30 | with_server sync)"
 until_step lossy 50
@@ -61,7 +81,7 @@ lost "a server's process" kill_in "$(server_pod lossy 0)" paceline-worker
 lost "another server" scale_servers 2
 same "the first server stayed" "$(of "pod/$(server_pod lossy 0)" '{.metadata.uid} {.status.containerStatuses[0].restartCount}')" "$second 0"
 lost "one server less" scale_servers 1
-check "the events" "$(t get events --field-selector involvedObject.name=lossy)" "ps 0 was deleted while it ran"
+check "the events" "$(t get events --field-selector involvedObject.name=lossy,reason=ServerLost)" "ps 0 was deleted while it ran"
 patience=600 await lossy Succeeded
 same "weights of lossy" "$(digest_of lossy)" "$(digest_here 1 30)"
 verdict

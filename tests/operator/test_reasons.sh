@@ -5,7 +5,7 @@ set -uo pipefail
 export LC_ALL=C
 page=docs/troubleshooting.md
 # What is written alike and is none: kinds of objects, values of fields, names of causes in status.
-other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never True False Start Resume Loss Rescale '
+other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never True False Start Resume Loss Rescale Switch AllReduce ParameterServer '
 missing=0 found=0
 for word in $(grep -ohE '"[A-Z][a-z]+([A-Z][a-z]+)*"' operator/reconcile/*.[ch] operator/api/status_json.c | tr -d '"' | sort -u); do
     case $other in *" $word "*) continue ;; esac

@@ -296,6 +296,8 @@ static void attach(struct agent_link *l, int process)
         return;
     if (r->stage == RUN_STAGES)
         agent_say(w, process, run_started(r));
+    if (r->switched && r->from < r->switch_step)
+        agent_say(w, process, run_switched(r));
     if (r->step > r->from)
         agent_say(w, process, run_progress(r));
 }

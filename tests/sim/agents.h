@@ -26,6 +26,9 @@ struct run {
     int64_t told_ms;           /* the next progress event */
     int64_t fails_ms;          /* by itself; 0: it does not */
     int64_t stuck_ms;          /* makes no progress from then on; 0: it does */
+    int64_t switch_step;       /* behind which its strategy changes; 0: never */
+    bool relaunch;             /* it ends then; so it ended */
+    bool switched;             /* its strategy has changed, in it or before */
     int exit_code;
     int64_t stalled_ms; /* a pod is dead or silent since then; 0: none */
     int64_t lost_ms;    /* when that is noticed */
@@ -77,6 +80,7 @@ void run_kill(struct world *w, int chief, int64_t generation);
 cJSON *run_message(struct world *w, const struct run *r);
 cJSON *run_started(const struct run *r);
 cJSON *run_progress(const struct run *r);
+cJSON *run_switched(const struct run *r);
 void runs_each_event(struct world *w);
 
 /* To the operator that is connected to this pod, if one is; takes the message over. */

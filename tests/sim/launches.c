@@ -61,6 +61,9 @@ void launches_told(struct world *w, const struct object *event)
 {
     const struct store *s = &w->api.store;
 
+    world_trace(w, "told: %s: %s", val_str(event->v->json, "reason"),
+                val_str(event->v->json, "message"));
+
     for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
         const struct object *o = s->objects[KIND_EVENT][i];
 

@@ -78,6 +78,8 @@ bool run_is_stuck(const struct world *w, const struct run *r)
     return r->stuck_ms && w->now_ms >= r->stuck_ms;
 }
 
+static bool is_before_switch(const struct run *r) { return r->switch_step && !r->switched; }
+
 static void on_run(struct world *w, int64_t id);
 #define EPOCHS 65536
 
@@ -94,6 +96,8 @@ static void wake(struct world *w, struct run *r)
         at = r->told_ms;
         if (r->total && r->mark_ms + (r->total - r->step) * r->step_ms < at)
             at = r->mark_ms + (r->total - r->step) * r->step_ms;
+        if (is_before_switch(r) && r->mark_ms + (r->switch_step - r->step) * r->step_ms < at)
+            at = r->mark_ms + (r->switch_step - r->step) * r->step_ms;
     }
     if (r->fails_ms && r->fails_ms < at)
         at = r->fails_ms;
@@ -117,6 +121,8 @@ static void settle(struct world *w, struct run *r)
     r->mark_ms += (now - r->mark_ms) / r->step_ms * r->step_ms;
     if (r->total && r->step > r->total)
         r->step = r->total;
+    if (is_before_switch(r) && r->step > r->switch_step)
+        r->step = r->switch_step;
     if (r->foreign)
         return;
     kept = r->step - r->step % r->interval;
@@ -140,6 +146,8 @@ cJSON *run_message(struct world *w, const struct run *r)
     val_set_int(m, "step", r->foreign ? 0 : r->step);
     val_set_int(m, "exit", r->exit_code);
     val_set_str(m, "message", r->message);
+    if (r->phase == RUN_STOPPED && r->relaunch)
+        val_set(m, "relaunch", cJSON_CreateBool(true));
     if (r->phase == RUN_DONE && r->tells) {
         cJSON *record = cJSON_AddObjectToObject(m, "record");
 
@@ -153,27 +161,57 @@ cJSON *run_message(struct world *w, const struct run *r)
     return m;
 }
 
-cJSON *run_started(const struct run *r)
+/* The message, and in it the event. */
+static cJSON *event_of(const struct run *r, const char *name, cJSON **event)
 {
-    cJSON *m = cJSON_CreateObject(), *event;
+    cJSON *m = cJSON_CreateObject();
 
     val_set_str(m, "type", "event");
     val_set_int(m, "generation", r->generation);
-    event = cJSON_AddObjectToObject(m, "event");
-    val_set_str(event, "event", "start");
+    *event = cJSON_AddObjectToObject(m, "event");
+    val_set_str(*event, "event", name);
+    return m;
+}
+
+static void add_switch(const struct run *r, cJSON *to)
+{
+    val_set_int(to, "epoch", 1);
+    val_set_int(to, "step", r->switch_step);
+    val_set_str(to, "reason", "epoch");
+}
+
+cJSON *run_started(const struct run *r)
+{
+    cJSON *event, *m = event_of(r, "start", &event), *s;
+    bool fired = r->from >= r->switch_step;
+
     val_set_int(event, "resumedStep", r->from);
+    if (!r->switch_step)
+        return m;
+    s = cJSON_AddObjectToObject(event, "switch");
+    val_set(s, "fired", cJSON_CreateBool(fired));
+    if (fired)
+        add_switch(r, s);
+    return m;
+}
+
+cJSON *run_switched(const struct run *r)
+{
+    cJSON *event, *m = event_of(r, "switch", &event);
+
+    add_switch(r, event);
+    if (r->relaunch)
+        val_set(event, "relaunch", cJSON_CreateBool(true));
+    else
+        cJSON_AddNumberToObject(event, "seconds", 0.25);
     return m;
 }
 
 cJSON *run_progress(const struct run *r)
 {
-    cJSON *m = cJSON_CreateObject(), *event;
     bool epoch = r->step % 3 == 0;
+    cJSON *event, *m = event_of(r, epoch ? "epoch" : "progress", &event);
 
-    val_set_str(m, "type", "event");
-    val_set_int(m, "generation", r->generation);
-    event = cJSON_AddObjectToObject(m, "event");
-    val_set_str(event, "event", epoch ? "epoch" : "progress");
     val_set_int(event, "step", r->step);
     val_set_int(event, "epoch", r->step / 100);
     val_set_int(event, "samplesPerSecond", 1000 * r->n);
@@ -257,6 +295,8 @@ static void resume(struct world *w, struct run *r)
         if (agent_at(w, r->hosts[i])->copy > r->step)
             r->step = agent_at(w, r->hosts[i])->copy;
     r->from = r->step;
+    r->switched = r->switch_step && r->from >= r->switch_step;
+    r->relaunch = r->relaunch && !r->switched;
     launches_run_resumed(w, r);
 }
 
@@ -289,6 +329,16 @@ static void stopped(struct world *w, struct run *r)
     end(w, r, RUN_STOPPED, 0, "");
 }
 
+/* The strategy changes, in the running world or by a launch. */
+static void change_strategy(struct world *w, struct run *r)
+{
+    r->switched = true;
+    w->stats->switches++;
+    agent_say(w, r->hosts[0], run_switched(r));
+    if (r->relaunch)
+        stopped(w, r);
+}
+
 static void proceed(struct world *w, struct run *r)
 {
     settle(w, r);
@@ -302,6 +352,8 @@ static void proceed(struct world *w, struct run *r)
     } else if (r->phase == RUN_TRAINING) {
         if (r->total && r->step >= r->total) {
             end(w, r, RUN_DONE, 0, "");
+        } else if (is_before_switch(r) && r->step >= r->switch_step) {
+            change_strategy(w, r);
         } else if (w->now_ms >= r->told_ms) {
             r->told_ms = w->now_ms + random_range(&w->schedule, 500, 8000);
             if (!r->foreign)
@@ -384,6 +436,8 @@ void run_begin(struct world *w, int chief, const cJSON *message)
                       .total = fate.steps,
                       .step_ms = fate.step_ms,
                       .interval = fate.interval,
+                      .switch_step = fate.switch_step,
+                      .relaunch = fate.relaunch,
                       .exit_code = fate.exit_code,
                       .tells = fate.tells,
                       .foreign = fate.foreign,

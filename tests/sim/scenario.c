@@ -43,10 +43,20 @@ static void make_engine(struct random *r, cJSON *spec)
                     random_chance(r, 300) ? 0 : random_range(r, 1, 100));
 }
 
-static void make_servers(int n, cJSON *spec, cJSON *replicas)
+/* Every second job with servers trains without them first, or last. */
+static void make_servers(const struct job_plan *plan, uint64_t seed, cJSON *spec, cJSON *replicas)
 {
-    val_set_str(cJSON_AddObjectToObject(spec, "strategy"), "type", "ParameterServer");
-    val_set_int(cJSON_AddObjectToObject(replicas, "ps"), "replicas", n);
+    cJSON *strategy = cJSON_AddObjectToObject(spec, "strategy"), *s;
+
+    val_set_str(strategy, "type", plan->switches ? "StrategySwitch" : "ParameterServer");
+    val_set_int(cJSON_AddObjectToObject(replicas, "ps"), "replicas", plan->servers);
+    if (!plan->switches)
+        return;
+    s = cJSON_AddObjectToObject(strategy, "switch");
+    val_set_str(s, "when", "epoch");
+    val_set_int(s, "epoch", 1);
+    val_set_str(s, "order", seed % 3 == 0 ? "ServersFirst" : "AllReduceFirst");
+    val_set_str(s, "how", plan->relaunch ? "relaunch" : "inPlace");
 }
 
 static void make_foreign(cJSON *spec, cJSON *worker)
@@ -60,9 +70,10 @@ static void make_foreign(cJSON *spec, cJSON *worker)
     val_set(worker, "template", template_);
 }
 
-static void make_launched(struct random *r, const struct job_plan *plan, cJSON *spec,
+static void make_launched(struct world *w, const struct job_plan *plan, cJSON *spec,
                           cJSON *replicas)
 {
+    struct random *r = &w->schedule;
     cJSON *worker = cJSON_AddObjectToObject(replicas, "worker");
 
     if (plan->foreign)
@@ -70,7 +81,7 @@ static void make_launched(struct random *r, const struct job_plan *plan, cJSON *
     else
         make_engine(r, spec);
     if (plan->servers)
-        make_servers(plan->servers, spec, replicas);
+        make_servers(plan, w->seed, spec, replicas);
     val_set_int(worker, "replicas", random_range(r, 1, 4));
     val_set_str(worker, "restartPolicy", pick(r, restart_policies, ARRAY_LEN(restart_policies)));
 }
@@ -134,8 +145,10 @@ static void plan_job(struct world *w, int n)
     plan->foreign = plan->launched && (w->seed + (uint64_t)n) % 4 == 0;
     if (plan->launched && !plan->foreign)
         plan->servers = servers[(w->seed * 3 + (uint64_t)n) % ARRAY_LEN(servers)];
+    plan->switches = plan->servers && w->seed % 4 < 2;
+    plan->relaunch = w->seed % 2 == 0;
     if (plan->launched)
-        make_launched(r, plan, spec, replicas);
+        make_launched(w, plan, spec, replicas);
     else
         make_any_image(r, plan, replicas);
     add_policy(w, spec, plan);
@@ -251,6 +264,10 @@ struct run_fate scenario_run(const struct world *w, const struct process *p, int
     }
     if (plan->trouble && generation <= (int64_t)plan->trouble * 3 && random_chance(&r, 150))
         f.stuck_ms = random_range(&r, 1, 12000);
+    if (plan->switches) {
+        f.switch_step = 1 + (int64_t)(w->seed * 11 % 300);
+        f.relaunch = plan->relaunch;
+    }
     if (plan->foreign) { /* that it hangs nobody would notice; no former version starts it */
         f.foreign = f.tells = true;
         f.stuck_ms = 0;

@@ -152,6 +152,20 @@ static const char *index_unsettled(struct world *w, const struct object *job,
     return NULL;
 }
 
+/* Status and an event tell what became of the switch of the run's job. */
+static bool tells_of_strategy(const struct world *w, const struct object *job, const struct run *r)
+{
+    const cJSON *status = val_get(job->v->json, "status", NULL);
+    bool servers_first =
+        strcmp(val_str(job->v->json, "spec", "strategy", "switch", "order"), "ServersFirst") == 0;
+    const char *phase = r->switched == servers_first ? "AllReduce" : "ParameterServer";
+
+    if (strcmp(val_str(status, "strategy", "phase"), phase) != 0 ||
+        val_int(status, "strategy", "step") != (r->switched ? r->switch_step : 0))
+        return false;
+    return !r->switched || told(w, job, "StrategySwitched");
+}
+
 /* It trains in exactly these pods, and for ever; else it is on its way. */
 static const char *training_unsettled(struct world *w, const struct object *job)
 {
@@ -180,6 +194,9 @@ static const char *training_unsettled(struct world *w, const struct object *job)
     if (!told_of_launch(w, job, run->generation))
         return because("no event tells of generation %lld of %s", (long long)run->generation,
                        job->name);
+    if (run->switch_step && !tells_of_strategy(w, job, run))
+        return because("%s: nobody tells of the strategy of generation %lld", job->name,
+                       (long long)run->generation);
     return run->total ? because("%s trains", job->name) : NULL;
 }
 

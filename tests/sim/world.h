@@ -100,7 +100,8 @@ extern const char *const situation_names[N_SITUATIONS];
 
 struct stats {
     uint64_t cells[N_FAULTS][N_SITUATIONS];
-    uint64_t seeds, events, requests, pods, succeeded, failed, restarts, launches, failures;
+    uint64_t seeds, events, requests, pods, succeeded, failed, restarts, launches, switches,
+        failures;
     int64_t first_failure; /* seed, or -1 */
 };
 
@@ -162,6 +163,7 @@ struct job_plan { /* a user's intention */
     bool launched;                /* by agents: built-in, or */
     bool foreign;                 /* another MPI program */
     int servers;                  /* of a built-in one */
+    bool switches, relaunch;      /* StrategySwitch; by a launch */
     bool everlasting;             /* workers run until they are stopped */
     bool always[N_CLUSTER_ROLES]; /* restartPolicy Always: an end would be none */
     bool create_suspended;
@@ -296,8 +298,10 @@ struct fate scenario_fate(const struct world *w, const struct process *p);
 struct run_fate {
     int64_t steps; /* of the whole training; 0: until it is stopped */
     int64_t step_ms, interval;
-    int64_t fails_ms; /* after its start; 0: it does not */
-    int64_t stuck_ms; /* the same: it goes on and makes no step any more */
+    int64_t fails_ms;    /* after its start; 0: it does not */
+    int64_t stuck_ms;    /* the same: it goes on and makes no step any more */
+    int64_t switch_step; /* StrategySwitch: behind which; 0: another strategy */
+    bool relaunch;       /* for that it ends */
     int exit_code;
     bool refused; /* the agent does not take it */
     bool foreign; /* another MPI program: no events, no checkpoints of its own, no model */

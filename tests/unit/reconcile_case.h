@@ -3,7 +3,7 @@
  *
  *   job worker=4 ps=1 restart=OnFailure backoff=6 deadline=60 ttl=0 clean=All success=AllWorkers
  *       scale=Dynamic min=2 suspend builtin gang=Volcano network=None managed-by=x fence=30
- *       volume keep=60                        spec.output
+ *       volume keep=60 (spec.output) switch (StrategySwitch) switch=ServersFirst
  *   tj generation=2 deleting=990 invalid=sentence damaged=sentence
  *   world gen=1 base=0 worker=4              counts as the job has them where not given
  *   status restarts=1 completion=900 running=150 worker.completed=0-2 ...   (conditions: their
@@ -17,7 +17,9 @@
  * cause=sentence from=199 trained=200 (at 200 it trained) resumed=7 workers=2 without=3 since=300
  *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
  *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says;
- *       record=u copied=9 failed-copy=sentence silent=worker-1-0
+ *       record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch
+ *       switch=9:2:epoch (step, epoch, why) hand-over=0.5    of its strategy; switch: not yet
+ *   strategy phase=AllReduce switch=9:2:epoch hand-over=0.5 since=900    status.strategy
  *   scaling 1=50 2-8=90                       status.scaling: samples per second by workers
  *   events pod=worker-0-0 asked=990 sentence=FailedMount    read last; all but pod can be left out
  *   unreachable sentence | quiet 10 | stalled
@@ -28,6 +30,8 @@
  */
 #ifndef PACELINE_TESTS_RECONCILE_CASE_H
 #define PACELINE_TESTS_RECONCILE_CASE_H
+
+#include <inttypes.h>
 
 #include "operator/reconcile/reconcile.h"
 #include "paceline/buf.h"
@@ -134,7 +138,10 @@ static inline void job_word(struct reconcile_case *c, const char *key, const cha
         job->scheduling.gang = name_index(gangs, 4, value);
     else if (strcmp(key, "network") == 0)
         job->network.type = NETWORK_NONE;
-    else if (strcmp(key, "managed-by") == 0)
+    else if (strcmp(key, "switch") == 0) {
+        job->strategy.type = STRATEGY_SWITCH;
+        job->strategy.change.order = *value ? SERVERS_FIRST : ALL_REDUCE_FIRST;
+    } else if (strcmp(key, "managed-by") == 0)
         c->tj.managed_by = arena_strdup(&c->arena, value);
     else
         job->replicas[role_of(key)].replicas = strtoll(value, NULL, 10);
@@ -315,7 +322,7 @@ static inline int64_t case_world(struct reconcile_case *c, const char *pods, int
 
 static inline void launched_word(struct reconcile_case *c, const char *key, const char *value)
 {
-    static const char *const reasons[] = {"Start", "Resume", "Loss", "Rescale"};
+    static const char *const reasons[] = {"Start", "Resume", "Loss", "Rescale", "Switch"};
     struct tj_status *s = &c->tj.status;
     struct err err;
     int replicas[N_CLUSTER_ROLES] = {0};
@@ -351,6 +358,12 @@ static inline void launched_word(struct reconcile_case *c, const char *key, cons
         s->launch.workers = strtoll(value, NULL, 10);
     else
         s->launch.world = case_world(c, value, replicas);
+}
+
+/* "9:2:epoch"; what is not there is left as it is. */
+static inline void switch_value(const char *text, int64_t *step, int64_t *epoch, char *reason)
+{
+    (void)sscanf(text, "%" SCNd64 ":%" SCNd64 ":%15s", step, epoch, reason);
 }
 
 static inline void agent_word(struct reconcile_case *c, const char *key, const char *value)
@@ -393,9 +406,34 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
         snprintf(r->stage, sizeof r->stage, "%s", value);
     else if (strcmp(key, "unlinked") == 0)
         c->o.linked = false;
-    else {
+    else if (strcmp(key, "relaunch") == 0)
+        r->relaunch = true;
+    else if (strcmp(key, "hand-over") == 0)
+        r->switched.seconds = strtod(value, NULL);
+    else if (strcmp(key, "switch") == 0) {
+        r->switched.known = true;
+        switch_value(value, &r->switched.step, &r->switched.epoch, r->switched.reason);
+    } else {
         c->o.linked = true;
         snprintf(r->pod, sizeof r->pod, "j-%s", key);
+    }
+}
+
+static inline void strategy_word(struct reconcile_case *c, const char *key, const char *value)
+{
+    struct strategy_status *s = &c->tj.status.strategy;
+
+    if (strcmp(key, "phase") == 0)
+        s->phase = arena_strdup(&c->arena, value);
+    else if (strcmp(key, "hand-over") == 0)
+        s->seconds = strtod(value, NULL);
+    else if (strcmp(key, "since") == 0)
+        s->since_ms = case_ms(value);
+    else {
+        char *reason = arena_alloc(&c->arena, 16);
+
+        switch_value(value, &s->step, &s->epoch, reason);
+        s->reason = reason;
     }
 }
 
@@ -510,11 +548,12 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         const char *head;
         case_word_fn *fn;
     } heads[] = {
-        {"job ", job_word},        {"tj ", tj_word},
-        {"status ", status_word},  {"missing ", missing_word},
-        {"seen ", seen_word},      {"old-generations ", old_word},
-        {"dry-run-ok ", dry_word}, {"launched ", launched_word},
-        {"agent ", agent_word},    {"scaling ", scaling_word},
+        {"job ", job_word},           {"tj ", tj_word},
+        {"status ", status_word},     {"missing ", missing_word},
+        {"seen ", seen_word},         {"old-generations ", old_word},
+        {"dry-run-ok ", dry_word},    {"launched ", launched_word},
+        {"agent ", agent_word},       {"scaling ", scaling_word},
+        {"strategy ", strategy_word},
     };
     const char *rest = strchr(line, ' ') ? strchr(line, ' ') + 1 : "";
 

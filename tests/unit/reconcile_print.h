@@ -52,7 +52,7 @@ static inline void print_ledger(struct buf *out, const char *role, const char *n
 static inline void print_launch(struct buf *out, const struct tj_status *old,
                                 const struct tj_status *s)
 {
-    static const char *const reasons[] = {"Start", "Resume", "Loss", "Rescale"};
+    static const char *const reasons[] = {"Start", "Resume", "Loss", "Rescale", "Switch"};
 
     if (old->launch.reason != s->launch.reason)
         buf_printf(out, "  launch.reason %s\n", reasons[s->launch.reason]);
@@ -67,6 +67,22 @@ static inline void print_launch(struct buf *out, const struct tj_status *old,
     print_number(out, "launch", "stalled", old->launch.stalled, s->launch.stalled);
     print_number(out, "launch", "resumed", old->launch.resumed, s->launch.resumed);
     print_number(out, "launch", "workers", old->launch.workers, s->launch.workers);
+}
+
+/* "  strategy ParameterServer step 9 epoch 2 (epoch) since 1000, 0.5 s" */
+static inline void print_strategy(struct buf *out, const struct strategy_status *old,
+                                  const struct strategy_status *s)
+{
+    if (!s->phase || (old->phase && strcmp(old->phase, s->phase) == 0 && old->step == s->step &&
+                      old->seconds == s->seconds && old->since_ms == s->since_ms))
+        return;
+    buf_printf(out, "  strategy %s", s->phase);
+    if (s->step)
+        buf_printf(out, " step %lld epoch %lld (%s) since %.10g", (long long)s->step,
+                   (long long)s->epoch, s->reason ? s->reason : "", (double)s->since_ms / 1e3);
+    if (s->seconds > 0)
+        buf_printf(out, ", %g s", s->seconds);
+    buf_puts(out, "\n");
 }
 
 /* What of the status differs from the old one. */
@@ -100,6 +116,7 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
     print_number(out, "launch", "forgiven", old->launch.forgiven, s->launch.forgiven);
     print_launch(out, old, s);
     print_number(out, "progress", "step", old->progress.step, s->progress.step);
+    print_strategy(out, &old->strategy, &s->strategy);
     print_scaling(out, s);
     print_number(out, "", "restarts", old->restarts, s->restarts);
     print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);

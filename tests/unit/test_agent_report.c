@@ -133,6 +133,40 @@ static void test_permanent(void)
     }
 }
 
+#define SWITCH(rest) EVENT("\"switch\",\"epoch\":2,\"step\":12,\"reason\":\"epoch\"," rest)
+
+/* An engine that has stopped to be launched again says so; one that was only asked to does not. */
+static void test_switch(void)
+{
+    static const struct {
+        const char *event, *last, *message;
+        bool relaunch;
+    } cases[] = {
+        {SWITCH("\"relaunch\":true"), STOPPED, "stopped after step 12 to change the strategy",
+         true},
+        {SWITCH("\"seconds\":0.5"), STOPPED, "stopped after step 12", false},
+        {START, STOPPED, "stopped after step 12", false},
+        {SWITCH("\"relaunch\":true"), ERROR, "the loss is nan", false},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct report r;
+        AUTO(auto_json) cJSON *message = NULL;
+
+        begin(&r, 1);
+        feed(&r, START);
+        feed(&r, cases[i].event);
+        CHECK_INT(r.kept[KEPT_SWITCH] != NULL, cases[i].event != cases[2].event);
+        CHECK_INT(r.phase, PHASE_TRAINING);
+        feed(&r, cases[i].last);
+        report_end(&r, 0);
+        CHECK_STR(r.message, cases[i].message);
+        message = report_message(&r);
+        CHECK_INT(event_true(message, "relaunch"), cases[i].relaunch);
+        report_release(&r);
+    }
+}
+
 static void test_complaint(void)
 {
     cJSON *message;
@@ -263,6 +297,7 @@ int main(void)
     test_phases();
     test_verdicts();
     test_permanent();
+    test_switch();
     test_complaint();
     test_text();
     test_foreign();

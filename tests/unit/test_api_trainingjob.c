@@ -104,6 +104,7 @@ static void fill(struct tj_status *s, struct arena *a)
                    T0 + 8,
                    {0}},
         .progress = {true, true, 3, 5, 940, 0.25, 0.9125, 5400.5, 61},
+        .strategy = {"ParameterServer", 2, 900, T0 + 9, "plateau", 0.031},
         .scaling = scaling,
         .n_scaling = 2,
     };
@@ -193,6 +194,11 @@ static void test_round_trip(void)
     CHECK(copy.conditions[0].message != s.conditions[0].message);
     CHECK(copy.roles[0].completed.ranges != s.roles[0].completed.ranges);
     CHECK(copy.launch.cause != s.launch.cause);
+    CHECK(copy.strategy.phase != s.strategy.phase && copy.strategy.reason != s.strategy.reason);
+    s.strategy = (struct strategy_status){.phase = "AllReduce"}; /* as long as it has not changed */
+    tj_free(empty);
+    empty = written(full, &s);
+    CHECK(status_equal(&empty->status, &s));
     CHECK(copy.launch.without.ranges != s.launch.without.ranges);
     s = (struct tj_status){.launch = {.from_ms = T0, .cause = "its pods ran"}}; /* no launch yet */
     tj_free(empty);
@@ -218,11 +224,14 @@ static void test_training(void)
     struct tj_status s;
 
     fill(&s, &a);
-    CHECK_CONTAINS(text_at(tj, &s, &out),
-                   "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
-                   "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
-                   "\"etaSeconds\":61},\"scaling\":[{\"workers\":1,\"samplesPerSecond\":2700,"
-                   "\"speedup\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,\"speedup\":2}]");
+    CHECK_CONTAINS(
+        text_at(tj, &s, &out),
+        "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
+        "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
+        "\"etaSeconds\":61},\"strategy\":{\"phase\":\"ParameterServer\",\"epoch\":2,"
+        "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
+        "\"2026-11-21T07:00:00.009Z\"},\"scaling\":[{\"workers\":1,\"samplesPerSecond\":2700,"
+        "\"speedup\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,\"speedup\":2}]");
     buf_release(&out);
     s.n_scaling = 0; /* nothing to compare with */
     s.progress.has_accuracy = false;

@@ -190,8 +190,49 @@ static void test_durable(void)
     CHECK_STR(r.copy_error, "");
 }
 
+#define EVENT7(rest) "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":" rest "}}"
+#define SWITCH_AT "\"epoch\":2,\"step\":9,\"reason\":\"plateau\""
+
+/* Whether the strategy has changed: a start says it, and the change itself. */
+static void test_switch(void)
+{
+    struct run_report r = {.generation = 7};
+
+    take(&r, EVENT7("\"start\",\"resumedStep\":3"));
+    CHECK(!r.switched.known);
+    take(&r, EVENT7("\"start\",\"switch\":{\"fired\":false}"));
+    CHECK(r.switched.known);
+    CHECK_INT(r.switched.step, 0);
+    take(&r, EVENT7("\"switch\"," SWITCH_AT ",\"seconds\":0.03123456"));
+    CHECK_INT(r.switched.epoch, 2);
+    CHECK_INT(r.switched.step, 9);
+    CHECK_STR(r.switched.reason, "plateau");
+    CHECK(r.switched.seconds == 0.031235);
+    take(&r, EVENT7("\"progress\",\"step\":12"));
+    CHECK_INT(r.switched.step, 9);
+    take(&r, "{\"type\":\"run\",\"generation\":7,\"phase\":\"training\",\"relaunch\":true}");
+    CHECK(!r.relaunch); /* it has not stopped */
+    take(&r, "{\"type\":\"run\",\"generation\":7,\"phase\":\"stopped\",\"relaunch\":true}");
+    CHECK(r.relaunch && r.switched.known);
+    take(&r, "{\"type\":\"run\",\"generation\":8,\"phase\":\"starting\"}");
+    CHECK(!r.relaunch && !r.switched.known);
+    take(&r, "{\"type\":\"event\",\"generation\":8,\"event\":{\"event\":\"start\",\"switch\":"
+             "{\"fired\":true," SWITCH_AT "}}}");
+    CHECK_INT(r.switched.step, 9);
+    CHECK(r.switched.seconds == 0);
+    /* Nothing that it says may do harm. */
+    take(&r, "{\"type\":\"event\",\"generation\":8,\"event\":{\"event\":\"switch\",\"epoch\":1e300,"
+             "\"step\":-4,\"reason\":\"a reason that is longer than most\",\"seconds\":\"x\"}}");
+    CHECK_INT(r.switched.step, 0);
+    CHECK_STR(r.switched.reason, "a reason that i");
+    r = (struct run_report){.generation = 7, .told = 8, .relaunch = true, .switched.known = true};
+    take(&r, "{\"type\":\"refused\",\"generation\":8,\"message\":\"late\"}");
+    CHECK(!r.relaunch && !r.switched.known);
+}
+
 int main(void)
 {
+    test_switch();
     test_story();
     test_roles();
     test_record();
