@@ -208,6 +208,7 @@ static void make_engine(struct engine *e, const struct run *r)
         CHECKPOINT_SECONDS,
         "--step-timeout",
         STEP_TIMEOUT,
+        "--time-transfer",
         "--durable",
         e->durable = durable_folder(r),
         NULL,

@@ -125,11 +125,16 @@ const struct field crd_status_fields[] = {
     {"status.strategy.seconds", FIELD_FLOAT, REAL,
      .doc = "How long the hand-over took; with how relaunch until the first step behind it."},
     {"status.strategy.since", FIELD_STRING, TIME, .doc = "When the operator heard of it."},
+    {"status.transferSeconds", FIELD_FLOAT, REAL,
+     .doc = "How long all parameters take from one worker to another, by a part of them that the "
+            "engine sends before its first step; of strategies whose speedup is predicted."},
     {"status.scaling", FIELD_LAYERS, .max_items = 256,
      .doc = "What each number of workers reached."},
     {"status.scaling[].workers", FIELD_INT, COUNT, .required = true, .doc = "Number of workers."},
     {"status.scaling[].samplesPerSecond", FIELD_FLOAT, REAL, .doc = "Training samples per second."},
     {"status.scaling[].speedup", FIELD_FLOAT, REAL, .doc = "Against one worker."},
+    {"status.scaling[].predicted", FIELD_FLOAT, REAL,
+     .doc = "The same as the estimate for the strategy has it, once one worker was measured."},
 };
 /* clang-format on */
 const size_t n_crd_status_fields = ARRAY_LEN(crd_status_fields);

@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "paceline/mem.h"
-#include "worker/comm/exchange.h"
 #include "worker/commands.h"
 #include "worker/train/events.h"
+#include "worker/train/transfer.h"
 
 #define WARM 3
 #define TIMES_DEFAULT 20
 #define TIMES_MAX 1000
-#define PATIENCE_SECONDS 600
 
 static int by_value(const void *a, const void *b)
 {
@@ -40,34 +39,6 @@ static int time_gradients(struct trainer *t, double *seconds, int n, struct err 
     return 0;
 }
 
-/* Rank 0 sends what asynchronous workers push to a server that has everything, until it is there.
- */
-static void time_transfers(struct trainer *t, double *seconds, int n)
-{
-    const struct shard all = {.n = t->model.n_floats};
-    struct placement placement;
-    struct exchange *e;
-    bool there = true;
-
-    placement_init(&placement, PLACEMENT_GREEDY, &all, 1, all.n, 1);
-    e = exchange_new(t->comm, &placement, 1, 1, PATIENCE_SECONDS);
-    for (int i = -WARM; i < n; i++) {
-        double start = trainer_seconds();
-
-        if (comm_rank(t->comm) == 1) {
-            exchange_take(e, 0, t->model.weights);
-            exchange_tell(e, 0, &there, sizeof there);
-            continue;
-        }
-        exchange_push(e, t->model.weights);
-        exchange_hear(e, 1, &there, sizeof there);
-        if (i >= 0)
-            seconds[i] = trainer_seconds() - start;
-    }
-    exchange_free(e);
-    placement_release(&placement);
-}
-
 int worker_calibrate(struct trainer *t, const struct worker_options *o, struct err *err)
 {
     const int n = o->steps > 0 && o->steps < TIMES_MAX ? (int)o->steps : TIMES_DEFAULT;
@@ -82,7 +53,7 @@ int worker_calibrate(struct trainer *t, const struct worker_options *o, struct e
     if (alone && time_gradients(t, seconds, n, err) != 0)
         return -1;
     if (!alone)
-        time_transfers(t, seconds, n);
+        transfer_time(t, t->model.n_floats, WARM, seconds, n);
     if (comm_rank(t->comm) != 0)
         return 0;
     e = event_new("calibration");

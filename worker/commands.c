@@ -41,6 +41,7 @@ int worker_run(struct trainer *t, const struct worker_options *o, struct err *er
                   : o->resume      ? RESUME_NEWEST
                                    : RESUME_NO,
         .mirror = o->mirror,
+        .time_transfer = o->time_transfer,
         .step_timeout = o->step_timeout,
         .stop_file = getenv("PACELINE_STOP_FILE"),
     };

@@ -89,6 +89,7 @@ static int parse_options(int argc, char **argv, struct worker_options *o)
         {"resume", .flag = &o->resume},
         {"resume-if-any", .flag = &o->resume_if_any},
         {"mirror", .flag = &o->mirror},
+        {"time-transfer", .flag = &o->time_transfer},
         {"workers", .number = &o->workers},
         {"checkpoint-seconds", .number = &o->checkpoint_seconds},
         {"step-timeout", .number = &o->step_timeout},

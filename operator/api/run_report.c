@@ -116,6 +116,7 @@ static void take_run(struct run_report *r, const cJSON *message)
         r->progress = (struct progress){0};
         r->switched = (struct switch_report){0};
         r->resumed = 0;
+        r->transfer_s = 0;
         *r->copy_error = '\0';
     }
     r->generation = generation;
@@ -182,6 +183,7 @@ static void take_event(struct run_report *r, const cJSON *message)
     if (name && strcmp(name, "start") == 0) {
         p->epochs = field_int(event, "epochs", 0, MAX_STEP);
         r->resumed = field_int(event, "resumedStep", 0, MAX_STEP);
+        r->transfer_s = rounded(field_number(event, "transferSeconds"), 1e6);
         take_switch(r, event, false);
     }
     if (name && strcmp(name, "switch") == 0)

@@ -35,6 +35,7 @@ struct run_report {
     enum run_phase phase;
     int64_t step;                  /* the newest known */
     int64_t resumed;               /* the step that it began with */
+    double transfer_s;             /* of all parameters to another rank; 0: it was not measured */
     int replicas[N_CLUSTER_ROLES]; /* that run's pods */
     char stage[32], message[512];
     int64_t copy_step;        /* of the newest checkpoint for the job's volume */

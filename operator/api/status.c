@@ -143,6 +143,6 @@ bool status_equal(const struct tj_status *a, const struct tj_status *b)
             return false;
     return a->observed_generation == b->observed_generation &&
            progress_equal(&a->progress, &b->progress) &&
-           strategy_equal(&a->strategy, &b->strategy) && scaling_equal(a, b) &&
-           status_equal_durable(a, b);
+           strategy_equal(&a->strategy, &b->strategy) && a->transfer_s == b->transfer_s &&
+           scaling_equal(a, b) && status_equal_durable(a, b);
 }

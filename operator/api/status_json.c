@@ -6,6 +6,7 @@
 #include "operator/api/field.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
+#include "paceline/predict.h"
 
 #define MAX_REASON 256
 #define MAX_COUNT 1000000000000
@@ -204,6 +205,7 @@ static int decode_training(struct tj *tj, const cJSON *status, struct err *err)
         return 0;
     decode_progress(&tj->status.progress, field_get(status, "progress"));
     decode_strategy(&tj->status.strategy, field_get(status, "strategy"), &tj->arena);
+    tj->status.transfer_s = field_number(status, "transferSeconds");
     decode_scaling(tj, field_get(status, "scaling"));
     return decode_launch(&tj->status, launch, &tj->arena, err);
 }
@@ -358,6 +360,26 @@ static double speedup_of(const struct tj_status *s, double samples_per_second)
                : 0;
 }
 
+/*
+ * The same by the estimate for the strategy (study 003), as `paceline speedup` predicts it: from
+ * what one worker reached, and how long a transfer takes. NAN: it is not known, or nobody has a
+ * formula.
+ */
+static double predicted_of(const struct tj *tj, const struct tj_status *s, int64_t workers)
+{
+    const struct scaling *one = s->scaling;
+    struct estimate_costs costs = {.transfer_s = s->transfer_s};
+    struct job job;
+
+    if (!tj->job || s->transfer_s <= 0 || one->workers != 1 || one->samples_per_second <= 0)
+        return NAN;
+    job = *tj->job;
+    job.replicas[ROLE_WORKER].replicas = 1;
+    costs.gradient_s = predict_gradient(&job, &costs, one->samples_per_second);
+    job.replicas[ROLE_WORKER].replicas = workers;
+    return round(100 * predict_rate(&job, &costs) / one->samples_per_second) / 100;
+}
+
 static void put_progress(struct buf *out, const struct tj_status *s)
 {
     const struct progress *p = &s->progress;
@@ -408,30 +430,39 @@ static void put_strategy(struct buf *out, const struct strategy_status *s)
     buf_puts(out, "}");
 }
 
-static void put_scaling(struct buf *out, const struct tj_status *s)
+static void put_scaling(struct buf *out, const struct tj *tj, const struct tj_status *s)
 {
+    if (s->transfer_s > 0) {
+        buf_puts(out, "\"transferSeconds\":");
+        json_print_number(s->transfer_s, out);
+    } else {
+        buf_puts(out, "\"transferSeconds\":null");
+    }
     if (s->n_scaling == 0) {
-        buf_puts(out, "\"scaling\":null");
+        buf_puts(out, ",\"scaling\":null");
         return;
     }
-    buf_puts(out, "\"scaling\":[");
+    buf_puts(out, ",\"scaling\":[");
     for (int i = 0; i < s->n_scaling; i++) {
         const struct scaling *point = &s->scaling[i];
         double speedup = speedup_of(s, point->samples_per_second);
+        double predicted = predicted_of(tj, s, point->workers);
 
         buf_printf(out, "%s{\"workers\":%lld", i ? "," : "", (long long)point->workers);
         put_number(out, "samplesPerSecond", point->samples_per_second);
         if (speedup > 0)
             put_number(out, "speedup", speedup);
+        if (predicted > 0)
+            put_number(out, "predicted", predicted);
         buf_puts(out, "}");
     }
     buf_puts(out, "]");
 }
 
 /* Of built-in jobs; of others nothing, not even null. */
-static void put_training(struct buf *out, const struct tj_status *old, const struct tj_status *s)
+static void put_training(struct buf *out, const struct tj *tj, const struct tj_status *s)
 {
-    if (!has_launch(s) && !has_launch(old))
+    if (!has_launch(s) && !has_launch(&tj->status))
         return;
     buf_puts(out, ",");
     put_launch(out, s);
@@ -440,7 +471,7 @@ static void put_training(struct buf *out, const struct tj_status *old, const str
     buf_puts(out, ",");
     put_strategy(out, &s->strategy);
     buf_puts(out, ",");
-    put_scaling(out, s);
+    put_scaling(out, tj, s);
 }
 
 void tj_selector(const struct tj *tj, struct buf *out)
@@ -471,7 +502,7 @@ void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct 
     json_print_string(selector.data, out);
     buf_puts(out, ",");
     put_world(out, s);
-    put_training(out, &tj->status, s);
+    put_training(out, tj, s);
     buf_printf(out, ",\"restarts\":%lld,", (long long)s->restarts);
     put_time(out, "backoffUntil", s->backoff_until_ms);
     buf_puts(out, ",\"replicaStatuses\":{");

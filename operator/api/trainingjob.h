@@ -102,6 +102,7 @@ struct tj_status {
     } launch;
     struct progress progress;
     struct strategy_status strategy;
+    double transfer_s; /* of all parameters from worker to worker, as measured last; 0: never */
     const struct scaling *scaling; /* by workers, ascending */
     int n_scaling;
     int64_t restarts; /* towards backoffLimit: operator-made, and the kubelet's in gone pods */

@@ -68,6 +68,8 @@ void describe_progress(struct look *l)
     if (!r)
         return;
     describe_strategy(l, r);
+    if (r->transfer_s > 0)
+        l->next.transfer_s = r->transfer_s;
     if (!r->progress.present)
         return;
     l->next.progress = r->progress;

@@ -135,7 +135,7 @@ for volume in with_volume world_of; do
     talk "$(phase 1 'done')" "$($volume 1)" >/dev/null
     ended 0
     if [ $volume = world_of ]; then same "a job without one" "$(grep -c durable args)" 0; else
-        check "a pod with it" "$(<args) " " --step-timeout 300 --durable $dir/output/kept "
+        check "a pod with it" "$(<args) " " --step-timeout 300 --time-transfer --durable $dir/output/kept "
     fi
 done
 

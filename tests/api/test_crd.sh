@@ -537,7 +537,8 @@ status='{"state": "Running", "observedGeneration": 3, "startTime": "2026-11-21T0
 "lost": "9", "incarnations": "3:1,5-7:2"}, "chief": null},
 "progress": {"epoch": 2, "epochs": 5, "step": 940, "loss": 0.31, "accuracy": 0.89, "samplesPerSecond": 10400.5, "speedup": 3.85,
 "etaSeconds": 61}, "strategy": {"phase": "ParameterServer", "epoch": 3, "step": 1407, "reason": "plateau", "seconds": 0.031,
-"since": "2026-11-21T07:00:00Z"}, "scaling": [{"workers": 1, "samplesPerSecond": 2700, "speedup": 1.0}]}'
+"since": "2026-11-21T07:00:00Z"}, "transferSeconds": 0.005, "scaling": [{"workers": 1, "samplesPerSecond": 2700, "speedup": 1.0,
+"predicted": 1.0}]}'
 k patch tj full --subresource=status --type=merge -p "{\"status\": $status}" >"$dir/out" 2>&1 || fail "status: $(cat "$dir/out")"
 k get tj full -o json >"$dir/server.json"
 STATUS=$status python3 - "$dir/server.json" <<'PYTHON' || fail "status was changed on its way"

@@ -37,6 +37,32 @@ if ! awk "BEGIN { exit !($seconds >= $bytes / 3 / (20 * 1048576)) }"; then
     fail "$bytes bytes of 3 ranks took $seconds s at 20 MiB/s"
 fi
 
+# So does a transfer of all parameters that is timed, of large networks by a part; timing it changes nothing.
+timed() { ranks 3 "$PACELINE_WORKER" run --spec "$1" --out "$2" "${@:3}" 2>>timed.log || fail "$2: $(cat timed.log)"; }
+started() { sed -n "s/.*\"event\":\"start\".*\"$2\":\([0-9.e-]*\).*/\1/p" "$1.events"; }
+timed tree/job.json untimed >untimed.events
+timed tree/job.json timed --time-transfer >timed.events
+cat >large.yaml <<JOB
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: large}
+spec:
+  model: {name: mlp, hidden: [2048, 512]}
+  dataset: {name: idx, path: $PWD/data}
+  training: {steps: 1, batchSize: 30, threads: 1}
+  debug: {bandwidth: 20Mi}
+  replicas: {worker: {replicas: 3}}
+JOB
+timed large.yaml large --time-transfer >large.events
+for run in timed large; do
+    seconds=$(started $run transferSeconds) params=$(started $run params)
+    awk "BEGIN { exit !(${seconds:-0} >= $params * 4 / (20 * 1048576)) }" ||
+        fail "$run: $params parameters took ${seconds:-no} s"
+done
+same "a timed run" "$(tail -1 timed.events | grep -o '"digest":"[0-9a-f]*"')" \
+    "$(tail -1 untimed.events | grep -o '"digest":"[0-9a-f]*"')"
+same "not timed" "$(grep -c transferSeconds untimed.events)" 0
+
 # Asynchronous servers in a scripted order: the same bytes with the semaphore, on any network.
 async=(--workers 3 --set replicas.ps.replicas=2 --set strategy.type=ParameterServer
     --set strategy.mode=async)

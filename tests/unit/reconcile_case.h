@@ -10,28 +10,24 @@
  *       time; !running=150: False; reason and message are "r" and "m"; ?running=150: without;
  *       running=150:Why: with this reason; running=150:Why:so_it_is: and this sentence)
  *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation
- *   now 1000                                  times are seconds
+ *   now 1000 | unreachable sentence | quiet 10 | stalled        times are seconds
  *   missing Service | seen Secret=900 (else now) | old-generations 1 2 | groups-gone 1 | dry-run-ok
  * worker | hold 1010 | written 999 blocked sentence | invalid-template sentence launched gen=3
  * step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch; reason=Loss
  * cause=sentence from=199 trained=200 (at 200 it trained) resumed=7 workers=2 without=3 since=300
  *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
  *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says;
- *       record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch
+ *       record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch transfer=0.01
  *       switch=9:2:epoch (step, epoch, why) hand-over=0.5    of its strategy; switch: not yet
  *   strategy phase=AllReduce switch=9:2:epoch hand-over=0.5 since=900    status.strategy
  *   scaling 1=50 2-8=90                       status.scaling: samples per second by workers
  *   events pod=worker-0-0 asked=990 sentence=FailedMount    read last; all but pod can be left out
- *   unreachable sentence | quiet 10 | stalled
- *   plan
- *   ... as print_plan (reconcile_print.h) writes it; of the status, what differs
+ *   plan, and from the next line on what print_plan writes; of the status, what differs
  *
  * Lines that start with '#' are comments. A job that has begun did so at 100; `now` is 1000.
  */
 #ifndef PACELINE_TESTS_RECONCILE_CASE_H
 #define PACELINE_TESTS_RECONCILE_CASE_H
-
-#include <inttypes.h>
 
 #include "operator/reconcile/reconcile.h"
 #include "paceline/buf.h"
@@ -361,9 +357,14 @@ static inline void launched_word(struct reconcile_case *c, const char *key, cons
 }
 
 /* "9:2:epoch"; what is not there is left as it is. */
-static inline void switch_value(const char *text, int64_t *step, int64_t *epoch, char *reason)
+static inline const char *switch_value(struct reconcile_case *c, const char *text, int64_t *step,
+                                       int64_t *epoch)
 {
-    (void)sscanf(text, "%" SCNd64 ":%" SCNd64 ":%15s", step, epoch, reason);
+    char *rest;
+
+    *step = strtoll(text, &rest, 10);
+    *epoch = *rest ? strtoll(rest + 1, &rest, 10) : 0;
+    return *rest ? arena_strdup(&c->arena, rest + 1) : "";
 }
 
 static inline void agent_word(struct reconcile_case *c, const char *key, const char *value)
@@ -408,11 +409,14 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
         c->o.linked = false;
     else if (strcmp(key, "relaunch") == 0)
         r->relaunch = true;
+    else if (strcmp(key, "transfer") == 0)
+        r->transfer_s = strtod(value, NULL);
     else if (strcmp(key, "hand-over") == 0)
         r->switched.seconds = strtod(value, NULL);
     else if (strcmp(key, "switch") == 0) {
         r->switched.known = true;
-        switch_value(value, &r->switched.step, &r->switched.epoch, r->switched.reason);
+        snprintf(r->switched.reason, sizeof r->switched.reason, "%s",
+                 switch_value(c, value, &r->switched.step, &r->switched.epoch));
     } else {
         c->o.linked = true;
         snprintf(r->pod, sizeof r->pod, "j-%s", key);
@@ -429,12 +433,8 @@ static inline void strategy_word(struct reconcile_case *c, const char *key, cons
         s->seconds = strtod(value, NULL);
     else if (strcmp(key, "since") == 0)
         s->since_ms = case_ms(value);
-    else {
-        char *reason = arena_alloc(&c->arena, 16);
-
-        switch_value(value, &s->step, &s->epoch, reason);
-        s->reason = reason;
-    }
+    else
+        s->reason = switch_value(c, value, &s->step, &s->epoch);
 }
 
 /* "2=90", or "1-256=90": that each of these numbers of workers reaches. */

@@ -117,6 +117,8 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
     print_launch(out, old, s);
     print_number(out, "progress", "step", old->progress.step, s->progress.step);
     print_strategy(out, &old->strategy, &s->strategy);
+    if (old->transfer_s != s->transfer_s)
+        buf_printf(out, "  transfer %g\n", s->transfer_s);
     print_scaling(out, s);
     print_number(out, "", "restarts", old->restarts, s->restarts);
     print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);

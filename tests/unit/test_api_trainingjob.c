@@ -105,6 +105,7 @@ static void fill(struct tj_status *s, struct arena *a)
                    {0}},
         .progress = {true, true, 3, 5, 940, 0.25, 0.9125, 5400.5, 61},
         .strategy = {"ParameterServer", 2, 900, T0 + 9, "plateau", 0.031},
+        .transfer_s = 0.005,
         .scaling = scaling,
         .n_scaling = 2,
     };
@@ -190,6 +191,11 @@ static void test_round_trip(void)
     CHECK(!status_equal(&empty->status, &s));
     status_copy(&copy, &s, &a);
     CHECK(status_equal(&copy, &s));
+    copy.transfer_s = 0.25;
+    CHECK(!status_equal(&copy, &s));
+    copy.transfer_s = s.transfer_s;
+    copy.strategy.seconds = 0.25;
+    CHECK(!status_equal(&copy, &s));
     CHECK(copy.conditions[0].reason != s.conditions[0].reason);
     CHECK(copy.conditions[0].message != s.conditions[0].message);
     CHECK(copy.roles[0].completed.ranges != s.roles[0].completed.ranges);
@@ -217,21 +223,24 @@ static const char *text_at(const struct tj *tj, const struct tj_status *s, struc
 /* What people and dashboards read of built-in jobs. */
 static void test_training(void)
 {
-    AUTO(auto_tj) struct tj *tj = decode("{" HEAD "," SPEC "}");
+    AUTO(auto_tj)
+    struct tj *tj = decode("{" HEAD ",\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":"
+                           "\"fashion-mnist\"},\"replicas\":{\"worker\":{\"replicas\":4}}}}");
     AUTO(arena_release) struct arena a = {0};
     AUTO(buf_release) struct buf out;
     AUTO(buf_release) struct buf none;
     struct tj_status s;
 
     fill(&s, &a);
-    CHECK_CONTAINS(
-        text_at(tj, &s, &out),
-        "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
-        "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
-        "\"etaSeconds\":61},\"strategy\":{\"phase\":\"ParameterServer\",\"epoch\":2,"
-        "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
-        "\"2026-11-21T07:00:00.009Z\"},\"scaling\":[{\"workers\":1,\"samplesPerSecond\":2700,"
-        "\"speedup\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,\"speedup\":2}]");
+    CHECK_CONTAINS(text_at(tj, &s, &out),
+                   "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
+                   "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
+                   "\"etaSeconds\":61},\"strategy\":{\"phase\":\"ParameterServer\",\"epoch\":2,"
+                   "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
+                   "\"2026-11-21T07:00:00.009Z\"},\"transferSeconds\":0.005,\"scaling\":[{"
+                   "\"workers\":1,\"samplesPerSecond\":2700,"
+                   "\"speedup\":1,\"predicted\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,"
+                   "\"speedup\":2,\"predicted\":1.65}]");
     buf_release(&out);
     s.n_scaling = 0; /* nothing to compare with */
     s.progress.has_accuracy = false;

@@ -33,9 +33,10 @@ static void test_story(void)
     CHECK_INT(r.world, world);
     CHECK_STR(r.stage, "ranks");
     take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"start\",\"epochs\":5,"
-             "\"resumedStep\":900}}");
+             "\"resumedStep\":900,\"transferSeconds\":0.0123456}}");
     CHECK(!r.progress.present);
     CHECK_INT(r.resumed, 900);
+    CHECK(r.transfer_s == 0.012346);
     take(&r,
          "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"progress\",\"epoch\":2,"
          "\"step\":940,\"loss\":0.31234567,\"samplesPerSecond\":10400.26,\"etaSeconds\":60.7}}");
@@ -84,8 +85,11 @@ static void test_roles(void)
 
 static void test_next_generation(void)
 {
-    struct run_report r = {
-        .generation = 7, .phase = RUN_TRAINING, .progress.present = true, .resumed = 9};
+    struct run_report r = {.generation = 7,
+                           .phase = RUN_TRAINING,
+                           .progress.present = true,
+                           .resumed = 9,
+                           .transfer_s = 1};
 
     take(&r, "{\"type\":\"run\",\"generation\":7,\"phase\":\"failed\",\"step\":12,"
              "\"message\":\"rank 1 was killed\"}");
@@ -97,6 +101,7 @@ static void test_next_generation(void)
     take(&r, "{\"type\":\"run\",\"generation\":8,\"phase\":\"stopping\"}");
     CHECK(!r.progress.present);
     CHECK_INT(r.resumed, 0);
+    CHECK(r.transfer_s == 0);
     CHECK_INT(r.phase, RUN_STOPPING);
     CHECK(run_is_active(&r));
     CHECK_STR(r.message, "");

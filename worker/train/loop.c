@@ -11,6 +11,7 @@
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
 #include "worker/train/snapshot.h"
+#include "worker/train/transfer.h"
 #include "worker/train/watchdog.h"
 
 #define PROGRESS_SECONDS 0.25
@@ -25,6 +26,7 @@ struct watch {
     int64_t saved_step;
     double started, epoch_started, reported, saved;
     int64_t first_step, reported_step, epoch_first_step;
+    double transfer_s; /* of all parameters to another rank; 0: it was not measured */
     struct totals reported_totals;
     char *checkpoint; /* the newest, or NULL */
 };
@@ -110,6 +112,8 @@ static void send_start(const struct trainer *t, const struct watch *w)
         cJSON_AddNumberToObject(e, numbers[i].key, numbers[i].value);
     if (t->mirror >= 0)
         cJSON_AddNumberToObject(e, "mirrorRank", t->mirror);
+    if (w->transfer_s > 0)
+        cJSON_AddNumberToObject(e, "transferSeconds", w->transfer_s);
     add_simulated(e, job);
     char cpu[128];
     cpu_name(cpu);
@@ -431,6 +435,7 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
     w->first_step = w->reported_step = w->epoch_first_step = t->at.step;
     w->saved_step = -1;
     w->reported_totals = t->at.epoch_totals;
+    w->transfer_s = o->time_transfer ? transfer_estimate(t) : 0;
     if (w->lead)
         send_start(t, w);
     handover_begin(t);

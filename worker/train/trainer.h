@@ -180,6 +180,7 @@ struct run_options {
     const char *durable;    /* rank 0 also writes the job's own checkpoints there; or NULL */
     int64_t memory_seconds; /* with durable: those of dir alone, this often; 0: none besides */
     bool mirror;            /* a rank of another host writes the checkpoints too, into its dir */
+    bool time_transfer;     /* `start` says how long parameters take from one rank to another */
     int64_t step_timeout;   /* seconds; 0: none */
     const char *stop_file;  /* rank 0: when it is there, all stop behind the step; or NULL */
 };
