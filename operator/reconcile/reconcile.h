@@ -98,6 +98,9 @@
  *
  *     - A run that tells of no progress for progressDeadlineSeconds is Stalled; it is killed once
  *       that is in status, and has failed then.
+ *     - A run that stopped by itself wants to be launched again, in the second strategy of
+ *       StrategySwitch. What status says of the switch is what the engine said last: a run that
+ *       resumes from before it takes it back.
  *     - What a launch follows (pods that run, a loss, a stop) and when it made its first step is in
  *       status before its event is told. A first step and the end of a run heard of at once are two
  *       writes, so that no launch goes untold.
