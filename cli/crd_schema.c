@@ -238,6 +238,8 @@ static cJSON *field_schema(const struct field *f)
     case FIELD_INTS:
     case FIELD_FLOATS:
         return list_of(number_schema(f, f->kind == FIELD_INTS), 1, f->max_items);
+    case FIELD_STRINGS:
+        return list_of(string_schema(f), 1, f->max_items);
     case FIELD_LAYERS:
         return list_of(typed("object"), f->size ? 1 : 0, f->max_items);
     case FIELD_OPAQUE:

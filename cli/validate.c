@@ -28,7 +28,14 @@ struct facts {
     struct problems warnings;
 };
 
-/* Element-wise layers work in place; the others keep their output for the backward pass. */
+/* Element-wise layers work in place, or in the layer before; the others keep their output for the
+ * backward pass. */
+static const bool keeps_output[] = {
+    [LAYER_CONV] = true,    [LAYER_DENSE] = true,         [LAYER_MAXPOOL] = true,
+    [LAYER_AVGPOOL] = true, [LAYER_GLOBALAVGPOOL] = true, [LAYER_BATCHNORM] = true,
+    [LAYER_ADD] = true,     [LAYER_CONCAT] = true,        [LAYER_FLATTEN] = false,
+};
+
 static double kept_values(const struct net *net)
 {
     double values = (double)net->in.c * net->in.h * net->in.w;
@@ -37,8 +44,7 @@ static double kept_values(const struct net *net)
         const struct net_layer *l = &net->layers[i];
         enum layer_type type = l->spec.type;
 
-        if (type == LAYER_CONV || type == LAYER_DENSE || type == LAYER_MAXPOOL ||
-            type == LAYER_AVGPOOL)
+        if (keeps_output[type])
             values += (double)l->out.c * l->out.h * l->out.w;
     }
     return values;

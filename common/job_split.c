@@ -48,6 +48,13 @@ int job_split(const struct job *job, const struct net_parts *parts, const struct
     const struct split_graph graph = {
         .parts = parts->costs, .n_parts = parts->n, .edges = parts->edges, .n_edges = parts->n - 1};
 
+    const struct net_layer *branch = net_branch(net);
+
+    if (branch)
+        return err_set(err, ERR_INVALID,
+                       "spec.strategy.type: ModelParallel takes networks that are one chain of "
+                       "layers; this one branches at layer %s",
+                       branch->spec.name);
     if (workers > parts->n)
         return err_set(err, ERR_INVALID,
                        "spec.replicas.worker.replicas: found %d workers for a network of %d parts; "

@@ -90,9 +90,19 @@ const struct net_def *net_def_find(const char *name)
 }
 
 const char *const layer_type_names[] = {
-    [LAYER_CONV] = "conv",       [LAYER_DENSE] = "dense",     [LAYER_MAXPOOL] = "maxpool",
-    [LAYER_AVGPOOL] = "avgpool", [LAYER_RELU] = "relu",       [LAYER_SIGMOID] = "sigmoid",
-    [LAYER_TANH] = "tanh",       [LAYER_DROPOUT] = "dropout", [LAYER_FLATTEN] = "flatten",
+    [LAYER_CONV] = "conv",
+    [LAYER_DENSE] = "dense",
+    [LAYER_MAXPOOL] = "maxpool",
+    [LAYER_AVGPOOL] = "avgpool",
+    [LAYER_GLOBALAVGPOOL] = "globalavgpool",
+    [LAYER_BATCHNORM] = "batchnorm",
+    [LAYER_ADD] = "add",
+    [LAYER_CONCAT] = "concat",
+    [LAYER_RELU] = "relu",
+    [LAYER_SIGMOID] = "sigmoid",
+    [LAYER_TANH] = "tanh",
+    [LAYER_DROPOUT] = "dropout",
+    [LAYER_FLATTEN] = "flatten",
     [LAYER_FLATTEN + 1] = NULL,
 };
 
@@ -100,6 +110,8 @@ static bool has_window(enum layer_type type)
 {
     return type == LAYER_CONV || type == LAYER_MAXPOOL || type == LAYER_AVGPOOL;
 }
+
+static bool is_join(enum layer_type type) { return type == LAYER_ADD || type == LAYER_CONCAT; }
 
 /* One axis of a windowed layer. */
 struct axis {
@@ -182,8 +194,50 @@ static int dense_derive(struct net_layer *l, struct err *err)
 
 static double values(struct shape s) { return (double)s.c * s.h * s.w; }
 
+static struct shape output_of(const struct net *net, int layer)
+{
+    return layer < 0 ? net->in : net->layers[layer].out;
+}
+
+/* What several inputs become: as many channels as all have, or a sum of equal shapes. */
+static int join_derive(const struct net *net, struct net_layer *l, struct err *err)
+{
+    const bool concat = l->spec.type == LAYER_CONCAT;
+    int64_t channels = l->in.c;
+
+    for (int i = 1; i < l->n_inputs; i++) {
+        struct shape s = output_of(net, l->inputs[i]);
+
+        if (s.h != l->in.h || s.w != l->in.w || (!concat && s.c != l->in.c))
+            return err_set(err, ERR_INVALID, "layer %s: its inputs are %dx%dx%d and %dx%dx%d; %s",
+                           l->spec.name, l->in.c, l->in.h, l->in.w, s.c, s.h, s.w,
+                           concat ? "concat takes images of one height and width"
+                                  : "add takes equal shapes");
+        channels += s.c;
+    }
+    if (concat && channels > MAX_SIZE)
+        return err_set(err, ERR_INVALID, "layer %s: found %lld channels; at most %d are allowed",
+                       l->spec.name, (long long)channels, MAX_SIZE);
+    if (concat)
+        l->in.c = (int)channels;
+    return 0;
+}
+
+static int batchnorm_derive(struct net_layer *l, struct err *err)
+{
+    const struct layer_spec *s = &l->spec;
+
+    if (!(s->epsilon > 0) || !(s->momentum >= 0 && s->momentum <= 1) || s->group < 1)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found epsilon %g, momentum %g, group %d; allowed: epsilon above "
+                       "0, momentum 0 to 1, group at least 1",
+                       s->name, s->epsilon, s->momentum, s->group);
+    l->weights = l->biases = (size_t)l->in.c;
+    return 0;
+}
+
 /* The layer's output shape, counts and FLOPs from its input shape. */
-static int layer_derive(struct net_layer *l, struct err *err)
+static int layer_derive(const struct net *net, struct net_layer *l, struct err *err)
 {
     struct layer_spec *s = &l->spec;
     bool has_units = s->type == LAYER_CONV || s->type == LAYER_DENSE;
@@ -194,14 +248,20 @@ static int layer_derive(struct net_layer *l, struct err *err)
     if (s->type == LAYER_DROPOUT && !(s->rate >= 0 && s->rate < 1))
         return err_set(err, ERR_INVALID, "layer %s: found rate %g; allowed is 0 to below 1",
                        s->name, s->rate);
+    if (is_join(s->type) && join_derive(net, l, err))
+        return -1;
     l->out = l->in;
     if (s->type == LAYER_FLATTEN)
         l->out = (struct shape){l->in.c * l->in.h * l->in.w, 1, 1};
+    if (s->type == LAYER_GLOBALAVGPOOL)
+        l->out = (struct shape){l->in.c, 1, 1};
     if (has_window(s->type) && window_derive(l, err))
         return -1;
     if (s->type == LAYER_DENSE && dense_derive(l, err))
         return -1;
     l->biases = has_units && s->bias ? (size_t)s->units : 0;
+    if (s->type == LAYER_BATCHNORM && batchnorm_derive(l, err))
+        return -1;
     if (values(l->out) > MAX_VALUES)
         return err_set(err, ERR_INVALID,
                        "layer %s: found an output of %dx%dx%d; at most %d values are allowed",
@@ -221,19 +281,59 @@ static char *layer_name(const struct net *net, const struct layer_spec *s)
     return xasprintf("%s%d", layer_type_names[s->type], number);
 }
 
+/* The number of the layer of this name among those before the last one; -1: the samples; -2: none.
+ */
+static int layer_number(const struct net *net, const char *name)
+{
+    for (size_t i = 0; i + 1 < net->n_layers; i++)
+        if (strcmp(net->layers[i].spec.name, name) == 0)
+            return (int)i;
+    return strcmp(name, NET_INPUT) == 0 ? -1 : -2;
+}
+
+/* Finds the inputs of the last layer. */
+static int inputs_add(struct net *net, const struct layer_spec *spec, struct err *err)
+{
+    struct net_layer *l = &net->layers[net->n_layers - 1];
+    const size_t n = spec->n_inputs ? spec->n_inputs : 1;
+
+    if (is_join(spec->type) ? n < 2 || n > NET_INPUTS_MAX : n > 1)
+        return err_set(err, ERR_INVALID, "layer %s: found %zu inputs; allowed for %s: %s",
+                       l->spec.name, n, layer_type_names[spec->type],
+                       is_join(spec->type) ? "2 to 64, named by `inputs`" : "one");
+    l->inputs = xcalloc(n, sizeof *l->inputs);
+    l->n_inputs = (int)n;
+    l->inputs[0] = (int)net->n_layers - 2;
+    for (size_t i = 0; i < spec->n_inputs; i++) {
+        l->inputs[i] = layer_number(net, spec->inputs[i]);
+        if (l->inputs[i] < -1)
+            return err_set(
+                err, ERR_INVALID,
+                "layer %s: its input %s is no layer before it; allowed: the name of one, "
+                "or " NET_INPUT " for the samples",
+                l->spec.name, spec->inputs[i]);
+    }
+    for (int i = 0; i < l->n_inputs; i++)
+        if (l->inputs[i] >= 0)
+            net->layers[l->inputs[i]].n_users++;
+    l->in = output_of(net, l->inputs[0]);
+    return 0;
+}
+
 static int layer_add(struct net *net, const struct layer_spec *spec, struct err *err)
 {
     struct net_layer *l = &net->layers[net->n_layers];
 
-    *l = (struct net_layer){.spec = *spec, .in = net->out};
+    *l = (struct net_layer){.spec = *spec};
     l->spec.name = layer_name(net, spec);
+    l->spec.inputs = NULL;
+    l->spec.n_inputs = 0;
     net->n_layers++;
-    for (size_t i = 0; i + 1 < net->n_layers; i++)
-        if (strcmp(net->layers[i].spec.name, l->spec.name) == 0)
-            return err_set(err, ERR_INVALID,
-                           "layer %s: layers %zu and %zu have this name; names must be unique",
-                           l->spec.name, i + 1, net->n_layers);
-    if (layer_derive(l, err))
+    if (layer_number(net, l->spec.name) >= 0)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: layers %d and %zu have this name; names must be unique",
+                       l->spec.name, layer_number(net, l->spec.name) + 1, net->n_layers);
+    if (inputs_add(net, spec, err) || layer_derive(net, l, err))
         return -1;
     net->out = l->out;
     net->params += l->weights + l->biases;
@@ -243,17 +343,32 @@ static int layer_add(struct net *net, const struct layer_spec *spec, struct err 
 /* Backward: the weights' gradient unless frozen, the data's when a layer below is trained. */
 static double flops_train(const struct net *net)
 {
+    AUTO(auto_free) bool *trained = xcalloc(net->n_layers, sizeof *trained); /* up to there */
     double flops = 0;
-    bool trained_below = false;
 
     for (size_t i = 0; i < net->n_layers; i++) {
         const struct net_layer *l = &net->layers[i];
-        bool trained = !l->spec.frozen && l->weights + l->biases > 0;
+        const bool itself = !l->spec.frozen && l->weights + l->biases > 0;
+        bool below = false;
 
-        flops += l->flops_forward * (1 + trained + trained_below);
-        trained_below |= trained;
+        for (int k = 0; k < l->n_inputs; k++)
+            below |= l->inputs[k] >= 0 && trained[l->inputs[k]];
+        trained[i] = itself || below;
+        flops += l->flops_forward * (1 + itself + below);
     }
     return flops;
+}
+
+/* What nobody takes would be computed for nothing: a mistake in the names. */
+static int check_used(const struct net *net, struct err *err)
+{
+    for (size_t i = 0; i + 1 < net->n_layers; i++)
+        if (!net->layers[i].n_users)
+            return err_set(err, ERR_INVALID,
+                           "layer %s: no layer takes its output; needed: one that names it in "
+                           "`inputs`, as only the last layer's output is the network's",
+                           net->layers[i].spec.name);
+    return 0;
 }
 
 int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers, struct shape in,
@@ -272,14 +387,36 @@ int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
             return -1;
         }
     }
+    if (check_used(net, err)) {
+        net_release(net);
+        return -1;
+    }
     net->flops_train = flops_train(net);
     return 0;
 }
 
 void net_release(struct net *net)
 {
-    for (size_t i = 0; i < net->n_layers; i++)
+    for (size_t i = 0; i < net->n_layers; i++) {
         free(net->layers[i].spec.name);
+        free(net->layers[i].inputs);
+    }
     free(net->layers);
     *net = (struct net){0};
+}
+
+bool net_follows(const struct net *net, size_t i)
+{
+    const struct net_layer *next = &net->layers[i + 1];
+
+    return i + 1 < net->n_layers && next->n_inputs == 1 && next->inputs[0] == (int)i &&
+           net->layers[i].n_users == 1;
+}
+
+const struct net_layer *net_branch(const struct net *net)
+{
+    for (size_t i = 0; i + 1 < net->n_layers; i++)
+        if (!net_follows(net, i))
+            return &net->layers[net->layers[i].n_users > 1 ? i : i + 1];
+    return NULL;
 }

@@ -4,12 +4,18 @@
 
 static bool is_type(const struct net *net, size_t i, enum layer_type type)
 {
-    return i < net->n_layers && net->layers[i].spec.type == type;
+    return net->layers[i].spec.type == type;
 }
 
-static bool is_pool2(const struct net *net, size_t i)
+/* Whether layer i + 1 is of this type and could be computed with layer i. */
+static bool next_is(const struct net *net, size_t i, enum layer_type type)
 {
-    if (!is_type(net, i, LAYER_MAXPOOL))
+    return net_follows(net, i) && is_type(net, i + 1, type);
+}
+
+static bool pool2_next(const struct net *net, size_t i)
+{
+    if (!next_is(net, i++, LAYER_MAXPOOL))
         return false;
     const struct net_layer *n = &net->layers[i];
     const int *k = n->spec.kernel, *s = n->spec.stride;
@@ -22,15 +28,18 @@ struct fusion net_fusion(const struct net *net, size_t i)
 {
     struct fusion f = {.taken = 1};
 
-    if (is_type(net, i, LAYER_DENSE) && is_type(net, i + 1, LAYER_RELU))
+    if ((is_type(net, i, LAYER_DENSE) || is_type(net, i, LAYER_BATCHNORM)) &&
+        next_is(net, i, LAYER_RELU))
         return (struct fusion){.taken = 2, .relu = true};
     if (!is_type(net, i, LAYER_CONV))
         return f;
     for (int round = 0; round < 2; round++) {
-        if (!f.relu && is_type(net, i + (size_t)f.taken, LAYER_RELU)) {
+        const size_t last = i + (size_t)f.taken - 1;
+
+        if (!f.relu && next_is(net, last, LAYER_RELU)) {
             f.relu = true;
             f.taken++;
-        } else if (!f.pool && is_pool2(net, i + (size_t)f.taken)) {
+        } else if (!f.pool && pool2_next(net, last)) {
             f.pool = true;
             f.taken++;
         }

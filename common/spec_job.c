@@ -128,13 +128,28 @@ const char *job_promise(const struct job *job)
     return promises[rounded ? ALGO_RING : job->strategy.algorithm];
 }
 
+/* Samples that a lane should have: batch normalisation wants its groups in one. */
+static int64_t lane_samples_wanted(const struct job *job)
+{
+    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
+    const struct layer_spec *layers = def ? def->layers : job->model.layers;
+    const size_t n = def ? def->n_layers : job->model.n_layers;
+    int64_t wanted = 4;
+
+    for (size_t i = 0; i < n; i++)
+        if (layers[i].type == LAYER_BATCHNORM && layers[i].group > wanted)
+            wanted = layers[i].group;
+    return wanted;
+}
+
 int job_lanes(const struct job *job)
 {
+    const int64_t samples = lane_samples_wanted(job);
     int lanes = 1;
 
     if (job->training.lanes)
         return (int)job->training.lanes;
-    while (lanes < 64 && 2 * lanes <= job->training.batch_size / 4)
+    while (lanes < 64 && 2 * lanes <= job->training.batch_size / samples)
         lanes *= 2;
     return lanes;
 }
@@ -172,6 +187,25 @@ static struct layer_spec *mlp_layers(const struct job *job, const struct net_def
     return layers;
 }
 
+/* The variance of one value is nothing to divide by. */
+static bool group_of_one(const struct job *job, const struct net *net, struct err *err)
+{
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct net_layer *l = &net->layers[i];
+
+        if (l->spec.type != LAYER_BATCHNORM || l->spec.frozen || l->in.h * l->in.w > 1)
+            continue;
+        if (l->spec.group > 1 && job->training.batch_size / job_lanes(job) > 1)
+            continue;
+        err_set(err, ERR_INVALID,
+                "layer %s: each of its groups would have one value of a channel (group %d, %lld "
+                "samples in %d lanes); needed: 2 and more",
+                l->spec.name, l->spec.group, (long long)job->training.batch_size, job_lanes(job));
+        return true;
+    }
+    return false;
+}
+
 int job_network(const struct job *job, struct shape in, struct net *net, struct err *err)
 {
     const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
@@ -197,6 +231,8 @@ int job_network(const struct job *job, struct shape in, struct net *net, struct 
                 "spec.model: the last layer gives a %dx%dx%d image; needed: a flat vector with a "
                 "score per class, as from a dense layer",
                 net->out.c, net->out.h, net->out.w);
+    else if (group_of_one(job, net, err))
+        ;
     else if (trained == 0)
         err_set(err, ERR_INVALID,
                 "spec.model: found no parameters to train; needed: a conv or dense layer that is "

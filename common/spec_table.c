@@ -15,6 +15,9 @@
     .pattern = "^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$",                                             \
     .pattern_text = "1 to 50 lower-case letters, digits and '-', from a letter to a letter or " \
                     "digit"
+#define LAYER_NAME                              \
+    .pattern = "^[A-Za-z][A-Za-z0-9_-]{0,49}$", \
+    .pattern_text = "1 to 50 letters, digits, '_' and '-', from a letter"
 #define LABEL_VALUE                                               \
     .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", \
     .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
@@ -67,7 +70,7 @@ const struct field spec_fields[] = {
     {"spec", FIELD_OBJECT, .required = true, .doc = "What to train, on what, and how."},
 
     {"spec.model", FIELD_OBJECT, .fixed = true,
-     .doc = "The network: a built-in one by name, or a chain of layers. With it the built-in "
+     .doc = "The network: a built-in one by name, or layers. With it the built-in "
             "engine trains; without it the templates of spec.replicas say what runs."},
     {"spec.model.name", FIELD_STRING, JOB(model.name),
      .names = NAMES("fashion-cnn", "mnist-cnn", "mlp"),
@@ -80,10 +83,12 @@ const struct field spec_fields[] = {
             "gives a score per class."},
     {"spec.model.layers[].type", FIELD_ENUM, LAYER(type), .names = layer_type_names,
      .required = true, .doc = "What the layer computes."},
-    {"spec.model.layers[].name", FIELD_STRING, LAYER(name),
-     .pattern = "^[A-Za-z][A-Za-z0-9_-]{0,49}$",
-     .pattern_text = "1 to 50 letters, digits, '_' and '-', from a letter",
+    {"spec.model.layers[].name", FIELD_STRING, LAYER(name), LAYER_NAME,
      .doc = "Unique; by default the type and its number: conv1, conv2, dense1."},
+    {"spec.model.layers[].inputs", FIELD_STRINGS, LAYER(inputs),
+     .n_offset = offsetof(struct layer_spec, n_inputs), .max_items = NET_INPUTS_MAX, LAYER_NAME,
+     .doc = "Names of the layers before it whose outputs it takes, `" NET_INPUT
+            "` being the samples; by default the layer before it. add and concat take several."},
     {"spec.model.layers[].filters", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
      .doc = "Output channels of a convolution."},
     {"spec.model.layers[].units", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
@@ -101,6 +106,17 @@ const struct field spec_fields[] = {
     {"spec.model.layers[].bias", FIELD_BOOL, LAYER(bias), .doc = "Adds a trained bias per output."},
     {"spec.model.layers[].frozen", FIELD_BOOL, LAYER(frozen),
      .doc = "Keeps the layer's parameters as they are."},
+    {"spec.model.layers[].epsilon", FIELD_FLOAT, LAYER(epsilon), RANGE(0, 1), .above_min = true,
+     .doc = "batchnorm: added to the variance."},
+    {"spec.model.layers[].momentum", FIELD_FLOAT, LAYER(momentum), RANGE(0, 1),
+     .doc = "batchnorm: the share of a step's statistics in the running ones (Keras: 1 minus its "
+            "momentum)."},
+    {"spec.model.layers[].unbiased", FIELD_BOOL, LAYER(unbiased),
+     .doc = "batchnorm: running variances divide by n-1 (PyTorch), else by n (Keras)."},
+    {"spec.model.layers[].group", FIELD_INT, LAYER(group), RANGE(1, 1 << 20),
+     .doc = "batchnorm: so many samples of a lane at least are normalised together; by default "
+            "lanes have "
+            "as many."},
     {"spec.model.loss", FIELD_ENUM, JOB(model.loss),
      .names = NAMES("softmaxCrossEntropy", "squaredError"), .default_ = "softmaxCrossEntropy",
      .doc = "What training minimises; softmax is part of the loss, not a layer."},
@@ -517,7 +533,11 @@ const struct choice spec_choices[] = {
     LAYER_CHOICE("rate", "dropout", NULL),
     LAYER_CHOICE("initializer", "conv dense", "glorot"),
     LAYER_CHOICE("bias", "conv dense", "true"),
-    LAYER_CHOICE("frozen", "conv dense", "false"),
+    LAYER_CHOICE("frozen", "conv dense batchnorm", "false"),
+    LAYER_CHOICE("epsilon", "batchnorm", "0.00001"),
+    LAYER_CHOICE("momentum", "batchnorm", "0.1"),
+    LAYER_CHOICE("unbiased", "batchnorm", "true"),
+    LAYER_CHOICE("group", "batchnorm", "32"),
     NORMALIZE("mean", "fashion-mnist", "0.2860"),
     NORMALIZE("mean", "mnist", "0.1307"),
     NORMALIZE("mean", "idx", "0"),

@@ -29,6 +29,7 @@ enum field_kind {
     FIELD_PAIR,     /* n or [height, width] (int[2]; {0, 0} when absent) */
     FIELD_INTS,     /* (int64_t[] and size_t) */
     FIELD_FLOATS,   /* (double * and size_t) */
+    FIELD_STRINGS,  /* (char ** and size_t; one allocation) */
     FIELD_LAYERS,   /* (struct layer_spec * and size_t) */
     FIELD_MAP,      /* an object of strings (char *: JSON text) */
     FIELD_OPAQUE,  /* an object that is kept as it is; with names: of one of these (char *: JSON) */

@@ -133,7 +133,7 @@ const char *field_kind_name(enum field_kind kind)
         [FIELD_PAIR] = "integer or pair", [FIELD_INTS] = "integers",
         [FIELD_FLOATS] = "numbers",       [FIELD_LAYERS] = "layers",
         [FIELD_MAP] = "map of strings",   [FIELD_OPAQUE] = "object",
-        [FIELD_OPAQUES] = "objects",
+        [FIELD_OPAQUES] = "objects",      [FIELD_STRINGS] = "strings",
     };
 
     return names[kind];
@@ -177,6 +177,7 @@ void field_allowed(const struct field *f, struct buf *out)
         [FIELD_MAP] = {"an object whose values are strings", false},
         [FIELD_OPAQUE] = {"an object", false},
         [FIELD_OPAQUES] = {"objects", false},
+        [FIELD_STRINGS] = {"strings", false},
     };
 
     if (f->names) {
@@ -276,16 +277,21 @@ static int name_index(const struct field *f, const char *word)
     return -1;
 }
 
-static bool store_string(const struct field *f, void *base, const cJSON *value)
+static bool is_string(const struct field *f, const cJSON *value)
 {
     const char *s = value->valuestring;
 
     if (!cJSON_IsString(value) || !*s || length_of(s) > field_max_length(f))
         return false;
-    if ((f->names && name_index(f, s) < 0) || (f->pattern && !matches(f->pattern, s)))
+    return (!f->names || name_index(f, s) >= 0) && (!f->pattern || matches(f->pattern, s));
+}
+
+static bool store_string(const struct field *f, void *base, const cJSON *value)
+{
+    if (!is_string(f, value))
         return false;
     if (f->size)
-        put_text(f, base, xstrdup(s));
+        put_text(f, base, xstrdup(value->valuestring));
     return true;
 }
 
@@ -383,6 +389,7 @@ const cJSON *field_bad_element(const struct field *f, const cJSON *value, size_t
 {
     bool (*allowed)(const struct field *, const cJSON *) = f->kind == FIELD_FLOATS    ? is_number
                                                            : f->kind == FIELD_OPAQUES ? is_object
+                                                           : f->kind == FIELD_STRINGS ? is_string
                                                                                       : is_integer;
     size_t n = f->kind == FIELD_PAIR ? 2 : f->max_items;
 
@@ -424,6 +431,29 @@ static bool store_floats(const struct field *f, void *base, const cJSON *value)
     return true;
 }
 
+static bool store_strings(const struct field *f, void *base, const cJSON *value)
+{
+    const size_t n = list_length(f, value, is_string);
+    char ***list = at(f, base), *text;
+    size_t size = n * sizeof **list, i = 0;
+
+    if (n == 0)
+        return false;
+    for (const cJSON *c = value->child; c; c = c->next)
+        size += strlen(c->valuestring) + 1;
+    free(*list);
+    *list = xmalloc(size);
+    text = (char *)(*list + n);
+    for (const cJSON *c = value->child; c; c = c->next) {
+        const size_t bytes = strlen(c->valuestring) + 1;
+
+        (*list)[i++] = memcpy(text, c->valuestring, bytes);
+        text += bytes;
+    }
+    *count_at(f, base) = n;
+    return true;
+}
+
 /* An object with one member, of one of these names. */
 static bool is_one_of(const cJSON *value, const char *const *names)
 {
@@ -461,6 +491,7 @@ bool field_store(const struct field *f, void *base, const cJSON *value)
         [FIELD_PAIR] = store_pair,         [FIELD_INTS] = store_ints,
         [FIELD_FLOATS] = store_floats,     [FIELD_MAP] = store_json,
         [FIELD_OPAQUE] = store_json,       [FIELD_OPAQUES] = store_json,
+        [FIELD_STRINGS] = store_strings,
     };
 
     if (f->kind == FIELD_IGNORED)
@@ -537,6 +568,11 @@ cJSON *field_load(const struct field *f, const void *base)
     case FIELD_INTS:
     case FIELD_FLOATS:
         return load_list(f, base);
+    case FIELD_STRINGS:
+        return count_of(f, base)
+                   ? cJSON_CreateStringArray(*(const char *const *const *)at_const(f, base),
+                                             (int)count_of(f, base))
+                   : NULL;
     case FIELD_OBJECT:
         return f->size && *(const bool *)at_const(f, base) ? cJSON_CreateObject() : NULL;
     case FIELD_IGNORED:
@@ -549,7 +585,8 @@ cJSON *field_load(const struct field *f, const void *base)
 void field_free(const struct field *f, void *base)
 {
     bool owns = f->kind == FIELD_STRING || f->kind == FIELD_MAP || f->kind == FIELD_OPAQUE ||
-                f->kind == FIELD_OPAQUES || f->kind == FIELD_FLOATS || f->kind == FIELD_LAYERS;
+                f->kind == FIELD_OPAQUES || f->kind == FIELD_FLOATS || f->kind == FIELD_STRINGS ||
+                f->kind == FIELD_LAYERS;
 
     if (owns && f->size)
         free(*(void **)at(f, base));

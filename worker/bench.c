@@ -15,9 +15,9 @@ static void send_rate(const char *kernel, double flops, double seconds)
     event_send(e);
 }
 
-static void ignore_range(void *arg, size_t offset, size_t n, const float *g, bool is_weight)
+static void ignore_range(void *arg, size_t offset, size_t n, const float *g, enum param_kind kind)
 {
-    (void)arg, (void)offset, (void)n, (void)g, (void)is_weight;
+    (void)arg, (void)offset, (void)n, (void)g, (void)kind;
 }
 
 struct layer_run {
@@ -74,7 +74,7 @@ static void bench_layers(struct trainer *t, const float *input)
         struct layer *l = &m->layers[i];
         struct layer_run r = {t,
                               l,
-                              i ? m->activations[i - 1] : input,
+                              model_output(m, l->inputs[0], &t->pass, input),
                               m->activations[i],
                               m->gradients[0],
                               m->gradients[1]};

@@ -1,5 +1,6 @@
 /*
- * A network as data: a chain of layers, its shapes and its parameters. Knows no memory layout,
+ * A network as data: layers in an order in which each can be computed, their shapes and their
+ * parameters. A layer takes what the one before it gives, or what it names. Knows no memory layout,
  * no kernels and no MPI; the engine turns it into a model, the CLI prints it.
  *
  * Shapes are channels, height, width (C, H, W); a flat vector of F values is (F, 1, 1).
@@ -18,6 +19,10 @@ enum layer_type {
     LAYER_DENSE,
     LAYER_MAXPOOL,
     LAYER_AVGPOOL,
+    LAYER_GLOBALAVGPOOL,
+    LAYER_BATCHNORM,
+    LAYER_ADD,
+    LAYER_CONCAT,
     LAYER_RELU,
     LAYER_SIGMOID,
     LAYER_TANH,
@@ -25,7 +30,7 @@ enum layer_type {
     LAYER_FLATTEN,
 };
 enum padding { PAD_VALID, PAD_SAME };
-enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO }; /* Glorot: Keras's default */
+enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO, INIT_ONE }; /* Glorot: Keras's default */
 enum loss_type { LOSS_SOFTMAX_CROSS_ENTROPY, LOSS_SQUARED_ERROR };
 
 struct shape {
@@ -47,14 +52,26 @@ struct layer_spec {
     enum initializer initializer;
     bool bias;   /* conv, dense; default true */
     bool frozen; /* parameters are not trained */
+    double epsilon,
+        momentum;  /* batchnorm: added to the variance; the share of the new statistics */
+    bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
+    int group;     /* batchnorm: samples that are normalised together, at least */
+    /* The layers whose outputs it takes, by name, NET_INPUT being the samples; by default the one
+     * before it. add, concat: two and more. */
+    char **inputs;
+    size_t n_inputs;
 };
+#define NET_INPUT "input"
+#define NET_INPUTS_MAX 64
 
 /* One layer with everything derived. */
 struct net_layer {
     struct layer_spec spec;
-    struct shape in, out;
+    struct shape in, out;   /* in: of its first input; concat: of the channels of all */
+    int *inputs, n_inputs;  /* layers by number, in the order given; -1: the samples */
+    int n_users;            /* that take its output */
     int pad_top, pad_left;  /* rows and columns of padding before the image */
-    size_t weights, biases; /* parameter counts */
+    size_t weights, biases; /* parameter counts; what is only measured (running means) apart */
     double flops_forward;   /* per sample, multiply and add apart, taps inside the image only */
 };
 
@@ -78,7 +95,7 @@ extern const size_t n_net_defs;
 const struct net_def *net_def_find(const char *name); /* NULL when there is none */
 
 /*
- * Derives shapes and counts of a chain; the spec's strings are copied.
+ * Derives shapes and counts; the names are copied, spec.inputs of the result is not set.
  * Fails (ERR_INVALID) naming the layer, the shape it got and what would fit.
  * On failure *net is empty; after success the caller owns it (net_release).
  * Same padding splits as Keras: total = max((ceil(H/s)-1)*s + k - H, 0), the smaller half first.
@@ -86,5 +103,10 @@ const struct net_def *net_def_find(const char *name); /* NULL when there is none
 MUST_CHECK int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
                          struct shape in, struct err *err);
 void net_release(struct net *net);
+
+/* Whether layer i + 1 takes layer i's output, nothing else, and nobody else does. */
+bool net_follows(const struct net *net, size_t i);
+/* The first layer that takes several outputs, or whose output several take; NULL: it is a chain. */
+const struct net_layer *net_branch(const struct net *net);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * A net in double precision, written from the definitions of its layers and nothing else: plain
- * [C][H][W], one sample at a time. Only the dropout masks are the engine's.
+ * [C][H][W]. Only the dropout masks are the engine's.
  */
 #ifndef PACELINE_TEST_NET_REFERENCE_H
 #define PACELINE_TEST_NET_REFERENCE_H
@@ -13,6 +13,8 @@ struct reference {
     const struct model *model; /* for its masks */
     bool training;             /* else dropout changes nothing */
     double **params;           /* in the model's order, each as model_export gives it */
+    double **measured;         /* of running statistics: what the last pass would add to them */
+    int lanes;
 };
 
 static inline size_t shape_values(struct shape s)
@@ -22,13 +24,15 @@ static inline size_t shape_values(struct shape s)
 
 static inline void reference_init(struct reference *r, const struct model *m)
 {
-    *r = (struct reference){m, true, xcalloc((size_t)m->n_params, sizeof *r->params)};
+    *r = (struct reference){m, true, xcalloc((size_t)m->n_params, sizeof *r->params),
+                            xcalloc((size_t)m->n_params, sizeof *r->params), 1};
     for (int i = 0; i < m->n_params; i++) {
         const struct param *p = &m->params[i];
         size_t n = param_elements(p);
         AUTO(auto_free) float *flat = xmalloc(n * sizeof *flat);
         model_export(m, p, flat, m->weights);
         r->params[i] = xmalloc(n * sizeof **r->params);
+        r->measured[i] = xcalloc(n, sizeof **r->measured);
         for (size_t e = 0; e < n; e++)
             r->params[i][e] = (double)flat[e];
     }
@@ -36,9 +40,12 @@ static inline void reference_init(struct reference *r, const struct model *m)
 
 static inline void reference_release(struct reference *r)
 {
-    for (int i = 0; i < r->model->n_params; i++)
+    for (int i = 0; i < r->model->n_params; i++) {
         free(r->params[i]);
+        free(r->measured[i]);
+    }
     free(r->params);
+    free(r->measured);
 }
 
 static inline double reference_conv(const struct net_layer *l, const double *x, const double *w,
@@ -116,31 +123,114 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return r->training ? x[f] * reference_kept(r->model, number, i, f) : x[f];
     case LAYER_FLATTEN:
         return x[f];
+    case LAYER_GLOBALAVGPOOL:
+        for (int k = 0; k < l->in.h * l->in.w; k++)
+            sum += x[(int)f * l->in.h * l->in.w + k];
+        return sum / (l->in.h * l->in.w);
+    default:
+        return NAN; /* not of one sample, or not of one input */
     }
-    return NAN;
 }
 
-/* The outputs for sample i of the engine's last pass; the caller owns them. */
-static inline double *reference_forward(const struct reference *r, const float *image, uint32_t i)
+/* Batch normalisation of channel c of samples [begin, end): by their own moments, or, where these
+ * do not count, by the running ones. */
+static inline void reference_norm(const struct reference *r, size_t number, int c, uint32_t begin,
+                                  uint32_t end, uint32_t n, double *y, const double *x, int param)
+{
+    const struct net_layer *l = &r->model->net->layers[number];
+    const size_t pixels = (size_t)(l->in.h * l->in.w), row = shape_values(l->in);
+    const double values = (double)((end - begin) * pixels), share = (double)(end - begin) / n;
+    double mean = 0, variance = 0,
+           *running[] = {&r->params[param + 2][c], &r->params[param + 3][c]};
+
+    for (size_t i = 0; i < (end - begin) * pixels; i++)
+        mean += x[(begin + i / pixels) * row + (size_t)c * pixels + i % pixels] / values;
+    for (size_t i = 0; i < (end - begin) * pixels; i++) {
+        double d = x[(begin + i / pixels) * row + (size_t)c * pixels + i % pixels] - mean;
+        variance += d * d / values;
+    }
+    r->measured[param + 2][c] += share * l->spec.momentum * (mean - *running[0]);
+    r->measured[param + 3][c] +=
+        share * l->spec.momentum *
+        (variance * (l->spec.unbiased && values > 1 ? values / (values - 1) : 1) - *running[1]);
+    if (!r->training || l->spec.frozen) {
+        mean = *running[0];
+        variance = *running[1];
+    }
+    for (size_t i = 0; i < (end - begin) * pixels; i++) {
+        size_t at = (begin + i / pixels) * row + (size_t)c * pixels + i % pixels;
+        y[at] = r->params[param][c] * (x[at] - mean) / sqrt(variance + l->spec.epsilon) +
+                r->params[param + 1][c];
+    }
+}
+
+/* Lane by lane, each in as many groups as it has room for. */
+static inline void reference_batchnorm(const struct reference *r, size_t number, uint32_t n,
+                                       double *y, const double *x, int param)
+{
+    const struct net_layer *l = &r->model->net->layers[number];
+    const uint32_t lanes = (uint32_t)r->lanes, group = (uint32_t)l->spec.group;
+
+    for (int k = 2; k < 4; k++)
+        memset(r->measured[param + k], 0, (size_t)l->in.c * sizeof(double));
+    for (uint32_t lane = 0; lane < lanes; lane++) {
+        uint32_t begin = lane * n / lanes, size = (lane + 1) * n / lanes - begin;
+        uint32_t groups = size / group > 1 ? size / group : 1;
+        for (uint32_t g = 0; size && g < groups; g++)
+            for (int c = 0; c < l->in.c; c++)
+                reference_norm(r, number, c, begin + g * size / groups,
+                               begin + (g + 1) * size / groups, n, y, x, param);
+    }
+}
+
+/* Value f of a sum of inputs or of their channels one behind the other. */
+static inline double reference_joined(const struct net *net, size_t number, double *const *out,
+                                      uint32_t i, size_t f)
+{
+    const struct net_layer *l = &net->layers[number];
+    double sum = 0;
+
+    for (int k = 0; k < l->n_inputs; k++) {
+        size_t from = (size_t)(l->inputs[k] + 1);
+        size_t row = shape_values(from ? net->layers[from - 1].out : net->in);
+        if (l->spec.type == LAYER_ADD)
+            sum += out[from][i * row + f];
+        else if (f < row)
+            return out[from][i * row + f];
+        else
+            f -= row;
+    }
+    return sum;
+}
+
+/* The outputs for the n samples of the engine's last pass; the caller owns them. */
+static inline double *reference_forward(const struct reference *r, const float *images, uint32_t n)
 {
     const struct net *net = r->model->net;
-    size_t n = shape_values(net->in);
-    double *x = xmalloc(n * sizeof *x);
+    double **out = xcalloc(net->n_layers + 1, sizeof *out), *last; /* out[0]: the samples */
     int param = 0;
 
-    for (size_t f = 0; f < n; f++)
-        x[f] = (double)image[f];
+    out[0] = xmalloc(n * shape_values(net->in) * sizeof **out);
+    for (size_t f = 0; f < n * shape_values(net->in); f++)
+        out[0][f] = (double)images[f];
     for (size_t k = 0; k < net->n_layers; k++) {
         const struct net_layer *l = &net->layers[k];
-        n = shape_values(l->out);
-        double *y = xmalloc(n * sizeof *y);
-        for (size_t f = 0; f < n; f++)
-            y[f] = reference_value(r, k, i, x, param, f);
-        param += (l->weights > 0) + (l->biases > 0);
-        free(x);
-        x = y;
+        const size_t row = shape_values(l->out), in = shape_values(l->in);
+        const double *x = out[l->inputs[0] + 1];
+        double *y = out[k + 1] = xmalloc(n * row * sizeof *y);
+        if (l->spec.type == LAYER_BATCHNORM)
+            reference_batchnorm(r, k, n, y, x, param);
+        for (uint32_t i = 0; i < n && l->spec.type != LAYER_BATCHNORM; i++)
+            for (size_t f = 0; f < row; f++)
+                y[i * row + f] = l->n_inputs > 1 ? reference_joined(net, k, out, i, f)
+                                                 : reference_value(r, k, i, x + i * in, param, f);
+        param += (l->weights > 0) + (l->biases > 0) + 2 * (l->spec.type == LAYER_BATCHNORM);
     }
-    return x;
+    last = out[net->n_layers];
+    for (size_t k = 0; k < net->n_layers; k++)
+        free(out[k]);
+    free(out);
+    return last;
 }
 
 /* Softmax cross-entropy or half the squared distance, of one sample. */

@@ -1,9 +1,7 @@
-// LINK: worker/kernels common worker/layers/conv.c worker/layers/dense.c worker/layers/simple.c
-// LINK: worker/layers/lane_sum.c worker/model/model.c worker/model/params.c worker/model/loss.c
-// LINK: worker/model/lanes.c worker/threads
-// Finite differences: outputs and gradients of every kind of layer beside a net in double
-// precision, over odd shapes, fused and not; and the same bytes on one thread, on three, and when
-// gradients are applied as they come.
+// LINK: worker/kernels common worker/layers worker/model/model.c worker/model/params.c
+// worker/model/loss.c LINK: worker/model/lanes.c worker/threads Finite differences: outputs and
+// gradients of every kind of layer beside a net in double precision, over odd shapes, fused and
+// not; and the same bytes on one thread, on three, and when gradients are applied as they come.
 #include "paceline/spec.h"
 #include "tests/test.h"
 #include "tests/unit/fill.h"
@@ -143,6 +141,60 @@ static const struct net_case {
      "softmaxCrossEntropy",
      "{type: conv, filters: 17, kernel: 4}, {type: flatten}, {type: sigmoid},"
      "{type: maxpool, kernel: 1}, {type: dense, units: 3}"},
+    /* sums and channels of several layers, with outputs that several take */
+    {{2, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, name: a, filters: 5, kernel: 3, padding: same}, {type: relu, name: b},"
+     "{type: conv, name: c, filters: 5, kernel: 3, padding: same}, {type: add, inputs: [b, c, b]},"
+     "{type: relu}, {type: globalavgpool}, {type: dense, units: 3}"},
+    {{2, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, name: a, filters: 5, kernel: 3}, {type: relu, name: b}, {type: add,"
+     "inputs: [a, b]}, {type: globalavgpool, name: c}, {type: dense, units: 9}, {type: relu},"
+     "{type: concat, inputs: [relu2, c]}, {type: dense, units: 3}"},
+    {{2, 6, 6},
+     "squaredError",
+     "{type: conv, name: a, filters: 18, kernel: 3, padding: same},"
+     "{type: conv, name: b, filters: 5, kernel: 1, inputs: [input]},"
+     "{type: concat, name: ab, inputs: [a, b]}, {type: tanh, name: t},"
+     "{type: conv, name: c, filters: 12, kernel: 3, padding: same},"
+     "{type: concat, name: d, inputs: [c, ab, b, t]}, {type: avgpool, kernel: 2},"
+     "{type: conv, filters: 4, kernel: 3}, {type: flatten}"},
+    {{1, 5, 5},
+     "softmaxCrossEntropy",
+     "{type: flatten}, {type: dense, name: a, units: 20}, {type: sigmoid, name: b},"
+     "{type: dropout, rate: 0.2, name: c, inputs: [b]}, {type: dense, name: d, units: 20},"
+     "{type: add, inputs: [d, b]}, {type: concat, inputs: [add1, c]}, {type: dense, units: 4}"},
+    {{3, 6, 5},
+     "softmaxCrossEntropy",
+     "{type: maxpool, kernel: 2, stride: 1, name: p}, {type: avgpool, kernel: 2, stride: 1,"
+     "inputs: [input], name: q}, {type: add, inputs: [p, q]}, {type: flatten, name: f},"
+     "{type: dense, name: a, units: 6}, {type: relu}, {type: dense, units: 7, inputs: [f], name: "
+     "b},"
+     "{type: concat, inputs: [relu1, b]}, {type: dense, units: 3}"},
+    {{2, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, name: a, filters: 5, kernel: 3, frozen: true}, {type: conv, filters: 5,"
+     "kernel: 1, name: b}, {type: add, inputs: [a, b]}, {type: globalavgpool},"
+     "{type: dense, units: 3}"},
+    /* batch normalisation: of maps and rows, fused with ReLU and not, frozen, beside the image */
+    {{2, 6, 5},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 18, kernel: 3, bias: false}, {type: batchnorm}, {type: relu},"
+     "{type: conv, filters: 5, kernel: 2, bias: false}, {type: batchnorm, epsilon: 0.001,"
+     "momentum: 0.01, unbiased: false}, {type: globalavgpool}, {type: dense, units: 3}"},
+    {{2, 6, 5},
+     "squaredError",
+     "{type: batchnorm, group: 1}, {type: tanh}, {type: conv, filters: 5, kernel: 2, bias: false},"
+     "{type: batchnorm, group: 2},"
+     "{type: tanh}, {type: flatten}, {type: dense, units: 3}"},
+    {{2, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 5, kernel: 3, padding: same, bias: false, name: a}, {type: batchnorm},"
+     "{type: relu},"
+     "{type: conv, filters: 5, kernel: 3, padding: same}, {type: batchnorm, frozen: true},"
+     "{type: relu, name: b}, {type: add, inputs: [a, b]}, {type: batchnorm}, {type: relu},"
+     "{type: flatten}, {type: dense, units: 3}"},
 };
 
 static const uint32_t ids[SAMPLES] = {7, 0, 91, 12, 3, 60000};
@@ -184,13 +236,14 @@ static void trial_release(struct trial *t)
     job_free(t->job);
 }
 
-static void apply_copy(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
+static void apply_copy(void *arg, size_t offset, size_t n, const float *gradient,
+                       enum param_kind kind)
 {
     struct rank *r = arg;
     const struct param *p = r->model.params;
     while (offset >= p->offset + p->floats)
         p++;
-    CHECK(p->is_weight == is_weight && offset + n <= p->offset + p->floats);
+    CHECK(p->kind == kind && offset + n <= p->offset + p->floats);
     memcpy(r->sink.blocks[0] + offset, gradient, n * sizeof *gradient);
 }
 
@@ -201,8 +254,10 @@ static void set_weights(struct model *m, uint32_t seed)
         size_t n = param_elements(p);
         AUTO(auto_free) float *flat = xmalloc(n * sizeof *flat);
         fill_uniform(flat, n, seed + (uint32_t)i);
-        for (size_t e = 0; p->is_weight && e < n; e++)
+        for (size_t e = 0; p->kind == PARAM_WEIGHT && e < n; e++)
             flat[e] *= (float)sqrt(6.0 / p->fan_in);
+        for (size_t e = 0; strstr(p->name, "running_var") && e < n; e++)
+            flat[e] = 0.5f + flat[e] * flat[e];
         model_import(m, p, m->weights, flat);
     }
 }
@@ -216,6 +271,7 @@ static void run(struct rank *r, const struct trial *t, struct threads *threads, 
     r->sink.arg = r;
     r->pass.ids = ids;
     r->pass.seed = seed;
+    r->pass.n_update = SAMPLES;
     r->pass.epoch = 3;
     set_weights(&r->model, seed);
 
@@ -231,12 +287,11 @@ static void run(struct rank *r, const struct trial *t, struct threads *threads, 
 
 static double mean_loss(const struct reference *ref, const struct trial *t)
 {
-    const size_t in = shape_values(t->net.in);
+    AUTO(auto_free) double *y = reference_forward(ref, t->x, SAMPLES);
     double sum = 0;
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        AUTO(auto_free) double *y = reference_forward(ref, t->x + i * in, i);
-        sum += reference_loss(t->job->model.loss, y, ref->model->classes, t->labels[i]);
-    }
+    for (uint32_t i = 0; i < SAMPLES; i++)
+        sum += reference_loss(t->job->model.loss, y + (int)i * ref->model->classes,
+                              ref->model->classes, t->labels[i]);
     return sum / SAMPLES;
 }
 
@@ -244,13 +299,11 @@ static void check_outputs(const struct reference *ref, const struct trial *t)
 {
     const struct model *m = ref->model;
     const float *y = m->activations[m->n_layers - 1];
-    const size_t row = m->layers[m->n_layers - 1].out_floats, in = shape_values(t->net.in);
+    const size_t row = m->layers[m->n_layers - 1].out_floats, classes = (size_t)m->classes;
+    AUTO(auto_free) double *want = reference_forward(ref, t->x, SAMPLES);
 
-    for (uint32_t i = 0; i < SAMPLES; i++) {
-        AUTO(auto_free) double *want = reference_forward(ref, t->x + i * in, i);
-        for (int k = 0; k < m->classes; k++)
-            CHECK_NEAR((double)y[i * row + (size_t)k], want[k], 1e-5 * (1 + fabs(want[k])));
-    }
+    for (size_t i = 0; i < SAMPLES * classes; i++)
+        CHECK_NEAR((double)y[i / classes * row + i % classes], want[i], 1e-5 * (1 + fabs(want[i])));
 }
 
 static double numeric(struct reference *ref, const struct trial *t, int param, size_t e)
@@ -275,9 +328,12 @@ static void check_tensor(struct reference *ref, const struct trial *t, int param
     for (size_t e = 0; e < n; e++)
         largest = fabs((double)got[e]) > largest ? fabs((double)got[e]) : largest;
     CHECK(p->frozen ? largest == 0 : largest > 0);
-    for (size_t i = 0; !p->frozen && i < PER_TENSOR && i < n; i++)
-        CHECK_NEAR((double)got[i * stride % n], numeric(ref, t, param, i * stride % n),
-                   2e-5 * largest + 1e-8);
+    for (size_t i = 0; !p->frozen && i < PER_TENSOR && i < n; i++) {
+        const size_t e = i * stride % n;
+        const double want =
+            p->kind == PARAM_STATISTIC ? ref->measured[param][e] : numeric(ref, t, param, e);
+        CHECK_NEAR((double)got[e], want, 2e-5 * largest + 1e-8);
+    }
 }
 
 /* The padding of a slab stays zero: what is not exported is counted. */
@@ -318,6 +374,7 @@ static void test_case(const struct net_case *c, uint32_t seed)
     trial_init(&t, c, seed);
     run(&r, &t, one, false, seed);
     reference_init(&ref, &r.model);
+    ref.lanes = LANES;
     check_outputs(&ref, &t);
     for (int i = 0; i < r.model.n_params; i++)
         check_tensor(&ref, &t, i, r.sink.blocks[0]);

@@ -1,9 +1,8 @@
-// LINK: worker/kernels common worker/layers/conv.c worker/layers/dense.c worker/layers/simple.c
-// LINK: worker/layers/lane_sum.c worker/model/model.c worker/model/params.c worker/model/loss.c
-// LINK: worker/model/lanes.c worker/threads worker/optim/optimizer.c
-// LINK: worker/optim/schedule.c worker/checkpoint/safetensors.c
-// Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates; and
-// the same bytes on every instruction set, thread count and cut of the lanes over ranks.
+// LINK: worker/kernels common worker/layers worker/model/model.c worker/model/params.c
+// worker/model/loss.c LINK: worker/model/lanes.c worker/threads worker/optim/optimizer.c LINK:
+// worker/optim/schedule.c worker/checkpoint/safetensors.c Whole models against PyTorch
+// (tests/vectors): outputs, losses, gradients and three updates; and the same bytes on every
+// instruction set, thread count and cut of the lanes over ranks.
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "tests/unit/rank.h"
@@ -64,7 +63,7 @@ static void check_tensor(const struct st_file *f, const char *what, const struct
 static float initial_by_rule(const struct param *p, uint32_t tensor, uint32_t i)
 {
     double bound = 1.0 / 32;
-    if (p->is_weight) {
+    if (p->kind == PARAM_WEIGHT) {
         for (bound = 1; bound > sqrt(6.0 / p->fan_in);)
             bound /= 2;
     }
@@ -130,7 +129,7 @@ static void check_training(const struct st_file *f, const struct job *job, const
         for (int i = 0; i < r.model.n_params; i++) {
             const struct param *p = &r.model.params[i];
             optimizer_update(&o, r.model.weights + p->offset, r.sink.blocks[0] + p->offset,
-                             p->offset, p->floats, p->is_weight);
+                             p->offset, p->floats, p->kind == PARAM_WEIGHT);
         }
     }
     check_params(f, &r.model, "final", r.model.weights, 2e-5);

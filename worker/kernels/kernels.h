@@ -12,6 +12,7 @@
 #include "worker/kernels/conv.h"
 #include "worker/kernels/dense.h"
 #include "worker/kernels/math.h"
+#include "worker/kernels/norm.h"
 #include "worker/kernels/pool.h"
 #include "worker/kernels/product.h"
 #include "worker/kernels/random.h"
@@ -31,6 +32,7 @@ struct kernels {
     const struct random_kernels *random;   /* counter-based Philox */
     const struct reduce_kernels *reduce;   /* sums, norms, in the one order */
     const struct update_kernels *update;   /* optimiser steps */
+    const struct norm_kernels *norm;       /* batch normalisation */
 };
 
 /* The best set for this CPU, or the one PACELINE_ISA names. NULL: the name is unknown or the CPU

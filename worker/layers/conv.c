@@ -143,10 +143,10 @@ static void weights_backward(struct layer *l, struct conv_task *t)
         threads_run(p->threads, weights_thread, t);
     }
     if (sink->apply) {
-        sink->apply(sink->arg, l->weight->offset, l->weight->floats, t->target, true);
+        sink->apply(sink->arg, l->weight->offset, l->weight->floats, t->target, PARAM_WEIGHT);
         if (l->bias)
             sink->apply(sink->arg, l->bias->offset, l->bias->floats, t->target + l->weight->floats,
-                        false);
+                        PARAM_BIAS);
     } else {
         sink->ready(sink->arg, l->weight->offset, floats);
     }
@@ -171,8 +171,10 @@ static void conv_layer_release(struct layer *l)
     free(l->argmax);
 }
 
-static const struct layer_ops conv_ops = {"conv", conv_layer_forward, conv_layer_backward,
-                                          conv_layer_release};
+static const struct layer_ops conv_ops = {.kind = "conv",
+                                          .forward = conv_layer_forward,
+                                          .backward = conv_layer_backward,
+                                          .release = conv_layer_release};
 
 void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_options *o)
 {

@@ -63,7 +63,8 @@ static void backward_chunk(const struct dense_task *t, int chunk, int thread)
                             scratch);
     }
     if (sink->apply)
-        sink->apply(sink->arg, chunk_offset(l, chunk), chunk_floats(l, chunk), direct, true);
+        sink->apply(sink->arg, chunk_offset(l, chunk), chunk_floats(l, chunk), direct,
+                    PARAM_WEIGHT);
 }
 
 static void backward_share(void *arg, int thread, int n_threads)
@@ -104,7 +105,7 @@ static void bias_backward(struct dense_task *t)
                                 : sink->blocks[b] + l->bias->offset;
         lane_sum_run(&sum, to);
         if (sink->apply)
-            sink->apply(sink->arg, l->bias->offset, l->bias->floats, to, false);
+            sink->apply(sink->arg, l->bias->offset, l->bias->floats, to, PARAM_BIAS);
     }
     if (!sink->apply)
         sink->ready(sink->arg, l->bias->offset, l->bias->floats);
@@ -140,8 +141,10 @@ static void dense_layer_release(struct layer *l)
     free(l->packed);
 }
 
-static const struct layer_ops dense_ops = {"dense", dense_layer_forward, dense_layer_backward,
-                                           dense_layer_release};
+static const struct layer_ops dense_ops = {.kind = "dense",
+                                           .forward = dense_layer_forward,
+                                           .backward = dense_layer_backward,
+                                           .release = dense_layer_release};
 
 void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
                  int levels)

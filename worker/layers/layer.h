@@ -16,6 +16,10 @@
 #include "worker/model/lanes.h"
 #include "worker/threads/threads.h"
 
+/* What becomes of a gradient: biases and scales are not decayed. Of a statistic (a running mean) it
+ * is the change itself, which is added. */
+enum param_kind { PARAM_WEIGHT, PARAM_BIAS, PARAM_STATISTIC };
+
 /*
  * Where gradients go. With `apply` set (one rank, nothing to wait for) a layer hands each finished
  * range over at once, from any thread, and nothing of model size is kept. Else the partial sum of
@@ -23,7 +27,7 @@
  * final in all of them.
  */
 struct gradient_sink {
-    void (*apply)(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight);
+    void (*apply)(void *arg, size_t offset, size_t n, const float *gradient, enum param_kind kind);
     void (*ready)(void *arg, size_t offset, size_t n);
     void *arg;
     int n_blocks;
@@ -36,8 +40,9 @@ struct pass {
     struct threads *threads;
     float *const *scratch; /* per thread */
     const float *params;
-    uint32_t n;     /* samples of this rank */
-    uint32_t first; /* where the first of them is in what layers keep for the backward pass */
+    uint32_t n;        /* samples of this rank */
+    uint32_t first;    /* where the first of them is in what layers keep for the backward pass */
+    uint32_t n_update; /* samples of the whole update, of all ranks */
     bool training;
     uint64_t seed;
     uint32_t epoch;
@@ -52,8 +57,10 @@ struct pass {
 /* A trained tensor: a range of the parameter slab in the kernels' layout. */
 struct param {
     char name[80];         /* "<layer>.weight", "<layer>.bias" */
+    int layer;             /* of the model */
     size_t offset, floats; /* floats 0: another worker has it */
-    bool is_weight, frozen;
+    enum param_kind kind;
+    bool frozen;
     int n_dims;
     int64_t dims[4]; /* as others read it: [out][in][kh][kw], [out][in], [out] */
     int fan_in, fan_out;
@@ -61,6 +68,7 @@ struct param {
 };
 
 struct layer;
+/* Layers of one input have forward and backward, those of several have join and part. */
 struct layer_ops {
     const char *kind;
     /* y = f(x) for pass->n samples */
@@ -70,17 +78,25 @@ struct layer_ops {
     void (*backward)(struct layer *l, const struct pass *p, float *dx, float *dy, const float *x,
                      const float *y);
     void (*release)(struct layer *l);
+    void (*join)(struct layer *l, const struct pass *p, float *y, const float *const *x);
+    /* dx[i] (may be NULL) becomes the gradient of input i, or, without fresh[i], gets it added. */
+    void (*part)(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
+                 const float *dy);
 };
 
 struct layer {
     const struct layer_ops *ops;
-    const char *name;             /* of the net's layer; owned by the net */
-    size_t in_floats, out_floats; /* per sample */
-    size_t scratch_floats;        /* per thread */
-    bool in_place;                /* y may be x */
-    bool relu, pool;              /* fused behind a convolution or dense layer */
-    bool elsewhere;               /* another worker has it: described here, without memory */
-    struct param *weight, *bias;  /* NULL: none */
+    const char *name;              /* of the net's layer; owned by the net */
+    int *inputs, n_inputs;         /* runtime layers; -1: the samples as they come */
+    int n_users;                   /* that take its output */
+    int gradient;                  /* the model's buffer that has its output's gradient */
+    size_t in_floats, out_floats;  /* per sample */
+    size_t scratch_floats;         /* per thread */
+    bool in_place;                 /* y may be x */
+    bool relu, pool;               /* fused behind a convolution or dense layer */
+    bool elsewhere;                /* another worker has it: described here, without memory */
+    struct param *weight, *bias;   /* NULL: none */
+    struct param *mean, *variance; /* batchnorm: the running ones */
     struct shape out;
     struct shape flattened; /* flatten: the map below */
     struct conv conv, conv_back;
@@ -93,9 +109,11 @@ struct layer {
     float *transposed; /* conv: weights for the data gradient */
     float *levels;     /* weight gradients: one buffer per level of the lane tree */
     size_t level_floats;
-    uint8_t *argmax; /* fused pooling, per sample */
-    uint16_t *mask;  /* dropout, per sample */
-    float *packed;   /* dense: dy in the order the weight gradient reads it */
+    uint8_t *argmax;    /* fused pooling, per sample */
+    uint16_t *mask;     /* dropout, per sample */
+    float *packed;      /* dense: dy in the order the weight gradient reads it */
+    struct norm *norm;  /* batchnorm */
+    int *part_channels; /* concat: of each input */
 };
 
 static inline uint32_t block_samples(const struct lane_ends *b)
@@ -119,6 +137,11 @@ void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t
 void layer_pool(struct layer *l, const struct net_layer *n);
 void layer_activation(struct layer *l, const struct net_layer *n);
 void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples);
+/* The four parameters of a batchnorm lie one behind the other. */
+void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
+                     int levels);
+/* add and concat, of inputs of so many channels. */
+void layer_join(struct layer *l, const struct net_layer *n, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
 /* Blocked map -> row of [C][H][W], padded to 16. */

@@ -57,10 +57,13 @@ static void pool_backward(struct layer *l, const struct pass *p, float *dx, floa
             .l = l, .p = p, .to = dx, .from = dy, .x = x, .sample = pool_backward_sample});
 }
 
-static const struct layer_ops pool_ops = {"pool", pool_forward, pool_backward, NULL};
+static const struct layer_ops pool_ops = {
+    .kind = "pool", .forward = pool_forward, .backward = pool_backward};
 
 void layer_pool(struct layer *l, const struct net_layer *n)
 {
+    const bool global = n->spec.type == LAYER_GLOBALAVGPOOL;
+
     l->ops = &pool_ops;
     l->name = n->spec.name;
     l->activation = n->spec.type;
@@ -73,10 +76,10 @@ void layer_pool(struct layer *l, const struct net_layer *n)
         .w = n->in.w,
         .oh = n->out.h,
         .ow = n->out.w,
-        .kernel_h = n->spec.kernel[0],
-        .kernel_w = n->spec.kernel[1],
-        .stride_h = n->spec.stride[0],
-        .stride_w = n->spec.stride[1],
+        .kernel_h = global ? n->in.h : n->spec.kernel[0],
+        .kernel_w = global ? n->in.w : n->spec.kernel[1],
+        .stride_h = global ? 1 : n->spec.stride[0],
+        .stride_w = global ? 1 : n->spec.stride[1],
         .pad_t = n->pad_top,
         .pad_l = n->pad_left,
     };
@@ -136,8 +139,8 @@ static void activation_backward(struct layer *l, const struct pass *p, float *dx
             .l = l, .p = p, .to = dx, .from = dy, .y = y, .sample = activation_backward_sample});
 }
 
-static const struct layer_ops activation_ops = {"activation", activation_forward,
-                                                activation_backward, NULL};
+static const struct layer_ops activation_ops = {
+    .kind = "activation", .forward = activation_forward, .backward = activation_backward};
 
 void layer_activation(struct layer *l, const struct net_layer *n)
 {
@@ -194,8 +197,10 @@ static void dropout_backward(struct layer *l, const struct pass *p, float *dx, f
 
 static void dropout_release(struct layer *l) { free(l->mask); }
 
-static const struct layer_ops dropout_ops = {"dropout", dropout_forward, dropout_backward,
-                                             dropout_release};
+static const struct layer_ops dropout_ops = {.kind = "dropout",
+                                             .forward = dropout_forward,
+                                             .backward = dropout_backward,
+                                             .release = dropout_release};
 
 void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples)
 {
@@ -232,7 +237,8 @@ static void pack_backward(struct layer *l, const struct pass *p, float *dx, floa
     (void)l, (void)p, (void)dx, (void)dy, (void)x, (void)y; /* nothing is trained below the input */
 }
 
-static const struct layer_ops pack_ops = {"pack", pack_forward, pack_backward, NULL};
+static const struct layer_ops pack_ops = {
+    .kind = "pack", .forward = pack_forward, .backward = pack_backward};
 
 void layer_pack(struct layer *l, struct shape in, bool flat)
 {
@@ -276,7 +282,8 @@ static void flatten_backward(struct layer *l, const struct pass *p, float *dx, f
         run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = flatten_backward_sample});
 }
 
-static const struct layer_ops flatten_ops = {"flatten", flatten_forward, flatten_backward, NULL};
+static const struct layer_ops flatten_ops = {
+    .kind = "flatten", .forward = flatten_forward, .backward = flatten_backward};
 
 void layer_flatten(struct layer *l, const struct net_layer *n)
 {

@@ -4,16 +4,32 @@
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
 
+/* A tensor of the layer that is being made. */
 static struct param *add_param(struct model *m, const struct net_layer *n, const char *suffix,
-                               size_t floats, bool elsewhere)
+                               enum param_kind kind, size_t floats)
 {
+    const bool elsewhere = m->layers[m->n_layers].elsewhere;
     struct param *p = &m->params[m->n_params++];
+
+    p->layer = m->n_layers;
+    p->kind = kind;
     snprintf(p->name, sizeof p->name, "%.64s.%s", n->spec.name, suffix);
     p->offset = m->n_floats;
     p->floats = elsewhere ? 0 : floats;
     p->frozen = n->spec.frozen;
     p->initializer = n->spec.initializer;
     m->n_floats += p->floats;
+    return p;
+}
+
+static struct param *add_per_channel(struct model *m, const struct net_layer *n, const char *suffix,
+                                     enum param_kind kind, enum initializer initializer)
+{
+    struct param *p = add_param(m, n, suffix, kind, (size_t)blocks_of(n->out.c) * 16);
+
+    p->n_dims = 1;
+    p->dims[0] = n->out.c;
+    p->initializer = initializer;
     return p;
 }
 
@@ -24,10 +40,8 @@ static void add_params(struct model *m, struct layer *l, const struct net_layer 
     int in = conv ? n->in.c : n->in.c * n->in.h * n->in.w;
 
     l->weight =
-        add_param(m, n, "weight",
-                  conv ? conv_weight_floats(&l->conv) : (size_t)l->dense.in * (size_t)l->dense.out,
-                  l->elsewhere);
-    l->weight->is_weight = true;
+        add_param(m, n, "weight", PARAM_WEIGHT,
+                  conv ? conv_weight_floats(&l->conv) : (size_t)l->dense.in * (size_t)l->dense.out);
     l->weight->fan_in = in * taps;
     l->weight->fan_out = n->out.c * taps;
     l->weight->n_dims = conv ? 4 : 2;
@@ -37,22 +51,39 @@ static void add_params(struct model *m, struct layer *l, const struct net_layer 
         l->weight->dims[2] = n->spec.kernel[0];
         l->weight->dims[3] = n->spec.kernel[1];
     }
-    if (n->spec.bias) {
-        l->bias = add_param(m, n, "bias", (size_t)blocks_of(n->out.c) * 16, l->elsewhere);
-        l->bias->n_dims = 1;
-        l->bias->dims[0] = n->out.c;
-        l->bias->initializer = INIT_ZERO;
-    }
+    if (n->spec.bias)
+        l->bias = add_per_channel(m, n, "bias", PARAM_BIAS, INIT_ZERO);
+}
+
+/* As the layer wants them: one behind the other. */
+static void add_norm_params(struct model *m, struct layer *l, const struct net_layer *n)
+{
+    l->weight = add_per_channel(m, n, "weight", PARAM_BIAS, INIT_ONE);
+    l->bias = add_per_channel(m, n, "bias", PARAM_BIAS, INIT_ZERO);
+    l->mean = add_per_channel(m, n, "running_mean", PARAM_STATISTIC, INIT_ZERO);
+    l->variance = add_per_channel(m, n, "running_var", PARAM_STATISTIC, INIT_ONE);
+}
+
+static void make_join(struct model *m, struct layer *l, const struct net_layer *n)
+{
+    AUTO(auto_free) int *channels = xcalloc((size_t)l->n_inputs, sizeof *channels);
+
+    for (int i = 0; i < l->n_inputs; i++)
+        channels[i] = m->layers[l->inputs[i]].out.c;
+    layer_join(l, n, channels);
 }
 
 static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion f,
-                       const struct model_config *config, bool image)
+                       const struct model_config *config)
 {
     const struct net_layer *n = &m->net->layers[i];
     const uint32_t samples = l->elsewhere ? 0 : config->max_samples;
     const int levels = l->elsewhere ? -1 : config->levels;
-    struct conv_options o = {
-        .relu = f.relu, .pool = f.pool, .image_input = image, .samples = samples, .levels = levels};
+    struct conv_options o = {.relu = f.relu,
+                             .pool = f.pool,
+                             .image_input = l->inputs[0] < 0,
+                             .samples = samples,
+                             .levels = levels};
     l->number = (uint32_t)i;
     switch (n->spec.type) {
     case LAYER_CONV:
@@ -65,7 +96,16 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         break;
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
+    case LAYER_GLOBALAVGPOOL:
         layer_pool(l, n);
+        break;
+    case LAYER_BATCHNORM:
+        layer_batchnorm(l, n, f.relu, samples, levels);
+        add_norm_params(m, l, n);
+        break;
+    case LAYER_ADD:
+    case LAYER_CONCAT:
+        make_join(m, l, n);
         break;
     case LAYER_DROPOUT:
         layer_dropout(l, n, samples);
@@ -83,23 +123,32 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
 static bool may_overwrite(const struct layer *below)
 {
     return below->activation != LAYER_SIGMOID && below->activation != LAYER_TANH &&
-           !below->image_input;
+           !below->image_input && below->n_users == 1;
 }
 
-/* Flattening moves nothing where a dense layer comes next to read the map as it lies, behind layers
- * that work value by value at most. */
-static bool flatten_moves(const struct net *net, size_t i, struct shape map)
+/* Whether layer i's output has to be in order: unless dense layers read it as it lies, behind
+ * layers that work value by value at most. */
+static bool needs_order(const struct net *net, size_t i)
 {
-    if (map.h * map.w == 1)
-        return false;
-    while (++i < net->n_layers) {
-        enum layer_type type = net->layers[i].spec.type;
-        if (type == LAYER_CONV || type == LAYER_MAXPOOL || type == LAYER_AVGPOOL)
-            return true;
+    static const bool by_value[] = {[LAYER_RELU] = true,
+                                    [LAYER_SIGMOID] = true,
+                                    [LAYER_TANH] = true,
+                                    [LAYER_DROPOUT] = true,
+                                    [LAYER_FLATTEN] = true};
+
+    for (; net_follows(net, i); i++) {
+        enum layer_type type = net->layers[i + 1].spec.type;
         if (type == LAYER_DENSE)
             return false;
+        if (!by_value[type])
+            return true;
     }
     return true;
+}
+
+static bool flatten_moves(const struct net *net, size_t i, struct shape map)
+{
+    return map.h * map.w > 1 && needs_order(net, i);
 }
 
 static bool is_elsewhere(const struct model_config *config, size_t layer)
@@ -107,33 +156,76 @@ static bool is_elsewhere(const struct model_config *config, size_t layer)
     return config->owners && config->owners[layer] != config->worker;
 }
 
+/* Layer i of the net takes the outputs of these runtime layers. */
+static void connect(struct model *m, struct layer *l, size_t i, const int *made)
+{
+    const struct net_layer *n = &m->net->layers[i];
+
+    l->n_inputs = n->n_inputs;
+    l->inputs = xcalloc((size_t)n->n_inputs, sizeof *l->inputs);
+    for (int k = 0; k < n->n_inputs; k++) {
+        l->inputs[k] =
+            n->inputs[k] < 0 ? (n->spec.type == LAYER_CONV ? -1 : made[-1]) : made[n->inputs[k]];
+        if (l->inputs[k] >= 0)
+            m->layers[l->inputs[k]].n_users++;
+    }
+    if (l->inputs[0] >= 0) {
+        l->in_floats = m->layers[l->inputs[0]].out_floats;
+        l->out = m->layers[l->inputs[0]].out;
+    }
+}
+
+/* The samples as blocked maps, for layers that do not take them as they come: a row of values where
+ * a flatten or dense layer does. */
+static void add_pack(struct model *m, const struct model_config *config)
+{
+    const struct net *net = m->net;
+
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct net_layer *n = &net->layers[i];
+        const bool flat = n->spec.type == LAYER_FLATTEN || n->spec.type == LAYER_DENSE;
+        struct layer *l = &m->layers[0];
+
+        for (int k = 0; k < n->n_inputs; k++) {
+            if (n->inputs[k] >= 0 || n->spec.type == LAYER_CONV || m->n_layers)
+                continue;
+            l->elsewhere = is_elsewhere(config, i);
+            l->n_inputs = 1;
+            l->inputs = xmalloc(sizeof *l->inputs);
+            l->inputs[0] = -1;
+            layer_pack(l, net->in, flat);
+            m->n_layers++;
+        }
+    }
+}
+
 static void build_layers(struct model *m, const struct model_config *config)
 {
     const struct net *net = m->net;
-    enum layer_type first = net->layers[0].spec.type;
+    AUTO(auto_free) int *slab = xcalloc(net->n_layers + 1, sizeof *slab);
+    int *made = slab + 1; /* the runtime layer of each of the net's; made[-1]: of the samples */
 
     m->layers = xcalloc(net->n_layers + 1, sizeof *m->layers);
-    m->params = xcalloc(net->n_layers * 2, sizeof *m->params);
-    if (first != LAYER_CONV) {
-        m->layers[0].elsewhere = is_elsewhere(config, 0);
-        layer_pack(&m->layers[m->n_layers++], net->in,
-                   first == LAYER_FLATTEN || first == LAYER_DENSE);
-    }
+    m->params = xcalloc(net->n_layers * 4, sizeof *m->params);
+    add_pack(m, config);
     for (size_t i = 0; i < net->n_layers;) {
         struct fusion f = net_fusion(net, i);
-        bool flatten = net->layers[i].spec.type == LAYER_FLATTEN;
-        if (!flatten || flatten_moves(net, i, m->layers[m->n_layers - 1].out)) {
-            struct layer *l = &m->layers[m->n_layers];
-            if (m->n_layers) {
-                l->in_floats = l[-1].out_floats;
-                l->out = l[-1].out;
-            }
-            l->elsewhere = is_elsewhere(config, i);
-            make_layer(m, l, i, f, config, m->n_layers == 0);
-            l->in_place = m->n_layers && l->mask && !l->elsewhere && may_overwrite(&l[-1]);
-            m->n_layers++;
+        struct layer *l = &m->layers[m->n_layers];
+
+        connect(m, l, i, made);
+        if (net->layers[i].spec.type == LAYER_FLATTEN && !flatten_moves(net, i, l->out)) {
+            made[i++] = l->inputs[0];
+            m->layers[l->inputs[0]].n_users--;
+            free(l->inputs);
+            memset(l, 0, sizeof *l);
+            continue;
         }
-        i += (size_t)f.taken;
+        l->elsewhere = is_elsewhere(config, i);
+        make_layer(m, l, i, f, config);
+        l->in_place = l->mask && !l->elsewhere && may_overwrite(&m->layers[l->inputs[0]]);
+        for (int k = 0; k < f.taken; k++)
+            made[i++] = m->n_layers;
+        m->n_layers++;
     }
 }
 
@@ -142,10 +234,42 @@ static float *take(struct model *m, size_t floats_per_sample)
     return xaligned(floats_per_sample * (m->max_samples ? m->max_samples : 1) * sizeof(float));
 }
 
-/* Whether the output is made or read here. */
+/* Whether the output is made or read here: of layers elsewhere the net is a chain. */
 static bool is_used(const struct model *m, int i)
 {
     return !m->layers[i].elsewhere || (i + 1 < m->n_layers && !m->layers[i + 1].elsewhere);
+}
+
+/*
+ * Which buffer has the gradient of each layer's output on the way back: one that is free from where
+ * the last layer that takes the output gives it, to where the layer itself is done with it. A chain
+ * needs two, in turns.
+ */
+static void place_gradients(struct model *m)
+{
+    AUTO(auto_free) bool *taken = xcalloc((size_t)m->n_layers + 1, sizeof *taken);
+
+    for (int i = 0; i < m->n_layers; i++)
+        m->layers[i].gradient = -1;
+    m->layers[m->n_layers - 1].gradient = 0;
+    taken[0] = true;
+    m->n_gradients = 2;
+    for (int i = m->n_layers - 1; i > m->lowest_trained; i--) {
+        const struct layer *l = &m->layers[i];
+
+        for (int k = 0; k < l->n_inputs; k++) {
+            int from = l->inputs[k], buffer = 0;
+
+            if (from < m->lowest_trained || m->layers[from].gradient >= 0)
+                continue;
+            while (taken[buffer])
+                buffer++;
+            taken[buffer] = true;
+            m->layers[from].gradient = buffer;
+            m->n_gradients = buffer + 1 > m->n_gradients ? buffer + 1 : m->n_gradients;
+        }
+        taken[l->gradient] = false;
+    }
 }
 
 static void take_memory(struct model *m)
@@ -165,10 +289,14 @@ static void take_memory(struct model *m)
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
         if (is_used(m, i))
-            m->activations[i] = l->in_place ? m->activations[i - 1] : take(m, l->out_floats);
+            m->activations[i] = l->in_place ? m->activations[l->inputs[0]] : take(m, l->out_floats);
     }
-    m->gradients[0] = take(m, widest);
-    m->gradients[1] = take(m, widest);
+    place_gradients(m);
+    m->given = xcalloc((size_t)m->n_layers, sizeof *m->given);
+    m->widest = widest;
+    m->gradients = xcalloc((size_t)m->n_gradients + 1, sizeof *m->gradients);
+    for (int i = 0; i <= m->n_gradients; i++)
+        m->gradients[i] = i < m->n_gradients || net_branch(m->net) ? take(m, widest) : NULL;
     m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
     for (int i = 0; i < threads_count(m->threads); i++)
         m->scratch[i] = xaligned((m->scratch_floats + 16) * sizeof(float));
@@ -194,14 +322,17 @@ void model_release(struct model *m)
             free(m->activations[i]);
         if (m->layers[i].ops->release)
             m->layers[i].ops->release(&m->layers[i]);
+        free(m->layers[i].inputs);
     }
     for (int i = 0; m->scratch && i < threads_count(m->threads); i++)
         free(m->scratch[i]);
     free(m->scratch);
     free(m->activations);
-    free(m->gradients[0]);
-    free(m->gradients[1]);
+    for (int i = 0; m->gradients && i <= m->n_gradients; i++)
+        free(m->gradients[i]);
+    free(m->gradients);
     free(m->weights);
+    free(m->given);
     free(m->layers);
     free(m->params);
     memset(m, 0, sizeof *m);
@@ -209,19 +340,20 @@ void model_release(struct model *m)
 
 size_t model_bytes(const struct model *m)
 {
-    size_t per_sample = 0, widest = 0, fixed = m->n_floats;
+    size_t per_sample = 0, fixed = m->n_floats;
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
         if (!is_used(m, i))
             continue;
         per_sample += l->in_place ? 0 : l->out_floats;
         per_sample += l->argmax ? l->out_floats / 4 : 0;
-        widest = l->out_floats > widest ? l->out_floats : widest;
         fixed += l->transposed ? conv_weight_floats(&l->conv_back) : 0;
         fixed += l->elsewhere ? 0 : l->level_floats * 6;
     }
     fixed += m->scratch_floats * (size_t)threads_count(m->threads);
-    return sizeof(float) * (fixed + (per_sample + 2 * widest) * m->max_samples);
+    for (int i = 0; i <= m->n_gradients; i++)
+        per_sample += m->gradients[i] ? m->widest : 0;
+    return sizeof(float) * (fixed + per_sample * m->max_samples);
 }
 
 float *model_output(const struct model *m, int i, const struct pass *p, const float *x)
@@ -240,7 +372,14 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
     p->threads = m->threads;
     p->scratch = m->scratch;
     p->params = m->weights;
-    l->ops->forward(l, p, model_output(m, i, p, x), model_output(m, i - 1, p, x));
+    if (l->ops->forward) {
+        l->ops->forward(l, p, model_output(m, i, p, x), model_output(m, l->inputs[0], p, x));
+        return;
+    }
+    const float *from[NET_INPUTS_MAX];
+    for (int k = 0; k < l->n_inputs; k++)
+        from[k] = model_output(m, l->inputs[k], p, x);
+    l->ops->join(l, p, model_output(m, i, p, x), from);
 }
 
 const float *model_forward(struct model *m, struct pass *p, const float *x)
@@ -257,17 +396,55 @@ void model_backward_layer(struct model *m, struct pass *p, int i, const float *x
 {
     struct layer *l = &m->layers[i];
 
-    l->ops->backward(l, p, dx, dy, model_output(m, i - 1, p, x), model_output(m, i, p, x));
+    l->ops->backward(l, p, dx, dy, model_output(m, l->inputs[0], p, x), model_output(m, i, p, x));
+}
+
+/* The gradient of layer i's output; NULL where nothing trained is below. */
+static float *gradient_of(const struct model *m, int i)
+{
+    return i < m->lowest_trained ? NULL : m->gradients[m->layers[i].gradient];
+}
+
+/* Where several layers take an output, the last of them gives its gradient, the others add theirs,
+ * from a buffer of its own. */
+static void back_one(struct model *m, struct pass *p, int i, const float *x, bool *given)
+{
+    const int from = m->layers[i].inputs[0];
+    float *dx = gradient_of(m, from), *own = m->gradients[m->n_gradients];
+    const bool fresh = !dx || !given[from];
+
+    model_backward_layer(m, p, i, x, fresh ? dx : own, gradient_of(m, i));
+    if (!fresh)
+        m->kernels->reduce->add(dx, own, p->n * m->layers[from].out_floats);
+    if (dx)
+        given[from] = true;
+}
+
+static void back_join(struct model *m, struct pass *p, int i, bool *given)
+{
+    struct layer *l = &m->layers[i];
+    float *dx[NET_INPUTS_MAX];
+    bool fresh[NET_INPUTS_MAX];
+
+    for (int k = 0; k < l->n_inputs; k++) {
+        const int from = l->inputs[k];
+
+        dx[k] = gradient_of(m, from);
+        fresh[k] = dx[k] && !given[from];
+        if (dx[k])
+            given[from] = true;
+    }
+    l->ops->part(l, p, dx, fresh, gradient_of(m, i));
 }
 
 void model_backward(struct model *m, struct pass *p, const float *x)
 {
-    float *dy = m->gradients[0], *dx = m->gradients[1];
+    memset(m->given, 0, (size_t)m->n_layers * sizeof *m->given);
     for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
-        float *below = i > m->lowest_trained ? dx : NULL;
-        model_backward_layer(m, p, i, x, below, dy);
-        dx = dy;
-        dy = below;
+        if (m->layers[i].ops->part)
+            back_join(m, p, i, m->given);
+        else
+            back_one(m, p, i, x, m->given);
     }
 }
 

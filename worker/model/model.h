@@ -24,8 +24,11 @@ struct model {
     struct layer *layers;
     int n_layers;
     float **activations; /* output of each layer, samples * out_floats; some share a buffer */
-    float *gradients[2]; /* of activations, taken in turns */
-    float **scratch;     /* per thread */
+    float **gradients;   /* of activations: n_gradients buffers, and one for what is added */
+    int n_gradients;
+    size_t widest;   /* floats of each, per sample */
+    bool *given;     /* on the way back: of the layers whose gradient has begun */
+    float **scratch; /* per thread */
     size_t scratch_floats;
     struct param *params;
     int n_params;
@@ -59,8 +62,8 @@ void model_init_weights(struct model *m, uint64_t seed);
 const float *model_forward(struct model *m, struct pass *p, const float *x);
 /* The output of layer i for sample p->first, and the others behind it; layer -1: x itself. */
 float *model_output(const struct model *m, int i, const struct pass *p, const float *x);
-/* One layer of it, or the way back through it: from dy, which may be overwritten, to dx (or NULL).
- * x: of the whole pass. */
+/* One layer of it, or the way back through one of one input: from dy, which may be overwritten, to
+ * dx (or NULL). x: of the whole pass. */
 void model_forward_layer(struct model *m, struct pass *p, int i, const float *x);
 void model_backward_layer(struct model *m, struct pass *p, int i, const float *x, float *dx,
                           float *dy);

@@ -20,18 +20,10 @@ size_t model_largest(const struct model *m)
     return most;
 }
 
-static const struct layer *owner(const struct model *m, const struct param *p)
+static void export_dense(const struct model *m, const struct layer *l, float *flat, float *slab,
+                         bool import)
 {
-    for (int i = 0; i < m->n_layers; i++) {
-        if (m->layers[i].weight == p || m->layers[i].bias == p)
-            return &m->layers[i];
-    }
-    return NULL;
-}
-
-static void export_dense(const struct layer *l, float *flat, float *slab, bool import)
-{
-    struct shape in = l[-1].out; /* a dense layer is never the first: see layer_pack */
+    struct shape in = m->layers[l->inputs[0]].out; /* never the samples: see layer_pack */
     int inputs = in.c * in.h * in.w;
 
     for (int i = 0; i < inputs; i++) {
@@ -57,13 +49,13 @@ static void export_conv(const struct conv *c, float *flat, float *slab, bool imp
 static void copy_param(const struct model *m, const struct param *p, float *flat, float *slab,
                        bool import)
 {
-    const struct layer *l = owner(m, p);
-    if (!p->is_weight)
+    const struct layer *l = &m->layers[p->layer];
+    if (p->kind != PARAM_WEIGHT)
         memcpy(import ? slab : flat, import ? flat : slab, param_elements(p) * sizeof(float));
     else if (p->n_dims == 4)
         export_conv(&l->conv, flat, slab, import);
     else
-        export_dense(l, flat, slab, import);
+        export_dense(m, l, flat, slab, import);
 }
 
 void model_export(const struct model *m, const struct param *p, float *out, const float *slab)
@@ -94,6 +86,9 @@ static void draw(const struct model *m, const struct param *p, uint32_t tensor, 
         k->uniform(flat, &key, 0, n);
         for (size_t i = 0; i < n; i++)
             flat[i] = limit * (2.0f * flat[i] - 1.0f);
+    } else if (p->initializer == INIT_ONE) {
+        for (size_t i = 0; i < n; i++)
+            flat[i] = 1.0f;
     }
 }
 

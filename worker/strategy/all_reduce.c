@@ -59,13 +59,6 @@ static bool all_reduce_takes(const struct trainer *t, uint32_t batch)
     return of_update >= first && of_update < first + count;
 }
 
-static void apply_now(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
-{
-    struct trainer *t = arg;
-
-    optimizer_update(&t->optimizer, t->model.weights + offset, gradient, offset, n, is_weight);
-}
-
 /* Thread 0: the running batch's gradient is final there. */
 static void ready(void *arg, size_t offset, size_t n)
 {
@@ -148,7 +141,7 @@ static void all_reduce_init(struct trainer *t)
     t->sink.n_blocks = t->lanes.n_blocks;
     /* Nothing has to be waited for: no other rank, no other batch, no norm of the whole. */
     if (comm_size(t->comm) == 1 && batches == 1 && job->training.clip_norm == 0) {
-        t->sink.apply = apply_now;
+        t->sink.apply = step_apply;
         return;
     }
     t->sink.ready = ready;

@@ -17,13 +17,6 @@ bool local_takes(const struct trainer *t, uint32_t batch)
     return batch % (uint32_t)t->workers == (uint32_t)comm_rank(t->comm);
 }
 
-static void apply_now(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
-{
-    struct trainer *t = arg;
-
-    optimizer_update(&t->optimizer, t->model.weights + offset, gradient, offset, n, is_weight);
-}
-
 static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
 
 static void init_sink(struct local *l, struct trainer *t)
@@ -31,7 +24,7 @@ static void init_sink(struct local *l, struct trainer *t)
     t->sink.arg = t;
     t->sink.n_blocks = t->lanes.n_blocks;
     if (t->job->training.clip_norm == 0) {
-        t->sink.apply = apply_now;
+        t->sink.apply = step_apply;
         return;
     }
     l->gradients = xaligned(t->model.n_floats * sizeof *l->gradients);

@@ -87,13 +87,6 @@ static int model_parallel_place(struct trainer *t, struct err *err)
     return 0;
 }
 
-static void apply_now(void *arg, size_t offset, size_t n, const float *gradient, bool is_weight)
-{
-    struct trainer *t = arg;
-
-    optimizer_update(&t->optimizer, t->model.weights + offset, gradient, offset, n, is_weight);
-}
-
 /* Thread 0: the running micro-batch's gradient is final there. */
 static void ready(void *arg, size_t offset, size_t n)
 {
@@ -127,7 +120,7 @@ static void model_parallel_init(struct trainer *t)
     t->sink.n_blocks = 1;
     m->at_once = count == 1;
     if (m->at_once) {
-        t->sink.apply = apply_now;
+        t->sink.apply = step_apply;
         return;
     }
     t->sink.ready = ready;
@@ -155,6 +148,7 @@ static void begin_pass(struct trainer *t, const struct batch *b, int index, int 
 
     t->pass.first = m.first;
     t->pass.n = m.n;
+    t->pass.n_update = b->n;
     t->pass.ids = b->ids + m.first;
     t->pass.epoch = (uint32_t)b->epoch;
     step_cut(t, 0, m.lanes, b->n, m.first);
@@ -328,12 +322,7 @@ static void model_parallel_gather(struct trainer *t) { (void)t; }
 
 static int owner_of(const struct trainer *t, const struct param *param)
 {
-    const struct model_parallel *m = t->own;
-    int i = 0;
-
-    while (t->model.layers[i].weight != param && t->model.layers[i].bias != param)
-        i++;
-    return m->owner[i];
+    return ((const struct model_parallel *)t->own)->owner[param->layer];
 }
 
 static void model_parallel_collect(struct trainer *t, int slot, const struct param *param,

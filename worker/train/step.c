@@ -89,6 +89,17 @@ void step_add(struct totals *sum, struct totals one)
     sum->top5 += one.top5;
 }
 
+void step_apply(void *arg, size_t offset, size_t n, const float *gradient, enum param_kind kind)
+{
+    struct trainer *t = arg;
+    float *w = t->model.weights + offset;
+
+    if (kind == PARAM_STATISTIC)
+        t->kernels->reduce->add(w, gradient, n);
+    else
+        optimizer_update(&t->optimizer, w, gradient, offset, n, kind == PARAM_WEIGHT);
+}
+
 /* Tensor by tensor: weights and biases decay differently. */
 void step_update(struct trainer *t, size_t offset, size_t n, const float *gradients)
 {
@@ -97,15 +108,15 @@ void step_update(struct trainer *t, size_t offset, size_t n, const float *gradie
         size_t begin = offset > p->offset ? offset : p->offset;
         size_t end = offset + n < p->offset + p->floats ? offset + n : p->offset + p->floats;
         if (begin < end && !p->frozen)
-            optimizer_update(&t->optimizer, t->model.weights + begin, gradients + begin, begin,
-                             end - begin, p->is_weight);
+            step_apply(t, begin, end - begin, gradients + begin, p->kind);
     }
 }
 
 static double squares(const struct trainer *t, const struct param *p, const float *slab,
                       bool weights_only)
 {
-    bool counts = !p->frozen && (p->is_weight || !weights_only);
+    bool counts =
+        !p->frozen && p->kind != PARAM_STATISTIC && (p->kind == PARAM_WEIGHT || !weights_only);
     return counts ? t->kernels->reduce->sum_squares(slab + p->offset, p->floats) : 0;
 }
 
@@ -180,6 +191,7 @@ void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
 
     t->computing = start;
     p->n = b->n;
+    p->n_update = n_update;
     p->training = true;
     p->epoch = (uint32_t)b->epoch;
     p->ids = b->ids;

@@ -18,6 +18,8 @@ void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const str
 void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update);
 /* The gradient of the weights, to t->sink. */
 void step_backward(struct trainer *t, const struct batch *b);
+/* Updates n parameters of one tensor by their gradient; arg: the trainer. Fit for a sink. */
+void step_apply(void *arg, size_t offset, size_t n, const float *gradient, enum param_kind kind);
 /* Updates the weights of [offset, offset + n) by a slab of gradients. */
 void step_update(struct trainer *t, size_t offset, size_t n, const float *gradients);
 /* The same for all of them, scaled down where the norm is beyond training.clipNorm. */

@@ -1,0 +1,78 @@
+#!/bin/bash
+# TIMEOUT: 400
+# Networks that branch, with batch normalisation: the same bytes on any number of workers, threads and
+# servers, running statistics included; a run that is resumed; every other strategy trains them;
+# what cannot be is refused.
+. tests/cli/lib.sh
+
+idx_data
+cat >job.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: graph}
+spec:
+  model:
+    layers:
+      - {type: conv, filters: 18, kernel: 3, stride: 2, padding: same, bias: false}
+      - {type: batchnorm}
+      - {type: relu}
+      - {type: conv, filters: 20, kernel: 3, padding: same, bias: false}
+      - {type: batchnorm, group: 4}
+      - {type: relu, name: right}
+      - {type: conv, filters: 20, kernel: 1, inputs: [relu1], name: left}
+      - {type: add, inputs: [right, left]}
+      - {type: concat, inputs: [add1, relu1]}
+      - {type: globalavgpool}
+      - {type: dense, units: 4}
+  dataset: {name: idx, path: data}
+  training: {epochs: 2, batchSize: 48, lanes: 8, threads: 1}
+  checkpoint: {best: false}
+JOB
+servers=(--set strategy.type=ParameterServer)
+
+want=$(result base)
+check "the first run" "$want" "  -"
+for n in 2 3 4; do same "$n ranks" "$(result "ranks$n" --workers $n)" "$want"; done
+same "2 threads" "$(result threads --set training.threads=2)" "$want"
+same "servers on 3 workers" "$(result servers3 --workers 3 "${servers[@]}")" "$want"
+same "2 workers, 2 servers" "$(result servers2 --workers 2 "${servers[@]}" --set replicas.ps.replicas=2)" "$want"
+for isa in c avx2 avx512 neon; do
+    got=$(result "isa-$isa" "PACELINE_ISA=$isa")
+    case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
+done
+joined=$(result joined1 --set training.accumulate=2)
+same "join" "$(result joined2 --workers 2 --set strategy.batch=join --set training.accumulate=2)" "$joined"
+
+# Statistics are part of the model, and of what is resumed.
+model=$(find base -name 'checkpoint-*.safetensors' | sort | tail -1)
+for tensor in batchnorm1.running_mean batchnorm2.running_var; do
+    check "$tensor" "$(head -c 8000 "$model" | tr -d '\0')" "\"$tensor\""
+done
+"$PACELINE" run job.yaml --out resumed --set training.epochs=1 >resumed.log 2>&1 || fail "$(cat resumed.log)"
+same "resumed" "$(result resumed --resume --workers 2)" "$want"
+result learns --set training.epochs=12 >/dev/null
+check "it learns" "$(cat learns.log)" "test accuracy  100.00%"
+
+# Where workers are not alike the loss falls all the same.
+for s in "type: ParameterServer, mode: async" "type: LocalSGD" "type: ElasticAveraging"; do
+    got=$(result "free-${s//[^A-Za-z]/}" --workers 2 --set "strategy={$s}" --set "replicas.ps.replicas=$([[ $s = *async* ]] && echo 1 || echo 0)")
+    check "$s" "$got" "  -"
+done
+
+# refused NAME SENTENCE ARGUMENT...
+refused() {
+    check "$1" "$("$PACELINE" validate job.yaml "${@:3}" 2>&1)" "$2"
+    "$PACELINE" validate job.yaml "${@:3}" >/dev/null 2>&1 && fail "$1 is valid"
+}
+refused "split" "ModelParallel takes networks that are one chain of layers; this one branches at layer relu1" \
+    --workers 2 --set strategy.type=ModelParallel
+sed 's/inputs: \[relu1\], name: left/inputs: [relu7], name: left/' job.yaml >other.yaml
+check "no such input" "$("$PACELINE" validate other.yaml 2>&1)" "layer left: its input relu7 is no layer before it"
+sed 's/inputs: \[add1, relu1\]/inputs: [add1, input]/' job.yaml >other.yaml
+check "other sizes" "$("$PACELINE" validate other.yaml 2>&1)" "its inputs are 20x14x14 and 1x28x28; concat takes"
+sed 's/inputs: \[right, left\]/inputs: [right, relu1]/' job.yaml >other.yaml
+check "unequal shapes" "$("$PACELINE" validate other.yaml 2>&1)" "add takes equal shapes"
+sed 's/type: add, inputs: \[right, left\]/type: relu, inputs: [right], name: add1/' job.yaml >other.yaml
+check "unused" "$("$PACELINE" validate other.yaml 2>&1)" "layer left: no layer takes its output"
+
+verdict

@@ -1,0 +1,176 @@
+/* Layers of several inputs: their sum, or their channels one behind the other. */
+#include "paceline/mem.h"
+#include "worker/layers/layer.h"
+
+struct join_task {
+    const struct layer *l;
+    const struct pass *p;
+    float *y;
+    const float *const *x;
+    float *const *dx;
+    const bool *fresh;
+    const float *dy;
+    void (*sample)(const struct join_task *t, uint32_t i);
+};
+
+static void share(void *arg, int thread, int n_threads)
+{
+    const struct join_task *t = arg;
+    const int end = share_begin((int)t->p->n, thread + 1, n_threads);
+
+    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++)
+        t->sample(t, (uint32_t)i);
+}
+
+static void run(struct join_task t) { threads_run(t.p->threads, share, &t); }
+
+static void join_release(struct layer *l) { free(l->part_channels); }
+
+/* Sums, in the order of the inputs */
+
+static void add_sample(const struct join_task *t, uint32_t i)
+{
+    const size_t n = t->l->out_floats, at = i * n;
+
+    memcpy(t->y + at, t->x[0] + at, n * sizeof(float));
+    for (int k = 1; k < t->l->n_inputs; k++)
+        t->p->kernels->reduce->add(t->y + at, t->x[k] + at, n);
+}
+
+static void add_join(struct layer *l, const struct pass *p, float *y, const float *const *x)
+{
+    run((struct join_task){.l = l, .p = p, .y = y, .x = x, .sample = add_sample});
+}
+
+static void add_part_sample(const struct join_task *t, uint32_t i)
+{
+    const size_t n = t->l->out_floats, at = i * n;
+
+    for (int k = 0; k < t->l->n_inputs; k++) {
+        if (t->dx[k] && t->fresh[k])
+            memcpy(t->dx[k] + at, t->dy + at, n * sizeof(float));
+        else if (t->dx[k])
+            t->p->kernels->reduce->add(t->dx[k] + at, t->dy + at, n);
+    }
+}
+
+static void add_part(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
+                     const float *dy)
+{
+    run((struct join_task){
+        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = add_part_sample});
+}
+
+static const struct layer_ops add_ops = {
+    .kind = "add", .join = add_join, .part = add_part, .release = join_release};
+
+/* Channels: block b of an input goes to the lanes of one or two blocks of the output. */
+
+struct run_of_lanes {
+    size_t whole, part; /* floats: in the output, in the input */
+    size_t n;           /* lanes */
+};
+
+static int lanes_of(struct run_of_lanes runs[2], int at, int channels, int block, size_t pixels)
+{
+    const int n = channels - block * 16 < 16 ? channels - block * 16 : 16;
+    const int to = at + block * 16, head = n < 16 - to % 16 ? n : 16 - to % 16;
+
+    runs[0] = (struct run_of_lanes){(size_t)(to / 16) * pixels * 16 + (size_t)(to % 16),
+                                    (size_t)block * pixels * 16, (size_t)head};
+    runs[1] = (struct run_of_lanes){(size_t)(to / 16 + 1) * pixels * 16,
+                                    (size_t)block * pixels * 16 + (size_t)head, (size_t)(n - head)};
+    return n > head ? 2 : 1;
+}
+
+static void clear_last_block(float *map, int channels, size_t pixels)
+{
+    if (channels % 16)
+        memset(map + (size_t)(channels / 16) * pixels * 16, 0, pixels * 16 * sizeof *map);
+}
+
+static void put_channels(float *whole, int at, const float *part, int channels, size_t pixels)
+{
+    struct run_of_lanes r[2];
+
+    for (int b = 0; b < blocks_of(channels); b++)
+        for (int k = 0, n = lanes_of(r, at, channels, b, pixels); k < n; k++)
+            for (size_t px = 0; px < pixels * 16; px += 16)
+                memcpy(whole + r[k].whole + px, part + r[k].part + px, r[k].n * sizeof(float));
+}
+
+static void add_channels(float *part, int channels, const float *whole, int at, size_t pixels)
+{
+    struct run_of_lanes r[2];
+
+    for (int b = 0; b < blocks_of(channels); b++)
+        for (int k = 0, n = lanes_of(r, at, channels, b, pixels); k < n; k++)
+            for (size_t px = 0; px < pixels * 16; px += 16)
+                for (size_t i = 0; i < r[k].n; i++)
+                    part[r[k].part + px + i] += whole[r[k].whole + px + i];
+}
+
+static void take_channels(float *part, int channels, const float *whole, int at, size_t pixels)
+{
+    struct run_of_lanes r[2];
+
+    clear_last_block(part, channels, pixels);
+    for (int b = 0; b < blocks_of(channels); b++)
+        for (int k = 0, n = lanes_of(r, at, channels, b, pixels); k < n; k++)
+            for (size_t px = 0; px < pixels * 16; px += 16)
+                memcpy(part + r[k].part + px, whole + r[k].whole + px, r[k].n * sizeof(float));
+}
+
+static size_t part_floats(const struct layer *l, int k)
+{
+    return map_floats((struct shape){l->part_channels[k], l->out.h, l->out.w});
+}
+
+static void concat_sample(const struct join_task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    const size_t pixels = (size_t)(l->out.h * l->out.w);
+    float *y = t->y + i * l->out_floats;
+
+    clear_last_block(y, l->out.c, pixels);
+    for (int k = 0, at = 0; k < l->n_inputs; at += l->part_channels[k++])
+        put_channels(y, at, t->x[k] + i * part_floats(l, k), l->part_channels[k], pixels);
+}
+
+static void concat_join(struct layer *l, const struct pass *p, float *y, const float *const *x)
+{
+    run((struct join_task){.l = l, .p = p, .y = y, .x = x, .sample = concat_sample});
+}
+
+static void concat_part_sample(const struct join_task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    const size_t pixels = (size_t)(l->out.h * l->out.w);
+    const float *dy = t->dy + i * l->out_floats;
+
+    for (int k = 0, at = 0; k < l->n_inputs; at += l->part_channels[k++])
+        if (t->dx[k])
+            (t->fresh[k] ? take_channels : add_channels)(t->dx[k] + i * part_floats(l, k),
+                                                         l->part_channels[k], dy, at, pixels);
+}
+
+static void concat_part(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
+                        const float *dy)
+{
+    run((struct join_task){
+        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = concat_part_sample});
+}
+
+static const struct layer_ops concat_ops = {
+    .kind = "concat", .join = concat_join, .part = concat_part, .release = join_release};
+
+void layer_join(struct layer *l, const struct net_layer *n, const int *channels)
+{
+    const size_t size = (size_t)l->n_inputs * sizeof *channels;
+
+    l->ops = n->spec.type == LAYER_ADD ? &add_ops : &concat_ops;
+    l->name = n->spec.name;
+    l->out = n->out;
+    l->out_floats = map_floats(n->out);
+    l->part_channels = memcpy(xmalloc(size), channels, size);
+}
