@@ -43,6 +43,9 @@ extern const char *const layer_type_names[];
 /* One layer as a user writes it. Fields that a type does not use are zero. */
 struct layer_spec {
     enum layer_type type;
+    bool bias;     /* conv, dense; default true */
+    bool frozen;   /* parameters are not trained */
+    bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
     char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
     int units;     /* conv: filters; dense: outputs */
     int kernel[2]; /* conv, pools: height, width */
@@ -50,12 +53,8 @@ struct layer_spec {
     enum padding padding;
     double rate; /* dropout: the share of values that is dropped */
     enum initializer initializer;
-    bool bias;   /* conv, dense; default true */
-    bool frozen; /* parameters are not trained */
-    double epsilon,
-        momentum;  /* batchnorm: added to the variance; the share of the new statistics */
-    bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
-    int group;     /* batchnorm: samples that are normalised together, at least */
+    int group;                /* batchnorm: samples that are normalised together, at least */
+    double epsilon, momentum; /* batchnorm: added to the variance; the share of new statistics */
     /* The layers whose outputs it takes, by name, NET_INPUT being the samples; by default the one
      * before it. add, concat: two and more. */
     char **inputs;
