@@ -1,7 +1,8 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/params.c
-// worker/model/loss.c LINK: worker/model/lanes.c worker/threads Finite differences: outputs and
-// gradients of every kind of layer beside a net in double precision, over odd shapes, fused and
-// not; and the same bytes on one thread, on three, and when gradients are applied as they come.
+// LINK: worker/model/loss.c worker/model/lanes.c worker/threads
+// Finite differences: outputs and gradients of every kind of layer beside a net in double
+// precision, over odd shapes, fused and not, in chains and with branches; and the same bytes on one
+// thread, on three, and when gradients are applied as they come.
 #include "paceline/spec.h"
 #include "tests/test.h"
 #include "tests/unit/fill.h"

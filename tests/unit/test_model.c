@@ -1,8 +1,8 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/params.c
-// worker/model/loss.c LINK: worker/model/lanes.c worker/threads worker/optim/optimizer.c LINK:
-// worker/optim/schedule.c worker/checkpoint/safetensors.c Whole models against PyTorch
-// (tests/vectors): outputs, losses, gradients and three updates; and the same bytes on every
-// instruction set, thread count and cut of the lanes over ranks.
+// LINK: worker/model/loss.c worker/model/lanes.c worker/threads worker/optim/optimizer.c
+// LINK: worker/optim/schedule.c worker/checkpoint/safetensors.c
+// Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates; and
+// the same bytes on every instruction set, thread count and cut of the lanes over ranks.
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "tests/unit/rank.h"
