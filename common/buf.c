@@ -87,16 +87,17 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err)
     return 0;
 }
 
-static int write_all(int fd, const char *bytes, size_t n)
+static int write_all(int fd, const char *bytes, size_t n, off_t at)
 {
     while (n) {
-        ssize_t done = write(fd, bytes, n);
+        ssize_t done = pwrite(fd, bytes, n, at);
 
         if (done < 0 && errno == EINTR)
             continue;
         if (done < 0)
             return -1;
         bytes += done;
+        at += done;
         n -= (size_t)done;
     }
     return 0;
@@ -107,9 +108,13 @@ static int write_parts(int fd, const struct file_part *parts, size_t n_parts, si
 {
     if (total && fallocate(fd, 0, 0, (off_t)total) && errno != EOPNOTSUPP && errno != ENOSYS)
         return -1;
-    for (size_t i = 0; i < n_parts; i++)
-        if (write_all(fd, parts[i].load ? parts[i].load(parts[i].arg) : parts[i].bytes, parts[i].n))
-            return -1;
+    for (int late = 0; late < 2; late++) {
+        off_t at = 0;
+
+        for (const struct file_part *p = parts; p < parts + n_parts; at += (off_t)p->n, p++)
+            if (p->late == late && write_all(fd, p->load ? p->load(p->arg) : p->bytes, p->n, at))
+                return -1;
+    }
     return fsync(fd);
 }
 

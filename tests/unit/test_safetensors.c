@@ -73,6 +73,32 @@ static void same_input_same_bytes(void)
     CHECK_BYTES(second.data, first.data, first.len);
 }
 
+static char late_value[] = "unknown";
+
+static const void *load_late(void *arg)
+{
+    memcpy(late_value, "is 4242", sizeof late_value);
+    return arg;
+}
+
+/* What is known only when the tensors have been loaded. */
+static void late_metadata(void)
+{
+    const struct st_meta late = {"late", late_value};
+    struct st_tensor t = tensors[0];
+    struct st_file f;
+    struct err err = {0};
+
+    t.load = load_late;
+    t.arg = (void *)t.data;
+    t.data = NULL;
+    CHECK_INT(st_write(path, &t, 1, &late, 1, &err), 0);
+    CHECK_INT(st_open(&f, path, &err), 0);
+    CHECK_STR(st_meta_get(&f, "late"), "is 4242");
+    CHECK_BYTES(f.tensors[0].data, tensors[0].data, t.bytes);
+    st_close(&f);
+}
+
 /* The file with this header, padded so that n bytes of data start at a multiple of 8. */
 static struct buf file_of(const char *header, size_t n)
 {
@@ -280,6 +306,7 @@ int main(void)
 {
     folder = scratch_make();
     path = xasprintf("%s/a.safetensors", folder);
+    late_metadata();
     writes_and_reads();
     same_input_same_bytes();
     judges_headers();

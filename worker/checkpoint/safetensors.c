@@ -64,21 +64,42 @@ static void header_print(struct buf *out, const struct st_tensor *tensors, size_
         out->data[i] = (char)((uint64_t)(out->len - LENGTH_BYTES) >> 8 * i);
 }
 
+/* A header that is printed twice: for its length, and with the values that metadata then have. */
+struct header {
+    struct buf text;
+    const struct st_tensor *tensors;
+    const struct st_meta *meta;
+    size_t n, n_meta;
+};
+
+static const void *header_load(void *arg)
+{
+    struct header *h = arg;
+
+    h->text.len = 0;
+    header_print(&h->text, h->tensors, h->n, h->meta, h->n_meta);
+    return h->text.data;
+}
+
 int st_write(const char *path, const struct st_tensor *tensors, size_t n,
              const struct st_meta *meta, size_t n_meta, struct err *err)
 {
-    AUTO(buf_release) struct buf header;
+    struct header header = {.tensors = tensors, .meta = meta, .n = n, .n_meta = n_meta};
     AUTO(auto_free) struct file_part *parts = xcalloc(n + 1, sizeof *parts);
+    int rc;
 
-    buf_init(&header, 0);
-    header_print(&header, tensors, n, meta, n_meta);
-    parts[0] = (struct file_part){.bytes = header.data, .n = header.len};
+    buf_init(&header.text, 0);
+    header_load(&header);
+    parts[0] =
+        (struct file_part){.n = header.text.len, .load = header_load, .arg = &header, .late = true};
     for (size_t i = 0; i < n; i++)
         parts[i + 1] = (struct file_part){.bytes = tensors[i].data,
                                           .n = tensors[i].bytes,
                                           .load = tensors[i].load,
                                           .arg = tensors[i].arg};
-    return file_write_parts(path, parts, n + 1, err);
+    rc = file_write_parts(path, parts, n + 1, err);
+    buf_release(&header.text);
+    return rc;
 }
 
 /* A whole number of 0 to 2^53; false for anything else. */

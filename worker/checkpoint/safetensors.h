@@ -35,9 +35,11 @@ const char *st_dtype_name(enum st_dtype dtype); /* "F32" */
 size_t st_dtype_bytes(enum st_dtype dtype);     /* of one element */
 
 /* Tensors are written in the order given, the first at a multiple of 64 bytes; metadata keys in
- * order given. Same input, same bytes. Between them is no padding: put 8-byte types before 4-byte
- * ones before bytes, since a tensor off its natural place is refused when read. ERR_IO: the path,
- * the cause and the bytes needed; the old file is whole and no temporary file is left. */
+ * order given, their values as they are when all tensors have been loaded: until then they may
+ * change, but not in length. Same input, same bytes. Between them is no padding: put 8-byte types
+ * before 4-byte ones before bytes, since a tensor off its natural place is refused when read.
+ * ERR_IO: the path, the cause and the bytes needed; the old file is whole and no temporary file is
+ * left. */
 MUST_CHECK int st_write(const char *path, const struct st_tensor *tensors, size_t n,
                         const struct st_meta *meta, size_t n_meta, struct err *err);
 
