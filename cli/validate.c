@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/options.h"
+#include "paceline/estimate.h"
 #include "paceline/job_split.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -16,15 +17,16 @@ static const char usage[] =
 /* What a process of the engine holds besides its own slabs: MPI and code. */
 #define RUNTIME_BYTES (21.0 * 1048576)
 
-struct estimate {
+struct needs {
     double parameters, activations, exchange, data, total; /* bytes per worker */
-    double ceiling;                                        /* speedup that the lanes allow */
+    double state_part; /* of the optimiser's state, in parameters */
+    double ceiling;    /* speedup that the lanes allow */
 };
 
 struct facts {
     const struct job *job;
     struct net net;
-    struct estimate estimate;
+    struct needs needs;
     struct problems warnings;
 };
 
@@ -50,14 +52,36 @@ static double kept_values(const struct net *net)
     return values;
 }
 
-static struct estimate estimate(const struct job *job, const struct net *net, double n_samples)
+/* The largest part of the optimiser's state that a worker has. */
+static double state_share(const struct job *job, const struct net *net)
+{
+    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
+    AUTO(auto_free) size_t *tensors = NULL;
+    size_t n = 0;
+
+    if (!job_shards(job) || job_ranks(job) == 1)
+        return 1;
+    if (job_ranks(job) > workers)
+        return 0; /* the servers have it */
+    if (job->strategy.placement != PLACEMENT_GREEDY)
+        return 1.0 / workers;
+    tensors = xcalloc(2 * net->n_layers, sizeof *tensors);
+    for (size_t i = 0; i < net->n_layers; i++) {
+        tensors[n++] = net->layers[i].weights;
+        tensors[n++] = net->layers[i].biases;
+    }
+    return estimate_largest_shard(tensors, n, workers);
+}
+
+static struct needs needs_of(const struct job *job, const struct net *net, double n_samples)
 {
     int64_t lanes = job_lanes(job), workers = job->replicas[ROLE_WORKER].replicas;
     int64_t lanes_each = (lanes + workers - 1) / workers;
     int64_t samples_each = lanes_each * ((job->training.batch_size + lanes - 1) / lanes);
-    double tensor = sizeof(float) * (double)net->params;
-    struct estimate e = {
-        .parameters = tensor * (2 + job_optimizer_slots(&job->training.optimizer)),
+    double tensor = sizeof(float) * (double)net->params, state_part = state_share(job, net);
+    struct needs e = {
+        .state_part = state_part,
+        .parameters = tensor * (2 + state_part * job_optimizer_slots(&job->training.optimizer)),
         .activations = sizeof(float) * kept_values(net) * (double)samples_each,
         .exchange = workers > 1 ? tensor : 0,
         .data = n_samples * net->in.c * net->in.h * net->in.w,
@@ -69,13 +93,13 @@ static struct estimate estimate(const struct job *job, const struct net *net, do
 }
 
 /* ModelParallel: of the worker that needs the most. */
-static int estimate_split(struct facts *f, struct err *err)
+static int needs_of_split(struct facts *f, struct err *err)
 {
     const int workers = (int)f->job->replicas[ROLE_WORKER].replicas;
     AUTO(net_parts_release) struct net_parts parts;
     AUTO(auto_free) struct split_share *shares = xcalloc((size_t)workers, sizeof *shares);
     AUTO(auto_free) int *worker = NULL;
-    struct estimate *e = &f->estimate;
+    struct needs *e = &f->needs;
 
     net_parts_init(&parts, &f->net);
     worker = xcalloc((size_t)parts.n, sizeof *worker);
@@ -104,22 +128,26 @@ static int gather(struct facts *f, struct err *err)
     if (cli_data_shape(f->job, &shape, &n, &f->warnings, err) ||
         job_network(f->job, shape, &f->net, err))
         return -1;
-    f->estimate = estimate(f->job, &f->net, n);
-    return f->job->strategy.type == STRATEGY_MODEL_PARALLEL ? estimate_split(f, err) : 0;
+    f->needs = needs_of(f->job, &f->net, n);
+    return f->job->strategy.type == STRATEGY_MODEL_PARALLEL ? needs_of_split(f, err) : 0;
 }
 
 static void print_engine(const struct facts *f)
 {
-    const struct estimate *e = &f->estimate;
+    const struct needs *e = &f->needs;
     const struct job *job = f->job;
 
     printf("promise     %s\n", job_promise(job));
     printf("network     %s, %s parameters, %.1f MFLOP per sample and update\n",
            job->model.name ? job->model.name : "inline", format_count((double)f->net.params).s,
            f->net.flops_train / 1e6);
-    printf("memory      about %s per worker: parameters, gradient and optimizer %s, activations "
-           "%s,\n            exchange %s, data %s (once per host), the rest %s\n",
-           format_bytes(e->total).s, format_bytes(e->parameters).s, format_bytes(e->activations).s,
+    printf("memory      about %s per worker: parameters, gradient and %s %s, activations %s,\n"
+           "            exchange %s, data %s (once per host), the rest %s\n",
+           format_bytes(e->total).s,
+           e->state_part == 1  ? "optimizer"
+           : e->state_part > 0 ? "a share of the optimizer"
+                               : "no optimizer",
+           format_bytes(e->parameters).s, format_bytes(e->activations).s,
            format_bytes(e->exchange).s, format_bytes(e->data).s, format_bytes(RUNTIME_BYTES).s);
     printf("ceiling     %.4gx on %s: a batch of %lld in %d lanes\n", e->ceiling,
            format_plural((double)job->replicas[ROLE_WORKER].replicas, "worker").s,
@@ -164,13 +192,13 @@ static void add_engine(cJSON *root, const struct facts *f)
     cJSON_AddNumberToObject(root, "parameters", (double)f->net.params);
     cJSON_AddNumberToObject(root, "flopsPerSample", f->net.flops_train);
     memory = cJSON_AddObjectToObject(root, "memoryBytes");
-    cJSON_AddNumberToObject(memory, "parameters", f->estimate.parameters);
-    cJSON_AddNumberToObject(memory, "activations", f->estimate.activations);
-    cJSON_AddNumberToObject(memory, "exchange", f->estimate.exchange);
-    cJSON_AddNumberToObject(memory, "data", f->estimate.data);
-    cJSON_AddNumberToObject(memory, "total", f->estimate.total);
+    cJSON_AddNumberToObject(memory, "parameters", f->needs.parameters);
+    cJSON_AddNumberToObject(memory, "activations", f->needs.activations);
+    cJSON_AddNumberToObject(memory, "exchange", f->needs.exchange);
+    cJSON_AddNumberToObject(memory, "data", f->needs.data);
+    cJSON_AddNumberToObject(memory, "total", f->needs.total);
     cJSON_AddNumberToObject(root, "lanes", job_lanes(f->job));
-    cJSON_AddNumberToObject(root, "ceiling", f->estimate.ceiling);
+    cJSON_AddNumberToObject(root, "ceiling", f->needs.ceiling);
 }
 
 static void print_json(const struct facts *f)

@@ -171,6 +171,15 @@ int job_optimizer_slots(const struct job_optimizer *o)
     return 0;
 }
 
+bool job_shards(const struct job *job)
+{
+    if (job->strategy.type == STRATEGY_PARAMETER_SERVER)
+        return true;
+    return job->training.optimizer.sharded != 0 && job->strategy.type == STRATEGY_ALL_REDUCE &&
+           job->strategy.algorithm == ALGO_TREE && job->strategy.wire == WIRE_FP32 &&
+           job->training.clip_norm == 0;
+}
+
 /* The mlp with the hidden layers of the job; *n layers, owned by the caller. */
 static struct layer_spec *mlp_layers(const struct job *job, const struct net_def *def, size_t *n)
 {

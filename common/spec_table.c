@@ -210,6 +210,9 @@ const struct field spec_fields[] = {
      .doc = "Where the sum of squared gradients starts (PyTorch 0, Keras 0.1)."},
     {"spec.training.optimizer.weightDecay", FIELD_FLOAT, JOB(training.optimizer.weight_decay),
      RANGE(0, 1e6), .doc = "Decoupled decay of the weights; other optimisers use training.l2."},
+    {"spec.training.optimizer.sharded", FIELD_BOOL, JOB(training.optimizer.sharded),
+     .doc = "Each worker updates a share of the weights, and has the optimiser's state of that "
+            "share alone. Absent: where it can be."},
     {"spec.training.learningRateSchedule", FIELD_OBJECT,
      .doc = "How the learning rate changes, counted in epochs of the whole job."},
     {"spec.training.learningRateSchedule.type", FIELD_ENUM, JOB(training.schedule.type),

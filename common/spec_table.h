@@ -24,7 +24,7 @@ enum field_kind {
     FIELD_INT,      /* (int or int64_t) */
     FIELD_QUANTITY, /* bytes: 4194304 or "4Mi" (int64_t) */
     FIELD_FLOAT,    /* (double) */
-    FIELD_BOOL,     /* (bool) */
+    FIELD_BOOL,     /* (bool, or an int: -1 when absent) */
     FIELD_ENUM,     /* (an enum; names[value]) */
     FIELD_PAIR,     /* n or [height, width] (int[2]; {0, 0} when absent) */
     FIELD_INTS,     /* (int64_t[] and size_t) */
@@ -77,7 +77,7 @@ extern const size_t n_spec_choices;
  * field, or its default where it is absent; {PATH|X}: or X; {?PATH} is whether it is there.
  */
 struct rule {
-    const char *paths[5]; /* the fields it reads, ended by NULL */
+    const char *paths[6]; /* the fields it reads, ended by NULL */
     const char *allowed;  /* the rule in one sentence */
     bool warning;
     /* All jobs; those with spec.model; those without; those with spec.mpi. */

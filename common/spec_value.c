@@ -348,7 +348,10 @@ static bool store_bool(const struct field *f, void *base, const cJSON *value)
 {
     if (!cJSON_IsBool(value))
         return false;
-    *(bool *)at(f, base) = cJSON_IsTrue(value);
+    if (f->size == sizeof(bool))
+        *(bool *)at(f, base) = cJSON_IsTrue(value);
+    else
+        put_int(f, base, cJSON_IsTrue(value));
     return true;
 }
 
@@ -508,7 +511,8 @@ void field_store_present(const struct field *f, void *base)
 /* Everything else is absent as zero. */
 void field_store_absent(const struct field *f, void *base)
 {
-    if (f->kind == FIELD_INT && f->size == sizeof(int64_t))
+    if ((f->kind == FIELD_INT && f->size == sizeof(int64_t)) ||
+        (f->kind == FIELD_BOOL && f->size == sizeof(int)))
         put_int(f, base, -1);
 }
 
@@ -561,7 +565,9 @@ cJSON *field_load(const struct field *f, const void *base)
     case FIELD_FLOAT:
         return cJSON_CreateNumber(*(const double *)at_const(f, base));
     case FIELD_BOOL:
-        return cJSON_CreateBool(*(const bool *)at_const(f, base));
+        if (f->size == sizeof(bool))
+            return cJSON_CreateBool(*(const bool *)at_const(f, base));
+        return get_int(f, base) < 0 ? NULL : cJSON_CreateBool(get_int(f, base) > 0);
     case FIELD_ENUM:
         return cJSON_CreateString(stored_word(f, base));
     case FIELD_PAIR:

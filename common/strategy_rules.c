@@ -204,6 +204,14 @@ static bool broken_clip(const struct job *job, struct buf *found)
     return job->training.clip_norm > 0 && knows_servers(job);
 }
 
+static bool broken_sharded(const struct job *job, struct buf *found)
+{
+    const int sharded = job->training.optimizer.sharded;
+
+    buf_puts(found, "what the strategy cannot do");
+    return sharded >= 0 && (sharded > 0) != job_shards(job);
+}
+
 static bool broken_threads(const struct job *job, struct buf *found)
 {
     buf_printf(found, "%lld workers of %lld threads for %d lanes",
@@ -226,6 +234,8 @@ static bool broken_threads(const struct job *job, struct buf *found)
 #define CEL_MICRO_BATCHES "{spec.strategy.microBatches|1}"
 #define CEL_BACKUPS "{spec.strategy.backupWorkers|0}"
 #define CEL_KNOWS_SERVERS "{spec.strategy.type} in ['ParameterServer', 'StrategySwitch']"
+#define CEL_PS "{spec.strategy.type} == 'ParameterServer'"
+#define SHARDED "spec.training.optimizer.sharded"
 #define CEL_ASYNC \
     "({spec.strategy.type} == 'StrategySwitch' || {spec.strategy.mode|'sync'} != 'sync')"
 
@@ -387,6 +397,16 @@ static const struct rule rules[] = {
      .cel = "{spec.strategy.switch.momentum} == 'keep' || ({" CEL_OPTIMIZER
             "name} == 'sgd' && " CEL_MOMENTUM " > 0.0) || {" CEL_OPTIMIZER "momentum|0.0} > 0.0",
      .cel_found = "an optimiser without momentum"},
+    {{SHARDED, "spec.strategy.type", "spec.strategy.algorithm", "spec.strategy.wire",
+      "spec.training.clipNorm"},
+     .allowed = "allowed: true with ParameterServer or AllReduce by tree, wire fp32, clipNorm 0; "
+                "false without ParameterServer",
+     .job = RULE_BUILTIN,
+     .broken = broken_sharded,
+     .cel = "!{?" SHARDED "} || {" SHARDED "} == (" CEL_PS ") || ({spec.strategy.type} == "
+            "'AllReduce' && {spec.strategy.algorithm|'tree'} == 'tree' && "
+            "{spec.strategy.wire|'fp32'} == 'fp32' && {spec.training.clipNorm} == 0.0)",
+     .cel_found = "what the strategy cannot do"},
     {{"spec.training.threads", "spec.replicas.worker.replicas", "spec.training.lanes"},
      .allowed = "threads beyond the lanes have nothing to do where work is split by lane",
      .warning = true,

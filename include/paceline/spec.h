@@ -73,6 +73,7 @@ struct job_optimizer {
     bool centered;              /* RMSProp: subtract the squared mean */
     double initial_accumulator; /* Adagrad: 0 as PyTorch, 0.1 as Keras */
     double weight_decay;        /* AdamW: decoupled; the others use training.l2 */
+    int sharded;                /* 0, 1; -1: job_shards() decides */
 };
 
 struct job_schedule {
@@ -281,6 +282,10 @@ MUST_CHECK int job_network(const struct job *job, struct shape in, struct net *n
 
 /* Copies of the parameters that the optimiser keeps as its state: 0 to 3. */
 int job_optimizer_slots(const struct job_optimizer *o);
+
+/* Whether, where there is more than one rank, optimiser state lies with the owners of parameters
+ * alone, each of whom updates its own: the servers, or the workers. */
+bool job_shards(const struct job *job);
 
 /* training.lanes after the default rule: largest power of two <= batchSize/4, 1 to 64. */
 int job_lanes(const struct job *job);

@@ -67,7 +67,8 @@ static void check_exchange(struct comm *c, bool semaphore, double bandwidth)
     placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, FLOATS, SERVERS);
     comm_simulate(c, bandwidth, bandwidth > 0 ? 0.0005 : 0);
 
-    struct exchange *e = exchange_new(c, &placement, workers, SERVERS, 60);
+    placement.first = workers;
+    struct exchange *e = exchange_new(c, &placement, 60);
 
     if (semaphore)
         exchange_use_semaphore(e);

@@ -405,13 +405,13 @@ static void check_servers(struct comm *c, const struct kernels *k, int servers, 
 {
     const int workers = comm_size(c) - servers;
     struct placement placement;
-    struct reducer_servers owners = {
-        .placement = &placement, .first = servers ? workers : 0, .update = descend};
+    struct reducer_servers owners = {.placement = &placement, .update = descend};
     struct reducer_config config = {.fusion_bytes = 1 << 16, .servers = &owners};
     struct served mine = {.weights = xcalloc(n, sizeof(float))};
     struct problem t;
 
     placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, n, servers ? servers : workers);
+    placement.first = servers ? workers : 0;
     problem_of(&t, c, (struct lane_tree){16, 0, workers}, 40, n);
     if (!t.lanes.n_blocks)
         t.blocks[0] = xaligned(n * sizeof(float));

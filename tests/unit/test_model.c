@@ -115,7 +115,7 @@ static void check_training(const struct st_file *f, const struct job *job, const
     float got[64];
 
     rank_init(&r, net, k, threads, n, 0, 1);
-    optimizer_init(&o, k, job, r.model.n_floats);
+    optimizer_init(&o, k, job, r.model.n_floats, NULL, 0);
     load_initial(f, &r.model);
     for (int step = 0; step < 3; step++) {
         double loss = rank_step(&r, job, x->data, labels->data, n, got) / n;

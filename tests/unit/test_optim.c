@@ -63,7 +63,7 @@ static void start(struct optimizer *o, const struct kernels *k, const struct for
 {
     struct job job = {.training = {.optimizer = f->config, .l2 = f->l2}};
 
-    optimizer_init(o, k, &job, n);
+    optimizer_init(o, k, &job, n, NULL, 0);
 }
 
 /* Twelve steps of one form; weights stay within four ulp of the peer's double precision. */
@@ -182,6 +182,57 @@ static void check_ranges(const struct kernels *k, const struct kernels *plain)
     }
 }
 
+static struct shard dealt[] = {{0, 400, 0}, {400, 350, 1}, {750, 250, 0}};
+static const struct placement owners = {.shards = dealt, .n = 3, .first = 5, .servers = 2};
+
+/* Every form: owners of shards make the update of one that has all, and have its state; a second
+ * one that loads it has it too. */
+static void check_owners(const struct kernels *k, const struct kernels *plain)
+{
+    enum { N = 1000 };
+    static float w[2][N], g[N];
+
+    (void)plain;
+    for (const struct form *f = torch_forms; f->name; f++) {
+        struct job job = {.training = {.optimizer = f->config, .l2 = f->l2}};
+        struct optimizer whole, own[2], loaded;
+
+        fill_uniform(w[0], N, -1, 1);
+        fill_uniform(g, N, -1, 1);
+        memcpy(w[1], w[0], sizeof w[0]);
+        start(&whole, k, f, N);
+        optimizer_init(&loaded, k, &job, N, &owners, 5);
+        for (int s = 0; s < 2; s++)
+            optimizer_init(&own[s], k, &job, N, &owners, 5 + s);
+        CHECK_INT(own[0].n_floats, 650);
+        CHECK_INT(own[1].n_floats, 350);
+        for (int t = 1; t <= 3; t++) {
+            optimizer_begin_step(&whole, t, 0.01, 1);
+            optimizer_update(&whole, w[0], g, 0, N, 1);
+            for (int i = 0; i < owners.n; i++) {
+                struct optimizer *o = &own[dealt[i].server];
+                size_t at = dealt[i].offset;
+
+                optimizer_begin_step(o, t, 0.01, 1);
+                optimizer_update(o, w[1] + at, g + at, at, dealt[i].n, 1);
+            }
+        }
+        CHECK_BYTES(w[1], w[0], sizeof w[0]);
+        for (int slot = 0; slot < whole.n_slots; slot++) {
+            for (int i = 0; i < owners.n; i++)
+                CHECK_BYTES(optimizer_state(&own[dealt[i].server], slot, dealt[i].offset),
+                            whole.slots[slot] + dealt[i].offset, dealt[i].n * sizeof(float));
+            optimizer_load(&loaded, slot, whole.slots[slot], 0, 300);
+            optimizer_load(&loaded, slot, whole.slots[slot], 300, N - 300);
+            CHECK_BYTES(loaded.slots[slot], own[0].slots[slot], 650 * sizeof(float));
+        }
+        optimizer_release(&whole);
+        optimizer_release(&loaded);
+        optimizer_release(&own[0]);
+        optimizer_release(&own[1]);
+    }
+}
+
 static void check_state(void)
 {
     static const struct {
@@ -252,6 +303,7 @@ int main(void)
     each_isa(check_peers);
     each_isa(check_epsilon_inside);
     each_isa(check_ranges);
+    each_isa(check_owners);
     check_state();
     check_decay_and_clipping();
     return test_result();

@@ -171,6 +171,15 @@ void comm_broadcast(struct comm *c, void *bytes, size_t n, int root)
         MPI_Bcast(bytes, (int)n, MPI_BYTE, root, c->world);
 }
 
+void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
+{
+    assert(n <= INT_MAX && from != to);
+    if (c->rank == from)
+        MPI_Send(bytes, (int)n, MPI_BYTE, to, 0, c->world);
+    else
+        MPI_Recv(bytes, (int)n, MPI_BYTE, from, 0, c->world, MPI_STATUS_IGNORE);
+}
+
 int64_t comm_max(struct comm *c, int64_t value)
 {
     if (c->size > 1)

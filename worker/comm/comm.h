@@ -56,6 +56,8 @@ void comm_simulate(struct comm *c, double bytes_per_second, double latency);
 void comm_barrier(struct comm *c);
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);
 int64_t comm_max(struct comm *c, int64_t value);
+/* n bytes of rank `from` to rank `to`; called by these two, which are not one. */
+void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to);
 /* Over the ranks of this host alone. */
 uint64_t comm_local_sum(struct comm *c, uint64_t value);
 /* n bytes of each rank; all has room for them on the root, and may be NULL elsewhere. */
@@ -84,11 +86,10 @@ struct reducer_config {
     const struct reducer_servers *servers; /* NULL: sums go to every rank */
 };
 /* Parameters have owners, who alone update them: to `tree` the shards of the placement are what its
- * segments are else, and what goes back to the workers is weights. Server s is rank first + s,
- * behind the workers or one of them. bf16 is not for these. */
+ * segments are else, and what goes back to the workers is weights. Servers are behind the workers,
+ * or the workers. bf16 is not for these. */
 struct reducer_servers {
     const struct placement *placement;
-    int first;
     float *weights; /* of this rank; those of a submitted range change from then on */
     /* At the owner: [offset, offset + n) is summed. By the thread that polls. */
     void (*update)(void *arg, size_t offset, size_t n, const float *gradients);

@@ -172,17 +172,19 @@ static MPI_Datatype make_part(const struct placement *p, int server, uint64_t *b
     return type;
 }
 
-struct exchange *exchange_new(struct comm *c, const struct placement *placement, int first,
-                              int servers, int64_t patience)
+struct exchange *exchange_new(struct comm *c, const struct placement *placement, int64_t patience)
 {
     struct exchange *e = xcalloc(1, sizeof *e);
 
-    *e = (struct exchange){
-        .comm = c, .rank = c->rank, .first = first, .servers = servers, .patience = patience};
+    *e = (struct exchange){.comm = c, .rank = c->rank, .patience = patience};
     MPI_Comm_dup(c->world, &e->world);
-    e->part = xcalloc((size_t)servers, sizeof(MPI_Datatype));
-    e->part_bytes = xcalloc((size_t)servers, sizeof *e->part_bytes);
-    for (int s = 0; s < servers; s++)
+    if (!placement)
+        return e;
+    e->first = placement->first;
+    e->servers = placement->servers;
+    e->part = xcalloc((size_t)e->servers, sizeof(MPI_Datatype));
+    e->part_bytes = xcalloc((size_t)e->servers, sizeof *e->part_bytes);
+    for (int s = 0; s < e->servers; s++)
         e->part[s] = make_part(placement, s, &e->part_bytes[s]);
     return e;
 }

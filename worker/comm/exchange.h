@@ -1,7 +1,6 @@
 /*
- * Messages between workers and servers that share no step: notes, and parameters by server. Servers
- * are ranks first .. first + servers; their shards are those of the placement, and each travels
- * whole.
+ * Messages between workers and servers that share no step: notes, and parameters by server: its
+ * shards travel together.
  *
  * No wait is longer than `patience` seconds: then this rank says in one line what it waited for and
  * ends the world.
@@ -12,9 +11,8 @@
 #include "worker/comm/comm.h"
 
 struct exchange;
-/* Collective. The placement must outlive it. */
-struct exchange *exchange_new(struct comm *c, const struct placement *placement, int first,
-                              int servers, int64_t patience);
+/* Collective. NULL: there are no servers, only notes. */
+struct exchange *exchange_new(struct comm *c, const struct placement *placement, int64_t patience);
 /* On every rank, before anything is sent: each server from now on has one transfer of parameters
  * under way per direction, and the next in the order that they were asked for; a push waits for its
  * server's word. Notes do not wait. */

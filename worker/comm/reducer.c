@@ -83,22 +83,31 @@ struct range piece_segment(const struct reducer *r, const struct piece *p, int i
     return (struct range){begin, p->n - begin < each ? p->n - begin : each};
 }
 
-/* The next piece of a range: of one owner, where parameters have owners. */
+/* From the offset on: shards of rising, and so of different, servers, so that all of these sum and
+ * send at once; the last one may be a part. */
+static size_t row_of_shards(const struct reducer *r, size_t offset)
+{
+    const struct placement *p = r->config.servers->placement;
+    const struct shard *shard = placement_find(p, offset), *end = p->shards + p->n;
+    size_t n = 0;
+
+    for (int before = -1; shard < end && shard->server > before; shard++) {
+        size_t left = shard->offset + shard->n - (offset + n);
+
+        if (left > r->segment)
+            return n + r->segment;
+        n += left;
+        before = shard->server;
+    }
+    return n;
+}
+
+/* The next piece of a range. */
 static struct piece cut_piece(const struct reducer *r, struct range range)
 {
-    const struct reducer_servers *servers = r->config.servers;
-    struct piece p = {.offset = range.offset, .n = range.n, .owner = NOBODY};
+    size_t most = r->config.servers ? row_of_shards(r, range.offset) : r->piece_max;
 
-    if (p.n > r->piece_max)
-        p.n = r->piece_max;
-    if (servers) {
-        const struct shard *shard = placement_find(servers->placement, p.offset);
-        size_t left = shard->offset + shard->n - p.offset;
-
-        p.n = p.n < left ? p.n : left;
-        p.owner = servers->first + shard->server;
-    }
-    return p;
+    return (struct piece){.offset = range.offset, .n = range.n < most ? range.n : most};
 }
 
 /* Pieces that have what they waited for go on; free places take the next pieces of the queue. */

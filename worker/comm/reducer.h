@@ -32,14 +32,11 @@ struct ranges {
     size_t head, n, cap;
 };
 
-#define NOBODY (-1)
-
 struct piece {
     bool active;
     unsigned number; /* in the order of start; the same on every rank */
     size_t offset, n;
-    int owner; /* the rank that sums all of it; NOBODY: each rank a segment */
-    int step;  /* how far the algorithm is */
+    int step; /* how far the algorithm is */
     int n_requests;
     MPI_Request *requests;
     size_t *received; /* of each request, bytes that it brings */
@@ -85,7 +82,7 @@ struct reducer {
     float *scratch;  /* bf16: FOLD_CHUNK floats per leaf */
 
     /* Per piece, from ops->plan. */
-    size_t segment, piece_max; /* floats: what one rank sums, and all of it */
+    size_t segment, piece_max; /* floats: what one rank sums at most, and all of it */
     size_t buffer_bytes;
     int max_requests;
     MPI_Op bf16_sum;   /* mpi.c */

@@ -3,8 +3,8 @@
  *
  * A piece is cut into one segment per rank (a small piece is one rank's alone). Step 0: each rank
  * sends every segment's owner its block partials of it; the owner adds the blocks of all ranks in
- * tree order. Step 1: owners send their sums to all. With servers the owner of all of a piece is
- * its server, who makes the update, and sends the new weights to the workers.
+ * tree order. Step 1: owners send their sums to all. With servers segments are shards, and what
+ * their owners send to the workers are the weights that they have updated.
  */
 #include "worker/comm/reducer.h"
 
@@ -18,8 +18,6 @@ static void tree_plan(struct reducer *r)
 
     /* Ranks may own different numbers of blocks, but pieces must be the same everywhere. */
     plan_segments(r, r->n_leaves > 1 ? (size_t)r->n_leaves - 1 : 1);
-    if (r->config.servers)
-        r->piece_max = r->segment;
     r->buffer_bytes = others * r->segment * r->wire_bytes;
     if (r->config.wire == WIRE_BF16) {
         r->buffer_bytes += ((size_t)r->n_mine + 1) * r->piece_max * r->wire_bytes;
@@ -35,18 +33,34 @@ static bool has_segments(const struct reducer *r, const struct piece *p)
 {
     const size_t least = SEGMENT_LEAST * (size_t)r->size;
 
-    return p->owner == NOBODY && p->n > (least < SEGMENT_MIN ? least : SEGMENT_MIN);
+    return p->n > (least < SEGMENT_MIN ? least : SEGMENT_MIN);
+}
+
+/* What of a piece is this rank's shard; a piece has at most one of each server. */
+static struct range shard_of(const struct reducer *r, const struct piece *p, int rank)
+{
+    const struct placement *placement = r->config.servers->placement;
+    const struct shard *s = placement_find(placement, p->offset);
+    size_t begin = p->offset, piece_end = p->offset + p->n;
+
+    for (; begin < piece_end; begin = s->offset + s->n, s++) {
+        size_t shard_end = s->offset + s->n, end = shard_end < piece_end ? shard_end : piece_end;
+
+        if (placement_owner(placement, s) == rank)
+            return (struct range){begin - p->offset, end - begin};
+    }
+    return (struct range){0, 0};
 }
 
 /* The part of a piece that a rank sums, counted from the piece's start. */
 static struct range segment_of(const struct reducer *r, const struct piece *p, int rank)
 {
-    int owner = p->owner;
+    int owner = (int)(p->number % (unsigned)r->size);
 
+    if (r->config.servers)
+        return shard_of(r, p, rank);
     if (has_segments(r, p))
         return piece_segment(r, p, rank);
-    if (owner == NOBODY)
-        owner = (int)(p->number % (unsigned)r->size);
     return (struct range){0, owner == rank ? p->n : 0};
 }
 

@@ -6,7 +6,7 @@
 
 #define STRIPE_MAX ((size_t)64 * 1024) /* floats */
 #define STRIPE_ALIGN ((size_t)256)
-#define STRIPES_EACH 4 /* per server, of a model that is small */
+#define STRIPES_EACH ((size_t)4) /* per server, at least */
 
 static void place_greedily(struct placement *p, const struct shard *tensors, int n, int servers)
 {
@@ -26,13 +26,13 @@ static void place_greedily(struct placement *p, const struct shard *tensors, int
 
 static void place_stripes(struct placement *p, size_t n_floats, int servers)
 {
-    size_t stripe = n_floats / (STRIPES_EACH * (size_t)servers);
+    size_t each = (n_floats + (size_t)servers - 1) / (size_t)servers;
+    size_t stripes = (each + STRIPE_MAX - 1) / STRIPE_MAX, stripe;
 
+    if (stripes < STRIPES_EACH)
+        stripes = STRIPES_EACH;
+    stripe = (each + stripes - 1) / stripes;
     stripe = (stripe + STRIPE_ALIGN - 1) / STRIPE_ALIGN * STRIPE_ALIGN;
-    if (stripe > STRIPE_MAX)
-        stripe = STRIPE_MAX;
-    if (stripe < STRIPE_ALIGN)
-        stripe = STRIPE_ALIGN;
     p->n = (int)((n_floats + stripe - 1) / stripe);
     p->shards = xcalloc((size_t)p->n, sizeof *p->shards);
     for (int i = 0; i < p->n; i++) {
@@ -46,6 +46,7 @@ void placement_init(struct placement *p, enum placement_kind kind, const struct 
                     int n_tensors, size_t n_floats, int servers)
 {
     assert(servers > 0 && n_floats > 0);
+    *p = (struct placement){.servers = servers};
     if (kind == PLACEMENT_GREEDY)
         place_greedily(p, tensors, n_tensors, servers);
     else

@@ -38,8 +38,14 @@
 
 #include "paceline/spec.h"
 #include "worker/kernels/kernels.h"
+#include "worker/model/placement.h"
 
 #define OPTIM_MAX_SLOTS 3
+
+/* Parameters whose state is here: [at, at + n) of each slot. */
+struct kept {
+    size_t offset, n, at;
+};
 
 struct optimizer {
     const struct kernels *kernels;
@@ -48,24 +54,34 @@ struct optimizer {
     update_fn *update;
     int n_slots;
     const char *slot_names[OPTIM_MAX_SLOTS]; /* checkpoint names, those of PyTorch's state */
-    float *slots[OPTIM_MAX_SLOTS];           /* each n_params floats, one slab */
-    size_t n_params;
+    float *slots[OPTIM_MAX_SLOTS];           /* each n_floats, in one slab */
+    size_t n_floats;                         /* kept: all parameters, or some */
+    struct kept *kept;                       /* n_kept of them, in order */
+    int n_kept;
     struct update_coef coef; /* of the running step */
 };
 
-/* State starts at zero (Adagrad: initial_accumulator). Cannot fail: the job was validated. */
+/* State starts at zero (Adagrad: initial_accumulator): of all n_params parameters, or with owners
+ * of those that are this rank's. Cannot fail: the job was validated. */
 void optimizer_init(struct optimizer *o, const struct kernels *kernels, const struct job *job,
-                    size_t n_params);
+                    size_t n_params, const struct placement *owners, int rank);
 void optimizer_release(struct optimizer *o);
-/* The slot that momentum fills, n_params floats; NULL: the optimiser has none. */
+/* The slot that momentum fills, n_floats; NULL: the optimiser has none. */
 float *optimizer_velocity(const struct optimizer *o);
+
+/* In a slot, where the state of the parameter at offset is: it is kept. */
+float *optimizer_state(const struct optimizer *o, int slot, size_t offset);
+/* What is kept of parameters [offset, offset + n) takes its state from a slab of all. */
+void optimizer_load(const struct optimizer *o, int slot, const float *slab, size_t offset,
+                    size_t n);
 
 /* Coefficients of update number step (1-based) at this learning rate and clipping scale. */
 void optimizer_begin_step(struct optimizer *o, int64_t step, double learning_rate,
                           double clip_scale);
 
-/* Updates w[0..n), the parameters at offset of the slab; decay says whether l2 and weightDecay
- * apply (weights: yes; biases: no). Callable from several threads on disjoint ranges. */
+/* Updates w[0..n), the parameters at offset of the slab, all of them of one kept range; decay says
+ * whether l2 and weightDecay apply (weights: yes; biases: no). Callable from several threads on
+ * disjoint ranges. */
 void optimizer_update(const struct optimizer *o, float *w, const float *g, size_t offset, size_t n,
                       int decay);
 

@@ -33,11 +33,27 @@ static update_fn *choose_update(const struct update_kernels *k, const struct job
     return NULL;
 }
 
+static void keep(struct optimizer *o, size_t offset, size_t n)
+{
+    o->kept[o->n_kept++] = (struct kept){offset, n, o->n_floats};
+    o->n_floats += n;
+}
+
+static void keep_own(struct optimizer *o, const struct placement *owners, int rank)
+{
+    o->kept = xcalloc((size_t)owners->n, sizeof *o->kept);
+    for (int i = 0; i < owners->n; i++) {
+        const struct shard *s = &owners->shards[i];
+
+        if (placement_owner(owners, s) == rank)
+            keep(o, s->offset, s->n);
+    }
+}
+
 void optimizer_init(struct optimizer *o, const struct kernels *kernels, const struct job *job,
-                    size_t n_params)
+                    size_t n_params, const struct placement *owners, int rank)
 {
     const struct job_optimizer *c = &job->training.optimizer;
-    size_t stride = (n_params + 15) / 16 * 16; /* whole cache lines */
     int n_slots = job_optimizer_slots(c);
 
     assert(n_slots <= OPTIM_MAX_SLOTS);
@@ -45,23 +61,30 @@ void optimizer_init(struct optimizer *o, const struct kernels *kernels, const st
                             .config = *c,
                             .l2 = job->training.l2,
                             .update = choose_update(kernels->update, c),
-                            .n_slots = n_slots,
-                            .n_params = n_params};
+                            .n_slots = n_slots};
+    if (owners) {
+        keep_own(o, owners, rank);
+    } else {
+        o->kept = xcalloc(1, sizeof *o->kept);
+        keep(o, 0, n_params);
+    }
     if (!n_slots)
         return;
+    size_t stride = (o->n_floats + 15) / 16 * 16; /* whole cache lines */
     float *slab = xaligned((size_t)n_slots * stride * sizeof *slab);
     for (int i = 0; i < n_slots; i++) {
         o->slot_names[i] = slot_names[c->type][i];
         o->slots[i] = slab + (size_t)i * stride;
     }
     if (c->type == OPT_ADAGRAD)
-        for (size_t i = 0; i < n_params; i++)
+        for (size_t i = 0; i < o->n_floats; i++)
             slab[i] = (float)c->initial_accumulator;
 }
 
 void optimizer_release(struct optimizer *o)
 {
     free(o->slots[0]);
+    free(o->kept);
     *o = (struct optimizer){0};
 }
 
@@ -71,6 +94,42 @@ float *optimizer_velocity(const struct optimizer *o)
         if (strcmp(o->slot_names[i], VELOCITY) == 0)
             return o->slots[i];
     return NULL;
+}
+
+/* The last kept range that begins at the offset or before it; NULL: none does. */
+static const struct kept *find(const struct optimizer *o, size_t offset)
+{
+    int low = 0, high = o->n_kept;
+
+    while (low < high) {
+        int middle = (low + high) / 2;
+
+        if (o->kept[middle].offset <= offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? &o->kept[low - 1] : NULL;
+}
+
+float *optimizer_state(const struct optimizer *o, int slot, size_t offset)
+{
+    const struct kept *k = find(o, offset);
+
+    assert(k && offset < k->offset + k->n);
+    return o->slots[slot] + k->at + (offset - k->offset);
+}
+
+void optimizer_load(const struct optimizer *o, int slot, const float *slab, size_t offset, size_t n)
+{
+    for (int i = 0; i < o->n_kept; i++) {
+        const struct kept *k = &o->kept[i];
+        size_t begin = offset > k->offset ? offset : k->offset;
+        size_t end = offset + n < k->offset + k->n ? offset + n : k->offset + k->n;
+
+        if (begin < end)
+            memcpy(optimizer_state(o, slot, begin), slab + begin, (end - begin) * sizeof *slab);
+    }
 }
 
 static void adam_coef(struct update_coef *k, const struct job_optimizer *c, int64_t step,
@@ -131,7 +190,7 @@ void optimizer_update(const struct optimizer *o, float *w, const float *g, size_
         coef.decay = 1;
     }
     for (int i = 0; i < o->n_slots; i++)
-        s[i] = o->slots[i] + offset;
+        s[i] = optimizer_state(o, i, offset);
     o->update(w, g, s[0], s[1], s[2], n, &coef);
 }
 

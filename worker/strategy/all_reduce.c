@@ -1,8 +1,8 @@
 /*
- * AllReduce: gradients are summed over the ranks, and every rank makes the same update. The
- * synchronous ParameterServer is the same with owners: whoever sums a parameter's gradient updates
- * it, alone, and what goes back is the weight. A server is a rank without lanes, which walks its
- * layers over no sample.
+ * AllReduce: gradients are summed over the ranks, and every rank makes the same update; or, with
+ * owners, whoever sums a parameter's gradient updates it, alone, and what goes back is the weight.
+ * That is the sharded optimiser, whose owners are the workers, and the synchronous ParameterServer,
+ * whose owners may be servers: ranks without lanes, which walk their layers over no sample.
  *
  * split: all workers share a batch; what is summed over the ranks are lane blocks. join, and
  * whoever is alone: workers have whole batches of an update, and the tree over the ranks is one of
@@ -22,10 +22,9 @@ struct all_reduce {
     struct accumulator sums; /* joined: of the rank's batches */
     float *slabs;            /* split: of its lane blocks */
     float *blocks[LANES_MAX_BLOCKS];
-    double *values;         /* LANE_VALUES of each own leaf */
-    struct servers servers; /* n 0: none */
-    struct reducer_servers owners;
-    bool last; /* the running batch is the rank's last one of the update */
+    double *values;                /* LANE_VALUES of each own leaf */
+    struct reducer_servers owners; /* where the optimiser is sharded */
+    bool last;                     /* the running batch is the rank's last one of the update */
 };
 
 /* An update, and what of it is this rank's. */
@@ -84,16 +83,6 @@ static void update_summed(void *arg, size_t offset, size_t n, const float *gradi
     t->phases.update += trainer_seconds() - start;
 }
 
-static void init_servers(struct trainer *t, struct all_reduce *a)
-{
-    servers_init(&a->servers, t);
-    a->owners = (struct reducer_servers){.placement = &a->servers.placement,
-                                         .first = a->servers.first,
-                                         .weights = t->model.weights,
-                                         .update = update_summed,
-                                         .arg = t};
-}
-
 static void init_reducer(struct trainer *t, struct all_reduce *a)
 {
     const struct job *job = t->job;
@@ -103,9 +92,11 @@ static void init_reducer(struct trainer *t, struct all_reduce *a)
         .schedule = job->strategy.schedule,
         .fusion_bytes = (size_t)job->strategy.fusion_bytes,
         .thread = job->strategy.communication_thread,
-        .servers = a->servers.n ? &a->owners : NULL,
+        .servers = t->sharded ? &a->owners : NULL,
     };
 
+    a->owners = (struct reducer_servers){
+        .placement = &t->placement, .weights = t->model.weights, .update = update_summed, .arg = t};
     a->reducer = reducer_new(t->comm, t->kernels, &config, a->tree, t->model.n_floats);
     t->pass.poll = poll_reducer;
     t->pass.poll_arg = a->reducer;
@@ -146,11 +137,8 @@ static void all_reduce_init(struct trainer *t)
     }
     t->sink.ready = ready;
     init_slabs(t, a);
-    if (comm_size(t->comm) == 1)
-        return;
-    if (job->strategy.type == STRATEGY_PARAMETER_SERVER)
-        init_servers(t, a);
-    init_reducer(t, a);
+    if (comm_size(t->comm) > 1)
+        init_reducer(t, a);
 }
 
 static void all_reduce_release(struct trainer *t)
@@ -158,7 +146,6 @@ static void all_reduce_release(struct trainer *t)
     struct all_reduce *a = t->own;
 
     reducer_free(a->reducer);
-    servers_release(&a->servers);
     accumulator_release(&a->sums);
     free(a->slabs);
     free(a->values);
@@ -232,7 +219,7 @@ static void reduce_and_update(struct trainer *t, const struct all_reduce *a)
         reducer_finish(a->reducer);
         while (reducer_take(a->reducer, &offset, &n)) {
             double start = trainer_seconds();
-            if (clip == 0 && !a->servers.n)
+            if (clip == 0 && !t->sharded)
                 step_update(t, offset, n, a->blocks[0]);
             updating += trainer_seconds() - start;
         }
@@ -294,12 +281,11 @@ static uint64_t all_reduce_bytes_sent(const struct trainer *t)
     return a->reducer ? reducer_stats(a->reducer).bytes_sent : 0;
 }
 
+/* Workers have all weights; servers behind them their own. */
 static void all_reduce_gather(struct trainer *t)
 {
-    struct all_reduce *a = t->own;
-
-    if (a->servers.n)
-        servers_gather(&a->servers, t);
+    if (t->sharded && t->placement.first > 0)
+        servers_gather(t);
 }
 
 const struct strategy all_reduce = {
@@ -309,5 +295,6 @@ const struct strategy all_reduce = {
     .release = all_reduce_release,
     .step = all_reduce_step,
     .gather = all_reduce_gather,
+    .collect = servers_collect,
     .bytes_sent = all_reduce_bytes_sent,
 };

@@ -61,7 +61,6 @@ struct client {
 };
 
 struct backup {
-    struct servers servers;
     struct exchange *exchange;
     float *slab; /* a gradient: a worker's own, or the one that a server takes */
     struct knowledge now;
@@ -90,9 +89,7 @@ static void backup_init(struct trainer *t)
     const size_t n = t->model.n_floats;
     struct backup *b = t->own = xcalloc(1, sizeof *b);
 
-    servers_init(&b->servers, t);
-    b->exchange = exchange_new(t->comm, &b->servers.placement, b->servers.first, b->servers.n,
-                               t->job->strategy.wait_seconds);
+    b->exchange = exchange_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     b->clients = xcalloc((size_t)t->workers, sizeof *b->clients);
     b->quiet = xcalloc((size_t)t->workers, sizeof *b->quiet);
     b->slab = xaligned(n * sizeof *b->slab);
@@ -113,7 +110,6 @@ static void backup_release(struct trainer *t)
     struct backup *b = t->own;
 
     exchange_free(b->exchange);
-    servers_release(&b->servers);
     deck_release(&b->deck);
     free(b->clients);
     free(b->quiet);
@@ -238,7 +234,7 @@ static void update(struct trainer *t, struct backup *b)
     const uint32_t gradients = b->summed;
 
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
-    servers_update(&b->servers, t, b->sum);
+    servers_update(t, b->sum);
     drop_late(t, b);
     b->summed = 0;
     t->at.step++;
@@ -306,18 +302,21 @@ static void serve(struct trainer *t, struct backup *b)
 
 /* --- a worker --- */
 
-static void tell_servers(const struct backup *b, const struct note *note)
+static void tell_servers(const struct trainer *t, const struct note *note)
 {
-    for (int s = 0; s < b->servers.n; s++)
-        exchange_tell(b->exchange, b->servers.first + s, note, sizeof *note);
+    const struct backup *b = t->own;
+
+    for (int s = 0; s < t->placement.servers; s++)
+        exchange_tell(b->exchange, t->placement.first + s, note, sizeof *note);
 }
 
-static struct answer ask_clock(const struct backup *b, const struct note *note)
+static struct answer ask_clock(const struct trainer *t, const struct note *note)
 {
+    const struct backup *b = t->own;
     struct answer a;
 
-    exchange_tell(b->exchange, b->servers.first, note, sizeof *note);
-    exchange_hear(b->exchange, b->servers.first, &a, sizeof a);
+    exchange_tell(b->exchange, t->placement.first, note, sizeof *note);
+    exchange_hear(b->exchange, t->placement.first, &a, sizeof a);
     return a;
 }
 
@@ -332,8 +331,8 @@ static void compute(struct trainer *t, struct backup *b, const struct answer *a)
     step_backward(t, batch);
     double start = trainer_seconds();
     b->offered++;
-    if (ask_clock(b, &note).counts) {
-        tell_servers(b, &(struct note){.kind = NOTE_PUSH});
+    if (ask_clock(t, &note).counts) {
+        tell_servers(t, &(struct note){.kind = NOTE_PUSH});
         exchange_push(b->exchange, b->slab);
         b->pushed++;
     }
@@ -344,17 +343,17 @@ static void compute(struct trainer *t, struct backup *b, const struct answer *a)
 static bool work(struct trainer *t, struct backup *b)
 {
     double start = trainer_seconds();
-    const struct answer a = ask_clock(b, &(struct note){.kind = NOTE_ASK, .orders = t->wish});
+    const struct answer a = ask_clock(t, &(struct note){.kind = NOTE_ASK, .orders = t->wish});
 
     if (a.meet) {
-        tell_servers(b,
+        tell_servers(t,
                      &(struct note){.kind = NOTE_MEET, .offered = b->offered, .pushed = b->pushed});
         b->offered = b->pushed = 0;
         return false;
     }
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
-    tell_servers(b, &(struct note){.kind = NOTE_PULL, .version = a.at.step});
+    tell_servers(t, &(struct note){.kind = NOTE_PULL, .version = a.at.step});
     exchange_pull(b->exchange, t->model.weights);
     t->phases.communication += trainer_seconds() - start;
     compute(t, b, &a);
@@ -398,13 +397,6 @@ static int backup_step(struct trainer *t, struct err *err)
     return t->together ? meet(t, b, err) : 0;
 }
 
-static void backup_gather(struct trainer *t)
-{
-    const struct backup *b = t->own;
-
-    servers_gather(&b->servers, t);
-}
-
 static uint64_t backup_bytes_sent(const struct trainer *t)
 {
     return exchange_bytes_sent(((const struct backup *)t->own)->exchange);
@@ -426,7 +418,8 @@ const struct strategy backup = {
     .init = backup_init,
     .release = backup_release,
     .step = backup_step,
-    .gather = backup_gather,
+    .gather = servers_gather,
+    .collect = servers_collect,
     .bytes_sent = backup_bytes_sent,
     .report = backup_report,
 };

@@ -55,7 +55,6 @@ struct client {
 };
 
 struct downpour {
-    struct servers servers;
     struct exchange *exchange;
     float *slab; /* a gradient: a worker's own, or the one that a server takes */
     struct knowledge now;
@@ -83,9 +82,7 @@ static void downpour_init(struct trainer *t)
 {
     struct downpour *d = t->own = xcalloc(1, sizeof *d);
 
-    servers_init(&d->servers, t);
-    d->exchange = exchange_new(t->comm, &d->servers.placement, d->servers.first, d->servers.n,
-                               t->job->strategy.wait_seconds);
+    d->exchange = exchange_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     if (t->job->strategy.transfer_semaphore)
         exchange_use_semaphore(d->exchange);
     d->clients = xcalloc((size_t)t->workers, sizeof *d->clients);
@@ -102,7 +99,6 @@ static void downpour_release(struct trainer *t)
     struct downpour *d = t->own;
 
     exchange_free(d->exchange);
-    servers_release(&d->servers);
     free(d->clients);
     free(d->met);
     free(d->slab);
@@ -176,7 +172,7 @@ static void apply(struct trainer *t, const struct downpour *d)
     const double share = t->job->strategy.divide_rate ? t->workers : 1;
 
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t) / share, 1);
-    servers_update(&d->servers, t, d->slab);
+    servers_update(t, d->slab);
 }
 
 static void on_push(struct trainer *t, int worker, const struct note *note)
@@ -236,10 +232,12 @@ static void serve(struct trainer *t, struct downpour *d)
 
 /* --- a worker --- */
 
-static void tell_servers(const struct downpour *d, const struct note *note)
+static void tell_servers(const struct trainer *t, const struct note *note)
 {
-    for (int s = 0; s < d->servers.n; s++)
-        exchange_tell(d->exchange, d->servers.first + s, note, sizeof *note);
+    const struct downpour *d = t->own;
+
+    for (int s = 0; s < t->placement.servers; s++)
+        exchange_tell(d->exchange, t->placement.first + s, note, sizeof *note);
 }
 
 static void compute(struct trainer *t, struct downpour *d, const struct position *at)
@@ -249,7 +247,7 @@ static void compute(struct trainer *t, struct downpour *d, const struct position
     step_forward(t, b, b->n);
     step_backward(t, b);
     double start = trainer_seconds();
-    tell_servers(d, &(struct note){.kind = NOTE_PUSH, .batch = step_fold(t, b->n, t->lane_values)});
+    tell_servers(t, &(struct note){.kind = NOTE_PUSH, .batch = step_fold(t, b->n, t->lane_values)});
     exchange_push(d->exchange, d->slab);
     t->phases.communication += trainer_seconds() - start;
     d->pushed++;
@@ -262,16 +260,16 @@ static bool work(struct trainer *t, struct downpour *d)
     double start = trainer_seconds();
     struct answer a;
 
-    exchange_tell(d->exchange, d->servers.first, &ask, sizeof ask);
-    exchange_hear(d->exchange, d->servers.first, &a, sizeof a);
+    exchange_tell(d->exchange, t->placement.first, &ask, sizeof ask);
+    exchange_hear(d->exchange, t->placement.first, &a, sizeof a);
     if (a.meet) {
-        tell_servers(d, &(struct note){.kind = NOTE_MEET, .pushed = d->pushed});
+        tell_servers(t, &(struct note){.kind = NOTE_MEET, .pushed = d->pushed});
         d->pushed = 0;
         return false;
     }
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
-    tell_servers(d, &(struct note){.kind = NOTE_PULL});
+    tell_servers(t, &(struct note){.kind = NOTE_PULL});
     exchange_pull(d->exchange, t->model.weights);
     t->phases.communication += trainer_seconds() - start;
     compute(t, d, &a.at);
@@ -321,13 +319,6 @@ static int downpour_step(struct trainer *t, struct err *err)
     return t->together ? meet(t, d, err) : 0;
 }
 
-static void downpour_gather(struct trainer *t)
-{
-    const struct downpour *d = t->own;
-
-    servers_gather(&d->servers, t);
-}
-
 static uint64_t downpour_bytes_sent(const struct trainer *t)
 {
     return exchange_bytes_sent(((const struct downpour *)t->own)->exchange);
@@ -360,7 +351,8 @@ const struct strategy downpour = {
     .init = downpour_init,
     .release = downpour_release,
     .step = downpour_step,
-    .gather = downpour_gather,
+    .gather = servers_gather,
+    .collect = servers_collect,
     .bytes_sent = downpour_bytes_sent,
     .report = downpour_report,
 };

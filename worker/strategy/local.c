@@ -47,7 +47,7 @@ void local_init(struct local *l, struct trainer *t)
     l->notes = xcalloc((size_t)t->workers, sizeof *l->notes);
     if (is_alone(t))
         return;
-    l->exchange = exchange_new(t->comm, NULL, 0, 0, job->strategy.wait_seconds);
+    l->exchange = exchange_new(t->comm, NULL, job->strategy.wait_seconds);
     l->sums = reducer_new(t->comm, t->kernels, &config,
                           lane_tree_of_batches(t->workers, t->workers), t->model.n_floats);
     t->gradient_floats += t->model.n_floats; /* what is on its way */

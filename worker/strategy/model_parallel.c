@@ -325,12 +325,12 @@ static int owner_of(const struct trainer *t, const struct param *param)
     return ((const struct model_parallel *)t->own)->owner[param->layer];
 }
 
-static void model_parallel_collect(struct trainer *t, int slot, const struct param *param,
-                                   float *to)
+static const float *model_parallel_collect(struct trainer *t, int slot, const struct param *param)
 {
     struct model_parallel *m = t->own;
     const int owner = owner_of(t, param), me = comm_rank(t->comm), writers[] = {0, t->mirror};
     const size_t n = param_elements(param);
+    float *to = trainer_room(t);
 
     if (owner == me)
         model_export(&t->model, param, to, slot < 0 ? t->model.weights : t->optimizer.slots[slot]);
@@ -343,6 +343,7 @@ static void model_parallel_collect(struct trainer *t, int slot, const struct par
             pipe_receive(m->pipe, owner, to, n, "a tensor of the checkpoint");
     }
     pipe_settle(m->pipe);
+    return me == 0 || me == t->mirror ? to : NULL;
 }
 
 static uint64_t model_parallel_bytes_sent(const struct trainer *t)

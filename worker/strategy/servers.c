@@ -33,42 +33,72 @@ int servers_turn(const struct trainer *t, size_t *turn, const bool *quiet)
     return -1;
 }
 
-void servers_init(struct servers *s, const struct trainer *t)
+void servers_update(struct trainer *t, const float *gradients)
 {
-    const int dedicated = comm_size(t->comm) - t->workers, n_tensors = t->model.n_params;
-    AUTO(auto_free) struct shard *tensors = xcalloc((size_t)n_tensors, sizeof *tensors);
+    for (int i = 0; i < t->placement.n; i++) {
+        const struct shard *shard = &t->placement.shards[i];
 
-    *s = (struct servers){.first = dedicated ? t->workers : 0,
-                          .n = dedicated ? dedicated : t->workers};
-    for (int i = 0; i < n_tensors; i++)
-        tensors[i] =
-            (struct shard){.offset = t->model.params[i].offset, .n = t->model.params[i].floats};
-    placement_init(&s->placement, t->job->strategy.placement, tensors, n_tensors, t->model.n_floats,
-                   s->n);
-}
-
-void servers_release(struct servers *s) { placement_release(&s->placement); }
-
-void servers_update(const struct servers *s, struct trainer *t, const float *gradients)
-{
-    for (int i = 0; i < s->placement.n; i++) {
-        const struct shard *shard = &s->placement.shards[i];
-
-        if (s->first + shard->server == comm_rank(t->comm))
+        if (placement_owner(&t->placement, shard) == comm_rank(t->comm))
             step_update(t, shard->offset, shard->n, gradients);
     }
 }
 
-void servers_gather(const struct servers *s, struct trainer *t)
+void servers_gather(struct trainer *t)
 {
-    for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
+    const int slots = t->sharded ? 0 : t->optimizer.n_slots;
+
+    for (int slot = -1; slot < slots; slot++) {
         float *slab = slot < 0 ? t->model.weights : t->optimizer.slots[slot];
 
-        for (int i = 0; i < s->placement.n; i++) {
-            const struct shard *shard = &s->placement.shards[i];
+        for (int i = 0; i < t->placement.n; i++) {
+            const struct shard *shard = &t->placement.shards[i];
 
             comm_broadcast(t->comm, slab + shard->offset, shard->n * sizeof *slab,
-                           s->first + shard->server);
+                           placement_owner(&t->placement, shard));
         }
     }
+}
+
+/* The state of parameters [offset, offset + n), which have one owner, to their place in a slab of
+ * rank `writer`. */
+static void bring(struct trainer *t, int slot, size_t offset, size_t n, int owner, int writer,
+                  float *slab)
+{
+    const int me = comm_rank(t->comm);
+    float *from = me == owner ? optimizer_state(&t->optimizer, slot, offset) : slab + offset;
+
+    if (owner != writer && (me == owner || me == writer))
+        comm_pass(t->comm, from, n * sizeof *from, owner, writer);
+    else if (me == owner && me == writer)
+        memcpy(slab + offset, from, n * sizeof *from);
+}
+
+/* Shard by shard, to the place of the tensor in the slab of gradients, which are none now. */
+static void collect_state(struct trainer *t, int slot, const struct param *param)
+{
+    const struct placement *p = &t->placement;
+    const struct shard *shard = placement_find(p, param->offset);
+    const size_t end = param->offset + param->floats;
+    const int writers[] = {0, t->mirror};
+
+    for (size_t at = param->offset; at < end; at = shard->offset + shard->n, shard++) {
+        const size_t shard_end = shard->offset + shard->n;
+
+        for (size_t i = 0; i < ARRAY_LEN(writers) && writers[i] >= 0; i++)
+            bring(t, slot, at, (end < shard_end ? end : shard_end) - at, placement_owner(p, shard),
+                  writers[i], t->sink.blocks[0]);
+    }
+}
+
+const float *servers_collect(struct trainer *t, int slot, const struct param *param)
+{
+    const int me = comm_rank(t->comm);
+
+    if (slot >= 0)
+        collect_state(t, slot, param);
+    if (me != 0 && me != t->mirror)
+        return NULL;
+    model_export(&t->model, param, trainer_room(t),
+                 slot < 0 ? t->model.weights : t->sink.blocks[0]);
+    return t->snapshot;
 }

@@ -1,17 +1,11 @@
 /*
- * Parameters on servers: who keeps what, and how all of it comes together again. Servers are the
- * ranks behind the workers; without any the workers serve a share each.
+ * Parameters that owners update (t->placement): servers, the ranks behind the workers, or, without
+ * any, the workers, a share each; and how all of it comes together again.
  */
 #ifndef PACELINE_SERVERS_H
 #define PACELINE_SERVERS_H
 
-#include "worker/model/placement.h"
 #include "worker/train/trainer.h"
-
-struct servers {
-    struct placement placement;
-    int first, n; /* ranks first .. first + n */
-};
 
 /* Whether this rank is one of those behind the workers; and the first of them, who has the clock.
  */
@@ -26,13 +20,12 @@ bool servers_takes(const struct trainer *t, uint32_t batch);
  * the list again and again, without those who are quiet; -1: of anybody. */
 int servers_turn(const struct trainer *t, size_t *turn, const bool *quiet);
 
-void servers_init(struct servers *s, const struct trainer *t);
-void servers_release(struct servers *s);
-
 /* This server's shards, by a slab of gradients; behind optimizer_begin_step. */
-void servers_update(const struct servers *s, struct trainer *t, const float *gradients);
+void servers_update(struct trainer *t, const float *gradients);
 
-/* Collective. Weights and optimiser state from their servers to every rank. */
-void servers_gather(const struct servers *s, struct trainer *t);
+/* For struct strategy: weights from their owners to every rank, and state that is not sharded; and
+ * state that is, to those that write. */
+void servers_gather(struct trainer *t);
+const float *servers_collect(struct trainer *t, int slot, const struct param *param);
 
 #endif

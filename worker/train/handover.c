@@ -22,7 +22,7 @@ static void scale_velocity(struct trainer *t, float factor)
 {
     float *velocity = optimizer_velocity(&t->optimizer);
 
-    for (size_t i = 0; velocity && i < t->model.n_floats; i++)
+    for (size_t i = 0; velocity && i < t->optimizer.n_floats; i++)
         velocity[i] = factor == 0 ? 0 : velocity[i] * factor;
 }
 

@@ -368,7 +368,7 @@ static void send_done(struct trainer *t, const struct watch *w, struct totals te
     int64_t mine[2] = {peak_memory(), (int64_t)trainer_bytes_sent(t)};
     AUTO(auto_free) int64_t *all = xcalloc((size_t)comm_size(t->comm) * 2, sizeof *all);
     comm_gather(t->comm, mine, sizeof mine, all, 0);
-    uint64_t weights = w->lead || t->strategy->collect ? snapshot_digest(t) : 0;
+    uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
     if (!w->lead)
         return;
     const struct phases *ph = &t->phases;

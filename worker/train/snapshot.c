@@ -92,11 +92,19 @@ static float *slab_of(struct trainer *t, int slot)
     return slot < 0 ? t->model.weights : t->optimizer.slots[slot];
 }
 
+/* A digest that is made while tensors are loaded, in their order. */
+struct sum {
+    struct digest digest;
+    size_t left;   /* tensors */
+    char text[17]; /* behind the last of them */
+};
+
 /* A tensor of a checkpoint. */
 struct tensor {
     struct trainer *t;
     int slot;
     const struct param *param;
+    struct sum *sum; /* or NULL */
     bool loaded;
     char name[160];
 };
@@ -118,48 +126,56 @@ static struct tensor *list_tensors(struct trainer *t, size_t *n)
     return list;
 }
 
-/* Room for the largest tensor; kept: what is freed under MPI's allocator settings may not be used
- * again. */
-static float *room(struct trainer *t)
+static size_t bytes_of(const struct tensor *s) { return param_elements(s->param) * sizeof(float); }
+
+static void sum_init(struct sum *sum, struct tensor *list, size_t n)
 {
-    if (!t->snapshot)
-        t->snapshot = xaligned(model_largest(&t->model) * sizeof(float));
-    return t->snapshot;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bytes += bytes_of(&list[i]);
+        list[i].sum = sum;
+    }
+    *sum = (struct sum){.digest = digest_begin(bytes), .left = n};
+    snprintf(sum->text, sizeof sum->text, "%016d", 0); /* as long as it will be */
 }
 
-/* Its values, in t->snapshot; where tensors have owners collective, and on the writers alone. */
+static void sum_add(struct sum *sum, const void *values, size_t bytes)
+{
+    digest_add(&sum->digest, values, bytes);
+    if (--sum->left == 0)
+        snprintf(sum->text, sizeof sum->text, "%016" PRIx64, digest_end(&sum->digest));
+}
+
+/* Its values, in t->snapshot; where tensors have owners collective, and NULL but on the writers. */
 static const void *load_tensor(void *arg)
 {
     struct tensor *s = arg;
     struct trainer *t = s->t;
+    const float *values;
 
+    if (trainer_is_apart(t)) {
+        values = t->strategy->collect(t, s->slot, s->param);
+    } else {
+        model_export(&t->model, s->param, trainer_room(t), slab_of(t, s->slot));
+        values = t->snapshot;
+    }
+    if (s->sum && values && !s->loaded)
+        sum_add(s->sum, values, bytes_of(s));
     s->loaded = true;
-    if (t->strategy->collect)
-        t->strategy->collect(t, s->slot, s->param, room(t));
-    else
-        model_export(&t->model, s->param, room(t), slab_of(t, s->slot));
-    return t->snapshot;
-}
-
-static uint64_t digest_tensors(struct tensor *list, size_t n)
-{
-    size_t bytes = 0;
-    struct digest d;
-
-    for (size_t i = 0; i < n; i++)
-        bytes += param_elements(list[i].param) * sizeof(float);
-    d = digest_begin(bytes);
-    for (size_t i = 0; i < n; i++)
-        digest_add(&d, load_tensor(&list[i]), param_elements(list[i].param) * sizeof(float));
-    return digest_end(&d);
+    return values;
 }
 
 uint64_t snapshot_digest(struct trainer *t)
 {
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
+    struct sum sum;
 
-    return digest_tensors(list, n);
+    sum_init(&sum, list, n);
+    for (size_t i = 0; i < n; i++)
+        load_tensor(&list[i]);
+    return digest_end(&sum.digest);
 }
 
 static int write_tensors(struct trainer *t, const char *path, struct err *err)
@@ -168,22 +184,23 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
     AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
     struct meta meta;
+    struct sum sum;
     int rc;
 
     describe(t, &meta);
-    meta_add(&meta, DIGEST, "%016" PRIx64, digest_tensors(list, n));
+    sum_init(&sum, list, n);
+    meta.items[meta.n++] = (struct st_meta){DIGEST, sum.text};
     for (size_t i = 0; i < n; i++) {
-        list[i].loaded = false;
         tensors[i] = (struct st_tensor){.name = list[i].name,
                                         .dtype = ST_F32,
                                         .n_dims = list[i].param->n_dims,
-                                        .bytes = param_elements(list[i].param) * sizeof(float),
+                                        .bytes = bytes_of(&list[i]),
                                         .load = load_tensor,
                                         .arg = &list[i]};
         memcpy(tensors[i].dims, list[i].param->dims, sizeof tensors[i].dims);
     }
     rc = st_write(path, tensors, n, meta.items, meta.n, err);
-    for (size_t i = 0; t->strategy->collect && i < n; i++) /* they come, whether it failed or not */
+    for (size_t i = 0; trainer_is_apart(t) && i < n; i++) /* they come, whether it failed or not */
         if (!list[i].loaded)
             load_tensor(&list[i]);
     return rc;
@@ -194,9 +211,8 @@ void snapshot_supply(struct trainer *t)
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
 
-    for (int times = 0; t->strategy->collect && times < 2; times++) /* a digest, then the file */
-        for (size_t i = 0; i < n; i++)
-            load_tensor(&list[i]);
+    for (size_t i = 0; trainer_is_apart(t) && i < n; i++)
+        load_tensor(&list[i]);
 }
 
 /* The step of a checkpoint's file name, or -1. */
@@ -435,6 +451,24 @@ static int reading_open(struct reading *r, const struct trainer *t, const char *
     return 0;
 }
 
+/* The tensor in t->snapshot becomes this rank's, or what it owns of it. */
+static void keep_tensor(struct trainer *t, const struct tensor *s)
+{
+    const struct param *p = s->param;
+    float *slab;
+
+    if (!p->floats)
+        return;
+    if (s->slot < 0 || !t->sharded) {
+        model_import(&t->model, p, slab_of(t, s->slot), t->snapshot);
+        return;
+    }
+    slab = t->sink.blocks[0]; /* of gradients; there are none now */
+    memset(slab + p->offset, 0, p->floats * sizeof *slab);
+    model_import(&t->model, p, slab, t->snapshot);
+    optimizer_load(&t->optimizer, s->slot, slab, p->offset, p->floats);
+}
+
 /* The verdict of rank root; then its tensors, one after the other, and its position become
  * everybody's. Nothing of the trainer has changed when it fails. */
 static int share(struct trainer *t, struct reading *r, int rc, int root, struct err *err)
@@ -446,13 +480,12 @@ static int share(struct trainer *t, struct reading *r, int rc, int root, struct 
     }
     for (size_t i = 0; i < r->n; i++) {
         const struct tensor *s = &r->tensors[i];
-        const size_t bytes = param_elements(s->param) * sizeof(float);
+        const size_t bytes = bytes_of(s);
 
         if (comm_rank(t->comm) == root)
-            memcpy(room(t), st_find(&r->file, s->name)->data, bytes);
-        comm_broadcast(t->comm, room(t), bytes, root);
-        if (s->param->floats)
-            model_import(&t->model, s->param, slab_of(t, s->slot), t->snapshot);
+            memcpy(trainer_room(t), st_find(&r->file, s->name)->data, bytes);
+        comm_broadcast(t->comm, trainer_room(t), bytes, root);
+        keep_tensor(t, s);
     }
     comm_broadcast(t->comm, &r->at, sizeof r->at, root);
     t->at = r->at;

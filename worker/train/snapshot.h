@@ -1,7 +1,7 @@
 /*
  * Checkpoints of a trainer: weights, optimiser state and position in one safetensors file, the same
  * bytes whatever the number of ranks and threads. Every rank has all of the state, so any may write
- * one; where tensors have owners (a strategy with `collect`) they come to the ranks that write one
+ * one; where tensors have owners (trainer_is_apart) they come to the ranks that write one
  * by one, and all ranks take part. One rank reads, the others get the state from it, tensor by
  * tensor.
  */

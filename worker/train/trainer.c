@@ -70,10 +70,19 @@ static int check_sizes(const struct trainer *t, struct err *err)
 
 uint64_t trainer_bytes(const struct trainer *t)
 {
-    size_t state = (size_t)t->optimizer.n_slots * t->model.n_floats;
+    size_t state = (size_t)t->optimizer.n_slots * t->optimizer.n_floats;
 
     return model_bytes(&t->model) +
            (state + t->gradient_floats + model_largest(&t->model)) * sizeof(float);
+}
+
+/* Room for the largest tensor; kept: what is freed under MPI's allocator settings may not be used
+ * again. */
+float *trainer_room(struct trainer *t)
+{
+    if (!t->snapshot)
+        t->snapshot = xaligned(model_largest(&t->model) * sizeof(float));
+    return t->snapshot;
 }
 
 /* Before the first step, not in the middle of a day: of this process, and the sum over the ranks of
@@ -230,6 +239,23 @@ static void init_tree(struct trainer *t)
     lanes_init(&t->shared, t->lane_tree, layers ? 0 : comm_rank(t->comm));
 }
 
+/* Who owns which parameters, where some rank alone updates them: the servers, else the workers. */
+static void place_parameters(struct trainer *t)
+{
+    const struct model *m = &t->model;
+    const int ranks = comm_size(t->comm), servers = ranks - t->workers;
+    AUTO(auto_free) struct shard *tensors = xcalloc((size_t)m->n_params, sizeof *tensors);
+
+    t->sharded = ranks > 1 && job_shards(t->job);
+    if (!t->sharded && !servers)
+        return;
+    for (int i = 0; i < m->n_params; i++)
+        tensors[i] = (struct shard){.offset = m->params[i].offset, .n = m->params[i].floats};
+    placement_init(&t->placement, t->job->strategy.placement, tensors, m->n_params, m->n_floats,
+                   servers ? servers : t->workers);
+    t->placement.first = servers ? t->workers : 0;
+}
+
 int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
                  const struct kernels *kernels,
                  const struct strategy *const strategies[STRATEGIES_MAX], struct datasets *data,
@@ -264,7 +290,9 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     model_init_weights(&t->model, job->training.seed);
     if (check_sizes(t, err) != 0)
         return -1;
-    optimizer_init(&t->optimizer, kernels, job, t->model.n_floats);
+    place_parameters(t);
+    optimizer_init(&t->optimizer, kernels, job, t->model.n_floats,
+                   t->sharded ? &t->placement : NULL, comm_rank(comm));
     init_lanes(t);
     if (enter_all(t, err) != 0)
         return -1;
@@ -283,6 +311,7 @@ void trainer_release(struct trainer *t)
     batcher_free(t->test);
     if (t->optimizer.kernels)
         optimizer_release(&t->optimizer);
+    placement_release(&t->placement);
     if (t->model.kernels)
         model_release(&t->model);
     net_release(&t->net);

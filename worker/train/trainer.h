@@ -63,13 +63,13 @@ struct strategy {
     void (*release)(struct trainer *t);
     /* trainer_step without what is the same in all strategies. */
     int (*step)(struct trainer *t, struct err *err);
-    /* Collective. Where parameters are kept by some ranks: brings them, with their state, to all.
-     */
+    /* Collective. Where parameters are kept by some ranks: brings them to all, with their state
+     * where all have room for it. */
     void (*gather)(struct trainer *t);
-    /* Collective, for each tensor in turn, where gather leaves it with its owner: tensor `param` of
-     * the weights (slot -1) or of an optimiser slot, as others read it, to `to` on the ranks that
-     * write checkpoints. NULL: every rank has all. */
-    void (*collect)(struct trainer *t, int slot, const struct param *param, float *to);
+    /* Collective, for each tensor in turn, where trainer_is_apart: tensor `param` of the weights
+     * (slot -1) or of an optimiser slot, as others read it, in trainer_room on the ranks that write
+     * checkpoints; NULL on others. May use the gradients' slab. */
+    const float *(*collect)(struct trainer *t, int slot, const struct param *param);
     /* Losses and hits of a batch of evaluation, of all lanes, to t->all_lane_values. NULL: the rank
      * computes its lanes by itself. */
     void (*evaluate)(struct trainer *t, const struct batch *b, int64_t *confusion);
@@ -93,6 +93,8 @@ struct trainer {
     struct net net;
     int *owners; /* the worker of each layer of the net; NULL: every worker has all */
     struct model model;
+    struct placement placement; /* the parameters' owners; n 0: all ranks make all updates */
+    bool sharded;               /* optimiser state is with the owners alone */
     struct optimizer optimizer;
     int workers;                /* the first ranks of the world */
     struct lane_tree lane_tree; /* a batch that all workers share */
@@ -140,6 +142,10 @@ void trainer_release(struct trainer *t);
  * rank has: trainer_gather first. */
 void trainer_enter(struct trainer *t, const struct strategy *strategy);
 uint64_t trainer_bytes_sent(const struct trainer *t); /* by this rank so far */
+/* Whether gather leaves tensors with their owners, and collect brings them. */
+static inline bool trainer_is_apart(const struct trainer *t) { return t->sharded || t->owners; }
+/* For a tensor of a checkpoint that is under way: t->snapshot. */
+float *trainer_room(struct trainer *t);
 /* Bytes of this rank, besides the data: model, optimiser state, gradients, a tensor on its way. */
 uint64_t trainer_bytes(const struct trainer *t);
 double trainer_seconds(void); /* a monotonic clock */

@@ -16,7 +16,8 @@ void transfer_time(struct trainer *t, size_t floats, int warm, double *seconds, 
     bool there = true;
 
     placement_init(&placement, PLACEMENT_GREEDY, &all, 1, all.n, 1);
-    e = exchange_new(t->comm, &placement, 1, 1, PATIENCE_SECONDS);
+    placement.first = 1;
+    e = exchange_new(t->comm, &placement, PATIENCE_SECONDS);
     for (int i = -warm; i < n; i++) {
         double start = trainer_seconds();
 
