@@ -300,6 +300,9 @@ const struct field spec_fields[] = {
          "are begun, and the last ones dropped, so slow workers hold up nobody; 0: none."},
     {"spec.strategy.staleness", FIELD_INT, JOB(strategy.staleness), RANGE(0, 1000000),
      .doc = "How many batches a worker may be ahead of the slowest."},
+    {"spec.strategy.maxStaleness", FIELD_INT, JOB(strategy.max_staleness), RANGE(0, 1000000),
+     .doc = "How many the fastest may, where waiting later is predicted to cost less (DSSP); 0: no "
+            "more than staleness."},
     {"spec.strategy.divideLearningRate", FIELD_BOOL, JOB(strategy.divide_rate),
      .doc = "Divides the learning rate by the number of workers."},
     {"spec.strategy.waitSeconds", FIELD_INT, JOB(strategy.wait_seconds), RANGE(1, 86400),
@@ -576,6 +579,7 @@ const struct choice spec_choices[] = {
     {"spec.strategy.mode", "spec.strategy.type", "StrategySwitch", "async"},
     {"spec.strategy.backupWorkers", "spec.strategy.type", "ParameterServer", "0"},
     {"spec.strategy.staleness", "spec.strategy.mode", "bounded", "3"},
+    {"spec.strategy.maxStaleness", "spec.strategy.mode", "bounded", "0"},
     {"spec.strategy.divideLearningRate", "spec.strategy.mode", "async bounded", "false"},
     {"spec.strategy.divideLearningRate", "spec.strategy.type", "StrategySwitch", "false"},
     {"spec.strategy.waitSeconds", "spec.strategy.type",

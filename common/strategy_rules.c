@@ -84,6 +84,14 @@ static bool broken_async_servers(const struct job *job, struct buf *found)
     return is_async(job) && job->replicas[ROLE_PS].replicas == 0;
 }
 
+static bool broken_staleness(const struct job *job, struct buf *found)
+{
+    const int64_t low = job->strategy.staleness, high = job->strategy.max_staleness;
+
+    buf_puts(found, "less than staleness");
+    return high > 0 && high < low;
+}
+
 static bool broken_async_batch(const struct job *job, struct buf *found)
 {
     buf_puts(found, "join, or several batches per update");
@@ -120,10 +128,8 @@ static bool broken_backup_kind(const struct job *job, struct buf *found)
 
 static bool broken_backups(const struct job *job, struct buf *found)
 {
-    const int64_t workers = job->replicas[ROLE_WORKER].replicas;
-
-    buf_printf(found, "%lld of %lld workers", (long long)backups(job), (long long)workers);
-    return backups(job) && backups(job) >= workers;
+    buf_puts(found, "all workers, or more");
+    return backups(job) && backups(job) >= job->replicas[ROLE_WORKER].replicas;
 }
 
 /* What MPI_Allreduce sends is not ours to hold back; the pipe of a split network is not held. */
@@ -138,7 +144,8 @@ static bool broken_push_order(const struct job *job, struct buf *found)
 {
     buf_puts(found, "another mode");
     return job->debug.n_push_order && backups(job) == 0 &&
-           !(is_async(job) && job->strategy.mode == MODE_ASYNC);
+           !(is_async(job) &&
+             (job->strategy.mode == MODE_ASYNC || job->replicas[ROLE_PS].replicas == 1));
 }
 
 static bool broken_split_batch(const struct job *job, struct buf *found)
@@ -232,6 +239,7 @@ static bool broken_threads(const struct job *job, struct buf *found)
     "has(self.model.hidden) ? 2 * size(self.model.hidden) + 2 : 6)"
 #define CEL_PLACEMENT "spec.strategy.layerPlacement"
 #define CEL_MICRO_BATCHES "{spec.strategy.microBatches|1}"
+#define CEL_MAX_STALENESS "{spec.strategy.maxStaleness|0}"
 #define CEL_BACKUPS "{spec.strategy.backupWorkers|0}"
 #define CEL_KNOWS_SERVERS "{spec.strategy.type} in ['ParameterServer', 'StrategySwitch']"
 #define CEL_PS "{spec.strategy.type} == 'ParameterServer'"
@@ -275,6 +283,12 @@ static const struct rule rules[] = {
      .broken = broken_async_servers,
      .cel = "!" CEL_ASYNC " || {spec.replicas.ps.replicas} > 0",
      .cel_found = "no servers"},
+    {{"spec.strategy.maxStaleness", "spec.strategy.staleness"},
+     .allowed = "allowed: 0, or at least strategy.staleness",
+     .job = RULE_BUILTIN,
+     .broken = broken_staleness,
+     .cel = CEL_MAX_STALENESS " == 0 || " CEL_MAX_STALENESS " >= {spec.strategy.staleness|3}",
+     .cel_found = "less than staleness"},
     {{"spec.strategy.mode", "spec.strategy.batch", "spec.training.accumulate"},
      .allowed = "allowed for async and bounded: batch split and accumulate 1, for each gradient is "
                 "an update",
@@ -313,14 +327,15 @@ static const struct rule rules[] = {
      .job = RULE_BUILTIN,
      .broken = broken_backups,
      .cel = CEL_BACKUPS " == 0 || " CEL_BACKUPS " < " CEL_WORKERS,
-     .cel_found = "[[4:" CEL_BACKUPS "]] of [[4:" CEL_WORKERS "]] workers"},
-    {{"spec.debug.pushOrder", "spec.strategy.mode"},
-     .allowed = "allowed with strategy.mode async or backupWorkers, where gradients have an order",
+     .cel_found = "all workers, or more"},
+    {{"spec.debug.pushOrder", "spec.strategy.mode", "spec.replicas.ps.replicas"},
+     .allowed = "allowed with strategy.mode async, with bounded and one server, or with "
+                "backupWorkers, where gradients have an order",
      .job = RULE_BUILTIN,
      .broken = broken_push_order,
-     .cel =
-         "!{?spec.debug.pushOrder} || (" CEL_ASYNC " && {spec.strategy.mode|'async'} == 'async') "
-         "|| " CEL_BACKUPS " > 0",
+     .cel = "!{?spec.debug.pushOrder} || (" CEL_ASYNC
+            " && ({spec.strategy.mode|'async'} == 'async' || "
+            "{spec.replicas.ps.replicas} == 1)) || " CEL_BACKUPS " > 0",
      .cel_found = "another mode"},
     {{"spec.strategy.algorithm", "spec.debug.bandwidth", "spec.debug.latencySeconds"},
      .allowed = "allowed with debug.bandwidth or debug.latencySeconds: any but mpi and "

@@ -155,6 +155,7 @@ struct job {
         enum server_mode mode;
         int64_t backup_workers; /* sync: gradients of an update that are begun and not needed */
         int64_t staleness;      /* bounded: batches that a worker may be ahead of the slowest */
+        int64_t max_staleness;  /* with credit; at most staleness: there is none */
         bool divide_rate;       /* async, bounded: learning rate / workers */
         int64_t wait_seconds;   /* the longest wait for a message */
         int64_t average_every;  /* local: updates of a worker between two meetings */

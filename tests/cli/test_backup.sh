@@ -92,7 +92,7 @@ refused "no server" "backupWorkers: found some without mode sync, a server or ba
     --set replicas.ps.replicas=0
 refused "split" "backupWorkers: found some without mode sync, a server or batch join; needed" "${s[@]}" \
     --set strategy.batch=split --set training.accumulate=1
-refused "all" "strategy.backupWorkers: found 4 of 4 workers; allowed: fewer than workers" "${s[@]}" \
+refused "all" "strategy.backupWorkers: found all workers, or more; allowed: fewer than workers" "${s[@]}" \
     --set strategy.backupWorkers=4
 refused "async" "backupWorkers: found some without mode sync, a server or batch join" "${s[@]}" \
     --set strategy.mode=async

@@ -205,6 +205,9 @@ static void test_problems(void)
         {MODEL "  strategy: {type: ParameterServer, mode: bounded, staleness: -1}\n"
                "  replicas: {ps: {replicas: 1}}\n",
          {"strategy.staleness: found -1; allowed: an integer from 0 to 1000000"}},
+        {MODEL "  strategy: {type: ParameterServer, mode: bounded, maxStaleness: 2}\n"
+               "  replicas: {ps: {replicas: 1}}\n",
+         {"strategy.maxStaleness: found less than staleness; allowed: 0, or at least strategy."}},
         {MODEL "  strategy: {type: ParameterServer, mode: bounded}\n"
                "  replicas: {ps: {replicas: 1}}\n  training: {accumulate: 2}\n",
          {"strategy.mode: found join, or several batches per update; allowed for async"}},
@@ -258,7 +261,7 @@ static void test_problems(void)
          {"strategy.backupWorkers: found some without mode sync, a server or batch join; needed"}},
         {MODEL "  strategy: {type: ParameterServer, batch: join, backupWorkers: 2}\n"
                "  replicas: {worker: {replicas: 2}, ps: {replicas: 1}}\n",
-         {"strategy.backupWorkers: found 2 of 2 workers; allowed: fewer than workers"}},
+         {"strategy.backupWorkers: found all workers, or more; allowed: fewer than workers"}},
         {MODEL "  strategy: {averageEvery: 2}\n",
          {"strategy.averageEvery: found, but it belongs to spec.strategy.type: LocalSGD|Elastic"}},
         {MODEL "  strategy: {type: ElasticAveraging, elasticForce: 0.3}\n"
