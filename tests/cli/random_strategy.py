@@ -49,6 +49,7 @@ elif strategy in ("sync", "async", "bounded", "backup"):
         sets["strategy.transferSemaphore"] = r.choice(["true", "false"])
         if strategy == "bounded":
             sets["strategy.staleness"] = r.choice([0, 1, 3])
+            sets["strategy.maxStaleness"] = sets["strategy.staleness"] + r.choice([0, 2])
     sets["replicas.ps.replicas"] = servers
 elif strategy == "StrategySwitch":
     sets["strategy.type"] = strategy

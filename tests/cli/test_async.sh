@@ -1,18 +1,12 @@
 #!/bin/bash
 # TIMEOUT: 300
 # Asynchronous parameter servers: one worker is sequential SGD to the byte, every gradient pushed is
-# applied, staleness and lead are what a scripted order gives, and the bound holds.
+# applied, staleness and lead are what a scripted order gives.
+# shellcheck disable=SC2154 # lib.sh has repo
 . tests/cli/lib.sh
+# shellcheck source=tests/cli/async.sh
+. "$repo/tests/cli/async.sh"
 
-conv_job async
-# servers WORKERS SERVERS: the options, in the array `s`.
-servers() {
-    s=(--workers "$1" --set replicas.ps.replicas="$2" --set strategy.type=ParameterServer
-        --set strategy.mode=async)
-}
-# of NAME KEY: what the last event says.
-of() { tail -1 "$1/events.jsonl" | grep -o "\"$2\":\(\[[^]]*\]\|[0-9]*\)" | cut -d: -f2; }
-total() { of "$1" "$2" | tr -d '[]' | tr , '\n' | awk '{ n += $1 } END { print n }'; }
 adam=(--set "training.optimizer={name: adam}")
 
 want=$(result one)
@@ -69,16 +63,6 @@ same "a divided learning rate" "$(result rate-divided "${s[@]}" "${order[@]}" \
 if [ "$quarter" = "$(result rate-whole "${s[@]}" "${order[@]}" \
     --set training.optimizer.learningRate=0.0625)" ]; then fail "the rate changed nothing"; fi
 
-# One worker is slow: the others wait for it, as far as the bound lets them go, and not a batch further.
-for bound in 0 2; do
-    servers 3 2
-    result "bound-$bound" "${s[@]}" --set strategy.mode=bounded --set strategy.staleness=$bound \
-        --set debug.slowdown='[1, 30]' >/dev/null
-    same "bound $bound: applied" "$(of "bound-$bound" applied)" 18
-    leads=$(of "bound-$bound" lead | tr , '\n' | wc -l)
-    if [ "$leads" -gt $((bound + 1)) ]; then fail "bound $bound: lead $((leads - 1))"; fi
-done
-
 # What ends it early ends it for all.
 servers 2 2
 touch stop
@@ -91,15 +75,10 @@ check "a wait" "$(result waits "${s[@]}" --set debug.pushOrder='[1, 0]' \
     --set debug.slowdown='[1, 1000]' --set training.batchSize=128 --set strategy.waitSeconds=1)" \
     "waited 1 s for a note of rank 1 rank="
 
-refused() { check "$1" "$("$PACELINE" validate job.yaml "${@:3}" 2>&1)" "$2"; }
 servers 2 0
 refused "no server" "found no servers; needed for async and bounded: replicas.ps.replicas" "${s[@]}"
 servers 2 1
 refused "join" "found join, or several batches per update; allowed for async" "${s[@]}" \
     --set strategy.batch=join --set training.accumulate=2
-refused "a bound below zero" "strategy.staleness: found -1; allowed: an integer from 0" "${s[@]}" \
-    --set strategy.mode=bounded --set strategy.staleness=-1
-refused "a bound of async" "strategy.staleness: found, but it belongs to spec.strategy.mode: bounded" \
-    "${s[@]}" --set strategy.staleness=1
 refused "an order of sync" "debug.pushOrder: found another mode" --set debug.pushOrder='[0]'
 verdict

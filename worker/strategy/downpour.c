@@ -2,13 +2,14 @@
  * ParameterServer, async and bounded: Downpour (Dean et al. 2012). A worker asks the first server,
  * the clock, for a batch, pulls the weights from all servers, and pushes the gradient; servers
  * apply it as it arrives. The clock deals the batches in order, so a fast worker has more of them;
- * bounded (SSP, Ho et al. 2013): not to one that is too far ahead of the slowest. All meet where
- * the loop has to be in one place: at the end of an epoch, for a checkpoint, to stop.
+ * bounded: not to one that is too far ahead of the slowest (pace.h). All meet where the loop has to
+ * be in one place: at the end of an epoch, for a checkpoint, to stop.
  */
 #include <math.h>
 
 #include "paceline/mem.h"
 #include "worker/comm/exchange.h"
+#include "worker/strategy/pace.h"
 #include "worker/strategy/servers.h"
 #include "worker/strategy/strategies.h"
 #include "worker/train/step.h"
@@ -47,13 +48,6 @@ struct knowledge {
     int64_t most_in, most_out; /* transfers under way at once, at any server */
 };
 
-/* A server's view of a worker. */
-struct client {
-    int64_t seen; /* updates that the weights it pulled last had */
-    int64_t done; /* gradients that it pushed */
-    bool parked;  /* too far ahead: its ask is not answered yet */
-};
-
 struct downpour {
     struct exchange *exchange;
     float *slab; /* a gradient: a worker's own, or the one that a server takes */
@@ -61,8 +55,9 @@ struct downpour {
     /* A worker's. */
     int64_t pushed; /* since the last meeting */
     /* A server's. */
-    struct client *clients;
-    bool *met;
+    int64_t *seen;     /* per worker: updates that the weights it pulled last had */
+    bool *quiet;       /* workers that have met, or wait to begin a batch */
+    struct pace pace;  /* clock */
     int64_t applied;   /* since the last meeting */
     int64_t announced; /* of them by the workers */
     uint32_t granted;  /* clock: batches of the epoch that are dealt */
@@ -78,6 +73,15 @@ static void count(struct histogram *h, int64_t value)
 
 static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
 
+static void init_pace(const struct trainer *t, struct downpour *d)
+{
+    const bool bounded = t->job->strategy.mode == MODE_BOUNDED;
+    const int64_t low = bounded ? t->job->strategy.staleness : INT64_MAX;
+    const int64_t high = bounded ? t->job->strategy.max_staleness : 0;
+
+    pace_init(&d->pace, t->workers, low, high > low ? high : low);
+}
+
 static void downpour_init(struct trainer *t)
 {
     struct downpour *d = t->own = xcalloc(1, sizeof *d);
@@ -85,8 +89,9 @@ static void downpour_init(struct trainer *t)
     d->exchange = exchange_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     if (t->job->strategy.transfer_semaphore)
         exchange_use_semaphore(d->exchange);
-    d->clients = xcalloc((size_t)t->workers, sizeof *d->clients);
-    d->met = xcalloc((size_t)t->workers, sizeof *d->met);
+    d->seen = xcalloc((size_t)t->workers, sizeof *d->seen);
+    d->quiet = xcalloc((size_t)t->workers, sizeof *d->quiet);
+    init_pace(t, d);
     d->slab = xaligned(t->model.n_floats * sizeof *d->slab);
     t->sink.ready = keep_gradient;
     t->sink.blocks[0] = d->slab;
@@ -99,8 +104,9 @@ static void downpour_release(struct trainer *t)
     struct downpour *d = t->own;
 
     exchange_free(d->exchange);
-    free(d->clients);
-    free(d->met);
+    pace_release(&d->pace);
+    free(d->seen);
+    free(d->quiet);
     free(d->slab);
     free(d);
 }
@@ -113,37 +119,33 @@ static bool is_over(const struct trainer *t, const struct downpour *d)
            d->granted - t->began.batch >= t->until - t->began.step;
 }
 
-static int64_t lead_of(const struct trainer *t, const struct downpour *d, int worker)
+/* debug.pushOrder scripts the time, too: it is counted in turns. */
+static double seconds(const struct trainer *t, const struct downpour *d)
 {
-    int64_t least = d->clients[worker].done;
-
-    for (int w = 0; w < t->workers; w++)
-        least = d->clients[w].done < least ? d->clients[w].done : least;
-    return d->clients[worker].done - least;
+    return t->job->debug.n_push_order ? (double)d->turn : trainer_seconds();
 }
 
 /* Answers an ask, if it may be answered now. */
 static void grant(struct trainer *t, struct downpour *d, int worker)
 {
-    struct client *c = &d->clients[worker];
     struct answer a = {.meet = is_over(t, d), .at = t->at};
-    int64_t lead = lead_of(t, d, worker);
 
-    c->parked =
-        !a.meet && t->job->strategy.mode == MODE_BOUNDED && lead > t->job->strategy.staleness;
-    if (c->parked)
+    if (a.meet)
+        pace_leave(&d->pace, worker);
+    d->quiet[worker] = !a.meet && !pace_begin(&d->pace, worker, seconds(t, d));
+    if (d->quiet[worker])
         return;
     if (!a.meet) {
         a.at.batch = d->granted++;
-        count(&d->now.lead, lead);
+        count(&d->now.lead, pace_lead(&d->pace, worker));
     }
     exchange_tell(d->exchange, worker, &a, sizeof a);
 }
 
-static void grant_parked(struct trainer *t, struct downpour *d)
+static void grant_waiting(struct trainer *t, struct downpour *d)
 {
     for (int w = 0; w < t->workers; w++)
-        if (d->clients[w].parked)
+        if (d->pace.runners[w].waits)
             grant(t, d, w);
 }
 
@@ -153,7 +155,7 @@ static void on_ask(struct trainer *t, int worker, const struct note *note)
 
     d->now.orders |= note->orders;
     grant(t, d, worker);
-    grant_parked(t, d); /* it may be over for them, too */
+    grant_waiting(t, d); /* it may be over for them, too */
 }
 
 static void on_pull(struct trainer *t, int worker, const struct note *note)
@@ -161,7 +163,7 @@ static void on_pull(struct trainer *t, int worker, const struct note *note)
     struct downpour *d = t->own;
 
     (void)note;
-    d->clients[worker].seen = t->at.step;
+    d->seen[worker] = t->at.step;
     d->turn++;
     exchange_give(d->exchange, worker, t->model.weights);
 }
@@ -178,7 +180,6 @@ static void apply(struct trainer *t, const struct downpour *d)
 static void on_push(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
-    struct client *c = &d->clients[worker];
 
     exchange_take(d->exchange, worker, d->slab);
     exchange_settle(d->exchange);
@@ -188,19 +189,19 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     }
     if (!d->now.diverged)
         apply(t, d);
-    count(&d->now.staleness, t->at.step - c->seen);
+    count(&d->now.staleness, t->at.step - d->seen[worker]);
     step_add(&t->at.epoch_totals, note->batch);
     t->at.step++;
     d->applied++;
-    c->done++;
-    grant_parked(t, d);
+    pace_push(&d->pace, worker, seconds(t, d));
+    grant_waiting(t, d);
 }
 
 static void on_meet(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
 
-    d->met[worker] = true;
+    d->quiet[worker] = true;
     d->announced += note->pushed;
     d->n_met++;
 }
@@ -214,12 +215,13 @@ static void serve(struct trainer *t, struct downpour *d)
     d->now.orders = d->n_met = 0;
     d->applied = d->announced = 0;
     d->turn = 0;
+    pace_restart(&d->pace);
     for (int w = 0; w < t->workers; w++)
-        d->met[w] = false;
+        d->quiet[w] = false;
     while (d->n_met < t->workers) {
         struct note note;
         int worker =
-            exchange_hear(d->exchange, servers_turn(t, &d->turn, d->met), &note, sizeof note);
+            exchange_hear(d->exchange, servers_turn(t, &d->turn, d->quiet), &note, sizeof note);
 
         on_note[note.kind](t, worker, &note);
         watchdog_feed(t->at.step + 1);

@@ -1,0 +1,173 @@
+// LINK: common worker/strategy/pace.c
+/* Who may begin a batch, by SSP and DSSP: schedules of delays worked out by hand, and the bound
+ * under random ones. */
+#include "worker/strategy/pace.h"
+
+#include "tests/test.h"
+#include "tests/unit/random.h"
+
+#define WORKERS 4
+
+/* Workers that take so long for a batch, each always the same. */
+struct track {
+    struct pace pace;
+    double takes[WORKERS], due[WORKERS]; /* due: below zero: it waits */
+    double now;
+    int64_t leads[64]; /* of worker 0's batches */
+    int n_leads;
+};
+
+static void begin(struct track *t, int w)
+{
+    int64_t lead = pace_lead(&t->pace, w);
+
+    t->due[w] = pace_begin(&t->pace, w, t->now) ? t->now + t->takes[w] : -1;
+    if (t->due[w] >= 0 && w == 0 && t->n_leads < 64)
+        t->leads[t->n_leads++] = lead;
+    if (t->due[w] >= 0)
+        CHECK(lead <= t->pace.high);
+}
+
+/* The next push; of several at once the one with the lowest number first. */
+static void go_on(struct track *t)
+{
+    int next = -1;
+
+    for (int w = 0; w < t->pace.n; w++)
+        if (t->due[w] >= 0 && (next < 0 || t->due[w] < t->due[next]))
+            next = w;
+    CHECK(next >= 0); /* the slowest never waits */
+    if (next < 0)
+        return;
+    t->now = t->due[next];
+    pace_push(&t->pace, next, t->now);
+    t->due[next] = -1;
+    begin(t, next);
+    for (int w = 0; w < t->pace.n; w++)
+        if (t->pace.runners[w].waits)
+            begin(t, w);
+}
+
+static void start(struct track *t, int workers, const double *takes, int64_t low, int64_t high)
+{
+    *t = (struct track){0};
+    pace_init(&t->pace, workers, low, high);
+    for (int w = 0; w < workers; w++) {
+        t->takes[w] = takes[w];
+        begin(t, w);
+    }
+}
+
+static void check_leads(const double *takes, int workers, int64_t low, int64_t high,
+                        const int64_t *want, int n)
+{
+    struct track t;
+
+    start(&t, workers, takes, low, high);
+    while (t.n_leads < n)
+        go_on(&t);
+    for (int i = 0; i < n; i++)
+        CHECK_INT(t.leads[i], want[i]);
+    pace_release(&t.pace);
+}
+#define LEADS(takes, workers, low, high, ...)                        \
+    check_leads(takes, workers, low, high, (int64_t[]){__VA_ARGS__}, \
+                (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+
+/* Worker 0 pushes at 1, 2, 3, ..., worker 1 at 4, 8, 12, ... */
+static void test_by_hand(void)
+{
+    const double takes[] = {1, 4};
+
+    /* SSP: behind the third batch it waits for each push of the slow one. */
+    LEADS(takes, 2, 2, 2, 0, 1, 2, 2, 2, 2, 2);
+    /* DSSP. At 3 nothing is known of worker 1, so it waits until 4, where its lead is 2 again. At 5
+     * with lead 3 the next slow push is at 8: three batches more, until 8, with leads 3, 4, 5.
+     * There it waits until its lead is 2: 20; at 21 it has lead 3 and three more to go until 24. */
+    LEADS(takes, 2, 2, 6, 0, 1, 2, 2, 3, 4, 5, 2, 3, 4, 5, 2);
+    /* Two at most: it waits from 7 on, the nearest to 8 that it may come. */
+    LEADS(takes, 2, 2, 4, 0, 1, 2, 2, 3, 4, 2, 3, 4, 2);
+    LEADS(takes, 2, 0, 2, 0, 0, 1, 2, 0, 1, 2, 0);
+}
+
+/* Where waiting now is cheapest there is no credit: at 15 worker 1 is due at 16, at 22 only at 24.
+ */
+static void test_no_credit(void)
+{
+    LEADS(((const double[]){7, 8}), 2, 0, 1, 0, 0, 0, 0, 0);
+    LEADS(((const double[]){4, 8}), 2, 0, 1, 0, 0, 1, 0, 1);
+}
+
+/* Only the fastest gets credit, by the last of those who are slow alike. */
+static void test_who(void)
+{
+    struct pace p;
+
+    pace_init(&p, 3, 0, 12);
+    for (int w = 0; w < 3; w++)
+        CHECK(pace_begin(&p, w, 0));
+    pace_push(&p, 0, 1);
+    CHECK(!pace_begin(&p, 0, 1)); /* nobody else is timed */
+    pace_push(&p, 1, 4);
+    CHECK(!pace_begin(&p, 1, 4));
+    pace_push(&p, 2, 10);
+    CHECK(pace_begin(&p, 2, 10) && pace_begin(&p, 0, 10) && pace_begin(&p, 1, 10));
+    pace_push(&p, 0, 11);
+    CHECK(pace_begin(&p, 0, 11)); /* 9 more until 20, where worker 2 is due; worker 1 is at 14 */
+    CHECK_INT(p.runners[0].credit, 8);
+    pace_push(&p, 0, 12);
+    CHECK(pace_begin(&p, 0, 12));
+    pace_push(&p, 1, 14);
+    CHECK(!pace_begin(&p, 1, 14)); /* worker 0 is ahead of it */
+    CHECK(p.runners[1].waits && !p.runners[0].waits);
+    pace_release(&p);
+}
+
+/* Behind a meeting the leads are what they were, and credit and waits are gone. */
+static void test_restart(void)
+{
+    const double takes[] = {1, 4};
+    struct track t;
+
+    start(&t, 2, takes, 2, 6);
+    while (t.now < 5)
+        go_on(&t);
+    CHECK_INT(t.pace.runners[0].credit, 2);
+    pace_restart(&t.pace);
+    CHECK_INT(t.pace.runners[0].credit, 0);
+    CHECK_INT(pace_lead(&t.pace, 0), 3);
+    CHECK(!pace_begin(&t.pace, 0, 100));
+    pace_leave(&t.pace, 0);
+    CHECK(!t.pace.runners[0].waits);
+    pace_release(&t.pace);
+}
+
+/* Whatever they take: nobody is ever more than `high` ahead, and somebody always goes on. */
+static void test_random(void)
+{
+    for (int i = 0; i < 300; i++) {
+        const int workers = 1 + (int)random_below(WORKERS);
+        const int64_t low = random_below(4), high = low + random_below(6);
+        double takes[WORKERS];
+        struct track t;
+
+        for (int w = 0; w < workers; w++)
+            takes[w] = random_below(9);
+        start(&t, workers, takes, low, high);
+        for (int step = 0; step < 200; step++) {
+            t.takes[step % workers] = random_below(30);
+            go_on(&t);
+        }
+        pace_release(&t.pace);
+    }
+}
+
+int main(void)
+{
+    test_by_hand();
+    test_no_credit();
+    test_who();
+    test_restart();
+    test_random();
+    return test_result();
+}

@@ -1,0 +1,113 @@
+#include "worker/strategy/pace.h"
+
+#include <math.h>
+
+#include "paceline/mem.h"
+
+void pace_init(struct pace *p, int workers, int64_t low, int64_t high)
+{
+    *p = (struct pace){.n = workers, .low = low, .high = high};
+    p->runners = xcalloc((size_t)workers, sizeof *p->runners);
+}
+
+void pace_release(struct pace *p) { free(p->runners); }
+
+void pace_restart(struct pace *p)
+{
+    for (int w = 0; w < p->n; w++)
+        p->runners[w] = (struct runner){.done = p->runners[w].done};
+}
+
+int64_t pace_lead(const struct pace *p, int worker)
+{
+    int64_t least = p->runners[worker].done;
+
+    for (int w = 0; w < p->n; w++)
+        least = p->runners[w].done < least ? p->runners[w].done : least;
+    return p->runners[worker].done - least;
+}
+
+static bool is_fastest(const struct pace *p, const struct runner *r)
+{
+    for (int w = 0; w < p->n; w++)
+        if (p->runners[w].done > r->done)
+            return false;
+    return true;
+}
+
+/* Of the slowest workers, for all of which the fast one waits, the one that pushes last; NULL:
+ * there is one whose pace is not known. */
+static const struct runner *find_slowest(const struct pace *p)
+{
+    const struct runner *slowest = NULL;
+
+    for (int w = 0; w < p->n; w++) {
+        const struct runner *r = &p->runners[w];
+
+        if (pace_lead(p, w) > 0)
+            continue;
+        if (!r->timed)
+            return NULL;
+        if (!slowest || r->began + r->took > slowest->began + slowest->took)
+            slowest = r;
+    }
+    return slowest;
+}
+
+/* How far a time is from the nearest of the next pushes, `most` + 1 at most, of a worker that goes
+ * on as it did. */
+static double distance(const struct runner *r, int64_t most, double time)
+{
+    const double first = r->began + r->took;
+    double k = r->took > 0 ? round((time - first) / r->took) : 0;
+
+    k = fmin(fmax(k, 0), (double)most);
+    return fabs(first + k * r->took - time);
+}
+
+/* The paper's synchronisation controller: with both workers' next pushes predicted from their last
+ * ones, after how many more batches, `most` at most, waiting is shortest. */
+static int64_t choose_credit(const struct pace *p, const struct runner *r, int64_t most, double now)
+{
+    const struct runner *slowest = find_slowest(p);
+    double least = INFINITY;
+    int64_t best = 0;
+
+    for (int64_t i = 0; slowest && r->timed && i <= most; i++) {
+        double d = distance(slowest, most, now + (double)i * r->took);
+
+        if (d < least) {
+            least = d;
+            best = i;
+        }
+    }
+    return best;
+}
+
+bool pace_begin(struct pace *p, int worker, double now)
+{
+    struct runner *r = &p->runners[worker];
+    const int64_t lead = pace_lead(p, worker);
+
+    /* Others only catch up, so credit for `high` - lead + 1 batches never leads beyond high. */
+    if (lead > p->low && lead <= p->high && !r->credit && !r->waits && is_fastest(p, r))
+        r->credit = choose_credit(p, r, p->high - lead + 1, now);
+    r->waits = !r->credit && lead > p->low;
+    if (r->waits)
+        return false;
+    r->credit -= r->credit > 0;
+    r->began = now;
+    return true;
+}
+
+void pace_push(struct pace *p, int worker, double now)
+{
+    struct runner *r = &p->runners[worker];
+
+    r->done++;
+    r->took = now - r->began;
+    r->began = now;
+    r->timed = true;
+}
+
+void pace_leave(struct pace *p, int worker) { p->runners[worker].waits = false; }
