@@ -3,7 +3,8 @@
 
 On this host with 2 and 3 ranks (4 where there are 4 cores), then over TCP between two network
 namespaces joined by a cable of 1 and 10 Gbit/s (as root). All contenders take turns within a round, and
-a ratio divides times of one round only; the table has the median over the rounds. Options:
+a ratio divides times of one round only; the table has the median over the rounds. What the cable and
+the cores let through is shown by a plain TCP connection. Options:
 
     make bench-comm BENCH_COMM="--ranks 2 --rounds 51 --csv allreduce.csv"
     make bench-comm BENCH_COMM="--only tcp"
@@ -121,10 +122,25 @@ class Cable:
 
     def limit(self, rate):
         """Each end sends at this rate; half a millisecond of bursts."""
-        burst = max(256 * KB, int(RATES[rate] / 8 / 250))
+        burst = max(256 * KB, int(RATES[rate] / 8 / 2000))
         for i in range(2):
             self.at(i, "tc", "qdisc", "replace", "dev", "eth0", "root", "tbf", "rate", rate,
                     "burst", str(burst), "latency", "20ms")
+
+
+def stream(cable, rounds):
+    """Seconds that a plain connection takes for the largest size each way at once."""
+    arguments = [ADDRESSES[1], str(TCP_SIZES[-1]), str(rounds)]
+    command = [sys.executable, str(HERE / "stream.py")]
+    with subprocess.Popen([*cable.enter(1), *command, "listen", *arguments],
+                          stdout=subprocess.PIPE) as listener:
+        try:
+            listener.stdout.readline()
+            done = subprocess.run([*cable.enter(0), *command, "connect", *arguments], check=True,
+                                  stdout=subprocess.PIPE, text=True, timeout=600)
+        finally:
+            listener.kill()
+    return [float(line.split(",")[-1]) for line in done.stdout.splitlines()]
 
 
 def over_tcp(args, csv):
@@ -143,12 +159,16 @@ def over_tcp(args, csv):
                    "eth0", "--mca", "oob_tcp_if_include", "eth0", args.program]
         for rate, bits in RATES.items():
             cable.limit(rate)
+            plain = stream(cable, args.tcp_rounds)
             times, lines = times_of(command, args.tcp_rounds, TCP_SIZES)
+            plain += stream(cable, args.tcp_rounds)
             csv += [f"{rate},{line}" for line in lines]
             # 2 (p - 1) / p * S bytes each way is the least that an all-reduce of S bytes can send.
-            share = lambda size, t: f"{100 * size * 8 / bits / statistics.median(t['tree']):.0f}%"
+            share = lambda size, t: f"{100 * size * 8 / bits / statistics.median(t):.0f}%"
             print_table(f"2 ranks over TCP, {rate} each way: as above, and tree's share of the line",
-                        times, ("share", share))
+                        times, ("share", lambda size, of_size: share(size, of_size["tree"])))
+            print(f"\nA plain connection, {size_name(TCP_SIZES[-1])} each way at once, before and after: "
+                  f"{share(TCP_SIZES[-1], plain)} of the line; what is missing is not ours.")
 
 
 def main():
