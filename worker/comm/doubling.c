@@ -279,7 +279,7 @@ static bool doubling_advance(struct reducer *r, struct piece *p)
         if (is_last(r, p) && !second)
             keep_sum(r, p);
         start_step(r, p);
-        if (p->n_requests > 0)
+        if (piece_waits(p))
             return false;
     }
     if (second && r->config.wire == WIRE_BF16)

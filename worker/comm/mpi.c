@@ -65,7 +65,7 @@ static void mpi_start(struct reducer *r, struct piece *p)
         MPI_Allreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world);
     else
         MPI_Iallreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world,
-                       &p->requests[p->n_requests++]);
+                       piece_request(r, p, 0));
 }
 
 static bool mpi_advance(struct reducer *r, struct piece *p)

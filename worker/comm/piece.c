@@ -9,62 +9,71 @@
 struct held {
     struct piece *piece;
     const void *values;
-    int request, n, rank, tag, number;
+    int n, rank, tag, number;
 };
 
 static bool is_shaped(const struct reducer *r) { return shaper_is_on(&r->comm->shaper); }
 
 void pieces_init(struct reducer *r)
 {
-    const size_t requests = (size_t)r->max_requests;
+    const size_t requests = (size_t)r->max_requests, all = (size_t)r->in_flight * requests;
 
-    for (int i = 0; i < IN_FLIGHT; i++) {
+    r->requests = xcalloc(all, sizeof(MPI_Request));
+    r->finished_requests = xcalloc(all, sizeof *r->finished_requests);
+    for (size_t i = 0; i < all; i++)
+        r->requests[i] = MPI_REQUEST_NULL;
+    for (int i = 0; i < r->in_flight; i++) {
         r->pieces[i].buffer = xaligned(r->buffer_bytes);
-        r->pieces[i].requests = xcalloc(requests, sizeof(MPI_Request));
+        r->pieces[i].requests = r->requests + (size_t)i * requests;
         r->pieces[i].received = xcalloc(requests, sizeof *r->pieces[i].received);
     }
-    r->held_room = IN_FLIGHT * requests;
+    r->held_room = all;
     r->held = xcalloc(r->held_room, sizeof *r->held);
 }
 
 void pieces_release(struct reducer *r)
 {
-    for (int i = 0; i < IN_FLIGHT; i++) {
+    for (int i = 0; i < r->in_flight; i++) {
         free(r->pieces[i].buffer);
-        free(r->pieces[i].requests);
         free(r->pieces[i].received);
     }
+    free(r->requests);
+    free(r->finished_requests);
     free(r->held);
+}
+
+MPI_Request *piece_request(const struct reducer *r, struct piece *p, size_t received)
+{
+    assert(p->n_requests < r->max_requests);
+    p->received[p->n_requests] = received;
+    p->n_open++;
+    return &p->requests[p->n_requests++];
 }
 
 static void post(struct reducer *r, const struct held *h)
 {
     MPI_Isend(h->values, h->n, r->wire_type, h->rank, h->tag, r->world,
-              &h->piece->requests[h->request]);
+              piece_request(r, h->piece, 0));
 }
 
 void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank, int tag)
 {
-    struct held h = {p, values, p->n_requests++, (int)n, rank, tag, 0};
+    struct held h = {p, values, (int)n, rank, tag, 0};
 
-    assert(h.request < r->max_requests);
     r->stats.bytes_sent += n * r->wire_bytes;
     if (!is_shaped(r)) {
         post(r, &h);
         return;
     }
     h.number = shaper_send(&r->comm->shaper, comm_seconds(), n * r->wire_bytes);
-    p->requests[h.request] = MPI_REQUEST_NULL;
-    p->received[h.request] = 0;
     p->n_held++;
     r->held[(r->held_head + r->n_held++) % r->held_room] = h;
 }
 
 void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, int rank, int tag)
 {
-    assert(p->n_requests < r->max_requests);
-    p->received[p->n_requests] = n * r->wire_bytes;
-    MPI_Irecv(values, (int)n, r->wire_type, rank, tag, r->world, &p->requests[p->n_requests++]);
+    MPI_Irecv(values, (int)n, r->wire_type, rank, tag, r->world,
+              piece_request(r, p, n * r->wire_bytes));
 }
 
 /* Hands to MPI what the line has carried. */
@@ -88,42 +97,42 @@ static double sharing(const struct reducer *r)
 {
     const bool to_all = r->config.algorithm == ALGO_TREE || r->config.algorithm == ALGO_NAIVE;
 
-    return IN_FLIGHT * (to_all && !r->config.servers ? r->size - 1 : 1);
+    return r->in_flight * (to_all && !r->config.servers ? r->size - 1 : 1);
 }
 
-static bool shaped_arrived(struct reducer *r, struct piece *p)
+/* When the simulated line in has carried it. */
+static void land(struct reducer *r, struct piece *p, size_t bytes, double now)
 {
-    const double now = comm_seconds();
-    bool open = false;
+    double ready = shaper_receive(&r->comm->shaper, now, bytes, sharing(r));
 
-    post_sent(r, now);
-    for (int i = 0; i < p->n_requests; i++) {
-        int arrived = 1;
-
-        if (p->requests[i] == MPI_REQUEST_NULL)
-            continue;
-        MPI_Test(&p->requests[i], &arrived, MPI_STATUS_IGNORE);
-        if (arrived && p->received[i]) {
-            double ready = shaper_receive(&r->comm->shaper, now, p->received[i], sharing(r));
-
-            p->ready = ready > p->ready ? ready : p->ready;
-        }
-        open |= !arrived;
-    }
-    return !open && p->n_held == 0 && now >= p->ready;
+    p->ready = ready > p->ready ? ready : p->ready;
 }
 
-bool piece_arrived(struct reducer *r, struct piece *p)
+bool pieces_poll(struct reducer *r)
 {
-    int arrived = 0;
+    const double now = is_shaped(r) ? comm_seconds() : 0;
+    int n = 0;
 
     if (is_shaped(r))
-        arrived = shaped_arrived(r, p);
-    else
-        MPI_Testall(p->n_requests, p->requests, &arrived, MPI_STATUSES_IGNORE);
-    if (arrived) {
-        p->n_requests = 0;
-        p->ready = 0;
+        post_sent(r, now);
+    MPI_Testsome(r->in_flight * r->max_requests, r->requests, &n, r->finished_requests,
+                 MPI_STATUSES_IGNORE);
+    for (int i = 0; i < n; i++) { /* MPI_UNDEFINED, where none is under way, is below zero */
+        struct piece *p = &r->pieces[r->finished_requests[i] / r->max_requests];
+        size_t bytes = p->received[r->finished_requests[i] % r->max_requests];
+
+        p->n_open--;
+        if (bytes && is_shaped(r))
+            land(r, p, bytes, now);
     }
-    return arrived;
+    return n > 0;
+}
+
+bool piece_arrived(struct piece *p)
+{
+    if (piece_waits(p) || (p->ready > 0 && comm_seconds() < p->ready))
+        return false;
+    p->n_requests = 0;
+    p->ready = 0;
+    return true;
 }

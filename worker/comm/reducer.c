@@ -58,14 +58,21 @@ static size_t align_up(size_t n) { return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS 
 
 void plan_segments(struct reducer *r, size_t buffers)
 {
-    size_t segment = align_up(r->n / (IN_FLIGHT * buffers));
+    const bool is_network = r->comm->local_size < r->size || shaper_is_on(&r->comm->shaper);
+    const bool is_eager = is_network && !r->ops->cut_is_order;
+    const size_t most = is_eager ? EAGER_BYTES / r->wire_bytes : SEGMENT_MAX;
+    const size_t least = most < SEGMENT_MIN ? most : SEGMENT_MIN;
+    size_t segment = align_up(r->n / (IN_FLIGHT_MIN * buffers)), fit;
 
-    if (segment > SEGMENT_MAX)
-        segment = SEGMENT_MAX;
-    if (segment < SEGMENT_MIN)
-        segment = SEGMENT_MIN;
+    if (segment > most)
+        segment = most;
+    if (segment < least)
+        segment = least;
     if (segment > r->n)
         segment = align_up(r->n);
+    fit = r->n / (segment * buffers);
+    if (is_eager && fit > IN_FLIGHT_MIN)
+        r->in_flight = fit < IN_FLIGHT_MAX ? (int)fit : IN_FLIGHT_MAX;
     r->segment = segment;
     r->piece_max = segment * (size_t)r->size;
 }
@@ -110,20 +117,26 @@ static struct piece cut_piece(const struct reducer *r, struct range range)
     return (struct piece){.offset = range.offset, .n = range.n < most ? range.n : most};
 }
 
-/* Pieces that have what they waited for go on; free places take the next pieces of the queue. */
-static void advance(struct reducer *r)
+/* Pieces that have what they waited for go on; free places take the next pieces of the queue.
+ * Whether a message has arrived. */
+static bool advance(struct reducer *r)
 {
-    for (int i = 0; i < IN_FLIGHT; i++) {
+    bool any;
+
+    if (r->size == 1)
+        return false;
+    any = pieces_poll(r);
+    for (int i = 0; i < r->in_flight; i++) {
         struct piece *p = &r->pieces[i];
 
-        if (!p->active || !piece_arrived(r, p))
+        if (!p->active || !piece_arrived(p))
             continue;
         if (r->ops->advance(r, p)) {
             p->active = false;
             ranges_push(&r->done, (struct range){p->offset, p->n});
         }
     }
-    for (int i = 0; i < IN_FLIGHT && r->queue.head < r->queue.n; i++) {
+    for (int i = 0; i < r->in_flight && r->queue.head < r->queue.n; i++) {
         struct range *next = &r->queue.items[r->queue.head];
         struct piece *p = &r->pieces[i], piece;
 
@@ -140,13 +153,14 @@ static void advance(struct reducer *r)
         r->queue.head += next->n == 0;
         r->ops->start(r, p);
     }
+    return any;
 }
 
 static bool is_idle(const struct reducer *r)
 {
     bool active = r->queue.head < r->queue.n;
 
-    for (int i = 0; i < IN_FLIGHT; i++)
+    for (int i = 0; i < r->in_flight; i++)
         active |= r->pieces[i].active;
     return !active;
 }
@@ -197,6 +211,7 @@ static void list_leaves(struct reducer *r)
 static void start_world(struct reducer *r)
 {
     MPI_Comm_dup(r->comm->world, &r->world);
+    r->in_flight = IN_FLIGHT_MIN;
     r->ops->plan(r);
     pieces_init(r);
     if (r->config.thread) {
@@ -330,8 +345,9 @@ void reducer_submit(struct reducer *r, size_t offset, size_t n)
 
 void reducer_poll(struct reducer *r)
 {
-    if (!r->has_thread && !is_idle(r))
-        advance(r);
+    /* All that has come; a look that finds nothing may have brought it. */
+    for (int idle = 0; idle < 2 && !r->has_thread && !is_idle(r);)
+        idle = advance(r) ? 0 : idle + 1;
 }
 
 void reducer_finish(struct reducer *r)

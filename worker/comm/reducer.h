@@ -2,9 +2,15 @@
  * The inside of a reducer, for the algorithms of this folder.
  *
  * Submitted ranges collect in `pending` until they are worth a message, move to `queue`, and are
- * cut into pieces. A piece is a small state machine of one algorithm; IN_FLIGHT of them run at
- * once, each with its own buffers, so receive buffers do not grow with the model. Every rank cuts
- * the same pieces in the same order.
+ * cut into pieces. A piece is a small state machine of one algorithm; some of them run at once,
+ * each with its own buffers, so receive buffers do not grow with the model. Every rank cuts the
+ * same pieces in the same order.
+ *
+ * How large pieces are is the transport's. On one host a message is a copy, so few large ones cost
+ * least. Over a network Open MPI asks before it sends more than its eager limit, and says behind
+ * all that it has queued that a message is complete: pieces that are to overlap then wait for each
+ * other, and the line for the next question. So there messages stay below the limit, and more are
+ * under way.
  */
 #ifndef PACELINE_COMM_REDUCER_H
 #define PACELINE_COMM_REDUCER_H
@@ -14,10 +20,12 @@
 
 #include "worker/comm/world.h"
 
-#define IN_FLIGHT 4
+#define IN_FLIGHT_MIN 4 /* pieces */
+#define IN_FLIGHT_MAX 16
 #define SEGMENT_MAX ((size_t)64 * 1024) /* floats that one rank sums of a piece, at most */
 #define SEGMENT_MIN ((size_t)16 * 1024)
-#define SEGMENT_LEAST ((size_t)256) /* of a small piece */
+#define EAGER_BYTES ((size_t)63 * 1024) /* with its header below btl_tcp_eager_limit, 64 KB */
+#define SEGMENT_LEAST ((size_t)256)     /* of a small piece */
 #define ALIGN_FLOATS ((size_t)16)
 #define FUSION_MIN ((size_t)1024) /* floats */
 #define FOLD_CHUNK ((size_t)2048) /* floats summed at a time, so that they stay in the L1 cache */
@@ -38,16 +46,17 @@ struct piece {
     size_t offset, n;
     int step; /* how far the algorithm is */
     int n_requests;
-    MPI_Request *requests;
-    size_t *received; /* of each request, bytes that it brings */
-    int n_held;       /* messages that are to be sent */
-    double ready;     /* before then what has arrived is not acted on */
+    MPI_Request *requests; /* its own of the reducer's */
+    size_t *received;      /* of each request, bytes that it brings */
+    int n_open, n_held;    /* messages under way, and those that are to be sent */
+    double ready;          /* before then what has arrived is not acted on */
     unsigned char *buffer;
 };
 
 /* One algorithm. */
 struct reducer_ops {
-    bool local_fold; /* a rank folds its own blocks first: the others' are no part of the plan */
+    bool local_fold;   /* a rank folds its own blocks first: the others' are no part of the plan */
+    bool cut_is_order; /* where pieces are cut is part of the sum's order */
     void (*plan)(struct reducer *r); /* sets piece_max, buffer_bytes and max_requests */
     void (*start)(struct reducer *r, struct piece *p);
     /* The piece's messages have arrived: goes on; true when the piece is done. */
@@ -84,7 +93,7 @@ struct reducer {
     /* Per piece, from ops->plan. */
     size_t segment, piece_max; /* floats: what one rank sums at most, and all of it */
     size_t buffer_bytes;
-    int max_requests;
+    int in_flight, max_requests;
     MPI_Op bf16_sum;   /* mpi.c */
     size_t wire_bytes; /* of one value */
     MPI_Datatype wire_type;
@@ -96,7 +105,9 @@ struct reducer {
     size_t pending_floats;
     struct ranges pending, queue, done;
     unsigned next_number;
-    struct piece pieces[IN_FLIGHT];
+    struct piece pieces[IN_FLIGHT_MAX];
+    MPI_Request *requests; /* max_requests for each piece */
+    int *finished_requests;
     struct held *held; /* a ring of n_held from held_head, in order; piece.c */
     size_t held_room, held_head, n_held;
 
@@ -112,8 +123,8 @@ static inline bool is_mine(const struct reducer *r, int leaf)
     return leaf >= r->first_mine && leaf < r->first_mine + r->n_mine;
 }
 
-/* Sets segment and piece_max so that the pieces in flight, of `buffers` segments each, stay below
- * one slab. */
+/* Sets in_flight, segment and piece_max for the transport. Pieces in flight, of `buffers` segments
+ * each, stay below one slab where the least of them allow it. */
 void plan_segments(struct reducer *r, size_t buffers);
 
 /* Room for the sums of bf16 leaves; by `plan`. */
@@ -126,8 +137,16 @@ struct range piece_segment(const struct reducer *r, const struct piece *p, int i
 void pieces_init(struct reducer *r);
 void pieces_release(struct reducer *r);
 
-/* Whether all messages of the piece have arrived; if so it has none any more. */
-bool piece_arrived(struct reducer *r, struct piece *p);
+/* Looks once whether messages of any piece have arrived: MPI moves on when it has nothing to say,
+ * so that what it then finds it says the next time. One call for all of them: each call looks at
+ * the network, and gives up the core where ranks are many. */
+bool pieces_poll(struct reducer *r);
+/* Whether all messages of the piece had arrived then; if so it has none any more. */
+bool piece_arrived(struct piece *p);
+static inline bool piece_waits(const struct piece *p) { return p->n_open > 0 || p->n_held > 0; }
+
+/* Where MPI puts the request of the piece's next message, which brings so many bytes. */
+MPI_Request *piece_request(const struct reducer *r, struct piece *p, size_t received);
 
 /* n values on the wire; tags tell apart what two ranks have under way at once. */
 void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank,

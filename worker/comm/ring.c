@@ -1,7 +1,7 @@
 /*
  * ring: each rank folds its own blocks, then a piece's segments travel round the ring, first
  * collecting sums (steps 0..p-2), then carrying them to all (steps p-1..2p-3). The order depends
- * on the rank count. A rank without samples adds zeros.
+ * on the rank count, and on where pieces are cut. A rank without samples adds zeros.
  */
 #include "worker/comm/reducer.h"
 
@@ -86,5 +86,8 @@ static bool ring_advance(struct reducer *r, struct piece *p)
     return false;
 }
 
-const struct reducer_ops ring_ops = {
-    .local_fold = true, .plan = ring_plan, .start = ring_start, .advance = ring_advance};
+const struct reducer_ops ring_ops = {.local_fold = true,
+                                     .cut_is_order = true,
+                                     .plan = ring_plan,
+                                     .start = ring_start,
+                                     .advance = ring_advance};

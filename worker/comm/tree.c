@@ -4,11 +4,14 @@
  * A piece is cut into one segment per rank (a small piece is one rank's alone). Step 0: each rank
  * sends every segment's owner its block partials of it; the owner adds the blocks of all ranks in
  * tree order. Step 1: owners send their sums to all. With servers segments are shards, and what
- * their owners send to the workers are the weights that they have updated.
+ * their owners send to the workers are the weights that they have updated. A piece that is smaller
+ * still every rank owns: more bytes, and one message behind another less.
  */
 #include "worker/comm/reducer.h"
 
 enum { STEP_REDUCE, STEP_GATHER };
+
+#define SHARED_MAX ((size_t)2048) /* floats that a rank sends of a piece that all sum */
 
 /* Buffers of a piece: partials of the others' blocks; with bf16 also what is sent (a slot of
  * piece_max per own block) and the sums (piece_max). */
@@ -52,6 +55,14 @@ static struct range shard_of(const struct reducer *r, const struct piece *p, int
     return (struct range){0, 0};
 }
 
+/* Whether each rank sums all of a piece. Not with bf16: owners go on with what they have rounded.
+ */
+static bool is_shared(const struct reducer *r, const struct piece *p)
+{
+    return !r->config.servers && !has_segments(r, p) && r->config.wire == WIRE_FP32 &&
+           p->n * (size_t)r->size <= SHARED_MAX;
+}
+
 /* The part of a piece that a rank sums, counted from the piece's start. */
 static struct range segment_of(const struct reducer *r, const struct piece *p, int rank)
 {
@@ -61,6 +72,8 @@ static struct range segment_of(const struct reducer *r, const struct piece *p, i
         return shard_of(r, p, rank);
     if (has_segments(r, p))
         return piece_segment(r, p, rank);
+    if (is_shared(r, p))
+        return (struct range){0, p->n};
     return (struct range){0, owner == rank ? p->n : 0};
 }
 
@@ -163,6 +176,10 @@ static void start_gather(struct reducer *r, struct piece *p)
 
 static bool tree_advance(struct reducer *r, struct piece *p)
 {
+    if (is_shared(r, p)) {
+        make_result(r, p, (struct range){0, p->n});
+        return true;
+    }
     if (p->step++ == STEP_REDUCE) {
         start_gather(r, p);
         return false;
