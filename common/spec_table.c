@@ -303,8 +303,11 @@ const struct field spec_fields[] = {
     {"spec.strategy.maxStaleness", FIELD_INT, JOB(strategy.max_staleness), RANGE(0, 1000000),
      .doc = "How many the fastest may, where waiting later is predicted to cost less (DSSP); 0: no "
             "more than staleness."},
+    {"spec.strategy.groups", FIELD_INT, JOB(strategy.groups), RANGE(0, 1023),
+     .doc = "Groups of as many workers each, in their order, that share each batch and push one "
+            "gradient: synchronous inside, asynchronous outside; 0: each worker for itself."},
     {"spec.strategy.divideLearningRate", FIELD_BOOL, JOB(strategy.divide_rate),
-     .doc = "Divides the learning rate by the number of workers."},
+     .doc = "Divides the learning rate by the number of workers, or of groups."},
     {"spec.strategy.waitSeconds", FIELD_INT, JOB(strategy.wait_seconds), RANGE(1, 86400),
      .doc = "How long a worker or a server waits for a message of another before the run fails."},
     {"spec.strategy.averageEvery", FIELD_INT, JOB(strategy.average_every), RANGE(1, 1000000),
@@ -364,9 +367,11 @@ const struct field spec_fields[] = {
      .doc = "tree, recursiveDoubling (few, whole messages: for small models), naive (everybody to "
             "everybody): same bytes on any number of workers; ring: same bytes on every run at "
             "one number of workers; mpi: MPI_Allreduce, all replicas equal."},
-    {"spec.strategy.schedule", FIELD_ENUM, JOB(strategy.schedule), .names = NAMES("overlap", "end"),
-     .default_ = "overlap",
-     .doc = "overlap: gradients are sent while earlier layers still compute; end: after them."},
+    {"spec.strategy.schedule", FIELD_ENUM, JOB(strategy.schedule),
+     .names = NAMES("overlap", "end", "oneAtATime", "allAtOnce"), .default_ = "overlap",
+     .doc = "overlap: gradients are sent while earlier layers still compute; end: after them. "
+            "With sync, servers and batch join, for studies: whole gradients and weights, "
+            "oneAtATime: of one worker after another; allAtOnce: of all together."},
     {"spec.strategy.wire", FIELD_ENUM, JOB(strategy.wire), .names = NAMES("fp32", "bf16"),
      .doc = "Number format of gradients between workers; bf16 halves the bytes and is outside the "
             "promise across numbers of workers."},
@@ -580,6 +585,7 @@ const struct choice spec_choices[] = {
     {"spec.strategy.backupWorkers", "spec.strategy.type", "ParameterServer", "0"},
     {"spec.strategy.staleness", "spec.strategy.mode", "bounded", "3"},
     {"spec.strategy.maxStaleness", "spec.strategy.mode", "bounded", "0"},
+    {"spec.strategy.groups", "spec.strategy.mode", "async bounded", "0"},
     {"spec.strategy.divideLearningRate", "spec.strategy.mode", "async bounded", "false"},
     {"spec.strategy.divideLearningRate", "spec.strategy.type", "StrategySwitch", "false"},
     {"spec.strategy.waitSeconds", "spec.strategy.type",

@@ -92,6 +92,14 @@ static bool broken_staleness(const struct job *job, struct buf *found)
     return high > 0 && high < low;
 }
 
+static bool broken_groups(const struct job *job, struct buf *found)
+{
+    const int64_t groups = job->strategy.groups > 0 ? job->strategy.groups : 0;
+
+    buf_puts(found, "another number");
+    return groups && job->replicas[ROLE_WORKER].replicas % groups != 0;
+}
+
 static bool broken_async_batch(const struct job *job, struct buf *found)
 {
     buf_puts(found, "join, or several batches per update");
@@ -126,17 +134,32 @@ static bool broken_backup_kind(const struct job *job, struct buf *found)
                             job->strategy.batch != BATCH_JOIN);
 }
 
+/* Study 003's schedules of a central server. */
+static bool is_forced(const struct job *job)
+{
+    return job->strategy.schedule >= COMM_ONE_AT_A_TIME;
+}
+
+static bool broken_schedule(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "one of servers");
+    return is_forced(job) &&
+           (job->strategy.type != STRATEGY_PARAMETER_SERVER || is_async(job) || backups(job) ||
+            job->replicas[ROLE_PS].replicas == 0 || job->strategy.batch != BATCH_JOIN);
+}
+
 static bool broken_backups(const struct job *job, struct buf *found)
 {
     buf_puts(found, "all workers, or more");
     return backups(job) && backups(job) >= job->replicas[ROLE_WORKER].replicas;
 }
 
-/* What MPI_Allreduce sends is not ours to hold back; the pipe of a split network is not held. */
+/* What MPI_Allreduce sends is not ours to hold back; what a split network's pipe and groups send is
+ * not held. */
 static bool broken_simulated(const struct job *job, struct buf *found)
 {
-    buf_puts(found, "mpi, or ModelParallel");
-    return (job->strategy.algorithm == ALGO_MPI || job->strategy.type == STRATEGY_MODEL_PARALLEL) &&
+    buf_puts(found, "mpi, ModelParallel or groups");
+    return (job->strategy.algorithm == ALGO_MPI || is_split(job) || job->strategy.groups > 0) &&
            (job->debug.bandwidth > 0 || job->debug.latency_seconds > 0);
 }
 
@@ -240,6 +263,7 @@ static bool broken_threads(const struct job *job, struct buf *found)
 #define CEL_PLACEMENT "spec.strategy.layerPlacement"
 #define CEL_MICRO_BATCHES "{spec.strategy.microBatches|1}"
 #define CEL_MAX_STALENESS "{spec.strategy.maxStaleness|0}"
+#define CEL_GROUPS "{spec.strategy.groups|0}"
 #define CEL_BACKUPS "{spec.strategy.backupWorkers|0}"
 #define CEL_KNOWS_SERVERS "{spec.strategy.type} in ['ParameterServer', 'StrategySwitch']"
 #define CEL_PS "{spec.strategy.type} == 'ParameterServer'"
@@ -289,6 +313,12 @@ static const struct rule rules[] = {
      .broken = broken_staleness,
      .cel = CEL_MAX_STALENESS " == 0 || " CEL_MAX_STALENESS " >= {spec.strategy.staleness|3}",
      .cel_found = "less than staleness"},
+    {{"spec.strategy.groups", "spec.replicas.worker.replicas"},
+     .allowed = "allowed: 0, or what divides replicas.worker.replicas",
+     .job = RULE_BUILTIN,
+     .broken = broken_groups,
+     .cel = CEL_GROUPS " == 0 || " CEL_WORKERS " % " CEL_GROUPS " == 0",
+     .cel_found = "another number"},
     {{"spec.strategy.mode", "spec.strategy.batch", "spec.training.accumulate"},
      .allowed = "allowed for async and bounded: batch split and accumulate 1, for each gradient is "
                 "an update",
@@ -328,6 +358,16 @@ static const struct rule rules[] = {
      .broken = broken_backups,
      .cel = CEL_BACKUPS " == 0 || " CEL_BACKUPS " < " CEL_WORKERS,
      .cel_found = "all workers, or more"},
+    {{"spec.strategy.schedule", "spec.strategy.mode", "spec.replicas.ps.replicas",
+      "spec.strategy.batch"},
+     .allowed = "needed with oneAtATime and allAtOnce: ParameterServer, mode sync, "
+                "replicas.ps.replicas of at least 1, batch join, no backupWorkers",
+     .job = RULE_BUILTIN,
+     .broken = broken_schedule,
+     .cel = "{spec.strategy.schedule} in ['overlap', 'end'] || ({spec.strategy.type} == "
+            "'ParameterServer' && !" CEL_ASYNC " && " CEL_BACKUPS
+            " == 0 && {spec.replicas.ps.replicas} > 0 && {spec.strategy.batch} == 'join')",
+     .cel_found = "one of servers"},
     {{"spec.debug.pushOrder", "spec.strategy.mode", "spec.replicas.ps.replicas"},
      .allowed = "allowed with strategy.mode async, with bounded and one server, or with "
                 "backupWorkers, where gradients have an order",
@@ -338,13 +378,14 @@ static const struct rule rules[] = {
             "{spec.replicas.ps.replicas} == 1)) || " CEL_BACKUPS " > 0",
      .cel_found = "another mode"},
     {{"spec.strategy.algorithm", "spec.debug.bandwidth", "spec.debug.latencySeconds"},
-     .allowed = "allowed with debug.bandwidth or debug.latencySeconds: any but mpi and "
-                "ModelParallel, whose messages are not held back",
+     .allowed = "allowed with debug.bandwidth or debug.latencySeconds: any but mpi, "
+                "ModelParallel and groups, whose messages are not held back",
      .job = RULE_BUILTIN,
      .broken = broken_simulated,
      .cel = "({spec.strategy.algorithm|'tree'} != 'mpi' && {spec.strategy.type} != "
-            "'ModelParallel') || !({?spec.debug.bandwidth} || {spec.debug.latencySeconds} > 0.0)",
-     .cel_found = "mpi, or ModelParallel"},
+            "'ModelParallel' && " CEL_GROUPS
+            " == 0) || !({?spec.debug.bandwidth} || {spec.debug.latencySeconds} > 0.0)",
+     .cel_found = "mpi, ModelParallel or groups"},
     {{"spec.training.clipNorm", "spec.strategy.type"},
      .allowed = "allowed with ParameterServer and StrategySwitch: 0, for no server sees the whole "
                 "gradient",

@@ -45,7 +45,7 @@ enum server_mode { MODE_SYNC, MODE_ASYNC, MODE_BOUNDED };
 enum placement_kind { PLACEMENT_BALANCED, PLACEMENT_GREEDY };
 enum batch_sharing { BATCH_SPLIT, BATCH_JOIN };
 enum algorithm { ALGO_TREE, ALGO_RING, ALGO_MPI, ALGO_RECURSIVE_DOUBLING, ALGO_NAIVE };
-enum comm_schedule { COMM_OVERLAP, COMM_END };
+enum comm_schedule { COMM_OVERLAP, COMM_END, COMM_ONE_AT_A_TIME, COMM_ALL_AT_ONCE };
 enum wire_type { WIRE_FP32, WIRE_BF16 };
 enum clean_pods { CLEAN_RUNNING, CLEAN_NONE, CLEAN_ALL };
 enum restart_policy { RESTART_NEVER, RESTART_ON_FAILURE, RESTART_ALWAYS, RESTART_EXIT_CODE };
@@ -156,12 +156,13 @@ struct job {
         int64_t backup_workers; /* sync: gradients of an update that are begun and not needed */
         int64_t staleness;      /* bounded: batches that a worker may be ahead of the slowest */
         int64_t max_staleness;  /* with credit; at most staleness: there is none */
-        bool divide_rate;       /* async, bounded: learning rate / workers */
-        int64_t wait_seconds;   /* the longest wait for a message */
-        int64_t average_every;  /* local: updates of a worker between two meetings */
-        int64_t local_from;     /* epoch before which it is 1 */
-        double elastic_force;   /* 0: 0.9 / workers */
-        int64_t micro_batches;  /* pipeline: parts of a batch that follow each other */
+        int64_t groups;        /* async, bounded: of workers that are one to the servers; 0: none */
+        bool divide_rate;      /* async, bounded: learning rate / workers, or groups */
+        int64_t wait_seconds;  /* the longest wait for a message */
+        int64_t average_every; /* local: updates of a worker between two meetings */
+        int64_t local_from;    /* epoch before which it is 1 */
+        double elastic_force;  /* 0: 0.9 / workers */
+        int64_t micro_batches; /* pipeline: parts of a batch that follow each other */
         int64_t layer_placement[256]; /* the worker of each layer; none: automatic */
         size_t n_layer_placement;
         bool transfer_semaphore; /* async, bounded: one bulk transfer per direction and server */

@@ -88,10 +88,10 @@ check "speedup's report" "$(cat sped/report.html)" "Paceline speedup report, sim
 check "speedup's JSON" "$(cat sped.log)" '"simulated":true'
 
 refused() { check "$1" "$("$PACELINE" validate job.yaml "${@:3}" 2>&1)" "$2"; }
-refused "mpi" "spec.strategy.algorithm: found mpi, or ModelParallel; allowed with debug.bandwidth or" \
+refused "mpi" "spec.strategy.algorithm: found mpi, ModelParallel or groups; allowed with debug.bandwidth" \
     --set strategy.algorithm=mpi --set debug.bandwidth=1Gi
-refused "mpi" "any but mpi and" --set strategy.algorithm=mpi --set debug.latencySeconds=0.1
-refused "a split network" "any but mpi and ModelParallel" --set strategy.type=ModelParallel \
+refused "mpi" "any but mpi, " --set strategy.algorithm=mpi --set debug.latencySeconds=0.1
+refused "a split network" "any but mpi, ModelParallel" --set strategy.type=ModelParallel \
     --set debug.bandwidth=1Gi --workers 2
 refused "no bandwidth" "debug.bandwidth: found 0; allowed: bytes" --set debug.bandwidth=0
 refused "a semaphore of sync" "strategy.transferSemaphore: found, but it belongs to spec.strategy.mode: async|bounded only" \

@@ -205,6 +205,15 @@ static void test_problems(void)
         {MODEL "  strategy: {type: ParameterServer, mode: bounded, staleness: -1}\n"
                "  replicas: {ps: {replicas: 1}}\n",
          {"strategy.staleness: found -1; allowed: an integer from 0 to 1000000"}},
+        {MODEL "  strategy: {type: ParameterServer, schedule: allAtOnce}\n"
+               "  replicas: {ps: {replicas: 1}}\n",
+         {"strategy.schedule: found one of servers; needed with oneAtATime and allAtOnce: "}},
+        {MODEL "  strategy: {type: ParameterServer, mode: async, groups: 2}\n"
+               "  replicas: {worker: {replicas: 3}, ps: {replicas: 1}}\n"
+               "  debug: {bandwidth: 1Gi}\n",
+         {"strategy.groups: found another number; allowed: 0, or what divides replicas.worker.",
+          "strategy.algorithm: found mpi, ModelParallel or groups; allowed with debug.bandwidth "
+          "or"}},
         {MODEL "  strategy: {type: ParameterServer, mode: bounded, maxStaleness: 2}\n"
                "  replicas: {ps: {replicas: 1}}\n",
          {"strategy.maxStaleness: found less than staleness; allowed: 0, or at least strategy."}},
