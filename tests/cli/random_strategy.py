@@ -47,6 +47,7 @@ elif strategy in ("sync", "async", "bounded", "backup"):
     else:
         sets["strategy.mode"] = strategy
         sets["strategy.transferSemaphore"] = r.choice(["true", "false"])
+        sets["strategy.groups"] = r.choice([n for n in range(workers + 1) if n == 0 or workers % n == 0])
         if strategy == "bounded":
             sets["strategy.staleness"] = r.choice([0, 1, 3])
             sets["strategy.maxStaleness"] = sets["strategy.staleness"] + r.choice([0, 2])

@@ -94,6 +94,24 @@ static void check_lanes(struct comm *c, int total, int n)
         CHECK(all[i] == 1000.0 * total + i);
 }
 
+/* Every other rank in one part, the last in none. */
+static void test_parts(struct comm *c)
+{
+    const int rank = comm_rank(c), last = comm_size(c) - 1, mine = rank < last ? rank % 2 : -1;
+    struct comm *part = last > 0 ? comm_part(c, mine) : NULL;
+    int64_t value = rank;
+
+    CHECK((part != NULL) == (mine >= 0));
+    if (part) {
+        CHECK_INT(comm_rank(part), rank / 2);
+        CHECK_INT(comm_size(part), (last - mine + 1) / 2);
+        comm_broadcast(part, &value, sizeof value, 0);
+        CHECK_INT(value, mine);
+        check_lanes(part, 8, 2);
+    }
+    comm_part_free(part);
+}
+
 /* comm_abort ends the process at once, with the code, before and within a world of one. */
 static void test_abort(struct comm *c)
 {
@@ -120,6 +138,7 @@ int main(int argc, char **argv)
     for (int total = 4; total <= 64; total *= 2)
         for (int n = 1; n <= 3; n++)
             check_lanes(c, total, n);
+    test_parts(c);
     test_abort(c);
     return mpi_test_result(c);
 }

@@ -64,12 +64,41 @@ static void find_local(struct comm *c)
     MPI_Comm_free(&host);
 }
 
-struct comm *comm_init(int *argc, char ***argv)
+static struct comm *new_comm(void)
 {
     struct comm *c = xcalloc(1, sizeof *c);
 
     *c = (struct comm){.size = 1, .local_size = 1, .world = MPI_COMM_NULL};
     c->lanes_request = MPI_REQUEST_NULL;
+    return c;
+}
+
+/* Once the world is there. */
+static void init_ranks(struct comm *c)
+{
+    if (c->world != MPI_COMM_NULL) {
+        MPI_Comm_rank(c->world, &c->rank);
+        MPI_Comm_size(c->world, &c->size);
+        find_local(c);
+    }
+    c->lanes_counts = xcalloc((size_t)c->size, sizeof *c->lanes_counts);
+    c->lanes_offsets = xcalloc((size_t)c->size, sizeof *c->lanes_offsets);
+}
+
+static void release(struct comm *c)
+{
+    shaper_release(&c->shaper);
+    free(c->lanes_mine);
+    free(c->lanes_all);
+    free(c->lanes_counts);
+    free(c->lanes_offsets);
+    free(c);
+}
+
+struct comm *comm_init(int *argc, char ***argv)
+{
+    struct comm *c = new_comm();
+
     if (is_launched()) {
         MPI_Errhandler handler;
         int provided;
@@ -83,13 +112,30 @@ struct comm *comm_init(int *argc, char ***argv)
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
         MPI_Comm_dup(MPI_COMM_WORLD, &c->world);
         MPI_Errhandler_free(&handler);
-        MPI_Comm_rank(c->world, &c->rank);
-        MPI_Comm_size(c->world, &c->size);
-        find_local(c);
     }
-    c->lanes_counts = xcalloc((size_t)c->size, sizeof *c->lanes_counts);
-    c->lanes_offsets = xcalloc((size_t)c->size, sizeof *c->lanes_offsets);
+    init_ranks(c);
     return c;
+}
+
+struct comm *comm_part(struct comm *c, int part)
+{
+    struct comm *p = new_comm();
+
+    MPI_Comm_split(c->world, part < 0 ? MPI_UNDEFINED : part, c->rank, &p->world);
+    if (p->world == MPI_COMM_NULL) {
+        free(p);
+        return NULL;
+    }
+    init_ranks(p);
+    return p;
+}
+
+void comm_part_free(struct comm *part)
+{
+    if (!part)
+        return;
+    MPI_Comm_free(&part->world);
+    release(part);
 }
 
 void comm_simulate(struct comm *c, double bytes_per_second, double latency)
@@ -106,12 +152,7 @@ void comm_finalize(struct comm *c)
         MPI_Comm_free(&c->world);
         MPI_Finalize();
     }
-    shaper_release(&c->shaper);
-    free(c->lanes_mine);
-    free(c->lanes_all);
-    free(c->lanes_counts);
-    free(c->lanes_offsets);
-    free(c);
+    release(c);
 }
 
 int comm_rank(const struct comm *c) { return c->rank; }

@@ -39,6 +39,10 @@ int comm_local_rank(const struct comm *c);
 int comm_local_size(const struct comm *c);
 /* The rank that a launcher has given this process, known before comm_init; 0 without a launcher. */
 int comm_launched_rank(void);
+/* Collective. A world of the ranks that say the same `part`, in their order; NULL to those who say
+ * -1. Its messages take no simulated time. comm_part_free, also collective, takes NULL. */
+struct comm *comm_part(struct comm *c, int part);
+void comm_part_free(struct comm *part);
 /* The name of this rank's host: PACELINE_HOST, else the system's. */
 void comm_host(char name[COMM_HOST_MAX]);
 /* Collective. The lowest rank on another host than rank 0; -1: all share one. */

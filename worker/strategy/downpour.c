@@ -3,12 +3,14 @@
  * the clock, for a batch, pulls the weights from all servers, and pushes the gradient; servers
  * apply it as it arrives. The clock deals the batches in order, so a fast worker has more of them;
  * bounded: not to one that is too far ahead of the slowest (pace.h). All meet where the loop has to
- * be in one place: at the end of an epoch, for a checkpoint, to stop.
+ * be in one place: at the end of an epoch, for a checkpoint, to stop. "A worker" may be a group of
+ * them (group.h), of which the first speaks.
  */
 #include <math.h>
 
 #include "paceline/mem.h"
 #include "worker/comm/exchange.h"
+#include "worker/strategy/group.h"
 #include "worker/strategy/pace.h"
 #include "worker/strategy/servers.h"
 #include "worker/strategy/strategies.h"
@@ -45,19 +47,19 @@ struct knowledge {
     double loss; /* of the batch that diverged */
     int64_t pushed, applied;
     struct histogram staleness, lead;
-    int64_t most_in, most_out; /* transfers under way at once, at any server */
+    struct transfers transfers;
 };
 
 struct downpour {
     struct exchange *exchange;
-    float *slab; /* a gradient: a worker's own, or the one that a server takes */
+    struct group group; /* its first slab: a gradient, the group's or one that a server takes */
     struct knowledge now;
     /* A worker's. */
     int64_t pushed; /* since the last meeting */
     /* A server's. */
     int64_t *seen;     /* per worker: updates that the weights it pulled last had */
-    bool *quiet;       /* workers that have met, or wait to begin a batch */
-    struct pace pace;  /* clock */
+    bool *quiet;       /* workers that have met, wait to begin a batch, or do not lead a group */
+    struct pace pace;  /* clock; of groups */
     int64_t applied;   /* since the last meeting */
     int64_t announced; /* of them by the workers */
     uint32_t granted;  /* clock: batches of the epoch that are dealt */
@@ -71,15 +73,13 @@ static void count(struct histogram *h, int64_t value)
     h->most = value > h->most ? value : h->most;
 }
 
-static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
-
 static void init_pace(const struct trainer *t, struct downpour *d)
 {
     const bool bounded = t->job->strategy.mode == MODE_BOUNDED;
     const int64_t low = bounded ? t->job->strategy.staleness : INT64_MAX;
     const int64_t high = bounded ? t->job->strategy.max_staleness : 0;
 
-    pace_init(&d->pace, t->workers, low, high > low ? high : low);
+    pace_init(&d->pace, d->group.n, low, high > low ? high : low);
 }
 
 static void downpour_init(struct trainer *t)
@@ -91,12 +91,8 @@ static void downpour_init(struct trainer *t)
         exchange_use_semaphore(d->exchange);
     d->seen = xcalloc((size_t)t->workers, sizeof *d->seen);
     d->quiet = xcalloc((size_t)t->workers, sizeof *d->quiet);
+    group_init(&d->group, t);
     init_pace(t, d);
-    d->slab = xaligned(t->model.n_floats * sizeof *d->slab);
-    t->sink.ready = keep_gradient;
-    t->sink.blocks[0] = d->slab;
-    t->sink.n_blocks = t->lanes.n_blocks;
-    t->gradient_floats = t->model.n_floats;
 }
 
 static void downpour_release(struct trainer *t)
@@ -107,7 +103,7 @@ static void downpour_release(struct trainer *t)
     pace_release(&d->pace);
     free(d->seen);
     free(d->quiet);
-    free(d->slab);
+    group_release(&d->group);
     free(d);
 }
 
@@ -129,24 +125,25 @@ static double seconds(const struct trainer *t, const struct downpour *d)
 static void grant(struct trainer *t, struct downpour *d, int worker)
 {
     struct answer a = {.meet = is_over(t, d), .at = t->at};
+    const int group = worker / d->group.size;
 
     if (a.meet)
-        pace_leave(&d->pace, worker);
-    d->quiet[worker] = !a.meet && !pace_begin(&d->pace, worker, seconds(t, d));
+        pace_leave(&d->pace, group);
+    d->quiet[worker] = !a.meet && !pace_begin(&d->pace, group, seconds(t, d));
     if (d->quiet[worker])
         return;
     if (!a.meet) {
         a.at.batch = d->granted++;
-        count(&d->now.lead, pace_lead(&d->pace, worker));
+        count(&d->now.lead, pace_lead(&d->pace, group));
     }
     exchange_tell(d->exchange, worker, &a, sizeof a);
 }
 
 static void grant_waiting(struct trainer *t, struct downpour *d)
 {
-    for (int w = 0; w < t->workers; w++)
-        if (d->pace.runners[w].waits)
-            grant(t, d, w);
+    for (int g = 0; g < d->group.n; g++)
+        if (d->pace.runners[g].waits)
+            grant(t, d, g * d->group.size);
 }
 
 static void on_ask(struct trainer *t, int worker, const struct note *note)
@@ -171,17 +168,17 @@ static void on_pull(struct trainer *t, int worker, const struct note *note)
 /* One update, of this server's shards. */
 static void apply(struct trainer *t, const struct downpour *d)
 {
-    const double share = t->job->strategy.divide_rate ? t->workers : 1;
+    const double share = t->job->strategy.divide_rate ? d->group.n : 1;
 
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t) / share, 1);
-    servers_update(t, d->slab);
+    servers_update(t, d->group.slabs);
 }
 
 static void on_push(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
 
-    exchange_take(d->exchange, worker, d->slab);
+    exchange_take(d->exchange, worker, d->group.slabs);
     exchange_settle(d->exchange);
     if (!isfinite(note->batch.loss) && !d->now.diverged) {
         d->now.diverged = true;
@@ -193,7 +190,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     step_add(&t->at.epoch_totals, note->batch);
     t->at.step++;
     d->applied++;
-    pace_push(&d->pace, worker, seconds(t, d));
+    pace_push(&d->pace, worker / d->group.size, seconds(t, d));
     grant_waiting(t, d);
 }
 
@@ -217,8 +214,8 @@ static void serve(struct trainer *t, struct downpour *d)
     d->turn = 0;
     pace_restart(&d->pace);
     for (int w = 0; w < t->workers; w++)
-        d->quiet[w] = false;
-    while (d->n_met < t->workers) {
+        d->quiet[w] = !group_leads(&d->group, w);
+    while (d->n_met < d->group.n) {
         struct note note;
         int worker =
             exchange_hear(d->exchange, servers_turn(t, &d->turn, d->quiet), &note, sizeof note);
@@ -244,50 +241,57 @@ static void tell_servers(const struct trainer *t, const struct note *note)
 
 static void compute(struct trainer *t, struct downpour *d, const struct position *at)
 {
+    struct note note = {.kind = NOTE_PUSH};
+
     batcher_seek(t->batches, at->epoch, at->batch);
-    const struct batch *b = step_batch(t);
-    step_forward(t, b, b->n);
-    step_backward(t, b);
+    note.batch = group_compute(&d->group, t);
+    if (!group_leads(&d->group, comm_rank(t->comm)))
+        return;
     double start = trainer_seconds();
-    tell_servers(t, &(struct note){.kind = NOTE_PUSH, .batch = step_fold(t, b->n, t->lane_values)});
-    exchange_push(d->exchange, d->slab);
+    tell_servers(t, &note);
+    exchange_push(d->exchange, d->group.slabs);
     t->phases.communication += trainer_seconds() - start;
     d->pushed++;
+}
+
+/* A group's first rank: the clock's answer to its ask. */
+static struct answer ask_clock(const struct trainer *t, const struct downpour *d)
+{
+    const struct note ask = {.kind = NOTE_ASK, .orders = t->wish};
+    struct answer a;
+
+    exchange_tell(d->exchange, t->placement.first, &ask, sizeof ask);
+    exchange_hear(d->exchange, t->placement.first, &a, sizeof a);
+    return a;
 }
 
 /* A batch, if the clock has one: false: it is time to meet. */
 static bool work(struct trainer *t, struct downpour *d)
 {
-    const struct note ask = {.kind = NOTE_ASK, .orders = t->wish};
+    const bool leads = group_leads(&d->group, comm_rank(t->comm));
     double start = trainer_seconds();
-    struct answer a;
+    struct answer a = leads ? ask_clock(t, d) : (struct answer){0};
 
-    exchange_tell(d->exchange, t->placement.first, &ask, sizeof ask);
-    exchange_hear(d->exchange, t->placement.first, &a, sizeof a);
+    group_tell(&d->group, &a, sizeof a);
     if (a.meet) {
-        tell_servers(t, &(struct note){.kind = NOTE_MEET, .pushed = d->pushed});
+        if (leads)
+            tell_servers(t, &(struct note){.kind = NOTE_MEET, .pushed = d->pushed});
         d->pushed = 0;
         return false;
     }
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
-    tell_servers(t, &(struct note){.kind = NOTE_PULL});
-    exchange_pull(d->exchange, t->model.weights);
+    if (leads) {
+        tell_servers(t, &(struct note){.kind = NOTE_PULL});
+        exchange_pull(d->exchange, t->model.weights);
+    }
+    group_tell(&d->group, t->model.weights, t->model.n_floats * sizeof *t->model.weights);
     t->phases.communication += trainer_seconds() - start;
     compute(t, d, &a.at);
     return true;
 }
 
 /* --- both --- */
-
-static void count_transfers(struct trainer *t, struct downpour *d)
-{
-    int in, out;
-
-    exchange_most(d->exchange, &in, &out);
-    d->now.most_in = comm_max(t->comm, comm_rank(t->comm) >= t->workers ? in : 0);
-    d->now.most_out = comm_max(t->comm, comm_rank(t->comm) >= t->workers ? out : 0);
-}
 
 /* Everybody learns what the clock knows. */
 static int meet(struct trainer *t, struct downpour *d, struct err *err)
@@ -296,7 +300,7 @@ static int meet(struct trainer *t, struct downpour *d, struct err *err)
 
     if (servers_is_clock(t))
         d->now.at = t->at;
-    count_transfers(t, d);
+    servers_count_transfers(t, d->exchange, &d->now.transfers);
     comm_broadcast(t->comm, &d->now, sizeof d->now, t->workers);
     t->at = d->now.at;
     t->orders = d->now.orders;
@@ -342,12 +346,11 @@ static void downpour_report(const struct trainer *t, cJSON *done)
     cJSON_AddNumberToObject(done, "applied", (double)d->now.applied);
     add_histogram(done, "staleness", &d->now.staleness);
     add_histogram(done, "lead", &d->now.lead);
-    cJSON_AddNumberToObject(done, "transfersIn", (double)d->now.most_in);
-    cJSON_AddNumberToObject(done, "transfersOut", (double)d->now.most_out);
+    servers_report_transfers(&d->now.transfers, done);
 }
 
 const struct strategy downpour = {
-    .share = servers_share,
+    .share = group_share,
     .takes = servers_takes,
     .draws = true,
     .init = downpour_init,

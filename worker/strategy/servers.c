@@ -102,3 +102,19 @@ const float *servers_collect(struct trainer *t, int slot, const struct param *pa
                  slot < 0 ? t->model.weights : t->sink.blocks[0]);
     return t->snapshot;
 }
+
+void servers_count_transfers(const struct trainer *t, const struct exchange *e,
+                             struct transfers *most)
+{
+    int in = 0, out = 0;
+
+    if (servers_is_one(t))
+        exchange_most(e, &in, &out);
+    *most = (struct transfers){.in = comm_max(t->comm, in), .out = comm_max(t->comm, out)};
+}
+
+void servers_report_transfers(const struct transfers *most, cJSON *done)
+{
+    cJSON_AddNumberToObject(done, "transfersIn", (double)most->in);
+    cJSON_AddNumberToObject(done, "transfersOut", (double)most->out);
+}

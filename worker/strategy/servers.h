@@ -5,6 +5,7 @@
 #ifndef PACELINE_SERVERS_H
 #define PACELINE_SERVERS_H
 
+#include "worker/comm/exchange.h"
 #include "worker/train/trainer.h"
 
 /* Whether this rank is one of those behind the workers; and the first of them, who has the clock.
@@ -22,6 +23,15 @@ int servers_turn(const struct trainer *t, size_t *turn, const bool *quiet);
 
 /* This server's shards, by a slab of gradients; behind optimizer_begin_step. */
 void servers_update(struct trainer *t, const float *gradients);
+
+/* The most transfers of parameters that any server had under way at once. */
+struct transfers {
+    int64_t in, out;
+};
+/* Collective. */
+void servers_count_transfers(const struct trainer *t, const struct exchange *e,
+                             struct transfers *most);
+void servers_report_transfers(const struct transfers *most, cJSON *done);
 
 /* For struct strategy: weights from their owners to every rank, and state that is not sharded; and
  * state that is, to those that write. */

@@ -17,13 +17,18 @@ double trainer_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static void lanes_range(const struct lanes *l, uint32_t n, uint32_t *first, uint32_t *count)
+{
+    *first = lane_begin(l->total, l->first, n);
+    *count = lane_samples(l->total, l->first, l->count, n);
+}
+
 static void shared_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
 {
     const struct trainer *t = arg;
 
     (void)index;
-    *first = lane_begin(t->shared.total, t->shared.first, n);
-    *count = lane_samples(t->shared.total, t->shared.first, t->shared.count, n);
+    lanes_range(&t->shared, n, first, count);
 }
 
 /* A rank that has all lanes of some batches has no part of the others. */
@@ -32,7 +37,7 @@ static void training_range(void *arg, uint32_t index, uint32_t n, uint32_t *firs
     const struct trainer *t = arg;
 
     if (t->lanes.count != t->lanes.total) {
-        shared_range(arg, index, n, first, count);
+        lanes_range(&t->lanes, n, first, count);
         return;
     }
     *first = 0;
