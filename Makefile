@@ -167,7 +167,7 @@ verify: $(BUILD)/bin/paceline ## generated files are not stale, the CRD is small
 
 # Tests of what a strategy promises, of many runs each: test_every_strategy.sh walks their code.
 LONG_TESTS := $(patsubst %,tests/cli/test_%.sh,sum_order accumulate servers async local_sgd elastic \
-    staleness switch switch_resume model_parallel simulated random_strategy)
+    groups schedules staleness switch switch_resume model_parallel simulated random_strategy)
 asan: ## tests under AddressSanitizer and UBSan, without those of many minutes
 	@$(AGAIN) check SANITIZER=address $(if $(findstring command,$(origin TESTS)),,TESTS='$$(filter-out $$(LONG_TESTS),$$(ALL_TESTS))')
 

@@ -53,10 +53,11 @@ static double join_rate(const struct job *job, struct estimate_costs *costs, int
 {
     const double batches = (double)job->training.accumulate;
     const double own = ceil(batches / workers);
+    struct estimate e;
 
     costs->lanes = (int)job->training.accumulate;
-    return batches /
-           estimate_update(costs, server_of(job), workers, own * costs->gradient_s).best_s;
+    e = estimate_update(costs, server_of(job), workers, own * costs->gradient_s);
+    return batches / (job->strategy.schedule == COMM_ALL_AT_ONCE ? e.worst_s : e.best_s);
 }
 
 /* Between two meetings each worker makes updates of its own; then the mean of weights and of the
@@ -81,6 +82,8 @@ static double batch_rate(const struct job *job, struct estimate_costs *costs)
         return local_rate(job, costs, workers);
     if (!servers && job->strategy.type != STRATEGY_ALL_REDUCE)
         return NAN;
+    if (servers && job->strategy.groups > 0)
+        return NAN; /* what groups send within them is not known here */
     if (servers && job->strategy.mode != MODE_SYNC)
         return async_rate(job, costs, workers);
     if (workers == 1 || job->strategy.batch == BATCH_JOIN)

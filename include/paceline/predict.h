@@ -8,9 +8,10 @@
 /*
  * Samples per second on the job's workers. Of costs the times are read, of a batch of the job and
  * of a transfer, and with greedy placement the tensors; the job says the rest. Synchronous servers
- * are taken at their best, as the engine's receive while they send, and asynchronous ones at their
- * worst, or between both with strategy.transferSemaphore. What is sent while others compute is not
- * counted. NAN: nobody has a formula for this strategy.
+ * are taken at their best, as the engine's receive while they send, but with strategy.schedule
+ * allAtOnce at their worst, and asynchronous ones at their worst, or between both with
+ * strategy.transferSemaphore. What is sent while others compute is not counted. NAN: nobody has a
+ * formula for this strategy.
  */
 double predict_rate(const struct job *job, const struct estimate_costs *costs);
 

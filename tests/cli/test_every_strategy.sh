@@ -23,8 +23,10 @@ ps=strategy.type=ParameterServer
 walk distributed 3 $ps strategy.placement=greedy
 walk servers 2 $ps replicas.ps.replicas=2
 walk backup 3 $ps replicas.ps.replicas=1 strategy.backupWorkers=1 strategy.batch=join training.accumulate=2
+walk scheduled 3 $ps replicas.ps.replicas=1 strategy.schedule=oneAtATime strategy.batch=join training.accumulate=3
 walk async 2 $ps replicas.ps.replicas=2 strategy.mode=async
 walk bounded 2 $ps replicas.ps.replicas=1 strategy.mode=bounded
+walk groups 4 $ps replicas.ps.replicas=1 strategy.mode=async strategy.groups=2
 walk local 3 strategy.type=LocalSGD strategy.averageEvery=2
 walk elastic 3 strategy.type=ElasticAveraging strategy.averageEvery=2
 walk switch 2 strategy.type=StrategySwitch replicas.ps.replicas=1 'strategy.switch={when: epoch, epoch: 1}'

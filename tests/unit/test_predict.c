@@ -39,6 +39,11 @@ static const struct example {
      "  strategy: {type: ParameterServer, mode: async, transferSemaphore: true}\n"
      "  training: {steps: 4}",
      ((0.1 + 2 * 1.0) + 2 * 1.2) / 2 / 4},
+#define JOIN                                                                                \
+    "replicas: {worker: {replicas: 4}, ps: {replicas: 1}}\n  training: {accumulate: 4}\n  " \
+    "strategy: "
+    {JOIN "{type: ParameterServer, batch: join, schedule: oneAtATime}", (0.8 + 5 * 0.1) / 4},
+    {JOIN "{type: ParameterServer, batch: join, schedule: allAtOnce}", (0.8 + 8 * 0.1) / 4},
     /* SGD with momentum: one slot */
     {"replicas: {worker: {replicas: 4}}\n  strategy: {type: LocalSGD, averageEvery: 8}",
      (8 * 0.8 + 2 * 0.15) / 32},

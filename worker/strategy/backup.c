@@ -11,11 +11,17 @@
  * every batch counts once. (A run that is resumed amid an epoch does not know which ones came back;
  * it begins behind as many as have counted.) The last update of an epoch may have to wait: nothing
  * else is left to do.
+ *
+ * Without backup workers every gradient counts. That is the synchronous server of study 003, whose
+ * two schedules strategy.schedule forces: whole gradients and weights, of one worker at a time or
+ * of all at once. Gradients are then summed in the tree of the update's batches, so the bytes are
+ * those of one worker.
  */
 #include <math.h>
 
 #include "paceline/mem.h"
 #include "worker/comm/exchange.h"
+#include "worker/strategy/accumulator.h"
 #include "worker/strategy/deck.h"
 #include "worker/strategy/servers.h"
 #include "worker/strategy/strategies.h"
@@ -29,6 +35,7 @@ struct note {
     enum note_kind kind;
     int orders;              /* ask: rank 0's */
     int64_t version;         /* pull, offer: updates that the weights have */
+    uint32_t place;          /* offer, push: of the batch in the update */
     struct totals batch;     /* offer */
     int64_t offered, pushed; /* meet: since the last meeting */
 };
@@ -37,6 +44,7 @@ struct note {
 struct answer {
     bool meet, counts;
     uint32_t gradients; /* of the update */
+    uint32_t place;     /* of the batch in it */
     struct position at; /* a batch of it, and how far the training is */
 };
 
@@ -47,6 +55,7 @@ struct knowledge {
     bool diverged;
     double loss; /* of that batch */
     int64_t pushed, applied, dropped;
+    struct transfers transfers;
 };
 
 /* A server's view of a worker. */
@@ -62,7 +71,8 @@ struct client {
 
 struct backup {
     struct exchange *exchange;
-    float *slab; /* a gradient: a worker's own, or the one that a server takes */
+    bool backs_up; /* else every gradient counts, in its place */
+    float *slab;   /* a gradient: a worker's own, or the one that a server takes */
     struct knowledge now;
     /* A worker's, since the last meeting. */
     int64_t offered, pushed;
@@ -71,11 +81,14 @@ struct backup {
     bool *quiet;                        /* workers that will say nothing before they hear */
     float *sum;                         /* of the running update: */
     uint32_t summed;                    /* so many gradients */
+    struct accumulator places;          /* the same, where each has its place */
+    int *pusher;                        /* of each place: who pushes it; -1: nobody yet */
     int64_t applied, announced, offers; /* since the last meeting; the last two by the workers */
     int n_met;
     /* The clock's. */
-    uint32_t counted; /* of the running update: gradients that it has, or will have */
-    uint32_t busy;    /* and those that are under way */
+    uint32_t counted;         /* of the running update: gradients that it has, or will have */
+    struct totals *offers_of; /* and what their batches add up to */
+    uint32_t busy;            /* and those that are under way */
     struct deck deck;
     int64_t deck_epoch;
     int64_t dropped;
@@ -83,6 +96,28 @@ struct backup {
 };
 
 static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
+
+static void forget_pushers(const struct trainer *t, const struct backup *b)
+{
+    for (int64_t i = 0; i < t->job->training.accumulate; i++)
+        b->pusher[i] = -1;
+}
+
+static void init_sums(struct trainer *t, struct backup *b)
+{
+    const int batches = (int)t->job->training.accumulate;
+    const size_t n = t->model.n_floats;
+
+    b->pusher = xcalloc((size_t)batches, sizeof *b->pusher);
+    b->offers_of = xcalloc((size_t)batches, sizeof *b->offers_of);
+    if (b->backs_up) {
+        b->sum = xaligned(n * sizeof *b->sum);
+        t->gradient_floats += n;
+        return;
+    }
+    accumulator_init(&b->places, t->kernels->reduce, lane_tree_of_batches(batches, 1), 0, n);
+    t->gradient_floats += n * (size_t)b->places.n_slabs;
+}
 
 static void backup_init(struct trainer *t)
 {
@@ -92,12 +127,13 @@ static void backup_init(struct trainer *t)
     b->exchange = exchange_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     b->clients = xcalloc((size_t)t->workers, sizeof *b->clients);
     b->quiet = xcalloc((size_t)t->workers, sizeof *b->quiet);
+    b->backs_up = t->job->strategy.backup_workers > 0;
+    if (t->job->strategy.schedule == COMM_ONE_AT_A_TIME)
+        exchange_use_semaphore(b->exchange);
     b->slab = xaligned(n * sizeof *b->slab);
     t->gradient_floats += n;
-    if (servers_is_one(t)) {
-        b->sum = xaligned(n * sizeof *b->sum);
-        t->gradient_floats += n;
-    }
+    if (servers_is_one(t))
+        init_sums(t, b);
     deck_init(&b->deck, t->workers + (int)t->job->strategy.backup_workers);
     b->deck_epoch = -1;
     t->sink.ready = keep_gradient;
@@ -113,8 +149,11 @@ static void backup_release(struct trainer *t)
     deck_release(&b->deck);
     free(b->clients);
     free(b->quiet);
+    accumulator_release(&b->places);
     free(b->slab);
     free(b->sum);
+    free(b->pusher);
+    free(b->offers_of);
     free(b);
 }
 
@@ -158,6 +197,7 @@ static void grant(struct trainer *t, struct backup *b)
         if (!c->waits || !(a.meet || deal(t, b, c)))
             continue;
         a.at.batch = c->batch;
+        a.place = c->batch - t->at.batch;
         c->waits = b->quiet[w] = false;
         exchange_tell(b->exchange, w, &a, sizeof a);
     }
@@ -204,9 +244,9 @@ static void on_offer(struct trainer *t, int worker, const struct note *note)
     c->busy = false;
     b->busy -= current;
     if (a.counts) {
+        b->offers_of[b->backs_up ? b->counted : note->place] = note->batch;
         b->counted++;
         c->gave = t->at.step;
-        step_add(&t->at.epoch_totals, note->batch);
     } else {
         b->dropped++;
         if (current)
@@ -232,10 +272,16 @@ static void drop_late(const struct trainer *t, struct backup *b)
 static void update(struct trainer *t, struct backup *b)
 {
     const uint32_t gradients = b->summed;
+    struct totals sum = {0};
 
+    for (uint32_t i = 0; i < b->counted; i++)
+        step_add(&sum, b->offers_of[i]);
+    step_add(&t->at.epoch_totals, sum);
+    exchange_settle(b->exchange);
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
-    servers_update(t, b->sum);
+    servers_update(t, b->backs_up ? b->sum : b->places.slabs);
     drop_late(t, b);
+    forget_pushers(t, b);
     b->summed = 0;
     t->at.step++;
     t->at.batch += gradients;
@@ -243,16 +289,39 @@ static void update(struct trainer *t, struct backup *b)
     grant(t, b);
 }
 
+/* The first gradients that come, in that order. */
+static void take_next(const struct trainer *t, struct backup *b, int worker)
+{
+    exchange_take(b->exchange, worker, b->summed ? b->slab : b->sum);
+    if (b->summed++)
+        t->kernels->reduce->add(b->sum, b->slab, t->model.n_floats);
+}
+
+/* Of those that have been announced, all up to the first place that has not. */
+static void take_in_place(const struct trainer *t, struct backup *b)
+{
+    const uint32_t size = update_size(t);
+
+    for (; b->summed < size && b->pusher[b->summed] >= 0; b->summed++) {
+        const int batch = (int)b->summed;
+
+        exchange_take(b->exchange, b->pusher[batch],
+                      accumulator_begin(&b->places, batch, (int)size));
+        accumulator_add(&b->places, 0, t->model.n_floats);
+    }
+}
+
 static void on_push(struct trainer *t, int worker, const struct note *note)
 {
     struct backup *b = t->own;
 
-    (void)note;
-    exchange_take(b->exchange, worker, b->summed ? b->slab : b->sum);
-    exchange_settle(b->exchange);
-    if (b->summed++)
-        t->kernels->reduce->add(b->sum, b->slab, t->model.n_floats);
     b->applied++;
+    if (b->backs_up) {
+        take_next(t, b, worker);
+    } else {
+        b->pusher[note->place] = worker;
+        take_in_place(t, b);
+    }
     if (b->summed == update_size(t))
         update(t, b);
 }
@@ -286,6 +355,7 @@ static void serve(struct trainer *t, struct backup *b)
     if (b->deck_epoch != t->at.epoch)
         deck_fill(&b->deck, t->at.batch, trainer_batches_per_epoch(t));
     b->deck_epoch = t->at.epoch;
+    forget_pushers(t, b);
     while (b->n_met < t->workers) {
         struct note note;
         int turn = servers_is_clock(t) ? servers_turn(t, &b->turn, b->quiet) : -1;
@@ -320,19 +390,27 @@ static struct answer ask_clock(const struct trainer *t, const struct note *note)
     return a;
 }
 
+/* Whose mean the update is; with backups nobody knows yet which batches it will have. */
+static uint32_t update_samples(const struct trainer *t, const struct backup *b,
+                               const struct answer *a, uint32_t own)
+{
+    return b->backs_up ? own * a->gradients
+                       : batcher_samples(t->batches, a->at.batch - a->place, a->gradients);
+}
+
 static void compute(struct trainer *t, struct backup *b, const struct answer *a)
 {
-    struct note note = {.kind = NOTE_OFFER, .version = a->at.step};
+    struct note note = {.kind = NOTE_OFFER, .version = a->at.step, .place = a->place};
 
     batcher_seek(t->batches, a->at.epoch, a->at.batch);
     const struct batch *batch = step_batch(t);
-    step_forward(t, batch, batch->n * a->gradients);
+    step_forward(t, batch, update_samples(t, b, a, batch->n));
     note.batch = step_fold(t, batch->n, t->lane_values);
     step_backward(t, batch);
     double start = trainer_seconds();
     b->offered++;
     if (ask_clock(t, &note).counts) {
-        tell_servers(t, &(struct note){.kind = NOTE_PUSH});
+        tell_servers(t, &(struct note){.kind = NOTE_PUSH, .place = a->place});
         exchange_push(b->exchange, b->slab);
         b->pushed++;
     }
@@ -372,6 +450,7 @@ static int meet(struct trainer *t, struct backup *b, struct err *err)
             b->now.at = t->at;
         lost |= b->applied + b->dropped != b->offers;
     }
+    servers_count_transfers(t, b->exchange, &b->now.transfers);
     comm_broadcast(t->comm, &b->now, sizeof b->now, t->workers);
     t->at = b->now.at;
     t->orders = b->now.orders;
@@ -409,6 +488,7 @@ static void backup_report(const struct trainer *t, cJSON *done)
     cJSON_AddNumberToObject(done, "pushed", (double)b->now.pushed);
     cJSON_AddNumberToObject(done, "applied", (double)b->now.applied);
     cJSON_AddNumberToObject(done, "dropped", (double)b->now.dropped);
+    servers_report_transfers(&b->now.transfers, done);
 }
 
 const struct strategy backup = {

@@ -10,6 +10,8 @@ const struct strategy *strategy_of(const struct job *job)
     case STRATEGY_PARAMETER_SERVER:
         if (job->strategy.mode != MODE_SYNC)
             return &downpour;
+        if (job->strategy.schedule >= COMM_ONE_AT_A_TIME)
+            return &backup;
         return job->strategy.backup_workers > 0 ? &backup : &all_reduce;
     case STRATEGY_LOCAL_SGD:
         return &local_sgd;
@@ -49,6 +51,11 @@ int strategy_check(const struct job *job, int ranks, struct err *err)
             job->strategy.elastic_force, workers);
     if (job->strategy.type == STRATEGY_MODEL_PARALLEL)
         return 0; /* what it can do depends on the network: see its place */
+    if (job->strategy.groups > 0 && workers % job->strategy.groups != 0)
+        return err_set(err, ERR_INVALID,
+                       "spec.strategy.groups: %lld groups of %d workers; allowed: 0, or what "
+                       "divides the workers",
+                       (long long)job->strategy.groups, workers);
     if (workers > job_lanes(job))
         return err_set(
             err, ERR_INVALID,
