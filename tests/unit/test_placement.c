@@ -56,7 +56,7 @@ static void test_balanced(void)
             for (int s = 0; s < servers; s++)
                 most = load[s] > most ? load[s] : most;
             each = (sizes[i] + (size_t)servers - 1) / (size_t)servers;
-            stripes = each > 4 * 65536 ? (each + 65535) / 65536 : 4;
+            stripes = each > 4 * 15872 ? (each + 15871) / 15872 : 4;
             CHECK(most <= each + 256 * stripes); /* stripes are of whole 256 */
             placement_release(&p);
         }

@@ -4,7 +4,7 @@
 
 #include "paceline/mem.h"
 
-#define STRIPE_MAX ((size_t)64 * 1024) /* floats */
+#define STRIPE_MAX ((size_t)62 * 256) /* floats; 62 KB, which networks take at once (reducer.h) */
 #define STRIPE_ALIGN ((size_t)256)
 #define STRIPES_EACH ((size_t)4) /* per server, at least */
 
