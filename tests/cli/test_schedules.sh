@@ -30,10 +30,10 @@ for schedule in oneAtATime allAtOnce; do
     same "$schedule: all counted" "$(of "$schedule-two" pushed) $(of "$schedule-two" dropped)" "18 0"
 done
 
-# On a line that needs some tenths of a second for a transfer.
+# On a line that needs a second for a transfer.
 for schedule in oneAtATime allAtOnce; do
     forced $schedule 3 1
-    result "slow-$schedule" "${s[@]}" --set debug.bandwidth=4Mi --set training.steps=2 >/dev/null
+    result "slow-$schedule" "${s[@]}" --set debug.bandwidth=1Mi --set training.steps=2 >/dev/null
 done
 same "one at a time" "$(of slow-oneAtATime transfersIn) $(of slow-oneAtATime transfersOut)" "1 1"
 same "all at once" "$(of slow-allAtOnce transfersOut)" 3
