@@ -94,7 +94,7 @@ static void print_split(const struct view *v, int kind)
     const struct split_graph graph = {.parts = v->parts.costs,
                                       .n_parts = v->parts.n,
                                       .edges = v->parts.edges,
-                                      .n_edges = v->parts.n - 1};
+                                      .n_edges = v->parts.n_edges};
     const struct split_cost cost = split_cost(&graph, v->worker[kind], v->workers);
     AUTO(auto_free) struct split_share *shares = xcalloc((size_t)v->workers, sizeof *shares);
     double all = 0;

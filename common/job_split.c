@@ -45,16 +45,11 @@ static int split_by_hand(const struct job *job, const struct net_parts *parts,
 int job_split(const struct job *job, const struct net_parts *parts, const struct net *net,
               enum split_kind kind, int workers, int *worker, struct err *err)
 {
-    const struct split_graph graph = {
-        .parts = parts->costs, .n_parts = parts->n, .edges = parts->edges, .n_edges = parts->n - 1};
+    const struct split_graph graph = {.parts = parts->costs,
+                                      .n_parts = parts->n,
+                                      .edges = parts->edges,
+                                      .n_edges = parts->n_edges};
 
-    const struct net_layer *branch = net_branch(net);
-
-    if (branch)
-        return err_set(err, ERR_INVALID,
-                       "spec.strategy.type: ModelParallel takes networks that are one chain of "
-                       "layers; this one branches at layer %s",
-                       branch->spec.name);
     if (workers > parts->n)
         return err_set(err, ERR_INVALID,
                        "spec.replicas.worker.replicas: found %d workers for a network of %d parts; "
@@ -88,6 +83,8 @@ void job_split_shares(const struct job *job, const struct net_parts *parts, cons
     const double slots = job_optimizer_slots(&job->training.optimizer);
     const double copies = 1 + slots + gradient_copies(job);
 
+    AUTO(auto_free) int *reader = xcalloc((size_t)parts->n, sizeof *reader); /* 1 +, of an output */
+
     for (int w = 0; w < workers; w++) {
         size_t widest = 0;
         double floats = 0;
@@ -101,9 +98,18 @@ void job_split_shares(const struct job *job, const struct net_parts *parts, cons
             shares[w].load += parts->costs[i].load;
             shares[w].parameters += sizeof(float) * copies * (double)p->parameters;
             floats += (double)p->floats;
-            if (i && worker[i - 1] != w) /* what comes from another worker */
-                floats += (double)p[-1].out;
             widest = p->out > widest ? p->out : widest;
+        }
+        for (int e = 0; e < parts->n_edges; e++) {
+            const int from = parts->edges[e].from, to = parts->edges[e].to;
+            const double out = (double)parts->items[from].out;
+
+            if (worker[from] == worker[to] || (worker[from] != w && worker[to] != w))
+                continue;
+            floats += parts->items[from].back ? out : 0; /* a gradient on its way */
+            if (worker[to] == w && reader[from] != 1 + w)
+                floats += out; /* what it reads of another worker */
+            reader[from] = worker[to] == w ? 1 + w : reader[from];
         }
         floats += 2 * (double)widest; /* gradients of activations, in turns */
         shares[w].activations = sizeof(float) * floats * (double)job->training.batch_size;

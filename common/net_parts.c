@@ -70,30 +70,65 @@ static void part_add(struct net_part *p, struct split_part *cost, const struct n
         p->floats += p->out;
 }
 
+/* An edge from each part whose output the layer takes, once. */
+static void edges_add(struct net_parts *p, const int *part_of, const struct net_layer *l, int to)
+{
+    for (int k = 0; k < l->n_inputs; k++) {
+        const int from = l->inputs[k] < 0 ? to : part_of[l->inputs[k]];
+        bool there = from == to;
+
+        for (int e = p->n_edges; e-- > 0 && p->edges[e].to == to;)
+            there |= p->edges[e].from == from;
+        if (!there)
+            p->edges[p->n_edges++] = (struct split_edge){from, to};
+    }
+}
+
+static size_t count_inputs(const struct net *net)
+{
+    size_t n = 1;
+
+    for (size_t i = 0; i < net->n_layers; i++)
+        n += (size_t)net->layers[i].n_inputs;
+    return n;
+}
+
+/* Whether something is trained in a part or below it: gradients then come back to it. */
+static bool is_trained(const struct net_parts *p, int part)
+{
+    bool trained = p->items[part].trained;
+
+    for (int e = 0; e < p->n_edges; e++)
+        if (p->edges[e].to == part)
+            trained |= p->items[p->edges[e].from].back;
+    return trained;
+}
+
 void net_parts_init(struct net_parts *p, const struct net *net)
 {
+    AUTO(auto_free) int *part_of = xcalloc(net->n_layers, sizeof *part_of);
     bool computes = false, trained = false; /* the layers so far */
 
     *p = (struct net_parts){.items = xcalloc(net->n_layers, sizeof *p->items),
                             .costs = xcalloc(net->n_layers, sizeof *p->costs),
-                            .edges = xcalloc(net->n_layers, sizeof *p->edges)};
+                            .edges = xcalloc(count_inputs(net), sizeof *p->edges)};
     for (size_t i = 0; i < net->n_layers;) {
-        const bool flatten = is_type(net, i, LAYER_FLATTEN);
+        const bool joins = is_type(net, i, LAYER_FLATTEN) && (i == 0 || net_follows(net, i - 1));
         const int taken = net_fusion(net, i).taken;
 
-        if (p->n == 0 || (!flatten && computes))
+        if (p->n == 0 || (!joins && computes))
             p->items[p->n++].first = i;
         part_add(&p->items[p->n - 1], &p->costs[p->n - 1], net, i, taken, trained);
-        computes |= !flatten;
+        edges_add(p, part_of, &net->layers[i], p->n - 1);
+        for (int k = 0; k < taken; k++)
+            part_of[i + (size_t)k] = p->n - 1;
+        computes |= !is_type(net, i, LAYER_FLATTEN);
         trained |= p->items[p->n - 1].trained;
         i += (size_t)taken;
     }
-    trained = false;
     for (int i = 0; i < p->n; i++) {
-        trained |= p->items[i].trained;
-        p->costs[i].bytes = (double)(p->items[i].out * sizeof(float)) * (trained ? 2 : 1);
-        if (i)
-            p->edges[i - 1] = (struct split_edge){i - 1, i};
+        p->items[i].back = is_trained(p, i);
+        p->costs[i].bytes = (double)(p->items[i].out * sizeof(float)) * (p->items[i].back ? 2 : 1);
     }
 }
 

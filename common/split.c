@@ -58,7 +58,7 @@ static void renumber(const struct split_graph *g, int workers, int *worker)
     }
 }
 
-/* --- a chain --- */
+/* --- contiguous stages --- */
 
 static bool is_chain(const struct split_graph *g)
 {
@@ -79,6 +79,21 @@ static double load_of(const struct split_graph *g, int begin, int end)
     return sum;
 }
 
+/* What a cut in front of each part sends: all outputs that somebody behind it reads. */
+static double *cut_bytes(const struct split_graph *g)
+{
+    double *bytes = xcalloc((size_t)g->n_parts + 1, sizeof *bytes);
+    AUTO(auto_free) int *last = xcalloc((size_t)g->n_parts, sizeof *last); /* reader */
+
+    for (int e = 0; e < g->n_edges; e++)
+        if (g->edges[e].to > last[g->edges[e].from])
+            last[g->edges[e].from] = g->edges[e].to;
+    for (int from = 0; from < g->n_parts; from++)
+        for (int cut = from + 1; cut <= last[from]; cut++)
+            bytes[cut] += g->parts[from].bytes;
+    return bytes;
+}
+
 /*
  * The stages of parts [0, n_parts): best[k][n] is the least of what `better` asks for with k stages
  * for the first n parts, begin[k][n] where the last of them begins. With most > 0 no stage may
@@ -88,6 +103,7 @@ struct chain {
     const struct split_graph *graph;
     int stages;
     double most;
+    const double *cuts; /* bytes of each */
     double *best;
     int *begin;
 };
@@ -103,8 +119,7 @@ static void chain_extend(struct chain *c, int k, int n)
         double value = fmax(before, load);
 
         if (c->most > 0)
-            value =
-                is_less(c->most, load) ? INFINITY : before + (b ? c->graph->parts[b - 1].bytes : 0);
+            value = is_less(c->most, load) ? INFINITY : before + c->cuts[b];
         if (value < *least) {
             *least = value;
             c->begin[k * width + n] = b;
@@ -129,13 +144,14 @@ static int chain_fill(struct chain *c)
     return best;
 }
 
-static void split_chain(const struct split_graph *g, int workers, int *worker)
+static void split_stages(const struct split_graph *g, int workers, int *worker)
 {
     const int stages = workers < g->n_parts ? workers : g->n_parts, width = g->n_parts + 1;
     const size_t size = (size_t)((stages + 1) * width);
     AUTO(auto_free) double *best = xcalloc(size, sizeof *best);
     AUTO(auto_free) int *begin = xcalloc(size, sizeof *begin);
-    struct chain c = {.graph = g, .stages = stages, .best = best, .begin = begin};
+    AUTO(auto_free) double *cuts = cut_bytes(g);
+    struct chain c = {.graph = g, .stages = stages, .cuts = cuts, .best = best, .begin = begin};
     int k = chain_fill(&c), end = g->n_parts;
 
     c.most = best[k * width + g->n_parts];
@@ -296,8 +312,8 @@ static void split_graph(const struct split_graph *g, int workers, int *worker)
 
 void split_best(const struct split_graph *g, int workers, int *worker)
 {
-    if (is_chain(g))
-        split_chain(g, workers, worker);
+    if (is_chain(g) || g->n_parts > SPLIT_SEARCHED)
+        split_stages(g, workers, worker);
     else
         split_graph(g, workers, worker);
 }

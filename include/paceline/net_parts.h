@@ -2,7 +2,7 @@
  * A network as the parts that the engine computes as one: a convolution with the ReLU and the 2x2
  * pooling behind it, a dense layer with its ReLU; a flatten layer goes with the part before it. A
  * worker of a split network has whole parts. Knows the engine's layout only as far as channels are
- * padded to blocks of 16.
+ * padded to blocks of 16. The samples are everybody's: who reads them reads no part.
  */
 #ifndef PACELINE_NET_PARTS_H
 #define PACELINE_NET_PARTS_H
@@ -26,13 +26,15 @@ struct net_part {
     size_t floats;     /* outputs that it keeps for its backward pass, per sample */
     size_t out;        /* floats of its last output, per sample */
     bool trained;      /* it has parameters that are trained */
+    bool back;         /* so has it, or a part below: a gradient comes back to it */
 };
 
 struct net_parts {
     struct net_part *items;
     int n;
-    struct split_part *costs; /* of each; a chain */
-    struct split_edge *edges; /* n - 1 */
+    struct split_part *costs; /* of each */
+    struct split_edge *edges; /* which reads which */
+    int n_edges;
 };
 
 void net_parts_init(struct net_parts *p, const struct net *net);

@@ -37,10 +37,14 @@ struct split_cost split_cost(const struct split_graph *g, const int *worker, int
 
 /*
  * The best split. Of a chain (each part reads the one before it and nothing else) that into
- * contiguous stages, exactly, by dynamic programming. Of another graph the best that a branch and
- * bound finds within so many looks that twelve parts on three workers are searched completely.
- * Workers are numbered in the order of their first parts; some may be left without any.
+ * contiguous stages, exactly, by dynamic programming. Of another graph of at most
+ * SPLIT_SEARCHED parts the best that a branch and bound finds within so many looks that twelve
+ * parts on three workers are searched completely. Of a larger one stages of parts that are
+ * neighbours in the order, since work that goes to and fro between workers fills no pipeline,
+ * whatever its balance is. Workers are numbered in the order of their first parts; some may be left
+ * without any.
  */
+#define SPLIT_SEARCHED 16
 void split_best(const struct split_graph *g, int workers, int *worker);
 
 /* Contiguous stages of as equal a number of parts as can be, whatever they cost. */

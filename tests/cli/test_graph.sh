@@ -1,8 +1,8 @@
 #!/bin/bash
 # TIMEOUT: 400
 # Networks that branch, with batch normalisation: the same bytes on any number of workers, threads and
-# servers, running statistics included; a run that is resumed; every other strategy trains them;
-# what cannot be is refused.
+# servers, and however they are split over workers, running statistics included; a run that is
+# resumed; every other strategy trains them; what cannot be is refused.
 . tests/cli/lib.sh
 
 idx_data
@@ -59,13 +59,24 @@ for s in "type: ParameterServer, mode: async" "type: LocalSGD" "type: ElasticAve
     check "$s" "$got" "  -"
 done
 
-# refused NAME SENTENCE ARGUMENT...
-refused() {
-    check "$1" "$("$PACELINE" validate job.yaml "${@:3}" 2>&1)" "$2"
-    "$PACELINE" validate job.yaml "${@:3}" >/dev/null 2>&1 && fail "$1 is valid"
-}
-refused "split" "ModelParallel takes networks that are one chain of layers; this one branches at layer relu1" \
-    --workers 2 --set strategy.type=ModelParallel
+# Split over workers, branches too: an output with readers on several of them, sums and channels of
+# layers elsewhere, readers of one output here and there in turns.
+split=(--set strategy.type=ModelParallel)
+for n in 2 3 4; do
+    same "split over $n" "$(result "split$n" --workers $n "${split[@]}")" "$want"
+    same "split over $n, micro-batches" \
+        "$(result "micro$n" --workers $n "${split[@]}" --set strategy.microBatches=4)" "$want"
+done
+# Parts: conv1, its norm, conv2, its norm, left, add, concat, pooling, dense; who reads relu1 are three of them. Two
+# workers: relu1 (18 of 32 channels) goes over once for each worker that reads it, there and back.
+map=$((4 * 2 * 32 * 14 * 14))
+check "bytes of a branch" "$("$PACELINE" split job.yaml --workers 2 "${split[@]}" \
+    --set strategy.layerPlacement="[0,0,0,0,0,0,1,0,0,0,0]")" "by hand: $((2 * map)) bytes sent per sample"
+for placement in 0,0,0,0,0,0,1,0,0,0,0 0,0,0,1,1,1,2,0,1,2,2 2,2,2,0,0,0,1,2,2,0,1 0,0,0,1,1,1,1,0,1,0,0 1,1,1,0,0,0,2,2,1,1,0; do
+    same "placed $placement" "$(result "placed-${placement//,/}" --workers 3 "${split[@]}" \
+        --set strategy.layerPlacement="[$placement]" --set strategy.microBatches=2)" "$want"
+done
+
 sed 's/inputs: \[relu1\], name: left/inputs: [relu7], name: left/' job.yaml >other.yaml
 check "no such input" "$("$PACELINE" validate other.yaml 2>&1)" "layer left: its input relu7 is no layer before it"
 sed 's/inputs: \[add1, relu1\]/inputs: [add1, input]/' job.yaml >other.yaml

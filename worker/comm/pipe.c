@@ -6,16 +6,21 @@
 #include "paceline/mem.h"
 #include "worker/comm/wait.h"
 
-enum { TAG_VALUES, TAG_SHARED };
+enum { TAG_SHARED, TAG_VALUES };
 
-#define ON_THE_WAY 64 /* messages; before one more all have to be taken */
+/* Messages of one direction. */
+struct messages {
+    MPI_Request *requests;
+    int *ranks;
+    int n, room;
+};
 
 struct pipe {
     struct comm *comm;
     MPI_Comm world;
     int64_t patience;
-    MPI_Request *sent; /* ON_THE_WAY at most */
-    int n_sent;
+    struct messages sent, expected;
+    int n_awaited;         /* of those expected */
     MPI_Request *requests; /* one per rank */
     uint64_t bytes_sent;
 };
@@ -25,7 +30,6 @@ struct pipe *pipe_new(struct comm *c, int64_t patience)
     struct pipe *p = xcalloc(1, sizeof *p);
 
     *p = (struct pipe){.comm = c, .patience = patience};
-    p->sent = xcalloc(ON_THE_WAY, sizeof(MPI_Request));
     p->requests = xcalloc((size_t)c->size, sizeof(MPI_Request));
     if (c->size > 1)
         MPI_Comm_dup(c->world, &p->world);
@@ -36,7 +40,10 @@ void pipe_free(struct pipe *p)
 {
     if (p->comm->size > 1)
         MPI_Comm_free(&p->world);
-    free(p->sent);
+    free(p->sent.requests);
+    free(p->sent.ranks);
+    free(p->expected.requests);
+    free(p->expected.ranks);
     free(p->requests);
     free(p);
 }
@@ -45,39 +52,62 @@ uint64_t pipe_bytes_sent(const struct pipe *p) { return p->bytes_sent; }
 
 void pipe_settle(struct pipe *p)
 {
-    if (!p->n_sent)
+    if (!p->sent.n)
         return;
-    wait_for(p->comm, p->patience, p->sent, p->n_sent, "values to be taken", "another worker");
-    p->n_sent = 0;
+    wait_for(p->comm, p->patience, p->sent.requests, p->sent.n, "values to be taken",
+             "another worker");
+    p->sent.n = 0;
 }
 
 void pipe_poll(struct pipe *p)
 {
     int done = 0;
 
-    if (!p->n_sent)
+    if (!p->sent.n)
         return;
-    MPI_Testall(p->n_sent, p->sent, &done, MPI_STATUSES_IGNORE);
+    MPI_Testall(p->sent.n, p->sent.requests, &done, MPI_STATUSES_IGNORE);
     if (done)
-        p->n_sent = 0;
+        p->sent.n = 0;
 }
 
-void pipe_send(struct pipe *p, int rank, const float *values, size_t n)
+static MPI_Request *add(struct messages *m, int rank)
+{
+    if (m->n == m->room) {
+        m->room = m->room ? 2 * m->room : 16;
+        m->requests = xrealloc(m->requests, (size_t)m->room * sizeof(MPI_Request));
+        m->ranks = xrealloc(m->ranks, (size_t)m->room * sizeof *m->ranks);
+    }
+    m->ranks[m->n] = rank;
+    return &m->requests[m->n++];
+}
+
+void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n)
 {
     assert(n <= INT_MAX);
-    if (p->n_sent == ON_THE_WAY)
-        pipe_settle(p);
-    MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES, p->world, &p->sent[p->n_sent++]);
+    MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world, add(&p->sent, rank));
     p->bytes_sent += n * sizeof *values;
 }
 
-void pipe_receive(struct pipe *p, int rank, float *values, size_t n, const char *what)
+int pipe_expect(struct pipe *p, int rank, int tag, float *values, size_t n)
 {
-    MPI_Request *request = p->requests; /* none of these is under way between two calls */
-
     assert(n <= INT_MAX);
-    MPI_Irecv(values, (int)n, MPI_FLOAT, rank, TAG_VALUES, p->world, request);
-    wait_for(p->comm, p->patience, request, 1, what, wait_whom(rank).s);
+    MPI_Irecv(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world, add(&p->expected, rank));
+    return p->expected.n - 1;
+}
+
+void pipe_await(struct pipe *p, int expected, const char *what)
+{
+    struct messages *m = &p->expected;
+
+    wait_for(p->comm, p->patience, &m->requests[expected], 1, what,
+             wait_whom(m->ranks[expected]).s);
+    if (++p->n_awaited == m->n)
+        p->n_awaited = m->n = 0;
+}
+
+void pipe_receive(struct pipe *p, int rank, int tag, float *values, size_t n, const char *what)
+{
+    pipe_await(p, pipe_expect(p, rank, tag, values, n), what);
 }
 
 void pipe_share(struct pipe *p, int root, void *bytes, size_t n, const char *what)

@@ -1,6 +1,7 @@
 /*
  * Values that go from one worker to another, for a network that is split over them: what was sent
- * is on its way while the sender goes on. Messages of one rank to another arrive in order.
+ * is on its way while the sender goes on. A tag, from 0 to 30,000, says what a message is; those of
+ * one rank to another with one tag arrive in order.
  *
  * No wait is longer than `patience` seconds: then this rank says in one line what it waited for and
  * ends the world. With one rank there is nobody to send to, and nothing is done.
@@ -18,10 +19,14 @@ void pipe_free(struct pipe *p);
 uint64_t pipe_bytes_sent(const struct pipe *p);
 
 /* The values may not change before pipe_settle, which waits until all that was sent is taken. */
-void pipe_send(struct pipe *p, int rank, const float *values, size_t n);
+void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n);
 void pipe_settle(struct pipe *p);
 /* Of the same n; what: they are, for the line about a wait. */
-void pipe_receive(struct pipe *p, int rank, float *values, size_t n, const char *what);
+void pipe_receive(struct pipe *p, int rank, int tag, float *values, size_t n, const char *what);
+/* The same in two: a place for what will come, so that it can while this rank does other things;
+ * and the wait for it, by the number that the first gave. All are to be waited for. */
+int pipe_expect(struct pipe *p, int rank, int tag, float *values, size_t n);
+void pipe_await(struct pipe *p, int expected, const char *what);
 /* Moves things on without waiting; cheap; called between kernels. */
 void pipe_poll(struct pipe *p);
 

@@ -190,6 +190,7 @@ static void add_pack(struct model *m, const struct model_config *config)
             if (n->inputs[k] >= 0 || n->spec.type == LAYER_CONV || m->n_layers)
                 continue;
             l->elsewhere = is_elsewhere(config, i);
+            l->number = (uint32_t)i;
             l->n_inputs = 1;
             l->inputs = xmalloc(sizeof *l->inputs);
             l->inputs[0] = -1;
@@ -234,10 +235,15 @@ static float *take(struct model *m, size_t floats_per_sample)
     return xaligned(floats_per_sample * (m->max_samples ? m->max_samples : 1) * sizeof(float));
 }
 
-/* Whether the output is made or read here: of layers elsewhere the net is a chain. */
+/* Whether the output is made or read here. */
 static bool is_used(const struct model *m, int i)
 {
-    return !m->layers[i].elsewhere || (i + 1 < m->n_layers && !m->layers[i + 1].elsewhere);
+    bool used = !m->layers[i].elsewhere;
+
+    for (int user = i + 1; !used && user < m->n_layers; user++)
+        for (int k = 0; k < m->layers[user].n_inputs; k++)
+            used |= m->layers[user].inputs[k] == i && !m->layers[user].elsewhere;
+    return used;
 }
 
 /*
@@ -391,36 +397,44 @@ const float *model_forward(struct model *m, struct pass *p, const float *x)
 
 float *model_output_gradient(struct model *m) { return m->gradients[0]; }
 
-void model_backward_layer(struct model *m, struct pass *p, int i, const float *x, float *dx,
-                          float *dy)
-{
-    struct layer *l = &m->layers[i];
-
-    l->ops->backward(l, p, dx, dy, model_output(m, l->inputs[0], p, x), model_output(m, i, p, x));
-}
-
 /* The gradient of layer i's output; NULL where nothing trained is below. */
 static float *gradient_of(const struct model *m, int i)
 {
     return i < m->lowest_trained ? NULL : m->gradients[m->layers[i].gradient];
 }
 
-/* Where several layers take an output, the last of them gives its gradient, the others add theirs,
- * from a buffer of its own. */
-static void back_one(struct model *m, struct pass *p, int i, const float *x, bool *given)
+void model_add_gradient(struct model *m, int i, const float *dy, uint32_t n)
 {
-    const int from = m->layers[i].inputs[0];
-    float *dx = gradient_of(m, from), *own = m->gradients[m->n_gradients];
-    const bool fresh = !dx || !given[from];
+    const size_t floats = n * m->layers[i].out_floats;
 
-    model_backward_layer(m, p, i, x, fresh ? dx : own, gradient_of(m, i));
-    if (!fresh)
-        m->kernels->reduce->add(dx, own, p->n * m->layers[from].out_floats);
-    if (dx)
-        given[from] = true;
+    if (m->given[i])
+        m->kernels->reduce->add(gradient_of(m, i), dy, floats);
+    else
+        memcpy(gradient_of(m, i), dy, floats * sizeof *dy);
+    m->given[i] = true;
 }
 
-static void back_join(struct model *m, struct pass *p, int i, bool *given)
+/* Where several layers take an output, the last of them gives its gradient, the others add theirs,
+ * from a buffer of its own. */
+static void back_one(struct model *m, struct pass *p, int i, const float *x, float *const *away)
+{
+    struct layer *l = &m->layers[i];
+    const int from = l->inputs[0];
+    float *dx = gradient_of(m, from), *own = m->gradients[m->n_gradients];
+    const bool sent = away && away[0], fresh = !dx || !m->given[from];
+
+    l->ops->backward(l, p,
+                     sent    ? away[0]
+                     : fresh ? dx
+                             : own,
+                     gradient_of(m, i), model_output(m, from, p, x), model_output(m, i, p, x));
+    if (!sent && !fresh)
+        m->kernels->reduce->add(dx, own, p->n * m->layers[from].out_floats);
+    if (!sent && dx)
+        m->given[from] = true;
+}
+
+static void back_join(struct model *m, struct pass *p, int i, float *const *away)
 {
     struct layer *l = &m->layers[i];
     float *dx[NET_INPUTS_MAX];
@@ -428,24 +442,35 @@ static void back_join(struct model *m, struct pass *p, int i, bool *given)
 
     for (int k = 0; k < l->n_inputs; k++) {
         const int from = l->inputs[k];
+        const bool sent = away && away[k];
 
-        dx[k] = gradient_of(m, from);
-        fresh[k] = dx[k] && !given[from];
-        if (dx[k])
-            given[from] = true;
+        dx[k] = sent ? away[k] : gradient_of(m, from);
+        fresh[k] = sent || (dx[k] && !m->given[from]);
+        if (dx[k] && !sent)
+            m->given[from] = true;
     }
     l->ops->part(l, p, dx, fresh, gradient_of(m, i));
 }
 
-void model_backward(struct model *m, struct pass *p, const float *x)
+void model_begin_backward(struct model *m)
 {
     memset(m->given, 0, (size_t)m->n_layers * sizeof *m->given);
-    for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
-        if (m->layers[i].ops->part)
-            back_join(m, p, i, m->given);
-        else
-            back_one(m, p, i, x, m->given);
-    }
+}
+
+void model_backward_layer(struct model *m, struct pass *p, int i, const float *x,
+                          float *const *away)
+{
+    if (m->layers[i].ops->part)
+        back_join(m, p, i, away);
+    else
+        back_one(m, p, i, x, away);
+}
+
+void model_backward(struct model *m, struct pass *p, const float *x)
+{
+    model_begin_backward(m);
+    for (int i = m->n_layers - 1; i >= m->lowest_trained; i--)
+        model_backward_layer(m, p, i, x, NULL);
 }
 
 const char *model_first_nonfinite(const struct model *m, uint32_t n)

@@ -62,14 +62,20 @@ void model_init_weights(struct model *m, uint64_t seed);
 const float *model_forward(struct model *m, struct pass *p, const float *x);
 /* The output of layer i for sample p->first, and the others behind it; layer -1: x itself. */
 float *model_output(const struct model *m, int i, const struct pass *p, const float *x);
-/* One layer of it, or the way back through one of one input: from dy, which may be overwritten, to
- * dx (or NULL). x: of the whole pass. */
+/* One layer of it; x: of the whole pass. */
 void model_forward_layer(struct model *m, struct pass *p, int i, const float *x);
-void model_backward_layer(struct model *m, struct pass *p, int i, const float *x, float *dx,
-                          float *dy);
 /* From the gradient of the outputs, which model_output_gradient() holds. */
 float *model_output_gradient(struct model *m);
 void model_backward(struct model *m, struct pass *p, const float *x);
+/* The same in steps: layers from the last one to lowest_trained, where they are not elsewhere. away
+ * (or NULL): for each input a buffer that its gradient goes to, instead of being added to those
+ * of the model's own; NULL: it is not sent. */
+void model_begin_backward(struct model *m);
+void model_backward_layer(struct model *m, struct pass *p, int i, const float *x,
+                          float *const *away);
+/* A part of the gradient of layer i's output, for n samples, from elsewhere. Parts are to be added
+ * in the order of the layers that give them, the last one first. */
+void model_add_gradient(struct model *m, int i, const float *dy, uint32_t n);
 
 /* The first layer whose activations in the last pass hold NaN or infinity; NULL: none. */
 const char *model_first_nonfinite(const struct model *m, uint32_t n);

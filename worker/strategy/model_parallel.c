@@ -1,13 +1,14 @@
 /*
  * ModelParallel: each worker has some of the layers, with their parameters, optimiser state and
- * activations, and sees every batch. Activations travel to the worker of the next layer, their
- * gradients back: a pipeline. With strategy.microBatches a batch goes through it in pieces, all of
- * them forward, then all of them back (GPipe, Huang et al. 2019), so that workers compute at the
- * same time; weights change once per batch.
+ * activations, and sees every batch. Activations travel to the workers of the layers that take
+ * them, their gradients back: a pipeline. With strategy.microBatches a batch goes through it in
+ * pieces, all of them forward, then all of them back (GPipe, Huang et al. 2019), so that workers
+ * compute at the same time; weights change once per batch.
  *
  * A micro-batch is an aligned block of the batch's lanes, and its gradient a node of their one
  * tree. The micro-batches' sums are added in the order of that tree, by the counter that sums
- * batches elsewhere; so the bytes are those of one worker.
+ * batches elsewhere. Where an output has several readers, what each gives to its gradient travels
+ * apart, and is added in the order of one worker. So the bytes are those of one worker.
  */
 #include <math.h>
 
@@ -18,8 +19,26 @@
 #include "worker/strategy/strategies.h"
 #include "worker/train/step.h"
 
+/* An output that a worker needs of another: layer's, for rank. */
+struct route {
+    int layer, rank;
+    bool there; /* in the running pass */
+};
+
+/* Where layer `to` takes, as its input number `input`, the output of a layer of another worker:
+ * what comes back for it, one way or the other. */
+struct link {
+    int from, to, input, tag;
+    float *gradient;
+    int expected; /* of the pipe; -1: it is added */
+};
+
 struct model_parallel {
     struct pipe *pipe;
+    struct route *routes; /* from this rank and to it, in the order of the layers */
+    int n_routes;
+    struct link *links; /* the last readers first */
+    int n_links;
     int *owner;              /* of each layer of the model */
     int last;                /* the owner of the last one, who has the losses */
     struct accumulator sums; /* of micro-batches; unused where gradients are applied at once */
@@ -100,6 +119,63 @@ static void ready(void *arg, size_t offset, size_t n)
 
 static void poll_pipe(void *arg) { pipe_poll(arg); }
 
+/* The largest micro-batch; a smaller batch may be cut into fewer. */
+static size_t most_samples(const struct trainer *t)
+{
+    const uint32_t n = (uint32_t)t->job->training.batch_size;
+    const int count = micro_batches(t, n);
+    uint32_t most = 2;
+
+    for (int i = 0; i < count; i++)
+        most = micro_batch(t, n, i, count).n > most ? micro_batch(t, n, i, count).n : most;
+    return most;
+}
+
+static void add_route(struct trainer *t, struct model_parallel *m, int layer, int reader)
+{
+    const int me = comm_rank(t->comm), rank = m->owner[reader];
+
+    if (rank == m->owner[layer] || (m->owner[layer] != me && rank != me))
+        return;
+    for (int i = 0; i < m->n_routes; i++)
+        if (m->routes[i].layer == layer && m->routes[i].rank == rank)
+            return;
+    m->routes[m->n_routes++] = (struct route){.layer = layer, .rank = rank};
+}
+
+static void add_link(struct trainer *t, struct model_parallel *m, struct link l)
+{
+    const size_t floats = t->model.layers[l.from].out_floats * most_samples(t);
+
+    if (m->owner[l.from] == m->owner[l.to] || l.from < t->model.lowest_trained ||
+        (!is_mine(t, m, l.from) && !is_mine(t, m, l.to)))
+        return;
+    l.gradient = xaligned(floats * sizeof *l.gradient);
+    t->gradient_floats += floats;
+    m->links[m->n_links++] = l;
+}
+
+/* What crosses between workers; tags are the same on all of them. */
+static void init_links(struct trainer *t, struct model_parallel *m)
+{
+    const struct model *model = &t->model;
+    int n = 0, tag = 1 + model->n_layers;
+
+    for (int i = 0; i < model->n_layers; i++)
+        n += model->layers[i].n_inputs;
+    m->routes = xcalloc((size_t)n, sizeof *m->routes);
+    m->links = xcalloc((size_t)n, sizeof *m->links);
+    for (int i = model->n_layers - 1; i >= 0; i--)
+        for (int k = 0; k < model->layers[i].n_inputs; k++, tag++)
+            if (model->layers[i].inputs[k] >= 0)
+                add_link(t, m, (struct link){model->layers[i].inputs[k], i, k, tag, NULL, -1});
+    for (int layer = 0; layer < model->n_layers; layer++)
+        for (int i = layer + 1; i < model->n_layers; i++)
+            for (int k = 0; k < model->layers[i].n_inputs; k++)
+                if (model->layers[i].inputs[k] == layer)
+                    add_route(t, m, layer, i);
+}
+
 static void model_parallel_init(struct trainer *t)
 {
     const int count = (int)t->job->strategy.micro_batches;
@@ -114,6 +190,7 @@ static void model_parallel_init(struct trainer *t)
     if (is_mine(t, m, model->n_layers - 1))
         m->loss_gradient = xaligned(model->layers[model->n_layers - 1].out_floats *
                                     model->max_samples * sizeof *m->loss_gradient);
+    init_links(t, m);
     t->pass.poll = poll_pipe;
     t->pass.poll_arg = m->pipe;
     t->sink.arg = t;
@@ -126,7 +203,7 @@ static void model_parallel_init(struct trainer *t)
     t->sink.ready = ready;
     accumulator_init(&m->sums, t->kernels->reduce, lane_tree_of_batches(count, 1), 0,
                      model->n_floats);
-    t->gradient_floats = model->n_floats * (size_t)m->sums.n_slabs;
+    t->gradient_floats += model->n_floats * (size_t)m->sums.n_slabs;
 }
 
 static void model_parallel_release(struct trainer *t)
@@ -135,6 +212,10 @@ static void model_parallel_release(struct trainer *t)
 
     pipe_free(m->pipe);
     accumulator_release(&m->sums);
+    for (int i = 0; i < m->n_links; i++)
+        free(m->links[i].gradient);
+    free(m->links);
+    free(m->routes);
     free(m->loss_gradient);
     free(m->owner);
     free(m);
@@ -154,15 +235,6 @@ static void begin_pass(struct trainer *t, const struct batch *b, int index, int 
     step_cut(t, 0, m.lanes, b->n, m.first);
 }
 
-static void receive(struct trainer *t, int from, float *values, size_t n, const char *what)
-{
-    const struct model_parallel *m = t->own;
-    double start = trainer_seconds();
-
-    pipe_receive(m->pipe, from, values, n, what);
-    t->phases.communication += trainer_seconds() - start;
-}
-
 static void settle(struct trainer *t)
 {
     const struct model_parallel *m = t->own;
@@ -178,51 +250,112 @@ static size_t values_of(const struct trainer *t, int i)
     return t->model.layers[i].out_floats * t->pass.n;
 }
 
+/* The outputs that layer i takes of other workers. */
+static void receive_inputs(struct trainer *t, int i, const float *x)
+{
+    struct model_parallel *m = t->own;
+    const struct layer *l = &t->model.layers[i];
+    const double start = trainer_seconds();
+
+    for (struct route *r = m->routes; r < m->routes + m->n_routes; r++)
+        for (int k = 0; k < l->n_inputs && !r->there && r->rank == comm_rank(t->comm); k++) {
+            if (l->inputs[k] != r->layer)
+                continue;
+            r->there = true;
+            pipe_receive(m->pipe, m->owner[r->layer], 1 + r->layer,
+                         model_output(&t->model, r->layer, &t->pass, x), values_of(t, r->layer),
+                         "activations");
+        }
+    t->phases.communication += trainer_seconds() - start;
+}
+
+static void send_output(struct trainer *t, int i, const float *x)
+{
+    struct model_parallel *m = t->own;
+
+    for (const struct route *r = m->routes; r < m->routes + m->n_routes; r++)
+        if (r->layer == i && r->rank != comm_rank(t->comm))
+            pipe_send(m->pipe, r->rank, 1 + i, model_output(&t->model, i, &t->pass, x),
+                      values_of(t, i));
+}
+
 static void walk_forward(struct trainer *t, const float *x)
 {
     struct model_parallel *m = t->own;
-    const int n = t->model.n_layers;
 
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < m->n_routes; i++)
+        m->routes[i].there = false;
+    for (int i = 0; i < t->model.n_layers; i++) {
         if (!is_mine(t, m, i))
             continue;
-        if (i && !is_mine(t, m, i - 1))
-            receive(t, m->owner[i - 1], model_output(&t->model, i - 1, &t->pass, x),
-                    values_of(t, i - 1), "activations");
+        receive_inputs(t, i, x);
         model_forward_layer(&t->model, &t->pass, i, x);
-        if (i + 1 < n && !is_mine(t, m, i + 1))
-            pipe_send(m->pipe, m->owner[i + 1], model_output(&t->model, i, &t->pass, x),
-                      values_of(t, i));
+        send_output(t, i, x);
     }
 }
 
-/* What is still on its way is in one of the two buffers, and has to be taken before more comes. */
+/* Places for all that will come, so that no worker waits until another one gets there. */
+static void expect_gradients(struct trainer *t)
+{
+    struct model_parallel *m = t->own;
+
+    for (struct link *l = m->links; l < m->links + m->n_links; l++)
+        if (is_mine(t, m, l->from))
+            l->expected =
+                pipe_expect(m->pipe, m->owner[l->to], l->tag, l->gradient, values_of(t, l->from));
+}
+
+/* Adds what the readers behind layer `reader` give to the gradient of layer i's output. */
+static void add_gradients(struct trainer *t, int i, int reader)
+{
+    struct model_parallel *m = t->own;
+    const double start = trainer_seconds();
+
+    for (struct link *l = m->links; l < m->links + m->n_links && l->to > reader; l++) {
+        if (l->from != i || l->expected < 0 || !is_mine(t, m, i))
+            continue;
+        pipe_await(m->pipe, l->expected, "gradients");
+        l->expected = -1;
+        model_add_gradient(&t->model, i, l->gradient, t->pass.n);
+    }
+    t->phases.communication += trainer_seconds() - start;
+}
+
+static void layer_back(struct trainer *t, int i, const float *x)
+{
+    struct model_parallel *m = t->own;
+    const struct layer *l = &t->model.layers[i];
+    float *away[NET_INPUTS_MAX] = {NULL};
+
+    add_gradients(t, i, i);
+    for (int k = 0; k < l->n_inputs; k++)
+        add_gradients(t, l->inputs[k], i);
+    for (int k = 0; k < m->n_links; k++)
+        if (m->links[k].to == i)
+            away[m->links[k].input] = m->links[k].gradient;
+    model_backward_layer(&t->model, &t->pass, i, x, away);
+    for (const struct link *out = m->links; out < m->links + m->n_links; out++)
+        if (out->to == i)
+            pipe_send(m->pipe, m->owner[out->from], out->tag, out->gradient,
+                      values_of(t, out->from));
+}
+
+/* What is still on its way is in the links' buffers, and has to be taken before more comes. */
 static void walk_back(struct trainer *t, const float *x)
 {
     struct model_parallel *m = t->own;
-    const int n = t->model.n_layers;
-    float *dy = t->model.gradients[0], *dx = t->model.gradients[1];
+    const int last = t->model.n_layers - 1;
 
     settle(t);
-    for (int i = n - 1; i >= t->model.lowest_trained; i--) {
-        const bool more = i > t->model.lowest_trained;
-        float *from = dy;
-
-        if (!is_mine(t, m, i))
-            continue;
-        if (i + 1 == n) {
-            from = m->loss_gradient + t->pass.first * t->model.layers[i].out_floats;
-        } else if (!is_mine(t, m, i + 1)) {
-            settle(t);
-            receive(t, m->owner[i + 1], dy, values_of(t, i), "gradients");
-        }
-        model_backward_layer(&t->model, &t->pass, i, x, more ? dx : NULL, from);
-        if (more && !is_mine(t, m, i - 1))
-            pipe_send(m->pipe, m->owner[i - 1], dx, values_of(t, i - 1));
-        from = dx;
-        dx = dy;
-        dy = from;
-    }
+    model_begin_backward(&t->model);
+    expect_gradients(t);
+    if (is_mine(t, m, last))
+        model_add_gradient(&t->model, last,
+                           m->loss_gradient + t->pass.first * t->model.layers[last].out_floats,
+                           t->pass.n);
+    for (int i = last; i >= t->model.lowest_trained; i--)
+        if (is_mine(t, m, i))
+            layer_back(t, i, x);
 }
 
 static void forward(struct trainer *t, const struct batch *b)
@@ -338,9 +471,9 @@ static const float *model_parallel_collect(struct trainer *t, int slot, const st
         if (owner == writers[i])
             continue;
         if (owner == me && writers[i] >= 0)
-            pipe_send(m->pipe, writers[i], to, n);
+            pipe_send(m->pipe, writers[i], 0, to, n);
         else if (writers[i] == me)
-            pipe_receive(m->pipe, owner, to, n, "a tensor of the checkpoint");
+            pipe_receive(m->pipe, owner, 0, to, n, "a tensor of the checkpoint");
     }
     pipe_settle(m->pipe);
     return me == 0 || me == t->mirror ? to : NULL;
