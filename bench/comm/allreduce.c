@@ -5,7 +5,8 @@
  *     mpirun -np 2 allreduce [ROUNDS [BYTES...]]
  *
  * A line per measurement: algorithm,ranks,bytes,round,seconds: the mean of one all-reduce on the
- * slowest rank. Ranks have the blocks of a batch of LANES lanes, as in a training.
+ * slowest rank. Ranks have the blocks of a batch of LANES lanes, as in a training. To "server" the
+ * last rank is a parameter server: gradients come in, weights go out.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@
 
 #include "paceline/mem.h"
 #include "worker/comm/comm.h"
+#include "worker/model/placement.h"
 
-enum { LANES = 32, ROUNDS = 21, TIMES_MAX = 50, CONTENDERS = 5 };
+enum { LANES = 32, ROUNDS = 21, TIMES_MAX = 50, CONTENDERS = 6 };
 
 static const size_t default_sizes[] = {1 << 10, 4 << 10,   16 << 10,  64 << 10, 256 << 10,
                                        1 << 20, 4u << 20u, 16u << 20, 64u << 20};
@@ -24,11 +26,11 @@ static const size_t default_sizes[] = {1 << 10, 4 << 10,   16 << 10,  64 << 10, 
 static const struct contender {
     const char *name;
     enum algorithm algorithm;
-} contenders[CONTENDERS] = {{"tree", ALGO_TREE},
-                            {"recursiveDoubling", ALGO_RECURSIVE_DOUBLING},
-                            {"ring", ALGO_RING},
-                            {"naive", ALGO_NAIVE},
-                            {"mpi", ALGO_MPI}};
+    bool server;
+} contenders[CONTENDERS] = {
+    {"tree", ALGO_TREE, false},  {"recursiveDoubling", ALGO_RECURSIVE_DOUBLING, false},
+    {"ring", ALGO_RING, false},  {"naive", ALGO_NAIVE, false},
+    {"server", ALGO_TREE, true}, {"mpi", ALGO_MPI, false}};
 
 /* One size, and what sums it. */
 struct problem {
@@ -37,6 +39,8 @@ struct problem {
     int n_blocks;
     float *blocks[LANES_MAX_BLOCKS];
     struct reducer *reducers[CONTENDERS - 1];
+    struct placement placement;
+    struct reducer_servers servers;
 };
 
 static double seconds(void)
@@ -47,22 +51,48 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void problem_init(struct problem *p, struct comm *c, const struct kernels *k, size_t bytes)
+static void update(void *arg, size_t offset, size_t n, const float *gradients)
 {
-    const struct lane_tree tree = {.total = LANES, .workers = comm_size(c)};
+    const struct problem *p = arg;
+
+    memcpy(p->servers.weights + offset, gradients + offset, n * sizeof *gradients);
+}
+
+static struct lane_tree tree_of(const struct comm *c, bool server)
+{
+    return (struct lane_tree){.total = LANES, .workers = comm_size(c) - server};
+}
+
+static int count_blocks(const struct comm *c, bool server)
+{
     struct lanes lanes;
 
-    lanes_init(&lanes, tree, comm_rank(c));
-    *p = (struct problem){.comm = c, .n = bytes / sizeof(float), .n_blocks = lanes.n_blocks};
+    lanes_init(&lanes, tree_of(c, server), comm_rank(c));
+    return lanes.n_blocks;
+}
+
+static void problem_init(struct problem *p, struct comm *c, const struct kernels *k, size_t bytes)
+{
+    const int with = count_blocks(c, true), without = count_blocks(c, false);
+
+    *p = (struct problem){
+        .comm = c, .n = bytes / sizeof(float), .n_blocks = with > without ? with : without};
+    placement_init(&p->placement, PLACEMENT_BALANCED, NULL, 0, p->n, 1);
+    p->placement.first = comm_size(c) - 1;
+    p->servers = (struct reducer_servers){.placement = &p->placement,
+                                          .weights = xaligned(p->n * sizeof(float)),
+                                          .update = update,
+                                          .arg = p};
     for (int i = 0; i < p->n_blocks; i++) {
         p->blocks[i] = xaligned(p->n * sizeof(float));
         memset(p->blocks[i], 0, p->n * sizeof(float));
     }
     for (int i = 0; i < CONTENDERS - 1; i++) {
         struct reducer_config config = {.algorithm = contenders[i].algorithm,
-                                        .fusion_bytes = 4 << 20};
+                                        .fusion_bytes = 4 << 20,
+                                        .servers = contenders[i].server ? &p->servers : NULL};
 
-        p->reducers[i] = reducer_new(c, k, &config, tree, p->n);
+        p->reducers[i] = reducer_new(c, k, &config, tree_of(c, contenders[i].server), p->n);
     }
 }
 
@@ -70,6 +100,8 @@ static void problem_release(struct problem *p)
 {
     for (int i = 0; i < CONTENDERS - 1; i++)
         reducer_free(p->reducers[i]);
+    placement_release(&p->placement);
+    free(p->servers.weights);
     for (int i = 0; i < p->n_blocks; i++)
         free(p->blocks[i]);
 }

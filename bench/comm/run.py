@@ -4,7 +4,8 @@
 On this host with 2 and 3 ranks (4 where there are 4 cores), then over TCP between two network
 namespaces joined by a cable of 1 and 10 Gbit/s (as root). All contenders take turns within a round, and
 a ratio divides times of one round only; the table has the median over the rounds. What the cable and
-the cores let through is shown by a plain TCP connection. Options:
+the cores let through is shown by a plain TCP connection. To "server" the last rank is a parameter
+server of the others. Options:
 
     make bench-comm BENCH_COMM="--ranks 2 --rounds 51 --csv allreduce.csv"
     make bench-comm BENCH_COMM="--only tcp"
@@ -24,7 +25,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 MPI = {f"{p}_ALLOW_RUN_AS_ROOT{s}": "1" for p in ("OMPI", "PRTE") for s in ("", "_CONFIRM")}
-OURS = ("tree", "recursiveDoubling", "ring", "naive")
+OURS = ("tree", "recursiveDoubling", "ring", "naive", "server")
 KB, MB = 1 << 10, 1 << 20
 SIZES = [KB, 4 * KB, 16 * KB, 64 * KB, 256 * KB, MB, 4 * MB, 16 * MB, 64 * MB]
 TCP_SIZES = [KB, 64 * KB, MB, 16 * MB]
@@ -165,8 +166,10 @@ def over_tcp(args, csv):
             csv += [f"{rate},{line}" for line in lines]
             # 2 (p - 1) / p * S bytes each way is the least that an all-reduce of S bytes can send.
             share = lambda size, t: f"{100 * size * 8 / bits / statistics.median(t):.0f}%"
-            print_table(f"2 ranks over TCP, {rate} each way: as above, and tree's share of the line",
-                        times, ("share", lambda size, of_size: share(size, of_size["tree"])))
+            # A server takes S bytes of gradients and gives S bytes of weights: as many with one worker.
+            shares = lambda size, of_size: " / ".join(share(size, of_size[name]) for name in ("tree", "server"))
+            print_table(f"2 ranks over TCP, {rate} each way: as above, and tree's and a server's share "
+                        "of the line each way", times, ("share", shares))
             print(f"\nA plain connection, {size_name(TCP_SIZES[-1])} each way at once, before and after: "
                   f"{share(TCP_SIZES[-1], plain)} of the line; what is missing is not ours.")
 
