@@ -5,7 +5,9 @@ On this host with 2 and 3 ranks (4 where there are 4 cores), then over TCP betwe
 namespaces joined by a cable of 1 and 10 Gbit/s (as root). All contenders take turns within a round, and
 a ratio divides times of one round only; the table has the median over the rounds. What the cable and
 the cores let through is shown by a plain TCP connection. To "server" the last rank is a parameter
-server of the others. Options:
+server of the others. `--only overlap` trains fashion-cnn over 1 Gbit/s, with gradients sent while earlier
+layers still compute and with all of them sent behind: what is hidden of the transfer, against what
+is left to compute. Options:
 
     make bench-comm BENCH_COMM="--ranks 2 --rounds 51 --csv allreduce.csv"
     make bench-comm BENCH_COMM="--only tcp"
@@ -14,6 +16,7 @@ server of the others. Options:
 import argparse
 import collections
 import contextlib
+import json
 import os
 import pathlib
 import shutil
@@ -24,6 +27,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 MPI = {f"{p}_ALLOW_RUN_AS_ROOT{s}": "1" for p in ("OMPI", "PRTE") for s in ("", "_CONFIRM")}
 OURS = ("tree", "recursiveDoubling", "ring", "naive", "server")
 KB, MB = 1 << 10, 1 << 20
@@ -144,20 +148,71 @@ def stream(cable, rounds):
     return [float(line.split(",")[-1]) for line in done.stdout.splitlines()]
 
 
+def has_cable():
+    if not os.geteuid() and all(map(shutil.which, ("ip", "tc", "unshare", "nsenter"))):
+        return True
+    print("\nTCP: not measured: needs root, iproute2 and util-linux")
+    return False
+
+
+def mpirun(cable, folder):
+    """The start of a command that has a rank at each end of the cable."""
+    agent = pathlib.Path(folder, "agent")
+    agent.write_text(f"#!/bin/sh\nshift\nexec {' '.join(cable.enter(1))} sh -c \"$*\"\n")
+    agent.chmod(0o755)
+    return [*cable.enter(0), "mpirun", "--bind-to", "none", "-np", "2", "--host",
+            ",".join(f"{a}:1" for a in ADDRESSES), "--mca", "plm_rsh_agent", str(agent),
+            "--mca", "btl", "self,tcp", "--mca", "pml", "ob1", "--mca", "btl_tcp_if_include",
+            "eth0", "--mca", "oob_tcp_if_include", "eth0"]
+
+
+def events(command, folder):
+    done = subprocess.run(list(map(str, command)), env={**os.environ, **MPI}, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, cwd=folder, timeout=600)
+    if done.returncode:
+        sys.exit(f"{command[0]}: exit {done.returncode}\n{done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def overlap(args):
+    """Of fashion-cnn's 13 MB 12.8 are one dense layer's: behind it only convolutions are left to compute."""
+    if not has_cable():
+        return
+    programs = pathlib.Path(args.program).parent.parent.parent / "bin"
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        cable = Cable(stack)
+        cable.limit("1gbit")
+        for schedule in ("overlap", "end"):
+            events([programs / "paceline", "run", ROOT / "examples/fashion-cnn.yaml", "--json", "--out", schedule,
+                    "--set", f"training.steps={args.steps}", "--set", f"strategy.schedule={schedule}",
+                    "--set", "checkpoint.best=false"], folder)
+        layers = events([programs / "paceline-worker", "bench", "--layers", "--spec", "end/job.json",
+                         "--batch", 64], folder)
+        left = sum(e["seconds"] for e in layers
+                   if e["event"] == "kernel" and e["kernel"].startswith("conv") and "gradient" in e["kernel"])
+        hidden, back = [], []
+        for i in range(args.tcp_rounds):
+            seconds = {}
+            for schedule in ("overlap", "end"):
+                out = events([*mpirun(cable, folder), programs / "paceline-worker", "run", "--spec",
+                              pathlib.Path(folder, schedule, "job.json"), "--out", f"{folder}/{schedule}-{i}"], folder)
+                seconds[schedule] = out[-1]["trainSeconds"] / args.steps
+            hidden.append(seconds["end"] - seconds["overlap"])
+            back.append(out[-1]["phases"]["backward"] / args.steps)
+            print(f"step: {1e3 * seconds['end']:.1f} ms, overlapped {1e3 * seconds['overlap']:.1f} ms", flush=True)
+        print(f"hidden: {1e3 * statistics.median(hidden):.1f} ms (median). Left to compute behind the dense layer: at "
+              f"least {1e3 * left:.1f} ms, its convolutions alone; and at most {1e3 * statistics.median(back):.1f} "
+              "ms, the whole way back")
+
+
 def over_tcp(args, csv):
-    if os.geteuid() or not all(map(shutil.which, ("ip", "tc", "unshare", "nsenter"))):
-        print("\nTCP: not measured: needs root, iproute2 and util-linux")
+    if not has_cable():
         return
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         cable = Cable(stack)
-        agent = pathlib.Path(folder, "agent")
-        agent.write_text(f"#!/bin/sh\nshift\nexec {' '.join(cable.enter(1))} sh -c \"$*\"\n")
-        agent.chmod(0o755)
-        command = [*cable.enter(0), "mpirun", "--bind-to", "none", "-np", "2", "--host",
-                   ",".join(f"{a}:1" for a in ADDRESSES), "--mca", "plm_rsh_agent", str(agent),
-                   "--mca", "btl", "self,tcp", "--mca", "pml", "ob1", "--mca", "btl_tcp_if_include",
-                   "eth0", "--mca", "oob_tcp_if_include", "eth0", args.program]
+        command = [*mpirun(cable, folder), args.program]
         for rate, bits in RATES.items():
             cable.limit(rate)
             plain = stream(cable, args.tcp_rounds)
@@ -181,7 +236,8 @@ def main():
     parser.add_argument("--sizes", type=lambda s: [int(n) for n in s.split(",")], default=SIZES)
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--tcp-rounds", type=int, default=7)
-    parser.add_argument("--only", choices=("host", "tcp"))
+    parser.add_argument("--only", choices=("host", "tcp", "overlap"))
+    parser.add_argument("--steps", type=int, default=40, help="of a training with --only overlap")
     parser.add_argument("--csv")
     args = parser.parse_args()
     args.program = os.path.abspath(args.program)
@@ -190,9 +246,11 @@ def main():
 
     print(f"{time.strftime('%Y-%m-%d')}, load {load:.1f}"
           + (": not a quiet machine" if load > 0.5 else ""))
-    if args.only != "tcp":
+    if args.only == "overlap":
+        overlap(args)
+    if args.only in (None, "host"):
         on_this_host(args, csv)
-    if args.only != "host":
+    if args.only in (None, "tcp"):
         over_tcp(args, csv)
     if args.csv:
         pathlib.Path(args.csv).write_text("\n".join(csv) + "\n")
