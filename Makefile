@@ -165,8 +165,9 @@ check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (
 verify: $(BUILD)/bin/paceline ## generated files are not stale, the CRD is small; its rules' costs
 	@PACELINE=$(BUILD)/bin/paceline tests/operator/test_manifests.sh
 
-# Tests of what a strategy promises, of many runs each: test_every_strategy.sh walks their code.
-LONG_TESTS := $(patsubst %,tests/cli/test_%.sh,sum_order accumulate servers async local_sgd elastic \
+# Tests of what a strategy or a network promises, of many runs each: test_every_strategy.sh walks the code of the
+# one, unit tests that of the other.
+LONG_TESTS := $(patsubst %,tests/cli/test_%.sh,sum_order graph accumulate servers async local_sgd elastic \
     groups schedules staleness switch switch_resume model_parallel simulated random_strategy)
 asan: ## tests under AddressSanitizer and UBSan, without those of many minutes
 	@$(AGAIN) check SANITIZER=address $(if $(findstring command,$(origin TESTS)),,TESTS='$$(filter-out $$(LONG_TESTS),$$(ALL_TESTS))')
