@@ -6,7 +6,7 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
-#include "worker/comm/world.h"
+#include "worker/comm/wait.h"
 
 enum { ABORT_SECONDS = 10 };
 
@@ -68,7 +68,8 @@ static struct comm *new_comm(void)
 {
     struct comm *c = xcalloc(1, sizeof *c);
 
-    *c = (struct comm){.size = 1, .local_size = 1, .world = MPI_COMM_NULL};
+    *c = (struct comm){
+        .size = 1, .local_size = 1, .world = MPI_COMM_NULL, .patience = COMM_FOR_EVER};
     c->lanes_request = MPI_REQUEST_NULL;
     return c;
 }
@@ -126,6 +127,7 @@ struct comm *comm_part(struct comm *c, int part)
         free(p);
         return NULL;
     }
+    p->patience = c->patience;
     init_ranks(p);
     return p;
 }
@@ -199,32 +201,57 @@ _Noreturn void comm_abort(struct comm *c, int exit_code)
     _exit(exit_code);
 }
 
+void comm_set_patience(struct comm *c, int64_t seconds) { c->patience = seconds; }
+
+/* Until it is done. A call of MPI that waits itself would wait for a rank that is stopped for ever.
+ */
+static void finish(struct comm *c, MPI_Request request, const char *what, const char *whom)
+{
+    wait_for(c, c->patience, &request, 1, what, whom);
+}
+
 void comm_barrier(struct comm *c)
 {
-    if (c->size > 1)
-        MPI_Barrier(c->world);
+    MPI_Request request;
+
+    if (c->size == 1)
+        return;
+    MPI_Ibarrier(c->world, &request);
+    finish(c, request, "a barrier", "all workers");
 }
 
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root)
 {
+    MPI_Request request;
+
     assert(n <= INT_MAX);
-    if (c->size > 1)
-        MPI_Bcast(bytes, (int)n, MPI_BYTE, root, c->world);
+    if (c->size == 1)
+        return;
+    MPI_Ibcast(bytes, (int)n, MPI_BYTE, root, c->world, &request);
+    finish(c, request, "a broadcast", wait_whom(root).s);
 }
 
 void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
 {
+    MPI_Request request;
+
     assert(n <= INT_MAX && from != to);
     if (c->rank == from)
-        MPI_Send(bytes, (int)n, MPI_BYTE, to, 0, c->world);
+        MPI_Isend(bytes, (int)n, MPI_BYTE, to, 0, c->world, &request);
     else
-        MPI_Recv(bytes, (int)n, MPI_BYTE, from, 0, c->world, MPI_STATUS_IGNORE);
+        MPI_Irecv(bytes, (int)n, MPI_BYTE, from, 0, c->world, &request);
+    finish(c, request, c->rank == from ? "an answer" : "a message",
+           wait_whom(c->rank == from ? to : from).s);
 }
 
 int64_t comm_max(struct comm *c, int64_t value)
 {
-    if (c->size > 1)
-        MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, c->world);
+    MPI_Request request;
+
+    if (c->size == 1)
+        return value;
+    MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, c->world, &request);
+    finish(c, request, "a number", "all workers");
     return value;
 }
 
@@ -242,11 +269,15 @@ uint64_t comm_local_sum(struct comm *c, uint64_t value)
 
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root)
 {
+    MPI_Request request;
+
     assert(n <= INT_MAX);
-    if (c->size > 1)
-        MPI_Gather(mine, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, root, c->world);
-    else
+    if (c->size == 1) {
         memcpy(all, mine, n);
+        return;
+    }
+    MPI_Igather(mine, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, root, c->world, &request);
+    finish(c, request, "values", "all workers");
 }
 
 int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, struct err *err)

@@ -56,6 +56,11 @@ _Noreturn void comm_abort(struct comm *c, int exit_code);
  * seconds more. */
 void comm_simulate(struct comm *c, double bytes_per_second, double latency);
 
+/* The calls below wait so many seconds for other ranks, then end the world with one line that says
+ * for what; at first, and with COMM_FOR_EVER, there is no end. Parts made later have the same. */
+#define COMM_FOR_EVER INT64_MAX
+void comm_set_patience(struct comm *c, int64_t seconds);
+
 /* Blocking, small, collective; not between reducer_begin and the last reducer_take. */
 void comm_barrier(struct comm *c);
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);

@@ -15,6 +15,7 @@ struct comm {
     int rank, size;
     int local_rank, local_size;
     MPI_Comm world; /* MPI_COMM_NULL: MPI was not started, size is 1 */
+    int64_t patience;
 
     /* First come, first served: whoever calls MPI or touches a reducer's lists holds it. */
     atomic_uint next_ticket, serving;

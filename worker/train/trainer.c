@@ -283,6 +283,8 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     init_tree(t);
     if (comm_size(comm) > 1)
         comm_simulate(comm, (double)job->debug.bandwidth, job->debug.latency_seconds);
+    if (job->strategy.wait_seconds > 0)
+        comm_set_patience(comm, job->strategy.wait_seconds);
     t->threads = threads_new(thread_count(t, measure(t, &config)));
     config.threads = t->threads;
     if (job_network(job, t->data.train.shape, &t->net, err) != 0)
