@@ -125,8 +125,8 @@ const struct field spec_fields[] = {
 
     {"spec.dataset", FIELD_OBJECT, .fixed = true, .doc = "The samples and how they are prepared."},
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
-     .names = NAMES("fashion-mnist", "mnist", "idx"), .default_ = "fashion-mnist",
-     .doc = "A built-in set, or idx for any folder of IDX files."},
+     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx"),
+     .default_ = "fashion-mnist", .doc = "A built-in set, or idx for any folder of IDX files."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),

@@ -192,7 +192,8 @@ static int check_data(struct comm *comm, const struct datasets *d, struct err *e
                               (uint32_t)d->train.shape.w};
     if (comm_agree(comm, "the sizes of the data set", sizes, sizeof sizes, err) != 0)
         return -1;
-    return comm_agree(comm, "the labels of the data set", d->train.labels, d->train.n, err);
+    return comm_agree(comm, "the labels of the data set", d->train.labels,
+                      d->train.n * sizeof *d->train.labels, err);
 }
 
 static int work(const struct command *command, const struct worker_options *o, struct comm *comm,

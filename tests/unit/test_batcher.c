@@ -9,9 +9,10 @@
 
 enum { N = 103, PIXELS = 6, BATCH = 16 };
 
-static uint8_t images[N * PIXELS], labels[N];
+static uint8_t images[N * PIXELS];
+static uint16_t labels[N];
 static const struct dataset set = {
-    .n = N, .shape = {1, 2, 3}, .classes = 10, .images = images, .labels = labels};
+    .n = N, .shape = {1, 2, 3}, .classes = 10000, .images = images, .labels = labels};
 
 /* A rank's lanes out of 8. */
 struct part {
@@ -188,7 +189,7 @@ int main(void)
     for (size_t i = 0; i < sizeof images; i++)
         images[i] = (uint8_t)(i * 37 + i / 256);
     for (uint32_t i = 0; i < N; i++)
-        labels[i] = (uint8_t)(i % 10);
+        labels[i] = (uint16_t)(i % 10 * 1000);
     for (int64_t prefetch = 0; prefetch < 4; prefetch++) {
         walks_epochs(prefetch);
         seeks(prefetch);

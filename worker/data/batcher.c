@@ -11,7 +11,7 @@
 struct slot {
     struct batch batch;
     float *x;
-    uint8_t *labels;
+    uint16_t *labels;
     uint32_t *ids;
 };
 

@@ -1,5 +1,5 @@
 /*
- * Datasets: IDX files (plain or gzip), checked strictly, held once per host as bytes, cut into
+ * Datasets (source.h has the kinds), checked strictly, held once per host as bytes, cut into
  * batches in an order that depends only on (seed, epoch). Knows no MPI.
  */
 #ifndef PACELINE_DATA_H
@@ -19,7 +19,7 @@ struct dataset {
     struct shape shape;
     int classes; /* of the named set; "idx": 1 + the largest training label */
     const uint8_t *images;
-    const uint8_t *labels;
+    const uint16_t *labels;
 };
 
 /* The three sets of a job: train, validation (possibly empty) and test. Index lists refer to
@@ -44,20 +44,23 @@ MUST_CHECK int datasets_load(struct datasets *d, const struct job *job, const ch
                              int local_rank, int local_size, struct err *err);
 void datasets_release(struct datasets *d);
 
-/* Only the sample shape and the sizes of the two files, read from their headers: for validate.
+/* Only the sample shape and the sizes of the two sets, without reading the samples: for validate.
  * Errors as datasets_load. */
 MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
                              uint32_t *n_test, struct err *err);
 
+/* The same of who has no files: the shape and all samples as published; false: nobody knows. */
+bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n);
+
 /* Samples of one batch: this rank's part only. */
 struct batch {
-    int64_t epoch;         /* 0-based */
-    uint32_t index;        /* of the batch in its epoch */
-    uint32_t n_global;     /* samples in the whole batch */
-    uint32_t first, n;     /* this rank has samples first .. first+n of the batch */
-    float *x;              /* [n][c*h*w], normalised */
-    const uint8_t *labels; /* [n] */
-    const uint32_t *ids;   /* [n] index of each sample in the dataset: the key of dropout */
+    int64_t epoch;          /* 0-based */
+    uint32_t index;         /* of the batch in its epoch */
+    uint32_t n_global;      /* samples in the whole batch */
+    uint32_t first, n;      /* this rank has samples first .. first+n of the batch */
+    float *x;               /* [n][c*h*w], normalised */
+    const uint16_t *labels; /* [n] */
+    const uint32_t *ids;    /* [n] index of each sample in the dataset: the key of dropout */
 };
 
 /* Which samples of its index-th batch, of n, a rank has; given by the lanes (worker/model/lanes.h).

@@ -1,137 +1,79 @@
-#include <pthread.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include "paceline/mem.h"
 #include "worker/data/data.h"
 #include "worker/data/shared.h"
-#include "worker/data/sources.h"
+#include "worker/data/source.h"
 #include "worker/kernels/random.h"
 
 /* What the bytes of a host start with; offsets count from here. */
 struct layout {
-    uint32_t n[2]; /* training, test */
+    uint32_t n[N_SETS];
     struct shape shape;
     int classes;
-    size_t offset[N_SOURCES]; /* of a file's payload, 64-byte aligned */
+    size_t images[N_SETS], labels[N_SETS]; /* offsets, 64-byte aligned */
     size_t bytes;
 };
 
-static size_t align64(size_t n) { return (n + 63) & ~(size_t)63; }
-
-/* Each file is inflated with its header, which ends just before the aligned payload. */
-static struct layout layout_plan(const struct sources *s)
+/* Room for n bytes behind what is there, with the source's headroom; their offset. */
+static size_t layout_place(struct layout *l, size_t n)
 {
-    struct layout l = {.shape = sources_shape(s), .classes = s->classes};
+    size_t at = (l->bytes + SOURCE_HEADROOM + 63) & ~(size_t)63;
 
-    l.n[0] = s->files[TRAIN_IMAGES].idx.dims[0];
-    l.n[1] = s->files[TEST_IMAGES].idx.dims[0];
-    l.bytes = sizeof l;
-    for (int i = 0; i < N_SOURCES; i++) {
-        const struct idx_file *f = &s->files[i].idx;
-        l.offset[i] = align64(l.bytes + f->header);
-        l.bytes = l.offset[i] + f->payload;
+    l->bytes = at + n;
+    return at;
+}
+
+static struct layout layout_plan(const struct source *s)
+{
+    struct layout l = {.shape = s->shape, .bytes = sizeof l};
+
+    for (int set = 0; set < N_SETS; set++) {
+        l.images[set] = layout_place(&l, s->n[set] * source_image_bytes(s));
+        l.labels[set] = layout_place(&l, s->n[set] * sizeof(uint16_t));
     }
     return l;
 }
 
-static uint8_t *layout_payload(struct layout *l, int file)
+static struct dataset layout_view(const struct layout *l, int set)
 {
-    return (uint8_t *)l + l->offset[file];
+    const uint8_t *base = (const uint8_t *)l;
+
+    return (struct dataset){.n = l->n[set],
+                            .shape = l->shape,
+                            .classes = l->classes,
+                            .images = base + l->images[set],
+                            .labels = (const uint16_t *)(base + l->labels[set])};
 }
 
-/* Images and labels of one set; a thread of its own when there is a core for it. */
-struct unpack_task {
-    const struct sources *sources;
-    struct layout *layout;
-    enum source_file first;
-    int rc;
-    struct err err;
-};
-
-static void *unpack_set(void *arg)
-{
-    struct unpack_task *t = arg;
-
-    for (int i = (int)t->first; i < (int)t->first + 2 && !t->rc; i++) {
-        const struct idx_file *f = &t->sources->files[i].idx;
-        t->rc = idx_unpack(f, layout_payload(t->layout, i) - f->header, &t->err);
-    }
-    return NULL;
-}
-
-static bool has_second_core(void)
-{
-    cpu_set_t cpus;
-
-    return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1;
-}
-
-static int unpack_both(const struct sources *s, struct layout *l, struct err *err)
-{
-    struct unpack_task train = {.sources = s, .layout = l, .first = TRAIN_IMAGES};
-    struct unpack_task test = {.sources = s, .layout = l, .first = TEST_IMAGES};
-    pthread_t thread;
-    bool apart = has_second_core() && !pthread_create(&thread, NULL, unpack_set, &test);
-
-    unpack_set(&train);
-    if (apart)
-        pthread_join(thread, NULL);
-    else
-        unpack_set(&test);
-    if (!train.rc && !test.rc)
-        return 0;
-    *err = train.rc ? train.err : test.err;
-    return -1;
-}
-
-static int largest_label(const uint8_t *labels, uint32_t n)
-{
-    int largest = 0;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (labels[i] > largest)
-            largest = labels[i];
-    return largest;
-}
-
-static int check_labels(const uint8_t *labels, uint32_t n, int classes, const char *file,
-                        struct err *err)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (labels[i] >= classes)
-            return err_set(err, ERR_DAMAGED, "%s: label %d of sample %u; 0 to %d are allowed", file,
-                           labels[i], i, classes - 1);
-    return 0;
-}
-
-/* Fills the memory at to, which has plan->bytes, and checks the labels. */
-static int layout_fill(struct layout *to, const struct layout *plan, const struct sources *s,
+/* Fills the memory at to, which has plan->bytes. */
+static int layout_fill(struct layout *to, const struct layout *plan, struct source *s,
                        struct err *err)
 {
+    uint8_t *base = (uint8_t *)to;
+    struct source_memory memory;
+
     *to = *plan;
-    if (unpack_both(s, to, err))
-        return -1;
-    if (!to->classes)
-        to->classes = 1 + largest_label(layout_payload(to, TRAIN_LABELS), to->n[0]);
-    for (int set = 0; set < 2; set++) {
-        int file = set ? TEST_LABELS : TRAIN_LABELS;
-        if (check_labels(layout_payload(to, file), to->n[set], to->classes, s->files[file].path,
-                         err))
-            return -1;
+    for (int set = 0; set < N_SETS; set++) {
+        memory.images[set] = base + plan->images[set];
+        memory.labels[set] = (uint16_t *)(base + plan->labels[set]);
     }
+    if (source_read(s, &memory, err))
+        return -1;
+    memcpy(to->n, s->n, sizeof to->n);
+    to->classes = s->classes;
     return 0;
 }
 
 static int load_private(struct datasets *d, struct layout **layout, const struct job *job,
                         struct err *err)
 {
-    AUTO(sources_close) struct sources sources = {0};
+    AUTO(source_close) struct source source = {0};
     struct layout plan;
 
-    if (sources_open(&sources, job, err))
+    if (source_open(&source, job, err))
         return -1;
-    plan = layout_plan(&sources);
+    plan = layout_plan(&source);
     *layout = mmap(NULL, plan.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (*layout == MAP_FAILED)
         return err_set(err, ERR_IO, "dataset %s: no memory for its %zu bytes", job->dataset.name,
@@ -139,7 +81,7 @@ static int load_private(struct datasets *d, struct layout **layout, const struct
     d->mapping = *layout;
     d->mapping_bytes = plan.bytes;
     madvise(*layout, plan.bytes, MADV_HUGEPAGE); /* refused: only slower */
-    return layout_fill(*layout, &plan, &sources, err);
+    return layout_fill(*layout, &plan, &source, err);
 }
 
 static struct layout *shared_layout(const struct shared *shared)
@@ -149,15 +91,15 @@ static struct layout *shared_layout(const struct shared *shared)
 
 static int fill_shared(struct shared *shared, const struct job *job, struct err *err)
 {
-    AUTO(sources_close) struct sources sources = {0};
+    AUTO(source_close) struct source source = {0};
     struct layout plan;
 
-    if (sources_open(&sources, job, err))
+    if (source_open(&source, job, err))
         return -1;
-    plan = layout_plan(&sources);
+    plan = layout_plan(&source);
     if (shared_allocate(shared, plan.bytes, err))
         return err_wrap(err, "dataset %s", job->dataset.name);
-    return layout_fill(shared_layout(shared), &plan, &sources, err);
+    return layout_fill(shared_layout(shared), &plan, &source, err);
 }
 
 static int load_shared(struct datasets *d, struct layout **layout, const struct job *job,
@@ -177,17 +119,6 @@ static int load_shared(struct datasets *d, struct layout **layout, const struct 
     d->mapping_bytes = shared.map_bytes;
     d->mapping = STEAL(shared.map);
     return 0;
-}
-
-static struct dataset layout_view(struct layout *l, int set)
-{
-    int images = set ? TEST_IMAGES : TRAIN_IMAGES;
-
-    return (struct dataset){.n = l->n[set],
-                            .shape = l->shape,
-                            .classes = l->classes,
-                            .images = layout_payload(l, images),
-                            .labels = layout_payload(l, images + 1)};
 }
 
 /* Draws the validation samples from the first n and lists both sets in file order. */
@@ -261,12 +192,23 @@ void datasets_release(struct datasets *d)
 int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
                   struct err *err)
 {
-    AUTO(sources_close) struct sources sources = {0};
+    AUTO(source_close) struct source source = {0};
 
-    if (sources_open(&sources, job, err))
+    if (source_open(&source, job, err))
         return -1;
-    *shape = sources_shape(&sources);
-    *n_train = sources.files[TRAIN_IMAGES].idx.dims[0];
-    *n_test = sources.files[TEST_IMAGES].idx.dims[0];
+    *shape = source.shape;
+    *n_train = source.n[SET_TRAIN];
+    *n_test = source.n[SET_TEST];
     return 0;
+}
+
+bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n)
+{
+    const struct known_set *set = known_set_find(job->dataset.name);
+
+    if (!set || !set->n)
+        return false;
+    *shape = set->shape;
+    *n = set->n;
+    return true;
 }

@@ -7,7 +7,7 @@ static float settle(float gradient)
     return gradient < 0x1p-60f && gradient > -0x1p-60f ? 0.0f : gradient;
 }
 
-static void rank_outputs(const float *y, int n, uint8_t label, struct loss_result *r)
+static void rank_outputs(const float *y, int n, int label, struct loss_result *r)
 {
     int best = 0, above = 0;
     for (int i = 0; i < n; i++) {
@@ -20,8 +20,8 @@ static void rank_outputs(const float *y, int n, uint8_t label, struct loss_resul
 }
 
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
-                               size_t row, int n_classes, uint8_t label, uint32_t n_global,
-                               float *dy, float *probabilities)
+                               size_t row, int n_classes, int label, uint32_t n_global, float *dy,
+                               float *probabilities)
 {
     struct loss_result r = {0};
     float p[LOSS_CLASSES_MAX];

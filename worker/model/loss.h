@@ -24,7 +24,7 @@ struct loss_result {
  * - y[label]. Squared error: half the squared distance to the one-hot label.
  */
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
-                               size_t row, int n_classes, uint8_t label, uint32_t n_global,
-                               float *dy, float *probabilities);
+                               size_t row, int n_classes, int label, uint32_t n_global, float *dy,
+                               float *probabilities);
 
 #endif

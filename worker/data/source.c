@@ -1,0 +1,73 @@
+#include "worker/data/source.h"
+
+#include "paceline/mem.h"
+
+#define PUT_IN_FOLDER "put the four files into a folder and name it in spec.dataset.path"
+#define OR_INTO(name) ", or into " name " in the folder that PACELINE_DATA names"
+#define CIFAR_FILES "put the binary version's files into a folder and name it in spec.dataset.path"
+
+static const struct known_set known_sets[] = {
+    {"fashion-mnist",
+     &idx_source,
+     "/usr/share/datasets/fashion-mnist",
+     "install the Debian package dataset-fashion-mnist or set spec.dataset.path",
+     10,
+     {1, 28, 28},
+     70000},
+    {"mnist", &idx_source, NULL, PUT_IN_FOLDER OR_INTO("mnist"), 10, {1, 28, 28}, 70000},
+    {"cifar10", &cifar_source, NULL, CIFAR_FILES OR_INTO("cifar10"), 10, {3, 32, 32}, 60000},
+    {"cifar100", &cifar_source, NULL, CIFAR_FILES OR_INTO("cifar100"), 100, {3, 32, 32}, 60000},
+    {.name = "idx", .kind = &idx_source, .advice = PUT_IN_FOLDER},
+};
+
+const struct known_set *known_set_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(known_sets); i++)
+        if (strcmp(known_sets[i].name, name) == 0)
+            return &known_sets[i];
+    return NULL;
+}
+
+/* The folder to look in, malloc'ed; NULL when nothing names one. */
+static char *find_folder(const struct known_set *set, const char *path)
+{
+    const char *data = getenv("PACELINE_DATA");
+
+    if (path || set->folder)
+        return xstrdup(path ? path : set->folder);
+    return data ? xasprintf("%s/%s", data, set->name) : NULL;
+}
+
+int source_open(struct source *s, const struct job *job, struct err *err)
+{
+    const struct known_set *set = known_set_find(job->dataset.name);
+    AUTO(auto_free) char *folder = set ? find_folder(set, job->dataset.path) : NULL;
+    struct err failure;
+
+    *s = (struct source){.set = set, .job = job, .classes = set ? set->classes : 0};
+    if (!set)
+        return err_set(err, ERR_INVALID, "spec.dataset.name: \"%s\" is no data set",
+                       job->dataset.name);
+    if (!folder)
+        return err_set(err, ERR_NOT_FOUND, "dataset %s: no folder is given; %s", set->name,
+                       set->advice);
+    if (set->kind->open(s, folder, &failure) == 0)
+        return 0;
+    source_close(s);
+    if (failure.code == ERR_NOT_FOUND)
+        return err_set(err, ERR_NOT_FOUND, "dataset %s: %s; %s", set->name, failure.msg,
+                       set->advice);
+    return err_set(err, failure.code, "dataset %s: %s", set->name, failure.msg);
+}
+
+int source_read(struct source *s, const struct source_memory *to, struct err *err)
+{
+    return s->set->kind->read(s, to, err);
+}
+
+void source_close(struct source *s)
+{
+    if (s->files)
+        s->set->kind->close(s);
+    *s = (struct source){0};
+}
