@@ -6,6 +6,7 @@
 #include "cli/classes.h"
 #include "cli/format.h"
 #include "cli/page.h"
+#include "cli/report_times.h"
 #include "paceline/mem.h"
 
 #define MATRIX_MAX 20
@@ -165,34 +166,6 @@ static void confusion(struct buf *out, const struct report *r)
     buf_puts(out, "</figure>\n");
 }
 
-static void phases(struct buf *out, const struct history *h)
-{
-    static const char *const names[] = {"forward",       "backward", "update",
-                                        "communication", "data",     "evaluate"};
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(h->done, "phases");
-    double values[ARRAY_LEN(names)], total = 0;
-
-    if (!all)
-        return;
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        values[i] = event_number(all, names[i]);
-        total += values[i] > 0 ? values[i] : 0;
-    }
-    buf_puts(out, "<figure class=\"card\"><div class=\"head\"><h2>Where the time went</h2>"
-                  "<div class=\"legend\">");
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct text value = format_seconds(values[i]);
-
-        snprintf(value.s + strlen(value.s), sizeof value.s - strlen(value.s), ", %.1f%%",
-                 total > 0 ? 100 * values[i] / total : 0);
-        if (isfinite(values[i]))
-            page_legend(out, (int)i, names[i], value.s);
-    }
-    buf_puts(out, "</div></div>");
-    svg_shares(out, values, ARRAY_LEN(names));
-    buf_puts(out, "</figure>\n");
-}
-
 /* "148.2 MiB, 147.9 MiB": one value per rank. */
 static void memory_fact(struct buf *out, const cJSON *done)
 {
@@ -278,7 +251,7 @@ void report_html(const struct report *r, struct buf *out)
     page_begin(out, "Paceline training report", event_text(h->start, "job"), subtitle.data);
     tiles(out, h);
     curves(out, h);
-    phases(out, h);
+    report_times(out, h);
     buf_puts(out, "<section class=\"two\">");
     confusion(out, r);
     machine(out, r);

@@ -252,19 +252,17 @@ void svg_matrix(struct buf *out, const double *counts, int n, svg_label_fn *labe
     buf_puts(out, "</svg>\n");
 }
 
-void svg_shares(struct buf *out, const double *values, size_t n)
+void svg_shares(struct buf *out, const double *values, size_t n, double whole)
 {
     const double width = 940, height = 26;
-    double total = 0, x = 0;
+    double x = 0;
 
-    for (size_t i = 0; i < n; i++)
-        total += values[i] > 0 ? values[i] : 0;
     buf_printf(out,
                "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" class=\"shares\" "
                "preserveAspectRatio=\"none\">",
                width, height);
-    for (size_t i = 0; i < n && total > 0; i++) {
-        double part = values[i] > 0 ? values[i] / total * width : 0;
+    for (size_t i = 0; i < n && whole > 0; i++) {
+        double part = values[i] > 0 ? values[i] / whole * width : 0;
 
         if (part > 0)
             buf_printf(out,

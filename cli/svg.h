@@ -39,7 +39,7 @@ typedef const char *svg_label_fn(const void *arg, int i);
 void svg_matrix(struct buf *out, const double *counts, int n, svg_label_fn *label, const void *arg);
 
 /* Shares of a whole as one bar, in the series' colours. */
-void svg_shares(struct buf *out, const double *values, size_t n);
+void svg_shares(struct buf *out, const double *values, size_t n, double whole);
 
 /* The first tick step of 1, 2, 5 times a power of ten that gives at most `most` steps. */
 double svg_tick_step(double span, int most);

@@ -109,6 +109,8 @@ int worker_bench(struct trainer *t, const struct worker_options *o, struct err *
         bench_layers(t, input);
         return 0;
     }
+    struct phases *ph = &t->phases;
+    memset(ph->seconds, 0, sizeof ph->seconds);
     double start = trainer_seconds();
     for (long i = 0; i < steps; i++) {
         if (trainer_step(t, err) != 0)
@@ -122,11 +124,8 @@ int worker_bench(struct trainer *t, const struct worker_options *o, struct err *
                             (double)(steps * t->job->training.batch_size) / seconds);
     cJSON_AddNumberToObject(e, "stepMs", seconds / (double)steps * 1e3);
     cJSON_AddStringToObject(e, "isa", t->kernels->isa);
-    cJSON_AddNumberToObject(e, "data", t->phases.data);
-    cJSON_AddNumberToObject(e, "forward", t->phases.forward);
-    cJSON_AddNumberToObject(e, "backward", t->phases.backward);
-    cJSON_AddNumberToObject(e, "communication", t->phases.communication);
-    cJSON_AddNumberToObject(e, "update", t->phases.update);
+    for (int i = 0; i < N_PHASES; i++)
+        cJSON_AddNumberToObject(e, phase_names[i], ph->seconds[i]);
     event_send(e);
     return 0;
 }

@@ -49,9 +49,11 @@ static void *load_main(void *arg)
     if (!run_id)
         run_id = getenv("PMIX_NAMESPACE");
     bool shared = run_id && rank && size;
+    double start = trainer_seconds();
     l->rc = datasets_load(&l->data, l->job, shared ? run_id : "",
                           shared ? (int)strtol(rank, NULL, 10) : 0,
                           shared ? (int)strtol(size, NULL, 10) : 1, &l->err);
+    l->data.read_seconds = trainer_seconds() - start;
     return NULL;
 }
 

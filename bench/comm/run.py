@@ -199,7 +199,7 @@ def overlap(args):
                               pathlib.Path(folder, schedule, "job.json"), "--out", f"{folder}/{schedule}-{i}"], folder)
                 seconds[schedule] = out[-1]["trainSeconds"] / args.steps
             hidden.append(seconds["end"] - seconds["overlap"])
-            back.append(out[-1]["phases"]["backward"] / args.steps)
+            back.append(out[-1]["perRank"]["backward"][0] / args.steps)
             print(f"step: {1e3 * seconds['end']:.1f} ms, overlapped {1e3 * seconds['overlap']:.1f} ms", flush=True)
         print(f"hidden: {1e3 * statistics.median(hidden):.1f} ms (median). Left to compute behind the dense layer: at "
               f"least {1e3 * left:.1f} ms, its convolutions alone; and at most {1e3 * statistics.median(back):.1f} "

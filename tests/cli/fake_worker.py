@@ -64,8 +64,8 @@ def done():
     emit(event="done", step=200, seconds=3.2, trainSeconds=3, samplesPerSecond=1000, testLoss=0.4,
          testAccuracy=0.9, top5=0.99, confusion=[[9, 1], [2, 8]],
          checkpoint=os.path.join(out_folder(), "step-100.safetensors"),
-         phases=dict(data=0.1, forward=1, backward=1.5, communication=0.2, update=0.1,
-                     evaluate=0.2), vmHwmBytes=[150e6], bytesSent=0)
+         perRank=dict(data=[0.1], forward=[1], backward=[1.5], communication=[0.2], update=[0.1],
+                      evaluate=[0.2]), vmHwmBytes=[150e6], bytesSent=0)
 
 
 def hang():

@@ -1,5 +1,5 @@
-// LINK: cli/report.c cli/page.c cli/svg.c cli/format.c cli/classes.c cli/history.c common/events.c
-// LINK: common/json.c common/buf.c common/err.c common/json.c common/mem.c
+// LINK: cli/report.c cli/report_times.c cli/page.c cli/svg.c cli/format.c cli/classes.c
+// LINK: cli/history.c common/events.c common/json.c common/buf.c common/err.c common/mem.c
 #include "cli/report.h"
 
 #include "paceline/mem.h"
@@ -22,10 +22,12 @@ static void fill(struct history *h)
     add(h, "{\"event\":\"progress\",\"epoch\":0,\"step\":5,\"loss\":1.5,\"accuracy\":0.4,"
            "\"samplesPerSecond\":1000}");
     add(h, "{\"event\":\"epoch\",\"epoch\":1,\"step\":10,\"loss\":1,\"testLoss\":0.9,"
-           "\"testAccuracy\":0.75,\"validationAccuracy\":null,\"learningRate\":0.05}");
+           "\"testAccuracy\":0.75,\"validationAccuracy\":null,\"learningRate\":0.05,"
+           "\"perRank\":{\"forward\":[2,4],\"communication\":[1.5,2.5],\"prepare\":[9,9]}}");
     add(h, "{\"event\":\"done\",\"step\":10,\"seconds\":12.5,\"samplesPerSecond\":1234,"
            "\"testLoss\":0.9,\"testAccuracy\":0.75,\"top5\":0.99,\"confusion\":[[7,3],[2,8]],"
-           "\"phases\":{\"forward\":1,\"backward\":3},\"vmHwmBytes\":[1048576,2097152],"
+           "\"perRank\":{\"forward\":[1,1],\"backward\":[2,4],\"prepare\":[9,9]},\"vmHwmBytes\":["
+           "1048576,2097152],"
            "\"checkpoint\":\"runs/x/last.safetensors\"}");
 }
 
@@ -40,6 +42,8 @@ static void test_page(void)
         "1.0 MiB, 2.0 MiB",
         "backward <b>3.00 s, 75.0%",
         "epoch 1: 75%",
+        "<td>1</td><td>3.000</td><td>0.000</td>", /* forward, none backward */
+        "<td>5.000</td><td class=\"bar\">",
         "seed: &lt;1&gt;",
         "a CPU",
         "</html>",

@@ -105,9 +105,9 @@ static void test_shares(void)
     AUTO(buf_release) struct buf b;
 
     buf_init(&b, 0);
-    svg_shares(&b, values, 4);
+    svg_shares(&b, values, 4, 8);
     CHECK_INT(count(b.data, "<rect"), 2);
-    CHECK_CONTAINS(b.data, "class=\"fill s1\" x=\"235.0\"");
+    CHECK_CONTAINS(b.data, "class=\"fill s1\" x=\"117.5\"");
 }
 
 int main(void)

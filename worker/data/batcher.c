@@ -39,7 +39,7 @@ struct batcher {
     struct slot *slots;
     size_t n_slots;
     uint64_t made, taken, freed;
-    double wait_seconds;
+    double busy_seconds;
 
     bool threaded, filling, stopping;
     pthread_t thread;
@@ -99,20 +99,31 @@ static void fill(struct batcher *b, struct slot *slot)
     }
 }
 
+static double timed_fill(struct batcher *b, struct slot *slot)
+{
+    double start = seconds_now();
+
+    fill(b, slot);
+    return seconds_now() - start;
+}
+
 static void *prefetch(void *arg)
 {
     struct batcher *b = arg;
 
     pthread_mutex_lock(&b->lock);
     while (!b->stopping) {
+        double seconds;
+
         if (b->made == b->freed + b->n_slots) {
             pthread_cond_wait(&b->changed, &b->lock);
             continue;
         }
         b->filling = true;
         pthread_mutex_unlock(&b->lock);
-        fill(b, &b->slots[b->made % b->n_slots]);
+        seconds = timed_fill(b, &b->slots[b->made % b->n_slots]);
         pthread_mutex_lock(&b->lock);
+        b->busy_seconds += seconds;
         b->filling = false;
         b->made++;
         pthread_cond_broadcast(&b->changed);
@@ -245,19 +256,25 @@ uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n)
 const struct batch *batcher_next(struct batcher *b)
 {
     const struct batch *batch;
-    double start = seconds_now();
 
     pthread_mutex_lock(&b->lock);
     b->freed = b->taken;
     pthread_cond_broadcast(&b->changed);
     if (!b->threaded)
-        fill(b, &b->slots[b->made++ % b->n_slots]);
+        b->busy_seconds += timed_fill(b, &b->slots[b->made++ % b->n_slots]);
     while (b->made == b->taken)
         pthread_cond_wait(&b->changed, &b->lock);
     batch = &b->slots[b->taken++ % b->n_slots].batch;
     pthread_mutex_unlock(&b->lock);
-    b->wait_seconds += seconds_now() - start;
     return batch;
 }
 
-double batcher_wait_seconds(const struct batcher *b) { return b->wait_seconds; }
+double batcher_busy_seconds(struct batcher *b)
+{
+    double seconds;
+
+    pthread_mutex_lock(&b->lock);
+    seconds = b->busy_seconds;
+    pthread_mutex_unlock(&b->lock);
+    return seconds;
+}

@@ -31,6 +31,7 @@ struct datasets {
     uint32_t *validation_index, n_validation;
     void *mapping; /* owner of the bytes */
     size_t mapping_bytes;
+    double read_seconds; /* that loading took; set by who times it */
 };
 
 /*
@@ -92,7 +93,7 @@ uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
 /* The next batch, across epoch ends; valid until the following call. Never fails. */
 const struct batch *batcher_next(struct batcher *b);
-/* Seconds spent waiting for data so far. */
-double batcher_wait_seconds(const struct batcher *b);
+/* Seconds that making batches has taken so far, ahead or not. */
+double batcher_busy_seconds(struct batcher *b);
 
 #endif

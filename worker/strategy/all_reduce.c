@@ -76,11 +76,7 @@ static void poll_reducer(void *arg) { reducer_poll(arg); }
 
 static void update_summed(void *arg, size_t offset, size_t n, const float *gradients)
 {
-    struct trainer *t = arg;
-    double start = trainer_seconds();
-
-    step_update(t, offset, n, gradients);
-    t->phases.update += trainer_seconds() - start;
+    step_update(arg, offset, n, gradients);
 }
 
 static void init_reducer(struct trainer *t, struct all_reduce *a)
@@ -212,25 +208,18 @@ static void walk(struct trainer *t, const struct update *u, const struct batch *
 static void reduce_and_update(struct trainer *t, const struct all_reduce *a)
 {
     const double clip = t->job->training.clip_norm;
-    double begin = trainer_seconds(), updating = 0;
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     size_t offset, n;
 
     if (a->reducer) {
         reducer_finish(a->reducer);
-        while (reducer_take(a->reducer, &offset, &n)) {
-            double start = trainer_seconds();
+        while (reducer_take(a->reducer, &offset, &n))
             if (clip == 0 && !t->sharded)
                 step_update(t, offset, n, a->blocks[0]);
-            updating += trainer_seconds() - start;
-        }
     }
-    t->phases.communication += trainer_seconds() - begin - updating;
-    if (clip > 0) {
-        double start = trainer_seconds();
+    phases_leave(&t->phases, was);
+    if (clip > 0)
         step_update_clipped(t, a->blocks[0]);
-        updating += trainer_seconds() - start;
-    }
-    t->phases.update += updating;
 }
 
 /* The sums over all samples of the update, batch by batch. */
@@ -238,9 +227,11 @@ static struct totals sum_values(struct trainer *t, const struct all_reduce *a,
                                 const struct update *u)
 {
     const double *values = t->all_lane_values;
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     struct totals sum = {0};
 
     comm_lanes_end(t->comm, t->all_lane_values);
+    phases_leave(&t->phases, was);
     t->orders = (int)values[LANE_ORDERS];
     if (!a->tree.batches)
         return step_fold(t, u->samples, values);

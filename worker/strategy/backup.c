@@ -407,20 +407,17 @@ static void compute(struct trainer *t, struct backup *b, const struct answer *a)
     step_forward(t, batch, update_samples(t, b, a, batch->n));
     note.batch = step_fold(t, batch->n, t->lane_values);
     step_backward(t, batch);
-    double start = trainer_seconds();
     b->offered++;
     if (ask_clock(t, &note).counts) {
         tell_servers(t, &(struct note){.kind = NOTE_PUSH, .place = a->place});
         exchange_push(b->exchange, b->slab);
         b->pushed++;
     }
-    t->phases.communication += trainer_seconds() - start;
 }
 
 /* A batch, if the clock has one: false: it is time to meet. */
 static bool work(struct trainer *t, struct backup *b)
 {
-    double start = trainer_seconds();
     const struct answer a = ask_clock(t, &(struct note){.kind = NOTE_ASK, .orders = t->wish});
 
     if (a.meet) {
@@ -433,7 +430,6 @@ static bool work(struct trainer *t, struct backup *b)
     t->at.epoch_totals = a.at.epoch_totals;
     tell_servers(t, &(struct note){.kind = NOTE_PULL, .version = a.at.step});
     exchange_pull(b->exchange, t->model.weights);
-    t->phases.communication += trainer_seconds() - start;
     compute(t, b, &a);
     return true;
 }
@@ -466,14 +462,19 @@ static int meet(struct trainer *t, struct backup *b, struct err *err)
 
 static int backup_step(struct trainer *t, struct err *err)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     struct backup *b = t->own;
+    int rc = 0;
 
     if (t->together)
         t->began = t->at;
     t->together = servers_is_one(t) || !work(t, b);
     if (servers_is_one(t))
         serve(t, b);
-    return t->together ? meet(t, b, err) : 0;
+    if (t->together)
+        rc = meet(t, b, err);
+    phases_leave(&t->phases, was);
+    return rc;
 }
 
 static uint64_t backup_bytes_sent(const struct trainer *t)

@@ -247,10 +247,8 @@ static void compute(struct trainer *t, struct downpour *d, const struct position
     note.batch = group_compute(&d->group, t);
     if (!group_leads(&d->group, comm_rank(t->comm)))
         return;
-    double start = trainer_seconds();
     tell_servers(t, &note);
     exchange_push(d->exchange, d->group.slabs);
-    t->phases.communication += trainer_seconds() - start;
     d->pushed++;
 }
 
@@ -269,7 +267,6 @@ static struct answer ask_clock(const struct trainer *t, const struct downpour *d
 static bool work(struct trainer *t, struct downpour *d)
 {
     const bool leads = group_leads(&d->group, comm_rank(t->comm));
-    double start = trainer_seconds();
     struct answer a = leads ? ask_clock(t, d) : (struct answer){0};
 
     group_tell(&d->group, &a, sizeof a);
@@ -286,7 +283,6 @@ static bool work(struct trainer *t, struct downpour *d)
         exchange_pull(d->exchange, t->model.weights);
     }
     group_tell(&d->group, t->model.weights, t->model.n_floats * sizeof *t->model.weights);
-    t->phases.communication += trainer_seconds() - start;
     compute(t, d, &a.at);
     return true;
 }
@@ -315,14 +311,19 @@ static int meet(struct trainer *t, struct downpour *d, struct err *err)
 
 static int downpour_step(struct trainer *t, struct err *err)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     struct downpour *d = t->own;
+    int rc = 0;
 
     if (t->together)
         t->began = t->at;
     t->together = servers_is_one(t) || !work(t, d);
     if (servers_is_one(t))
         serve(t, d);
-    return t->together ? meet(t, d, err) : 0;
+    if (t->together)
+        rc = meet(t, d, err);
+    phases_leave(&t->phases, was);
+    return rc;
 }
 
 static uint64_t downpour_bytes_sent(const struct trainer *t)

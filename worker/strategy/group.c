@@ -81,21 +81,21 @@ void group_tell(const struct group *g, void *bytes, size_t n)
 struct totals group_compute(struct group *g, struct trainer *t)
 {
     const struct batch *b = step_batch(t);
+    enum phase was;
     size_t offset, n;
-    double start;
 
     step_forward(t, b, b->n_global);
     comm_lanes_begin(g->comm, g->tree, t->lane_values, LANE_VALUES);
     if (g->reducer)
         reducer_begin(g->reducer, b->n_global, t->sink.blocks);
     step_backward(t, b);
-    start = trainer_seconds();
+    was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     if (g->reducer) {
         reducer_finish(g->reducer);
         while (reducer_take(g->reducer, &offset, &n))
             ;
     }
     comm_lanes_end(g->comm, t->all_lane_values);
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
     return step_fold(t, b->n_global, t->all_lane_values);
 }

@@ -79,12 +79,8 @@ static void update(struct trainer *t, struct local *l, const struct batch *b)
     step_forward(t, b, b->n);
     sum = step_fold(t, b->n, t->lane_values);
     step_backward(t, b);
-    if (l->gradients) {
-        double start = trainer_seconds();
-
+    if (l->gradients)
         step_update_clipped(t, l->gradients);
-        t->phases.update += trainer_seconds() - start;
-    }
     step_add(&l->mine, sum);
     step_add(&t->at.epoch_totals, sum);
 }
@@ -134,12 +130,12 @@ static void exchange_notes(struct trainer *t, struct local *l)
 
 int local_meet(struct trainer *t, struct local *l, struct err *err)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     const struct position end = t->at;
-    double start = trainer_seconds();
     struct totals sum = {0};
 
     exchange_notes(t, l);
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
     t->at = t->began;
     t->orders = (int)l->notes[0].orders;
     for (int w = 0; w < t->workers; w++)
@@ -154,8 +150,8 @@ int local_meet(struct trainer *t, struct local *l, struct err *err)
 
 void local_sum(struct trainer *t, struct local *l, float *slab, float factor)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     float *const blocks[LANES_MAX_BLOCKS] = {slab};
-    double start = trainer_seconds();
     size_t offset, n;
 
     if (l->sums)
@@ -175,7 +171,7 @@ void local_sum(struct trainer *t, struct local *l, float *slab, float factor)
         while (reducer_take(l->sums, &offset, &n))
             continue;
     }
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 uint64_t local_bytes_sent(const struct local *l)

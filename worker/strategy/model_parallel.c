@@ -238,10 +238,10 @@ static void begin_pass(struct trainer *t, const struct batch *b, int index, int 
 static void settle(struct trainer *t)
 {
     const struct model_parallel *m = t->own;
-    double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
 
     pipe_settle(m->pipe);
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 /* Values of layer i's output in the running pass. */
@@ -255,7 +255,7 @@ static void receive_inputs(struct trainer *t, int i, const float *x)
 {
     struct model_parallel *m = t->own;
     const struct layer *l = &t->model.layers[i];
-    const double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
 
     for (struct route *r = m->routes; r < m->routes + m->n_routes; r++)
         for (int k = 0; k < l->n_inputs && !r->there && r->rank == comm_rank(t->comm); k++) {
@@ -266,7 +266,7 @@ static void receive_inputs(struct trainer *t, int i, const float *x)
                          model_output(&t->model, r->layer, &t->pass, x), values_of(t, r->layer),
                          "activations");
         }
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 static void send_output(struct trainer *t, int i, const float *x)
@@ -309,7 +309,7 @@ static void expect_gradients(struct trainer *t)
 static void add_gradients(struct trainer *t, int i, int reader)
 {
     struct model_parallel *m = t->own;
-    const double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
 
     for (struct link *l = m->links; l < m->links + m->n_links && l->to > reader; l++) {
         if (l->from != i || l->expected < 0 || !is_mine(t, m, i))
@@ -318,7 +318,7 @@ static void add_gradients(struct trainer *t, int i, int reader)
         l->expected = -1;
         model_add_gradient(&t->model, i, l->gradient, t->pass.n);
     }
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 static void layer_back(struct trainer *t, int i, const float *x)
@@ -361,21 +361,20 @@ static void walk_back(struct trainer *t, const float *x)
 static void forward(struct trainer *t, const struct batch *b)
 {
     const int count = micro_batches(t, b->n);
-    const double start = trainer_seconds() - t->phases.communication;
+    const enum phase was = phases_enter(&t->phases, PHASE_FORWARD);
 
     for (int k = 0; k < count; k++) {
         begin_pass(t, b, k, count);
         walk_forward(t, b->x);
     }
-    if (t->pass.training)
-        t->phases.forward += trainer_seconds() - t->phases.communication - start;
+    phases_leave(&t->phases, was);
 }
 
 static void back(struct trainer *t, const struct batch *b)
 {
     struct model_parallel *m = t->own;
     const int count = micro_batches(t, b->n);
-    const double start = trainer_seconds() - t->phases.communication;
+    const enum phase was = phases_enter(&t->phases, PHASE_BACKWARD);
 
     for (int k = 0; k < count; k++) {
         begin_pass(t, b, k, count);
@@ -384,7 +383,7 @@ static void back(struct trainer *t, const struct batch *b)
             t->sink.blocks[0] = accumulator_begin(&m->sums, k, count);
         walk_back(t, b->x);
     }
-    t->phases.backward += trainer_seconds() - t->phases.communication - start;
+    phases_leave(&t->phases, was);
 }
 
 /* The owner of the outputs has the losses of the whole batch. */
@@ -405,13 +404,13 @@ static void share_losses(struct trainer *t)
 {
     struct model_parallel *m = t->own;
     const size_t bytes = (size_t)t->lanes.total * LANE_VALUES * sizeof *t->lane_values;
-    double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
 
     if (m->last == comm_rank(t->comm))
         memcpy(t->all_lane_values, t->lane_values, bytes);
     pipe_share(m->pipe, m->last, t->all_lane_values, bytes, "the losses");
     pipe_settle(m->pipe);
-    t->phases.communication += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 static void model_parallel_evaluate(struct trainer *t, const struct batch *b, int64_t *confusion)

@@ -10,6 +10,7 @@
 #include "worker/train/durable.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
+#include "worker/train/measure.h"
 #include "worker/train/snapshot.h"
 #include "worker/train/transfer.h"
 #include "worker/train/watchdog.h"
@@ -28,6 +29,7 @@ struct watch {
     int64_t first_step, reported_step, epoch_first_step;
     double transfer_s; /* of all parameters to another rank; 0: it was not measured */
     struct totals reported_totals;
+    struct measured begun, epoch_begun;
     char *checkpoint; /* the newest, or NULL */
 };
 
@@ -107,6 +109,7 @@ static void send_start(const struct trainer *t, const struct watch *w)
         {"testSamples", t->data.test.n},
         {"memoryBytes", (double)(trainer_bytes(t) + t->data.mapping_bytes)},
         {"resumedStep", (double)w->first_step},
+        {"readSeconds", t->data.read_seconds},
     };
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         cJSON_AddNumberToObject(e, numbers[i].key, numbers[i].value);
@@ -229,7 +232,7 @@ enum { SAVE_NOT, SAVE_MEMORY = 1, SAVE_OWN = 2, SAVE_BEST = 4 };
 
 /* All ranks at the same step: rank 0 writes, and the mirror, which has the same bytes. A mirror
  * that cannot costs the copy, not the training. */
-static int save(struct trainer *t, struct watch *w, int why, struct err *err)
+static int write_checkpoint(struct trainer *t, struct watch *w, int why, struct err *err)
 {
     double start = trainer_seconds();
     char *path = NULL;
@@ -264,6 +267,15 @@ static int save(struct trainer *t, struct watch *w, int why, struct err *err)
     return 0;
 }
 
+static int save(struct trainer *t, struct watch *w, int why, struct err *err)
+{
+    const enum phase was = phases_enter(&t->phases, PHASE_CHECKPOINT);
+    const int rc = write_checkpoint(t, w, why, err);
+
+    phases_leave(&t->phases, was);
+    return rc;
+}
+
 /* What rank 0 sees before a step, for all ranks to do behind it. */
 static int wish(const struct trainer *t, struct watch *w)
 {
@@ -293,14 +305,23 @@ static int due(const struct trainer *t, const struct watch *w)
     return w->own_due ? SAVE_OWN : SAVE_MEMORY;
 }
 
+static void begin_epoch(struct trainer *t, struct watch *w)
+{
+    w->epoch_started = w->reported = trainer_seconds();
+    measure_now(t, &w->epoch_begun);
+}
+
 static void send_epoch(struct trainer *t, const struct watch *w, struct totals train,
                        struct totals validation, struct totals test, double train_seconds)
 {
-    double l2 = trainer_l2(t);
+    double l2 = trainer_l2(t), seconds = trainer_seconds() - w->epoch_started;
+    struct measured now;
+    cJSON *e = w->lead ? event_new("epoch") : NULL;
 
-    if (!w->lead)
+    measure_now(t, &now);
+    measure_add(t, &w->epoch_begun, &now, e);
+    if (!e)
         return;
-    cJSON *e = event_new("epoch");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     add_totals(e, "loss", "accuracy", train);
@@ -309,7 +330,7 @@ static void send_epoch(struct trainer *t, const struct watch *w, struct totals t
     add_totals(e, "testLoss", "testAccuracy", test);
     add_number(e, "learningRate", trainer_learning_rate(t));
     add_number(e, "seconds", train_seconds);
-    add_number(e, "evaluateSeconds", trainer_seconds() - w->epoch_started - train_seconds);
+    add_number(e, "evaluateSeconds", seconds - train_seconds);
     add_number(e, "samplesPerSecond",
                samples_per_second(t, t->at.step - w->epoch_first_step, train_seconds));
     event_send(e);
@@ -350,7 +371,7 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
         why |= SAVE_OWN;
     if (why && save(t, w, why, err) != 0)
         return -1;
-    w->epoch_started = w->reported = trainer_seconds();
+    begin_epoch(t, w);
     w->epoch_first_step = w->reported_step = t->at.step;
     w->reported_totals = (struct totals){0};
     return 0;
@@ -369,17 +390,19 @@ static void send_done(struct trainer *t, const struct watch *w, struct totals te
     AUTO(auto_free) int64_t *all = xcalloc((size_t)comm_size(t->comm) * 2, sizeof *all);
     comm_gather(t->comm, mine, sizeof mine, all, 0);
     uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
-    if (!w->lead)
-        return;
-    const struct phases *ph = &t->phases;
+    struct measured now;
+    measure_now(t, &now);
     double seconds = trainer_seconds() - w->started;
-    cJSON *e = event_new("done");
+    double train = seconds - (now.values[PHASE_EVALUATE] - w->begun.values[PHASE_EVALUATE]);
+    cJSON *e = w->lead ? event_new("done") : NULL;
+    measure_add(t, &w->begun, &now, e);
+    if (!e)
+        return;
     add_simulated(e, t->job);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "seconds", seconds);
-    cJSON_AddNumberToObject(e, "trainSeconds", seconds - ph->evaluate);
-    add_number(e, "samplesPerSecond",
-               samples_per_second(t, t->at.step - w->first_step, seconds - ph->evaluate));
+    cJSON_AddNumberToObject(e, "trainSeconds", train);
+    add_number(e, "samplesPerSecond", samples_per_second(t, t->at.step - w->first_step, train));
     add_totals(e, "testLoss", "testAccuracy", test);
     if (test.samples)
         add_number(e, "top5", (double)test.top5 / (double)test.samples);
@@ -393,15 +416,6 @@ static void send_done(struct trainer *t, const struct watch *w, struct totals te
     cJSON_AddStringToObject(e, "digest", digest);
     if (w->checkpoint)
         cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
-    cJSON *p = cJSON_AddObjectToObject(e, "phases");
-    const struct {
-        const char *key;
-        double value;
-    } phases[] = {{"data", ph->data},         {"forward", ph->forward},
-                  {"backward", ph->backward}, {"communication", ph->communication},
-                  {"update", ph->update},     {"evaluate", ph->evaluate}};
-    for (size_t i = 0; i < ARRAY_LEN(phases); i++)
-        cJSON_AddNumberToObject(p, phases[i].key, phases[i].value);
     cJSON *memory = cJSON_AddArrayToObject(e, "vmHwmBytes");
     double sent = 0;
     for (int r = 0; r < comm_size(t->comm); r++) {
@@ -439,7 +453,9 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
     if (w->lead)
         send_start(t, w);
     handover_begin(t);
-    w->started = w->epoch_started = w->reported = w->saved = w->own_saved = trainer_seconds();
+    begin_epoch(t, w);
+    w->begun = w->epoch_begun;
+    w->started = w->saved = w->own_saved = w->epoch_started;
     return 0;
 }
 

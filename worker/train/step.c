@@ -92,12 +92,14 @@ void step_add(struct totals *sum, struct totals one)
 void step_apply(void *arg, size_t offset, size_t n, const float *gradient, enum param_kind kind)
 {
     struct trainer *t = arg;
+    const enum phase was = phases_enter(&t->phases, PHASE_UPDATE);
     float *w = t->model.weights + offset;
 
     if (kind == PARAM_STATISTIC)
         t->kernels->reduce->add(w, gradient, n);
     else
         optimizer_update(&t->optimizer, w, gradient, offset, n, kind == PARAM_WEIGHT);
+    phases_leave(&t->phases, was);
 }
 
 /* Tensor by tensor: weights and biases decay differently. */
@@ -152,10 +154,12 @@ double trainer_l2(struct trainer *t)
 
 void step_update_clipped(struct trainer *t, const float *gradients)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_UPDATE);
     double scale = clip_scale(sum_squares(t, gradients, false), t->job->training.clip_norm);
 
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), scale);
     step_update(t, 0, t->model.n_floats, gradients);
+    phases_leave(&t->phases, was);
 }
 
 int step_diverged(struct trainer *t, double loss, struct err *err)
@@ -176,20 +180,20 @@ int step_diverged(struct trainer *t, double loss, struct err *err)
 
 const struct batch *step_batch(struct trainer *t)
 {
-    double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_DATA);
     const struct batch *b = batcher_next(t->batches);
 
-    t->phases.data += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
     return b;
 }
 
 void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
 {
-    const double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_FORWARD);
     const uint32_t n = cut_samples(t, b);
     struct pass *p = &t->pass;
 
-    t->computing = start;
+    t->computing = trainer_seconds();
     p->n = b->n;
     p->n_update = n_update;
     p->training = true;
@@ -203,7 +207,7 @@ void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
         t->lane_values[0] = NAN;
     if (t->lanes.first == 0)
         t->lane_values[LANE_ORDERS] = t->wish;
-    t->phases.forward += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 /* spec.debug: sleeps as if this worker had computed for so long at least, and then so many times
@@ -225,11 +229,11 @@ static void slow_down(const struct trainer *t, const struct batch *b)
 
 void step_backward(struct trainer *t, const struct batch *b)
 {
-    double start = trainer_seconds();
+    const enum phase was = phases_enter(&t->phases, PHASE_BACKWARD);
 
     model_backward(&t->model, &t->pass, b->x);
     slow_down(t, b);
-    t->phases.backward += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
 }
 
 int trainer_step(struct trainer *t, struct err *err) { return t->strategy->step(t, err); }
@@ -261,8 +265,8 @@ static void evaluate_lanes(struct trainer *t, const struct batch *b, int64_t *co
 
 struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_EVALUATE);
     struct totals sum = {0};
-    double start = trainer_seconds();
 
     if (confusion)
         memset(confusion, 0, sizeof *confusion * (size_t)(t->model.classes * t->model.classes));
@@ -276,7 +280,7 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
     }
     if (confusion)
         sum_confusion(t, confusion);
-    t->phases.evaluate += trainer_seconds() - start;
+    phases_leave(&t->phases, was);
     return sum;
 }
 
@@ -296,8 +300,11 @@ uint32_t trainer_updates_per_epoch(const struct trainer *t)
 
 void trainer_gather(struct trainer *t)
 {
+    const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
+
     if (t->gathered != t->at.step)
         t->strategy->gather(t);
+    phases_leave(&t->phases, was);
     t->gathered = t->at.step;
 }
 

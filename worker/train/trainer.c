@@ -152,6 +152,7 @@ static void set_blocks(struct trainer *t)
 
 static void leave(struct trainer *t)
 {
+    t->prepared += t->batches ? batcher_busy_seconds(t->batches) : 0;
     batcher_free(t->batches); /* first: its thread asks the strategy */
     t->batches = NULL;
     t->left_bytes = trainer_bytes_sent(t);
@@ -279,6 +280,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     t->mirror = -1;
     t->gathered = -1;
     t->together = true;
+    phases_begin(&t->phases);
     t->workers = comm_size(comm) - (int)job->replicas[ROLE_PS].replicas;
     init_tree(t);
     if (comm_size(comm) > 1)

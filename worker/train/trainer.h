@@ -15,12 +15,8 @@
 #include "worker/model/model.h"
 #include "worker/optim/optim.h"
 #include "worker/threads/threads.h"
+#include "worker/train/phases.h"
 #include "worker/train/switch_point.h"
-
-/* Seconds by what the rank was doing. */
-struct phases {
-    double data, forward, backward, communication, update, evaluate;
-};
 
 /* Sums over samples, in the one order: per batch by lanes, then batch by batch. */
 struct totals {
@@ -114,6 +110,7 @@ struct trainer {
     double computing;      /* since when */
     int64_t gathered;      /* the step that all ranks have all of; -1: none */
     struct phases phases;
+    double prepared; /* seconds of batchers that are gone */
     float *snapshot; /* the tensor of a checkpoint that is under way; made by the first one */
     int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;   /* in all */
