@@ -41,6 +41,7 @@ KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o))
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c))
 CLI_SRC := $(wildcard cli/*.c)
+STUDIES := $(wildcard examples/studies/*.yaml)
 OPERATOR_SRC := $(wildcard operator/*.c operator/*/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
 WIRE_SRC := $(wildcard wire/*.c)
@@ -48,7 +49,7 @@ WIRE_SRC := $(wildcard wire/*.c)
 COMMON_OBJ := $(COMMON_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
 # The CLI reads data and checkpoints but links no MPI.
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) \
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/study_texts.o \
            $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
 OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/%.o)
@@ -68,6 +69,14 @@ all: $(PROGRAMS) $(PLUGIN) ## build the programs (default)
 
 $(PLUGIN): | $(BUILD)/bin/paceline
 	@ln -sf paceline $@
+
+# The studies are in the program, so that it finds them wherever it is.
+$(BUILD)/cli/study_texts.c: $(STUDIES) scripts/study-texts.sh
+	@mkdir -p $(@D)
+	$(call say,GEN)scripts/study-texts.sh $(STUDIES) >$@
+
+$(BUILD)/cli/study_texts.o: $(BUILD)/cli/study_texts.c
+	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/bin/paceline: $(CLI_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
@@ -295,10 +304,6 @@ BENCH_ESTIMATE ?=
 .PHONY: bench-estimate
 bench-estimate: all ## what estimates predict against simulated runs (minutes)
 	@bench/estimate/run.py --build $(BUILD) $(BENCH_ESTIMATE)
-
-.PHONY: bench-switch
-bench-switch: all ## study 002: servers, all-reduce and the switch between them, simulated (a quarter of an hour)
-	@bench/switch/run.py --build $(BUILD) $(BENCH_SWITCH)
 
 IMAGES ?=
 .PHONY: images test-images

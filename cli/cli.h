@@ -22,6 +22,7 @@ int cmd_predict(int argc, char **argv);
 int cmd_speedup(int argc, char **argv);
 int cmd_estimate(int argc, char **argv);
 int cmd_split(int argc, char **argv);
+int cmd_study(int argc, char **argv);
 int cmd_get_model(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 

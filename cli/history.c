@@ -111,7 +111,16 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
     }
 }
 
-static void add_line(void *arg, const char *line, size_t len)
+static void add_any(void *arg, const char *line, size_t len)
+{
+    enum event_type type;
+    cJSON *event = event_parse(line, len, &type);
+
+    if (event)
+        history_add(arg, type, event);
+}
+
+static void add_unfinished(void *arg, const char *line, size_t len)
 {
     enum event_type type;
     cJSON *event = event_parse(line, len, &type);
@@ -122,7 +131,7 @@ static void add_line(void *arg, const char *line, size_t len)
         cJSON_Delete(event);
 }
 
-void history_load(struct history *h, const char *path)
+static void read_lines(struct history *h, const char *path, line_fn *add)
 {
     AUTO(auto_fclose) FILE *f = fopen(path, "re");
     AUTO(auto_free) struct lines *lines = xcalloc(1, sizeof *lines);
@@ -131,10 +140,14 @@ void history_load(struct history *h, const char *path)
     struct err err;
 
     while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0)
-        if (lines_add(lines, bytes, n, add_line, h, &err) < 0)
+        if (lines_add(lines, bytes, n, add, h, &err) < 0)
             return;
-    lines_end(lines, add_line, h);
+    lines_end(lines, add, h);
 }
+
+void history_load(struct history *h, const char *path) { read_lines(h, path, add_unfinished); }
+
+void history_read(struct history *h, const char *path) { read_lines(h, path, add_any); }
 
 struct text history_switch(const struct history *h)
 {

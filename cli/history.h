@@ -26,6 +26,9 @@ void history_add(struct history *h, enum event_type type, cJSON *event);
  * bad line is skipped. */
 void history_load(struct history *h, const char *path);
 
+/* The same with how it ended. */
+void history_read(struct history *h, const char *path);
+
 /* When the run changed its strategy; "" where it had but one. */
 struct text history_switch(const struct history *h);
 

@@ -17,6 +17,7 @@ static const struct command {
     {"speedup", "JOB", "throughput by number of workers", cmd_speedup},
     {"estimate", "", "speedup by workers, from two measured times", cmd_estimate},
     {"split", "JOB", "how ModelParallel would split the network", cmd_split},
+    {"study", "[STUDY]", "a published study again: runs, tables, plots", cmd_study},
     {"get-model", "JOB", "fetch what a job on a cluster has trained", cmd_get_model},
     {"diff", "A B", "the first difference of two checkpoints", cmd_diff},
 };

@@ -32,6 +32,7 @@ static const struct option_def {
     {"model", FIELD(model), TEXT, 0},
     {"calibrate", FIELD(calibrate), TEXT, 0},
     {"output", FIELD(output), TEXT, 0},
+    {"scale", FIELD(scale), TEXT, 0},
     {"on", FIELD(on), TEXT, 0},
     {"namespace", FIELD(namespace_), TEXT, 'n'},
     {"context", FIELD(context), TEXT, 0},
@@ -40,6 +41,7 @@ static const struct option_def {
     {"steps", FIELD(steps), COUNT, 0},
     {"limit", FIELD(limit), COUNT, 0},
     {"patience", FIELD(patience), COUNT, 0},
+    {"seeds", FIELD(seeds), COUNT, 0},
     {"resume", FIELD(resume), FLAG, 0},
     {"keep", FIELD(keep), FLAG, 0},
     {"json", FIELD(json), FLAG, 0},
@@ -160,14 +162,19 @@ bool options_parse(struct options *o, int argc, char **argv, const char *allowed
 
 void options_set(struct options *o, const char *fmt, ...)
 {
-    char text[256];
-    va_list args;
+    va_list args, again;
+    char *text;
+    int len;
 
     va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
+    va_copy(again, args);
+    len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
+    text = xmalloc((size_t)len + 1);
+    vsnprintf(text, (size_t)len + 1, fmt, again);
+    va_end(again);
     o->owned = xrealloc(o->owned, (o->n_owned + 1) * sizeof *o->owned);
-    o->owned[o->n_owned] = xstrdup(text);
+    o->owned[o->n_owned] = text;
     cli_sets_add(&o->sets, o->owned[o->n_owned++]);
 }
 

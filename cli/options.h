@@ -10,9 +10,9 @@
 struct options {
     const char *operand; /* the one argument that is no option */
     const char *out, *spec, *input, *workers, *threads;
-    const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate;
-    const char *on, *namespace_, *context;               /* a cluster */
-    int64_t steps, limit, batches, batch_size, patience; /* 0: not given */
+    const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate, *scale;
+    const char *on, *namespace_, *context;                      /* a cluster */
+    int64_t steps, limit, batches, batch_size, patience, seeds; /* 0: not given */
     bool resume, keep, json;
     struct cli_sets sets;
     char **owned; /* texts of options_set */

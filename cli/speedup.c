@@ -12,7 +12,7 @@
 #include "cli/session.h"
 #include "cli/sweep.h"
 #include "cli/table.h"
-#include "paceline/clock.h"
+#include "cli/trial.h"
 #include "paceline/mem.h"
 #include "paceline/predict.h"
 #include "paceline/yaml.h"
@@ -185,30 +185,18 @@ static int measure(struct measurement *m, struct row *row, struct options *o,
 {
     AUTO(auto_free) char *name = xasprintf("workers-%d", row->workers);
     AUTO(auto_free) char *path = folder_file(out, name);
-    AUTO(auto_free) char *spec_path = NULL;
-    AUTO(folder_release) struct folder folder = {.lock = -1};
     AUTO(session_release) struct session session;
-    AUTO(buf_release) struct buf spec;
     AUTO(auto_job) struct job *job = NULL;
-    const char *arguments[] = {"run", "--spec", NULL, "--out", path, NULL};
     int code = EXIT_UNEXPECTED;
     struct err err;
 
     session_init(&session, EVENT_DONE);
-    buf_init(&spec, 0);
     job = load(o, row->workers, &code);
     if (!job)
         return code;
     fprintf(stderr, "measuring %s, %s\n", format_plural(row->workers, "worker").s,
             format_plural((double)job->training.steps, "step").s);
-    job_to_json(job, &spec);
-    if (folder_take(&folder, path, true, &err) < 0)
-        return session_fail(&session, "speedup", err_exit_code(err.code), &err);
-    arguments[2] = spec_path = folder_file(&folder, "job.json");
-    if (file_write_atomic(spec_path, spec.data, spec.len, &err) < 0)
-        return session_fail(&session, "speedup", err_exit_code(err.code), &err);
-    code = session_run(&session, arguments, job_ranks(job), (int)job->training.threads,
-                       clock_realtime_ns(), &err);
+    code = trial_run(&session, job, path, TRIAL_OVERWRITE, &err);
     if (code != EXIT_OK)
         return session_fail(&session, "speedup", code, &err);
     take_result(m, row, &session.history, job);

@@ -1,0 +1,403 @@
+/* paceline study: a study's runs, its tables and plots, and what held of what should come out. */
+#include "cli/study.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/folder.h"
+#include "cli/options.h"
+#include "cli/study_page.h"
+#include "cli/table.h"
+#include "cli/trial.h"
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "paceline/nearest.h"
+
+#define FILE_MAX_BYTES (256 * 1024)
+
+static const char usage[] =
+    "usage: paceline study [STUDY] [options]\n"
+    "Trains every variant of a study with every seed, and writes its tables and plots, ours "
+    "beside\n"
+    "the published figures. Without a name it lists the studies; STUDY.yaml is one of your own.\n"
+    "  --scale NAME      how large (default: the study's first, small)\n"
+    "  --seeds N         instead of the scale's number of seeds\n"
+    "  --set PATH=VALUE  override a field of every job; may be repeated\n"
+    "  -o, --out DIR     folder of runs and report (default runs/study-<name>-<scale>)\n"
+    "  --json            print the result as one JSON object\n"
+    "Started again it goes on: runs that are there and have ended are taken as they are.\n";
+
+bool study_builtin(const char *name, struct buf *out)
+{
+    for (size_t i = 0; i < n_study_texts; i++)
+        if (strcmp(study_texts[i].name, name) == 0) {
+            for (const char *const *line = study_texts[i].lines; *line; line++)
+                buf_puts(out, *line);
+            return true;
+        }
+    return false;
+}
+
+static int list_studies(void)
+{
+    static const char *const head[] = {"study", "scales", "title", NULL};
+    AUTO(table_release) struct table table;
+
+    table_init(&table, head);
+    for (size_t i = 0; i < n_study_texts; i++) {
+        AUTO(buf_release) struct buf text;
+        AUTO(buf_release) struct buf scales;
+        AUTO(study_release) struct study s;
+        struct err err;
+
+        buf_init(&text, 0);
+        buf_init(&scales, 0);
+        study_builtin(study_texts[i].name, &text);
+        if (study_parse(&s, text.data, text.len, study_texts[i].name, &err) < 0) {
+            fprintf(stderr, "paceline study: %s\n", err.msg);
+            return EXIT_UNEXPECTED;
+        }
+        for (size_t k = 0; k < s.n_scales; k++)
+            buf_printf(&scales, "%s%s", k ? " " : "", s.scales[k].name);
+        table_cell(&table, study_texts[i].name);
+        table_cell(&table, scales.data);
+        table_cell(&table, s.title);
+    }
+    table_print(&table, stdout);
+    return EXIT_OK;
+}
+
+/* A name, or a path where it looks like one. */
+static int read_study(struct study *s, const char *word)
+{
+    AUTO(buf_release) struct buf text;
+    struct err err = {0};
+    int rc = 0;
+
+    buf_init(&text, 0);
+    if (strchr(word, '/') || strchr(word, '.')) {
+        rc = buf_read_file(&text, word, FILE_MAX_BYTES, &err);
+    } else if (!study_builtin(word, &text)) {
+        return cli_usage_error("study", "there is no study \"%.60s\"; `paceline study` lists them",
+                               word);
+    }
+    if (rc == 0)
+        rc = study_parse(s, text.data, text.len, word, &err);
+    if (rc == 0)
+        return EXIT_OK;
+    fprintf(stderr, "paceline study: %s\n", err.msg);
+    return err_exit_code(err.code);
+}
+
+/* --- jobs --- */
+
+struct command {
+    struct options options;
+    struct study study;
+    const struct study_scale *scale;
+    struct folder out;
+    char *job_path;
+    struct study_results results;
+};
+
+static void command_release(struct command *c)
+{
+    if (c->study.doc.root)
+        study_results_release(&c->results);
+    study_release(&c->study);
+    folder_release(&c->out);
+    options_release(&c->options);
+    free(c->job_path);
+}
+
+/* The job that all variants share, as a file. */
+static int write_job(struct command *c, struct err *err)
+{
+    AUTO(auto_json) cJSON *job = cJSON_CreateObject();
+    AUTO(buf_release) struct buf text;
+    AUTO(auto_free) char *name = xasprintf("study-%s", c->study.name);
+
+    buf_init(&text, 0);
+    cJSON_AddStringToObject(job, "apiVersion", "paceline.dev/v1");
+    cJSON_AddStringToObject(job, "kind", "TrainingJob");
+    cJSON_AddStringToObject(cJSON_AddObjectToObject(job, "metadata"), "name", name);
+    cJSON_AddItemToObject(job, "spec", cJSON_Duplicate(c->study.job, true));
+    json_print(job, 2, &text);
+    return file_write_atomic(c->job_path, text.data, text.len, err);
+}
+
+/* Each "path: value" as an override. */
+static void add_sets(struct options *o, const cJSON *set)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, set)
+    {
+        AUTO(buf_release) struct buf value;
+
+        buf_init(&value, 0);
+        json_print(item, 0, &value);
+        options_set(o, "%s=%s", item->string, value.data);
+    }
+}
+
+/* The scale's overrides, the variant's, the seed's, the user's; the last counts. */
+static struct job *load(const struct command *c, int variant, int seed, int *code)
+{
+    AUTO(options_release) struct options o = {0};
+
+    add_sets(&o, c->scale->set);
+    add_sets(&o, c->study.variants[variant].set);
+    options_set(&o, "training.seed=%d", seed + 1);
+    for (size_t i = 0; i < c->options.sets.n; i++)
+        cli_sets_add(&o.sets, c->options.sets.items[i]);
+    return cli_load_job(c->job_path, &o.sets, code);
+}
+
+/* Before anything trains: every variant is a job that this machine can run. */
+static int check_jobs(const struct command *c)
+{
+    int code = EXIT_OK;
+
+    for (size_t v = 0; v < c->study.n_variants && code == EXIT_OK; v++) {
+        AUTO(auto_job) struct job *job = load(c, (int)v, 0, &code);
+
+        if (!job)
+            fprintf(stderr, "paceline study: variant %s is no job that runs\n",
+                    c->study.variants[v].name);
+    }
+    return code;
+}
+
+/* --- runs --- */
+
+static bool is_text_of(const char *path, const struct job *job)
+{
+    AUTO(buf_release) struct buf is = {0};
+    AUTO(buf_release) struct buf wanted;
+    struct err err;
+
+    buf_init(&wanted, 0);
+    job_to_text(job, &wanted);
+    return buf_read_file(&is, path, JSON_MAX_BYTES, &err) == 0 && is.len == wanted.len &&
+           memcmp(is.data, wanted.data, is.len) == 0;
+}
+
+/* Takes an ended run of the same job as it is; else trains, or goes on. */
+static int run(struct command *c, int variant, int seed)
+{
+    AUTO(auto_free) char *name = xasprintf("%s-seed-%d", c->study.variants[variant].name, seed + 1);
+    AUTO(auto_free) char *path = folder_file(&c->out, name);
+    AUTO(auto_free) char *spec = xasprintf("%s/job.json", path);
+    AUTO(auto_free) char *events = xasprintf("%s/events.jsonl", path);
+    AUTO(auto_job) struct job *job = NULL;
+    AUTO(session_release) struct session session;
+    struct history *h = study_run(&c->results, variant, seed);
+    struct err err;
+    bool same;
+    int code = EXIT_UNEXPECTED;
+
+    session_init(&session, EVENT_DONE);
+    job = load(c, variant, seed, &code);
+    if (!job)
+        return code;
+    same = is_text_of(spec, job);
+    if (same)
+        history_read(h, events);
+    if (h->done)
+        return EXIT_OK;
+    code = trial_run(&session, job, path, same ? TRIAL_RESUME : TRIAL_ASIDE, &err);
+    if (code != EXIT_OK) {
+        fprintf(stderr, "paceline study: %s, seed %d: ", c->study.variants[variant].name, seed + 1);
+        return session_fail(&session, "study", code, &err);
+    }
+    history_release(h);
+    *h = session.history;
+    history_init(&session.history);
+    return EXIT_OK;
+}
+
+static void say_run(const struct command *c, int number, int variant, int seed)
+{
+    const struct history *h = study_run(&c->results, variant, seed);
+
+    fprintf(stderr, "%d/%zu  %s, seed %d: %s", number,
+            c->study.n_variants * (size_t)c->results.seeds, c->study.variants[variant].name,
+            seed + 1, format_seconds(event_number(h->done, "seconds")).s);
+    if (cJSON_GetObjectItem(h->done, "testAccuracy"))
+        fprintf(stderr, ", test %s", format_percent(event_number(h->done, "testAccuracy")).s);
+    fputc('\n', stderr);
+}
+
+/* Seed by seed, so that what is compared ran at about the same time. */
+static int run_all(struct command *c)
+{
+    const int variants = (int)c->study.n_variants;
+    int code = EXIT_OK, number = 0;
+
+    for (int seed = 0; seed < c->results.seeds && code == EXIT_OK; seed++)
+        for (int v = 0; v < variants && code == EXIT_OK; v++) {
+            code = run(c, v, seed);
+            if (code == EXIT_OK)
+                say_run(c, ++number, v, seed);
+        }
+    return code;
+}
+
+/* --- what is printed --- */
+
+static void print_table(const struct study_results *r, const struct study_table *t)
+{
+    const char *head[TABLE_COLUMNS + 1] = {""};
+    char titles[TABLE_COLUMNS][64];
+    AUTO(table_release) struct table table;
+
+    for (size_t i = 0; i < t->n_columns; i++) {
+        snprintf(titles[i], sizeof titles[i], "-%s", t->columns[i].title);
+        head[i + 1] = titles[i];
+    }
+    table_init(&table, head);
+    for (size_t i = 0; i < t->n_variants; i++) {
+        table_cell(&table, r->study->variants[t->variants[i]].name);
+        for (size_t k = 0; k < t->n_columns; k++) {
+            const struct study_measure *m = &t->columns[k].measure;
+
+            table_cell(&table, study_format_mean(m->format, study_mean_of(r, m, t->variants[i])).s);
+        }
+    }
+    printf("%s\n", t->title);
+    table_print(&table, stdout);
+    putchar('\n');
+}
+
+static void print_text(const struct command *c, const char *report)
+{
+    const struct study *s = &c->study;
+
+    for (size_t i = 0; i < s->n_tables; i++)
+        print_table(&c->results, &s->tables[i]);
+    for (size_t i = 0; i < s->n_orderings; i++)
+        printf("%-9s  %s\n", study_verdict_text(study_judge(&c->results, &s->orderings[i])),
+               s->orderings[i].text);
+    if (study_simulated(&c->results))
+        puts("simulated: " FORMAT_SIMULATED);
+    printf("report: %s\n", report);
+}
+
+static void print_json(const struct command *c, const char *report)
+{
+    const struct study *s = &c->study;
+    AUTO(auto_json) cJSON *result = cJSON_CreateObject();
+    cJSON *runs, *orderings;
+
+    cJSON_AddStringToObject(result, "study", s->name);
+    cJSON_AddStringToObject(result, "scale", c->scale->name);
+    runs = cJSON_AddArrayToObject(result, "runs");
+    for (size_t v = 0; v < s->n_variants; v++)
+        for (int seed = 0; seed < c->results.seeds; seed++) {
+            cJSON *run = cJSON_CreateObject();
+
+            cJSON_AddStringToObject(run, "variant", s->variants[v].name);
+            cJSON_AddNumberToObject(run, "seed", seed + 1);
+            cJSON_AddItemToObject(
+                run, "done", cJSON_Duplicate(study_run(&c->results, (int)v, seed)->done, true));
+            cJSON_AddItemToArray(runs, run);
+        }
+    orderings = cJSON_AddArrayToObject(result, "orderings");
+    for (size_t i = 0; i < s->n_orderings; i++) {
+        cJSON *o = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(o, "text", s->orderings[i].text);
+        cJSON_AddStringToObject(o, "verdict",
+                                study_verdict_text(study_judge(&c->results, &s->orderings[i])));
+        cJSON_AddItemToArray(orderings, o);
+    }
+    cJSON_AddStringToObject(result, "report", report);
+    cli_print_json(result);
+}
+
+static int report(struct command *c)
+{
+    AUTO(auto_free) char *path = folder_file(&c->out, "report.html");
+    AUTO(buf_release) struct buf page;
+    struct err err;
+
+    buf_init(&page, 0);
+    study_html(&c->results, c->scale, &page);
+    if (file_write_atomic(path, page.data, page.len, &err) < 0) {
+        fprintf(stderr, "paceline study: %s\n", err.msg);
+        return err_exit_code(err.code);
+    }
+    if (c->options.json)
+        print_json(c, path);
+    else
+        print_text(c, path);
+    return EXIT_OK;
+}
+
+/* --- the command --- */
+
+static int no_scale(const struct study *s, const char *name)
+{
+    AUTO(buf_release) struct buf names;
+
+    buf_init(&names, 0);
+    for (size_t i = 0; i < s->n_scales; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", s->scales[i].name);
+    return cli_usage_error("study", "--scale is \"%s\"; study %s has %s", name, s->name,
+                           names.data);
+}
+
+static int choose_scale(struct command *c)
+{
+    const char *name = c->options.scale ? c->options.scale : c->study.scales->name;
+
+    if (c->options.seeds > STUDY_SEEDS_MAX)
+        return cli_usage_error("study", "--seeds is %lld; it takes a number from 1 to %d",
+                               (long long)c->options.seeds, STUDY_SEEDS_MAX);
+    c->scale = study_scale(&c->study, name);
+    return c->scale ? EXIT_OK : no_scale(&c->study, name);
+}
+
+static int take_folder(struct command *c)
+{
+    AUTO(auto_free)
+    char *path = c->options.out ? xstrdup(c->options.out)
+                                : xasprintf("runs/study-%s-%s", c->study.name, c->scale->name);
+    struct err err;
+
+    if (folder_take(&c->out, path, true, &err) == 0) {
+        c->job_path = folder_file(&c->out, "job.json");
+        if (write_job(c, &err) == 0)
+            return EXIT_OK;
+    }
+    fprintf(stderr, "paceline study: %s\n", err.msg);
+    return err_exit_code(err.code);
+}
+
+int cmd_study(int argc, char **argv)
+{
+    AUTO(command_release) struct command c = {.out = {.lock = -1}};
+    int code;
+
+    if (argc < 2)
+        return list_studies();
+    if (!options_parse(&c.options, argc, argv, "set scale seeds out json", usage, &code))
+        return code;
+    code = read_study(&c.study, c.options.operand);
+    if (code != EXIT_OK)
+        return code;
+    code = choose_scale(&c);
+    if (code != EXIT_OK)
+        return code;
+    study_results_init(&c.results, &c.study,
+                       c.options.seeds ? (int)c.options.seeds : c.scale->seeds);
+    code = take_folder(&c);
+    if (code == EXIT_OK)
+        code = check_jobs(&c);
+    if (code == EXIT_OK)
+        code = run_all(&c);
+    return code == EXIT_OK ? report(&c) : code;
+}

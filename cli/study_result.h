@@ -1,0 +1,46 @@
+/* What the runs of a study say: measures, their mean over seeds, and whether an ordering held. */
+#ifndef PACELINE_CLI_STUDY_RESULT_H
+#define PACELINE_CLI_STUDY_RESULT_H
+
+#include "cli/format.h"
+#include "cli/history.h"
+#include "cli/study_file.h"
+
+/* One history per variant and seed; a run that there is not has no event done. */
+struct study_results {
+    const struct study *study;
+    int seeds;
+    struct history *runs; /* variant by variant, seed by seed */
+};
+
+void study_results_init(struct study_results *r, const struct study *s, int seeds);
+void study_results_release(struct study_results *r); /* also fit for AUTO */
+struct history *study_run(const struct study_results *r, int variant, int seed);
+
+/* Of one run; seed from 0. NAN: the run does not say. A list counts as its largest entry. */
+double study_value(const struct study_results *r, const struct study_measure *m, int variant,
+                   int seed);
+
+/* The mean over seeds and half of its 95% interval (Student's t; NAN for one seed). */
+struct study_mean {
+    double mean, half;
+    int n; /* seeds that have it */
+};
+struct study_mean study_mean(const double *values, int n);
+struct study_mean study_mean_of(const struct study_results *r, const struct study_measure *m,
+                                int variant);
+
+/* Whether the measure rises from one variant to another, by the differences seed by seed: their 95%
+ * interval lies above 0, below, or has it inside; so that one seed decides nothing. */
+enum study_verdict { STUDY_HELD, STUDY_NOT_HELD, STUDY_UNDECIDED };
+enum study_verdict study_rises(const struct study_results *r, const struct study_measure *m,
+                               int from, int to);
+/* Of the whole ordering: held when every pair is, not held when one is not. */
+enum study_verdict study_judge(const struct study_results *r, const struct study_ordering *o);
+const char *study_verdict_text(enum study_verdict v);
+
+struct text study_format(enum study_format format, double value); /* "-" for NAN */
+/* "48.3 s +- 0.4 s"; without an interval the mean alone. */
+struct text study_format_mean(enum study_format format, struct study_mean m);
+
+#endif

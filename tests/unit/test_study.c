@@ -1,0 +1,169 @@
+// LINK: cli/study_file.c cli/study_result.c cli/format.c cli/history.c common/events.c
+// LINK: common/yaml.c common/json.c common/buf.c common/err.c common/mem.c
+#include "cli/study_result.h"
+
+#include <math.h>
+
+#include "paceline/mem.h"
+#include "tests/test.h"
+
+static const char good[] =
+    "apiVersion: paceline.dev/v1\n"
+    "kind: Study\n"
+    "metadata: {name: \"7\"}\n"
+    "title: Seven\n"
+    "job: {model: {name: mlp}}\n"
+    "scales:\n"
+    "- {name: small, seeds: 3, set: {training.epochs: 1}}\n"
+    "variants:\n"
+    "- {name: a, series: S, x: 1}\n"
+    "- {name: b, series: S, x: 2, set: {strategy.type: AllReduce}}\n"
+    "tables:\n"
+    "- title: T\n"
+    "  columns:\n"
+    "  - {title: accuracy, measure: testAccuracy, format: percent, published: {b: 0.5}}\n"
+    "  - {title: share, measure: phases.update, per: seconds, against: a}\n"
+    "plots:\n"
+    "- {title: P, over: workers, measure: seconds}\n"
+    "orderings:\n"
+    "- {text: O, measure: seconds, rising: [a, b]}\n";
+
+static int parse(struct study *s, const char *text, struct err *err)
+{
+    return study_parse(s, text, strlen(text), "7.yaml", err);
+}
+
+static void test_file(void)
+{
+    AUTO(study_release) struct study s;
+    struct err err;
+
+    CHECK_INT(parse(&s, good, &err), 0);
+    CHECK_STR(s.name, "7");
+    CHECK_INT(s.n_variants, 2);
+    CHECK_STR(s.variants[1].series, "S");
+    CHECK(s.variants[1].x == 2);
+    CHECK_INT(study_scale(&s, "small")->seeds, 3);
+    CHECK(study_scale(&s, "large") == NULL);
+    CHECK_INT(s.tables[0].n_variants, 2);
+    CHECK_INT(s.tables[0].columns[0].measure.format, STUDY_PERCENT);
+    CHECK_INT(s.tables[0].columns[0].measure.against, -1);
+    CHECK(isnan(s.tables[0].columns[0].published[0]));
+    CHECK(s.tables[0].columns[0].published[1] == 0.5);
+    CHECK_INT(s.tables[0].columns[1].measure.against, 0);
+    CHECK(!s.plots[0].over_epochs);
+    CHECK_INT(s.orderings[0].n_variants, 2);
+}
+
+/* The good file with one text replaced. */
+static void check_refused(const char *from, const char *to, const char *want)
+{
+    AUTO(study_release) struct study s;
+    const char *at = strstr(good, from);
+    AUTO(auto_free)
+    char *text = xasprintf("%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+    struct err err = {0};
+
+    CHECK_INT(parse(&s, text, &err), -1);
+    CHECK_CONTAINS(err.msg, want);
+}
+
+static void test_faults(void)
+{
+    check_refused("kind: Study", "kind: Job", "7.yaml:1: found another apiVersion or kind");
+    check_refused("title: Seven\n", "", "7.yaml:1: title: found nothing; needed: a text");
+    check_refused("\"7\"", "7", "7.yaml:3: name: found no text; needed: one");
+    check_refused("\"7\"", "a/b", "7.yaml:3: name: needed: letters");
+    check_refused("job: {model: {name: mlp}}", "job: mlp", "7.yaml:5: job: found no mapping");
+    check_refused("seeds: 3", "seeds: 101", "7.yaml:7: seeds: needed: a number from 1 to 100");
+    check_refused("series: S, x: 1", "serie: S",
+                  "7.yaml:9: found the key \"serie\"; allowed: name");
+    check_refused("name: b", "name: a", "7.yaml:10: name: found \"a\"; needed: letters");
+    check_refused("name: b", "name: ../b", "7.yaml:10: name: found \"../b\"");
+    check_refused("percent", "percents", "7.yaml:14: format: found \"percents\"; allowed: number");
+    check_refused("{b: 0.5}", "{c: 0.5}", "7.yaml:14: found \"c\"; needed: the name of a variant");
+    check_refused("{b: 0.5}", "{b: x}", "7.yaml:14: published: found no number");
+    check_refused("measure: phases.update, ", "", "7.yaml:15: measure: found nothing");
+    check_refused("[a, b]", "[a]", "7.yaml:19: rising: found 1 entries; needed: a list of 2");
+    check_refused("[a, b]", "[a, z]", "7.yaml:19: found \"z\"; needed: the name of a variant");
+    check_refused(good, "", "7.yaml:1: ");
+    check_refused(good, "[1]", "7.yaml:1: ");
+}
+
+static void add(struct history *h, const char *format, double value)
+{
+    AUTO(auto_free) char *line = xasprintf(format, value, value);
+    enum event_type type;
+    cJSON *event = event_parse(line, strlen(line), &type);
+
+    CHECK(event);
+    history_add(h, type, event);
+}
+
+/* Runs whose event done says so many seconds. */
+static void fill(struct study_results *r, const double *a, const double *b)
+{
+    for (int seed = 0; seed < r->seeds; seed++) {
+        add(study_run(r, 0, seed), "{\"event\":\"done\",\"seconds\":%g,\"list\":[1,%g,2]}",
+            a[seed]);
+        add(study_run(r, 1, seed), "{\"event\":\"done\",\"seconds\":%g,\"phases\":{\"x\":%g}}",
+            b[seed]);
+        add(study_run(r, 0, seed), "{\"event\":\"epoch\",\"loss\":9}", 0);
+        add(study_run(r, 0, seed), "{\"event\":\"epoch\",\"loss\":%g}", a[seed]);
+    }
+}
+
+static void check_rises(const double *a, const double *b, enum study_verdict want)
+{
+    AUTO(study_release) struct study s;
+    AUTO(study_results_release) struct study_results r;
+    struct err err;
+
+    CHECK_INT(parse(&s, good, &err), 0);
+    study_results_init(&r, &s, 3);
+    fill(&r, a, b);
+    CHECK_INT(study_judge(&r, &s.orderings[0]), want);
+}
+
+static void test_results(void)
+{
+    static const double a[] = {1, 2, 3}, b[] = {3, 4, 5.5}, c[] = {1.5, 2, 2.9};
+    AUTO(study_release) struct study s;
+    AUTO(study_results_release) struct study_results r;
+    struct study_measure m = {.field = "seconds", .against = -1};
+    struct study_mean mean;
+    struct err err;
+
+    CHECK_INT(parse(&s, good, &err), 0);
+    study_results_init(&r, &s, 3);
+    fill(&r, a, b);
+    CHECK(study_value(&r, &m, 1, 2) == 5.5);
+    mean = study_mean_of(&r, &m, 0);
+    CHECK(mean.mean == 2 && mean.n == 3);
+    CHECK(fabs(mean.half - 4.303 / sqrt(3)) < 1e-12);
+    CHECK_STR(study_format_mean(STUDY_SECONDS, mean).s, "2.00 s ± 2.48 s");
+    m.against = 0;
+    CHECK(study_value(&r, &m, 1, 1) == 2);
+    m = (struct study_measure){.field = "phases.x", .per = "seconds", .against = -1};
+    CHECK(study_value(&r, &m, 1, 0) == 1);
+    CHECK(isnan(study_value(&r, &m, 0, 0)));
+    CHECK_STR(study_format_mean(STUDY_PERCENT, study_mean_of(&r, &m, 0)).s, "-");
+    m = (struct study_measure){.field = "list", .against = -1};
+    CHECK(study_value(&r, &m, 0, 2) == 3);
+    m.field = "epoch.loss";
+    CHECK(study_value(&r, &m, 0, 2) == 3);
+    mean = study_mean((const double[]){5}, 1);
+    CHECK(mean.mean == 5 && isnan(mean.half));
+
+    check_rises(a, b, STUDY_HELD); /* though the intervals of a and b overlap */
+    check_rises(b, a, STUDY_NOT_HELD);
+    check_rises(a, c, STUDY_UNDECIDED);
+}
+
+int main(void)
+{
+    test_file();
+    test_faults();
+    test_results();
+    return test_result();
+}
