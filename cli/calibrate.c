@@ -85,7 +85,7 @@ int tensors_of_job(struct estimate_costs *costs, size_t **tensors, const struct 
     if (job->strategy.placement != PLACEMENT_GREEDY)
         return 0;
     if (datasets_peek(job, &shape, &n_train, &n_test, err) < 0 ||
-        job_network(job, shape, &net, err) < 0)
+        job_network(job, shape, 0, &net, err) < 0)
         return -1;
     free(*tensors);
     costs->tensors = *tensors = tensors_of_net(&net, &costs->n_tensors);

@@ -22,7 +22,8 @@ cJSON *crd_schema_at(cJSON *schema, const char *path);
 
 /* Adds x-kubernetes-validations for the rules, the choices and what may not change. */
 void crd_add_rules(cJSON *schema);
-/* Appends a rule's CEL with its {PATH}s written out; self is "self" or "oldSelf". */
+/* Appends a rule's CEL with its {PATH}s written out, {{...}} as {...}; self is "self" or "oldSelf".
+ */
 void crd_cel(const char *text, const char *self, struct buf *out);
 
 /* What the operator writes into status. */

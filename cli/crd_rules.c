@@ -68,6 +68,10 @@ void crd_cel(const char *text, const char *self, struct buf *out)
 
         close = strchrnul(open, '}');
         buf_add(out, text, (size_t)(open - text));
+        if (open[1] == '{' && (close = strstr(open, "}}"))) { /* a map of CEL's own */
+            buf_add(out, open + 1, (size_t)(close++ - open));
+            continue;
+        }
         inside = xasprintf("%.*s", (int)(close - open - 1), open + 1);
         fallback = strchr(inside, '|');
         if (fallback)

@@ -63,15 +63,15 @@ static bool take_model(struct request *r, const char *name, size_t **tensors)
 {
     const struct net_def *def = name ? net_def_find(name) : NULL;
     struct net net;
-    struct err err;
 
     if (!name)
         return true;
-    if (!def || net_build(&net, def->layers, def->n_layers, def->in, &err) < 0) {
+    if (!def) {
         cli_usage_error("estimate", "--model is \"%s\"; `paceline models` lists what there is",
                         name);
         return false;
     }
+    net_def_build(&net, def);
     free(*tensors);
     r->costs.tensors = *tensors = tensors_of_net(&net, &r->costs.n_tensors);
     net_release(&net);

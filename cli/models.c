@@ -9,15 +9,9 @@
 static const char usage[] =
     "usage: paceline models [NAME] [--json]\n"
     "Lists the built-in networks, or the layers of one with shapes, parameters and the FLOPs of\n"
-    "the forward pass per sample (multiply and add apart, taps inside the image only).\n";
-
-static void build(struct net *net, const struct net_def *def)
-{
-    struct err err;
-
-    if (net_build(net, def->layers, def->n_layers, def->in, &err))
-        abort(); /* the built-in networks fit the shapes they name; test_net builds them */
-}
+    "the forward pass per sample (multiply and add apart, taps inside the image only), and the "
+    "inputs\n"
+    "where they are not the layer before.\n";
 
 static struct text mega(double flops)
 {
@@ -40,6 +34,31 @@ static cJSON *shape_json(struct shape s)
     return cJSON_CreateIntArray((const int[]){s.c, s.h, s.w}, 3);
 }
 
+static const char *input_name(const struct net *net, int layer)
+{
+    return layer < 0 ? NET_INPUT : net->layers[layer].spec.name;
+}
+
+static cJSON *inputs_json(const struct net *net, const struct net_layer *l)
+{
+    cJSON *names = cJSON_CreateArray();
+
+    for (int i = 0; i < l->n_inputs; i++)
+        cJSON_AddItemToArray(names, cJSON_CreateString(input_name(net, l->inputs[i])));
+    return names;
+}
+
+/* The names of layer i's inputs, nothing where it takes what the layer before it gives. */
+static void inputs_text(const struct net *net, size_t i, struct buf *out)
+{
+    const struct net_layer *l = &net->layers[i];
+
+    out->len = 0;
+    buf_puts(out, "");
+    for (int k = 0; (l->n_inputs > 1 || l->inputs[0] != (int)i - 1) && k < l->n_inputs; k++)
+        buf_printf(out, "%s%s", k ? ", " : "", input_name(net, l->inputs[k]));
+}
+
 static cJSON *net_json(const struct net_def *def, const struct net *net)
 {
     cJSON *root = cJSON_CreateObject(), *layers;
@@ -56,6 +75,7 @@ static cJSON *net_json(const struct net_def *def, const struct net *net)
 
         cJSON_AddStringToObject(layer, "name", l->spec.name);
         cJSON_AddStringToObject(layer, "type", layer_type_names[l->spec.type]);
+        cJSON_AddItemToObject(layer, "inputs", inputs_json(net, l));
         cJSON_AddItemToObject(layer, "output", shape_json(l->out));
         cJSON_AddNumberToObject(layer, "parameters", (double)(l->weights + l->biases));
         cJSON_AddNumberToObject(layer, "flopsForward", l->flops_forward);
@@ -66,9 +86,13 @@ static cJSON *net_json(const struct net_def *def, const struct net *net)
 
 static void print_net(const struct net_def *def, const struct net *net)
 {
-    static const char *const head[] = {"layer", "-output", "-parameters", "-MFLOP forward", NULL};
+    const char *const head[] = {
+        "layer", "-output", "-parameters", "-MFLOP forward", net_branch(net) ? "inputs" : NULL,
+        NULL};
     AUTO(table_release) struct table t;
+    AUTO(buf_release) struct buf inputs;
 
+    buf_init(&inputs, 0);
     printf("%s: %s; samples of %s\n\n", def->name, def->description, shape_text(net->in).s);
     table_init(&t, head);
     for (size_t i = 0; i < net->n_layers; i++) {
@@ -78,6 +102,9 @@ static void print_net(const struct net_def *def, const struct net *net)
         table_cell(&t, shape_text(l->out).s);
         table_cell(&t, l->weights ? format_count((double)(l->weights + l->biases)).s : "");
         table_cell(&t, l->flops_forward > 0 ? mega(l->flops_forward).s : "");
+        inputs_text(net, i, &inputs);
+        if (head[4])
+            table_cell(&t, inputs.data);
     }
     table_print(&t, stdout);
     printf("\n%s parameters; %s MFLOP per sample and update (forward and backward)\n",
@@ -93,7 +120,7 @@ static void print_list(void)
     for (size_t i = 0; i < n_net_defs; i++) {
         AUTO(net_release) struct net net;
 
-        build(&net, &net_defs[i]);
+        net_def_build(&net, &net_defs[i]);
         table_cell(&t, net_defs[i].name);
         table_cell(&t, format_count((double)net.params).s);
         table_cell(&t, mega(net.flops_train).s);
@@ -109,7 +136,7 @@ static void print_list_json(void)
     for (size_t i = 0; i < n_net_defs; i++) {
         AUTO(net_release) struct net net;
 
-        build(&net, &net_defs[i]);
+        net_def_build(&net, &net_defs[i]);
         cJSON_AddItemToArray(list, net_json(&net_defs[i], &net));
     }
     cli_print_json(list);
@@ -146,7 +173,7 @@ int cmd_models(int argc, char **argv)
     def = net_def_find(l.word);
     if (!def)
         return unknown(l.word);
-    build(&net, def);
+    net_def_build(&net, def);
     if (l.json) {
         AUTO(auto_json) cJSON *value = net_json(def, &net);
 

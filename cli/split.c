@@ -38,7 +38,7 @@ static int view_init(struct view *v, const struct job *job, struct problems *not
     double n;
 
     *v = (struct view){.job = job, .workers = (int)job->replicas[ROLE_WORKER].replicas};
-    if (cli_data_shape(job, &shape, &n, notes, err) || job_network(job, shape, &v->net, err))
+    if (cli_data_shape(job, &shape, &n, notes, err) || job_network(job, shape, 0, &v->net, err))
         return -1;
     net_parts_init(&v->parts, &v->net);
     for (int k = 0; k < N_SPLIT_KINDS; k++) {

@@ -126,7 +126,7 @@ static int gather(struct facts *f, struct err *err)
     if (!job_builtin(f->job))
         return 0;
     if (cli_data_shape(f->job, &shape, &n, &f->warnings, err) ||
-        job_network(f->job, shape, &f->net, err))
+        job_network(f->job, shape, 0, &f->net, err))
         return -1;
     f->needs = needs_of(f->job, &f->net, n);
     return f->job->strategy.type == STRATEGY_MODEL_PARALLEL ? needs_of_split(f, err) : 0;

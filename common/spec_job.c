@@ -128,17 +128,33 @@ const char *job_promise(const struct job *job)
     return promises[rounded ? ALGO_RING : job->strategy.algorithm];
 }
 
+void job_layers(const struct job *job, int classes, struct layer_list *list)
+{
+    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
+
+    if (job->model.n_hidden) {
+        net_write_mlp(list, job->model.hidden, job->model.n_hidden,
+                      classes ? classes : def->classes);
+    } else if (def) {
+        net_def_layers(list, def, classes);
+    } else {
+        list->n = list->room = job->model.n_layers;
+        list->items = xcalloc(list->n, sizeof *list->items);
+        for (size_t i = 0; i < list->n; i++)
+            list->items[i] = job->model.layers[i];
+    }
+}
+
 /* Samples that a lane should have: batch normalisation wants its groups in one. */
 static int64_t lane_samples_wanted(const struct job *job)
 {
-    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
-    const struct layer_spec *layers = def ? def->layers : job->model.layers;
-    const size_t n = def ? def->n_layers : job->model.n_layers;
+    AUTO(layer_list_release) struct layer_list list = {0};
     int64_t wanted = 4;
 
-    for (size_t i = 0; i < n; i++)
-        if (layers[i].type == LAYER_BATCHNORM && layers[i].group > wanted)
-            wanted = layers[i].group;
+    job_layers(job, 0, &list);
+    for (size_t i = 0; i < list.n; i++)
+        if (list.items[i].type == LAYER_BATCHNORM && list.items[i].group > wanted)
+            wanted = list.items[i].group;
     return wanted;
 }
 
@@ -180,22 +196,6 @@ bool job_shards(const struct job *job)
            job->training.clip_norm == 0;
 }
 
-/* The mlp with the hidden layers of the job; *n layers, owned by the caller. */
-static struct layer_spec *mlp_layers(const struct job *job, const struct net_def *def, size_t *n)
-{
-    struct layer_spec *layers = xcalloc(2 * job->model.n_hidden + 2, sizeof *layers);
-
-    *n = 0;
-    layers[(*n)++] = def->layers[0]; /* flatten */
-    for (size_t i = 0; i < job->model.n_hidden; i++) {
-        layers[*n] = def->layers[1]; /* dense, relu */
-        layers[(*n)++].units = (int)job->model.hidden[i];
-        layers[(*n)++] = def->layers[2];
-    }
-    layers[(*n)++] = def->layers[def->n_layers - 1];
-    return layers;
-}
-
 /* The variance of one value is nothing to divide by. */
 static bool group_of_one(const struct job *job, const struct net *net, struct err *err)
 {
@@ -215,22 +215,18 @@ static bool group_of_one(const struct job *job, const struct net *net, struct er
     return false;
 }
 
-int job_network(const struct job *job, struct shape in, struct net *net, struct err *err)
+int job_network(const struct job *job, struct shape in, int classes, struct net *net,
+                struct err *err)
 {
-    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
-    const struct layer_spec *layers = def ? def->layers : job->model.layers;
-    size_t n = def ? def->n_layers : job->model.n_layers, trained = 0;
-    AUTO(auto_free) struct layer_spec *mlp = NULL;
+    AUTO(layer_list_release) struct layer_list list = {0};
+    size_t trained = 0;
 
     if (!job_builtin(job))
         return err_set(err, ERR_INVALID,
                        "spec.model: found nothing; needed: a network, for only a cluster runs jobs "
                        "of any image");
-    if (def && job->model.n_hidden) {
-        mlp = mlp_layers(job, def, &n);
-        layers = mlp;
-    }
-    if (net_build(net, layers, n, in, err))
+    job_layers(job, classes, &list);
+    if (net_build(net, list.items, list.n, in, err))
         return err_wrap(err, "spec.model");
     for (size_t i = 0; i < net->n_layers; i++)
         if (!net->layers[i].spec.frozen)

@@ -73,7 +73,8 @@ const struct field spec_fields[] = {
      .doc = "The network: a built-in one by name, or layers. With it the built-in "
             "engine trains; without it the templates of spec.replicas say what runs."},
     {"spec.model.name", FIELD_STRING, JOB(model.name),
-     .names = NAMES("fashion-cnn", "mnist-cnn", "mlp"),
+     .names = NAMES("fashion-cnn", "mnist-cnn", "mlp", "resnet20", "resnet50", "resnet56",
+                    "resnet56v2", "densenet40", "squeezenet", "vgg16e"),
      .doc = "A built-in network; `paceline models` lists them."},
     {"spec.model.hidden", FIELD_INTS, JOB_LIST(model.hidden, model.n_hidden), RANGE(1, 1 << 20),
      .max_items = 8, .doc = "Units of each hidden layer of the mlp."},

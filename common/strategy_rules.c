@@ -194,11 +194,10 @@ static bool broken_micro_batches(const struct job *job, struct buf *found)
 /* The layers of the job's network. */
 static size_t layers_of(const struct job *job)
 {
-    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
+    AUTO(layer_list_release) struct layer_list list = {0};
 
-    if (!def)
-        return job->model.n_layers;
-    return job->model.n_hidden ? 2 * job->model.n_hidden + 2 : def->n_layers;
+    job_layers(job, 0, &list);
+    return list.n;
 }
 
 static bool broken_split_workers(const struct job *job, struct buf *found)
@@ -257,9 +256,12 @@ static bool broken_threads(const struct job *job, struct buf *found)
     " >= 16 ? 4 : " CEL_BATCH " >= 8 ? 2 : 1)"
 #define CEL_NOT_SPLIT "{spec.strategy.type} != 'ModelParallel' || "
 #define CEL_OR_SPLIT " || {spec.strategy.type} == 'ModelParallel'"
-#define CEL_LAYERS                                                                              \
-    "(has(self.model.layers) ? size(self.model.layers) : {spec.model.name|''} != 'mlp' ? 11 : " \
-    "has(self.model.hidden) ? 2 * size(self.model.hidden) + 2 : 6)"
+/* Those of the built-in networks are written out; of none: 0. */
+#define CEL_LAYERS                                                                             \
+    "(has(self.model.layers) ? size(self.model.layers) : has(self.model.hidden) ? 2 * "        \
+    "size(self.model.hidden) + 2 : {{'': 0, 'fashion-cnn': 11, 'mnist-cnn': 11, 'mlp': 6, "    \
+    "'resnet20': 70, 'resnet50': 175, 'resnet56': 196, 'resnet56v2': 188, 'densenet40': 157, " \
+    "'squeezenet': 65, 'vgg16e': 43}}[{spec.model.name|''}])"
 #define CEL_PLACEMENT "spec.strategy.layerPlacement"
 #define CEL_MICRO_BATCHES "{spec.strategy.microBatches|1}"
 #define CEL_MAX_STALENESS "{spec.strategy.maxStaleness|0}"

@@ -82,17 +82,6 @@ struct net {
     double flops_train; /* per sample, forward and backward, exact taps; no dX of the first layer */
 };
 
-/* A built-in network; layers are terminated by n_layers. */
-struct net_def {
-    const char *name, *description;
-    struct shape in; /* the shape it was designed for; others are allowed where they fit */
-    const struct layer_spec *layers;
-    size_t n_layers;
-};
-extern const struct net_def net_defs[];
-extern const size_t n_net_defs;
-const struct net_def *net_def_find(const char *name); /* NULL when there is none */
-
 /*
  * Derives shapes and counts; the names are copied, spec.inputs of the result is not set.
  * Fails (ERR_INVALID) naming the layer, the shape it got and what would fit.

@@ -17,7 +17,7 @@
 #include "paceline/buf.h"
 #include "paceline/cluster.h"
 #include "paceline/err.h"
-#include "paceline/net.h"
+#include "paceline/networks.h"
 
 enum optimizer_type {
     OPT_SGD, /* momentum 0: plain; nesterov: Nesterov's form */
@@ -275,11 +275,16 @@ bool job_simulated(const struct job *job);
 /* What the job's algorithm and wire format promise: "same bytes on any number of workers". */
 const char *job_promise(const struct job *job);
 
+/* The layers of the job's network, a built-in one's for so many classes (0: its own number), into
+ * an empty list. Names and inputs of inline layers stay the job's. */
+void job_layers(const struct job *job, int classes, struct layer_list *list);
+
 /*
- * The network of the job for samples of shape in. Fails (ERR_INVALID) where net_build does, and
- * when the network does not end in a flat vector or has nothing to train.
+ * The network of the job for samples of shape in and, where it is a built-in one, of so many
+ * classes (0: not known). Fails (ERR_INVALID) where net_build does, and when the network does not
+ * end in a flat vector or has nothing to train.
  */
-MUST_CHECK int job_network(const struct job *job, struct shape in, struct net *net,
+MUST_CHECK int job_network(const struct job *job, struct shape in, int classes, struct net *net,
                            struct err *err);
 
 /* Copies of the parameters that the optimiser keeps as its state: 0 to 3. */

@@ -125,6 +125,8 @@ static void test_cel(void)
          "(has(self.training) && has(self.training.optimizer) && "
          "has(self.training.optimizer.momentum) ? self.training.optimizer.momentum : 0.9)"},
         {"size({spec.model.hidden})", "size(self.model.hidden)"},
+        {"{{'a': 1}}[{spec.model.name|''}]",
+         "{'a': 1}[(has(self.model) && has(self.model.name) ? self.model.name : '')]"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

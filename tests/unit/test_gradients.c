@@ -219,7 +219,7 @@ static void trial_init(struct trial *t, const struct net_case *c, uint32_t seed)
     for (size_t i = 0; i < problems.n; i++)
         TEST_FAIL("%s", problems.items[i]);
     problems_release(&problems);
-    if (!t->job || job_network(t->job, c->in, &t->net, &err) != 0) {
+    if (!t->job || job_network(t->job, c->in, 0, &t->net, &err) != 0) {
         fprintf(stderr, "%s: %s\n", c->layers, err.msg);
         exit(1);
     }

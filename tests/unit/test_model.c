@@ -219,7 +219,7 @@ static void test_vectors(const char *name, bool small)
         return;
     const int64_t *d = st_find(&f, "x")->dims;
     struct shape in = {(int)d[1], (int)d[2], (int)d[3]};
-    if (job_network(job, in, &net, &err) != 0) {
+    if (job_network(job, in, 0, &net, &err) != 0) {
         TEST_FAIL("%s", err.msg);
         return;
     }

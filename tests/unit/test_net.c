@@ -1,20 +1,28 @@
-// LINK: common/net.c common/err.c common/mem.c
+// LINK: common
 /* Networks as data: shapes, parameter counts, FLOPs, and chains that do not fit. */
-#include "paceline/net.h"
+#include "paceline/networks.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"
 
 static const struct shape image = {1, 28, 28};
 
-static void build_def(struct net *net, const char *name)
+/* With shape.c 0 and classes 0: as it was designed. */
+static void build_for(struct net *net, const char *name, struct shape in, int classes)
 {
+    AUTO(layer_list_release) struct layer_list l = {0};
     const struct net_def *def = net_def_find(name);
     struct err err = {0};
 
     CHECK(def != NULL);
-    CHECK_INT(net_build(net, def->layers, def->n_layers, def->in, &err), 0);
+    net_def_layers(&l, def, classes);
+    CHECK_INT(net_build(net, l.items, l.n, in.c ? in : def->in, &err), 0);
     CHECK_STR(err.msg, "");
+}
+
+static void build_def(struct net *net, const char *name)
+{
+    build_for(net, name, (struct shape){0}, 0);
 }
 
 static void test_built_in(void)
@@ -41,6 +49,74 @@ static void test_built_in(void)
     CHECK_NEAR(nominal, 82.0e6, 0.05e6);
     CHECK_INT(fashion.flops_train, 71959040);
     CHECK(net_def_find("mlp2") == NULL);
+}
+
+/* Trained parameters as others count them. */
+static void test_families(void)
+{
+    static const struct {
+        const char *name;
+        struct shape in;
+        int classes;
+        size_t params;
+    } cases[] = {
+        /* by hand, from the paper's table: "0.27M", "0.85M"; 0.758M of study 002 */
+        {"resnet20", {3, 32, 32}, 10, 272282},
+        {"resnet50", {3, 32, 32}, 10, 758362},
+        {"resnet56", {3, 32, 32}, 10, 855578},
+        {"resnet56v2", {3, 32, 32}, 10, 1663338}, /* Keras's cifar10_resnet */
+        {"densenet40", {3, 32, 32}, 10, 176122},  /* by hand; "0.176 M" in the notes on study 002 */
+        {"densenet40", {1, 28, 28}, 10, 175690},
+        {"squeezenet", {3, 224, 224}, 1000, 1248424}, /* torchvision, as the next ones */
+        {"vgg16e", {3, 224, 224}, 1000, 143667240},
+        {"squeezenet", {3, 224, 224}, 256, 866752}, /* "0.867 M" of study 003 */
+        {"vgg16e", {3, 128, 128}, 256, 71413056},   /* "71.4 M" */
+        {"vgg16e", {3, 224, 224}, 256, 140619072},  /* "140.6 M" */
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(net_release) struct net net;
+
+        build_for(&net, cases[i].name, cases[i].in, cases[i].classes);
+        CHECK_INT(net.params, cases[i].params);
+        CHECK_INT(net.out.c, cases[i].classes);
+        CHECK_INT(net.out.h * net.out.w, 1);
+    }
+    for (size_t i = 0; i < n_net_defs; i++) { /* the samples of every built-in data set */
+        AUTO(net_release) struct net small, large;
+
+        build_for(&small, net_defs[i].name, image, 7);
+        build_for(&large, net_defs[i].name, (struct shape){3, 64, 48}, 300);
+        CHECK_INT(small.out.c, 7);
+        CHECK_INT(large.out.c, 300);
+        CHECK(net_def_find(net_defs[i].name) == &net_defs[i]);
+    }
+}
+
+/* The shortcuts: which layers are summed, and what the first of a smaller stage takes. */
+static void test_branches(void)
+{
+    AUTO(net_release) struct net v1, v2;
+    const struct net_layer *l;
+
+    build_def(&v1, "resnet20");
+    build_def(&v2, "resnet56v2");
+    CHECK_STR(net_branch(&v1)->spec.name, "relu1");
+    l = &v1.layers[9]; /* 3 of the stem, then conv, norm, ReLU, conv, norm, add, ReLU */
+    CHECK_STR(l->spec.name, "relu3");
+    l = &v1.layers[8];
+    CHECK_STR(l->spec.name, "add1");
+    CHECK_INT(l->inputs[0], 2);
+    CHECK_INT(l->inputs[1], 7);
+    l = &v1.layers[29]; /* the projection of the second stage, from the last ReLU of the first */
+    CHECK_INT(l->spec.type, LAYER_CONV);
+    CHECK_INT(l->spec.kernel[0], 1);
+    CHECK_INT(l->spec.stride[0], 2);
+    CHECK_STR(v1.layers[l->inputs[0]].spec.name, "relu7");
+    CHECK_INT(v1.layers[30].inputs[0], 29);
+    CHECK_INT(v1.layers[v1.n_layers - 3].out.h, 8);
+    CHECK_INT(v2.layers[v2.n_layers - 3].out.c, 256);
+    CHECK_INT(v2.layers[v2.n_layers - 3].out.h, 8);
 }
 
 /* Taps inside the image, counted one by one. */
@@ -175,6 +251,8 @@ static void test_refused(void)
 int main(void)
 {
     test_built_in();
+    test_families();
+    test_branches();
     test_windows();
     test_training_flops();
     test_strides_default();

@@ -380,7 +380,7 @@ static void test_any_image(void)
     CHECK(job->cluster_spec.list_evaluator);
     CHECK_INT(job->network.type, NETWORK_JOB);
     CHECK_STR(job->network.extra_ingress, "[{\"from\":[]}]");
-    CHECK_INT(job_network(job, (struct shape){1, 28, 28}, &net, &err), -1);
+    CHECK_INT(job_network(job, (struct shape){1, 28, 28}, 0, &net, &err), -1);
     CHECK_CONTAINS(err.msg, "spec.model: found nothing; needed: a network");
     job_to_json(job, &out);
     for (size_t i = 0; i < N_BUILTIN_SECTIONS; i++) {
@@ -543,6 +543,28 @@ static void test_table(void)
     CHECK_INT(n, n_net_defs);
 }
 
+/* What the API server knows of built-in networks: names and numbers of layers, written out in CEL.
+ */
+static void test_layers_in_cel(void)
+{
+    AUTO(buf_release) struct buf want;
+    const struct rule *rule = NULL;
+
+    buf_init(&want, 0);
+    buf_puts(&want, "{{'': 0");
+    for (size_t i = 0; i < n_net_defs; i++) {
+        AUTO(layer_list_release) struct layer_list list = {0};
+
+        net_def_layers(&list, &net_defs[i], 0);
+        buf_printf(&want, ", '%s': %zu", net_defs[i].name, list.n);
+    }
+    buf_puts(&want, "}}");
+    for (size_t i = 0; !rule && spec_rule(i); i++)
+        if (strcmp(spec_rule(i)->paths[0], "spec.strategy.layerPlacement") == 0)
+            rule = spec_rule(i);
+    CHECK_CONTAINS(rule ? rule->cel : NULL, want.data);
+}
+
 static void test_many_problems(void)
 {
     AUTO(buf_release) struct buf text;
@@ -573,6 +595,7 @@ int main(void)
     test_lengths();
     test_host_names();
     test_table();
+    test_layers_in_cel();
     test_many_problems();
     return test_result();
 }

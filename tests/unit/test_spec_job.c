@@ -116,7 +116,7 @@ static void test_network(void)
 
         if (!job)
             continue;
-        CHECK_INT(job_network(job, (struct shape){1, 28, 28}, &net, &err),
+        CHECK_INT(job_network(job, (struct shape){1, 28, 28}, 0, &net, &err),
                   cases[i].message ? -1 : 0);
         CHECK_INT(net.params, cases[i].params);
         CHECK_CONTAINS(err.msg, cases[i].message ? cases[i].message : "");

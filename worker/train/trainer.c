@@ -289,7 +289,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
         comm_set_patience(comm, job->strategy.wait_seconds);
     t->threads = threads_new(thread_count(t, measure(t, &config)));
     config.threads = t->threads;
-    if (job_network(job, t->data.train.shape, &t->net, err) != 0)
+    if (job_network(job, t->data.train.shape, t->data.train.classes, &t->net, err) != 0)
         return -1;
     if (strategies[0]->place && strategies[0]->place(t, err) != 0)
         return -1;

@@ -1,0 +1,78 @@
+/* Residual networks. */
+#include "common/layer_list.h"
+
+#define STAGES 3
+
+/*
+ * He and others 2015, arXiv 1512.03385, section 4.2: 6n+2 layers for small images; def->size is n.
+ * Studies 002: a 1x1 convolution is the shortcut where the size changes, without normalisation as
+ * in Keras's example, and convolutions have no biases, which gives the 0.758 M parameters of
+ * depth 50.
+ */
+void net_write_resnet_v1(struct layer_list *l, const struct net_def *def, int classes)
+{
+    list_conv(l, 16, 3, 1, false);
+    list_norm_relu(l);
+    for (int stage = 0, filters = 16; stage < STAGES; stage++, filters *= 2) {
+        for (int block = 0; block < def->size; block++) {
+            const bool smaller = stage && !block;
+            char *below = list_last(l), *branch;
+
+            list_conv(l, filters, 3, smaller ? 2 : 1, false);
+            list_norm_relu(l);
+            list_conv(l, filters, 3, 1, false);
+            list_norm(l);
+            branch = list_last(l);
+            if (smaller) {
+                list_conv(l, filters, 1, 2, false);
+                list_from(l, below);
+                below = list_last(l);
+            }
+            list_join(l, LAYER_ADD, (char *const[]){below, branch}, 2);
+            list_plain(l, LAYER_RELU);
+        }
+    }
+    list_plain(l, LAYER_GLOBALAVGPOOL);
+    list_dense(l, classes);
+}
+
+/*
+ * He and others 2016, arXiv 1603.05027: normalisation and ReLU before each convolution, 9n+2
+ * layers; def->size is n. Study 000's is Keras's cifar10_resnet: bottlenecks of 16, 64 and 128 to
+ * 64, 128 and 256 channels, convolutions with biases, a 1x1 convolution as the first shortcut of
+ * each stage.
+ */
+void net_write_resnet_v2(struct layer_list *l, const struct net_def *def, int classes)
+{
+    int narrow = 16;
+
+    list_conv(l, narrow, 3, 1, true);
+    list_norm_relu(l);
+    for (int stage = 0; stage < STAGES; stage++) {
+        const int wide = stage ? 2 * narrow : 4 * narrow;
+
+        for (int block = 0; block < def->size; block++) {
+            const int stride = stage && !block ? 2 : 1;
+            char *below = list_last(l), *branch;
+
+            if (stage || block) /* the first one is normalised already */
+                list_norm_relu(l);
+            list_conv(l, narrow, 1, stride, true);
+            list_norm_relu(l);
+            list_conv(l, narrow, 3, 1, true);
+            list_norm_relu(l);
+            list_conv(l, wide, 1, 1, true);
+            branch = list_last(l);
+            if (!block) {
+                list_conv(l, wide, 1, stride, true);
+                list_from(l, below);
+                below = list_last(l);
+            }
+            list_join(l, LAYER_ADD, (char *const[]){below, branch}, 2);
+        }
+        narrow = wide;
+    }
+    list_norm_relu(l);
+    list_plain(l, LAYER_GLOBALAVGPOOL);
+    list_dense(l, classes);
+}

@@ -1,0 +1,46 @@
+#!/bin/bash
+# TIMEOUT: 400
+# Built-in networks that branch: two updates give the same bytes on one rank and on 3 with 2 threads
+# each, with as many classes as the data have; what the command prints of them.
+. tests/cli/lib.sh
+
+mkdir data
+python3 "$repo/tests/cli/make_idx.py" data 24 8 16 12 || exit 1
+cat >job.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: networks}
+spec:
+  model: {name: resnet20}
+  dataset: {name: idx, path: data}
+  training: {steps: 2, batchSize: 12, lanes: 4, threads: 1}
+  checkpoint: {best: false}
+JOB
+
+for network in resnet20 resnet56v2 densenet40 squeezenet; do
+    set=(--set "model.name=$network")
+    want=$(result "$network-1" "${set[@]}")
+    check "$network" "$want" "  -"
+    same "$network on 3 ranks" "$(result "$network-3" "${set[@]}" --workers 3 --set training.threads=2)" "$want"
+done
+model=$(find resnet20-1 -name 'checkpoint-*.safetensors' | tail -1)
+check "classes of the data" "$(head -c 20000 "$model" | tr -d '\0')" '"dense1.bias":{"dtype":"F32","shape":[4]'
+
+# What is wrong for it is said before it starts.
+cat >other.yaml <<'JOB'
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: other}
+spec:
+  model: {name: resnet20}
+  strategy: {type: ModelParallel, layerPlacement: [0, 1]}
+  replicas: {worker: {replicas: 2}}
+JOB
+check "placement" "$("$PACELINE" validate other.yaml 2>&1)" "found 2 entries; needed: one for each layer"
+
+check "list" "$("$PACELINE" models)" "resnet56v2     1,663,338"
+check "branches" "$("$PACELINE" models densenet40)" "concat1, dropout2"
+check "JSON" "$("$PACELINE" models resnet20 --json | tr -d " \n")" '"inputs":["relu7"]'
+same "no inputs of a chain" "$("$PACELINE" models mlp | grep -c inputs)" 0
+
+verdict
