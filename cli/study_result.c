@@ -63,7 +63,7 @@ static double largest(const cJSON *list)
     return most;
 }
 
-/* "phases.forward" of an event. */
+/* "perRank.forward.1" of an event: of rank 1. */
 static double number_at(const cJSON *at, const char *path)
 {
     while (at && path) {
@@ -71,7 +71,8 @@ static double number_at(const cJSON *at, const char *path)
         struct text key;
 
         snprintf(key.s, sizeof key.s, "%.*s", dot ? (int)(dot - path) : (int)strlen(path), path);
-        at = cJSON_GetObjectItemCaseSensitive(at, key.s);
+        at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(key.s, NULL, 10))
+                               : cJSON_GetObjectItemCaseSensitive(at, key.s);
         path = dot ? dot + 1 : NULL;
     }
     if (!at)
@@ -184,7 +185,10 @@ struct text study_format(enum study_format format, double value)
     case STUDY_PERCENT:
         return format_percent(value);
     case STUDY_SECONDS:
-        return format_seconds(value);
+        if (fabs(value) >= 0.1 || value == 0)
+            return format_seconds(value);
+        snprintf(text.s, sizeof text.s, "%.3g ms", 1e3 * value);
+        return text;
     case STUDY_RATE:
         return format_rate(value);
     case STUDY_LOSS:

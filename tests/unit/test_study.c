@@ -142,6 +142,7 @@ static void test_results(void)
     CHECK(mean.mean == 2 && mean.n == 3);
     CHECK(fabs(mean.half - 4.303 / sqrt(3)) < 1e-12);
     CHECK_STR(study_format_mean(STUDY_SECONDS, mean).s, "2.00 s ± 2.48 s");
+    CHECK_STR(study_format(STUDY_SECONDS, 0.01234).s, "12.3 ms");
     m.against = 0;
     CHECK(study_value(&r, &m, 1, 1) == 2);
     m = (struct study_measure){.field = "phases.x", .per = "seconds", .against = -1};
@@ -150,6 +151,10 @@ static void test_results(void)
     CHECK_STR(study_format_mean(STUDY_PERCENT, study_mean_of(&r, &m, 0)).s, "-");
     m = (struct study_measure){.field = "list", .against = -1};
     CHECK(study_value(&r, &m, 0, 2) == 3);
+    m.field = "list.2";
+    CHECK(study_value(&r, &m, 0, 2) == 2);
+    m.field = "list.3";
+    CHECK(isnan(study_value(&r, &m, 0, 2)));
     m.field = "epoch.loss";
     CHECK(study_value(&r, &m, 0, 2) == 3);
     mean = study_mean((const double[]){5}, 1);
