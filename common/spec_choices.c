@@ -37,6 +37,7 @@ const struct choice spec_choices[] = {
     LAYER_CHOICE("momentum", "batchnorm", "0.1"),
     LAYER_CHOICE("unbiased", "batchnorm", "true"),
     LAYER_CHOICE("group", "batchnorm", "32"),
+    {"spec.dataset.normalize", "spec.dataset.normalizeBy", "given", NULL},
     NORMALIZE("mean", "fashion-mnist", "0.2860"),
     NORMALIZE("mean", "mnist", "0.1307"),
     NORMALIZE("mean", "cifar10", "0.4734"),

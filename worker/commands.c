@@ -52,7 +52,7 @@ static int need_checkpoint(struct trainer *t, const struct worker_options *o, st
 {
     if (!o->checkpoint)
         return err_set(err, ERR_INVALID, "--checkpoint FILE is missing");
-    return snapshot_load_weights(t, o->checkpoint, err);
+    return snapshot_load_model(t, o->checkpoint, err);
 }
 
 int worker_evaluate(struct trainer *t, const struct worker_options *o, struct err *err)
@@ -128,12 +128,10 @@ int worker_predict(struct trainer *t, const struct worker_options *o, struct err
     if (o->limit >= 0 && (uint32_t)o->limit < n)
         n = (uint32_t)o->limit;
     AUTO(auto_free) float *x = xaligned(pixels * sizeof *x);
-    const double mean = t->job->dataset.mean, std = t->job->dataset.std;
     t->pass.n = 1;
     t->pass.training = false;
     for (uint32_t i = 0; i < n && comm_rank(t->comm) == 0; i++) {
-        for (size_t k = 0; k < pixels; k++)
-            x[k] = (float)((bytes[i * pixels + k] / 255.0 - mean) / std); /* as batches have it */
+        normalizer_apply(&t->normalizer, x, bytes + i * pixels);
         send_prediction(t, i, model_forward(&t->model, &t->pass, x));
     }
     return 0;

@@ -28,6 +28,7 @@ enum optimizer_type {
     OPT_RMSPROP,
 };
 enum schedule_type { SCHED_CONSTANT, SCHED_PIECEWISE, SCHED_COSINE, SCHED_EXPONENTIAL };
+enum normalize_by { NORMALIZE_GIVEN, NORMALIZE_CHANNEL, NORMALIZE_PIXEL };
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum strategy_type {
     STRATEGY_ALL_REDUCE,
@@ -119,7 +120,10 @@ struct job {
         char *name; /* "fashion-mnist", "mnist" or "idx" (any IDX folder) */
         char *path; /* folder; NULL: where the built-in set is installed */
         double validation_split;
-        double mean, std; /* pixels in 0..1 become (x - mean) / std */
+        enum normalize_by normalize_by; /* the next two, or what the training set gives */
+        double mean, std;               /* pixels in 0..1 become (x - mean) / std */
+        bool flip;                      /* augmentation: see worker/data/augment.h */
+        int64_t pad;
         int64_t prefetch; /* batches made ahead by a thread; 0: in the step itself */
         bool shuffle;
         int64_t limit; /* use only the first N training samples; 0: all */

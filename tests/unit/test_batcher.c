@@ -1,8 +1,10 @@
 // LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/batcher.c
+// LINK: worker/data/augment.c worker/data/normalize.c
 #include <unistd.h>
 
 #include "paceline/mem.h"
 #include "tests/test.h"
+#include "worker/data/augment.h"
 #include "worker/data/data.h"
 #include "worker/kernels/random.h"
 #include "worker/model/lanes.h"
@@ -13,6 +15,8 @@ static uint8_t images[N * PIXELS];
 static uint16_t labels[N];
 static const struct dataset set = {
     .n = N, .shape = {1, 2, 3}, .classes = 10000, .images = images, .labels = labels};
+
+static struct normalizer normalizer;
 
 /* A rank's lanes out of 8. */
 struct part {
@@ -62,7 +66,8 @@ static void check_sample(const struct batch *b, uint32_t i, uint32_t id)
 static void walks_epochs(int64_t prefetch)
 {
     struct job job = new_job(prefetch);
-    struct batcher *b = batcher_new(&set, NULL, N, &job, BATCHES_TRAINING, part_range, &whole);
+    struct batcher *b =
+        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
     uint32_t order[N];
 
     CHECK_INT(batcher_batches(b), 7);
@@ -92,9 +97,10 @@ static void ranks_make_the_whole(int64_t batch_size, uint32_t n)
     struct batcher *one, *ranks[3];
 
     job.training.batch_size = batch_size;
-    one = batcher_new(&set, NULL, n, &job, BATCHES_TRAINING, part_range, &whole);
+    one = batcher_new(&set, NULL, n, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
     for (int r = 0; r < 3; r++)
-        ranks[r] = batcher_new(&set, NULL, n, &job, BATCHES_TRAINING, part_range, &parts[r]);
+        ranks[r] =
+            batcher_new(&set, NULL, n, &normalizer, &job, BATCHES_TRAINING, part_range, &parts[r]);
     for (uint32_t i = 0; i < 2 * batcher_batches(one); i++) {
         const struct batch *all = batcher_next(one);
         uint32_t at = 0;
@@ -116,8 +122,10 @@ static void ranks_make_the_whole(int64_t batch_size, uint32_t n)
 static void seeks(int64_t prefetch)
 {
     struct job job = new_job(prefetch);
-    struct batcher *walked = batcher_new(&set, NULL, N, &job, BATCHES_TRAINING, part_range, &whole);
-    struct batcher *sought = batcher_new(&set, NULL, N, &job, BATCHES_TRAINING, slow_range, &whole);
+    struct batcher *walked =
+        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
+    struct batcher *sought =
+        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, slow_range, &whole);
 
     for (uint32_t at = 0; at < 14; at++) {
         const struct batch *want = batcher_next(walked), *got;
@@ -144,7 +152,7 @@ static void drops_the_last(void)
     struct batcher *b;
 
     job.training.last_batch = LAST_DROP;
-    b = batcher_new(&set, NULL, N, &job, BATCHES_TRAINING, part_range, &whole);
+    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
     CHECK_INT(batcher_batches(b), 6);
     for (int i = 0; i < 6; i++)
         CHECK_INT(batcher_next(b)->n, BATCH);
@@ -152,7 +160,7 @@ static void drops_the_last(void)
     batcher_free(b);
 
     /* Evaluation sees every sample in file order, whatever the job says. */
-    b = batcher_new(&set, NULL, N, &job, BATCHES_ALL, part_range, &whole);
+    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_ALL, part_range, &whole);
     CHECK_INT(batcher_batches(b), 7);
     for (uint32_t i = 0; i < N; i += BATCH) {
         const struct batch *batch = batcher_next(b);
@@ -171,7 +179,7 @@ static void follows_an_index(bool shuffle)
 
     job.dataset.shuffle = shuffle;
     job.training.batch_size = 2;
-    b = batcher_new(&set, index, 5, &job, BATCHES_TRAINING, part_range, &whole);
+    b = batcher_new(&set, index, 5, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
     if (shuffle)
         random_permutation(order, 5, 11, RANDOM_SHUFFLE, 0);
     CHECK_INT(batcher_batches(b), 3);
@@ -184,8 +192,63 @@ static void follows_an_index(bool shuffle)
     batcher_free(b);
 }
 
+/* Training samples are augmented by epoch and sample, evaluation's are not; on any ranks. */
+static void augments(void)
+{
+    static struct part part = {2, 5};
+    struct job job = new_job(2);
+    const struct augment augment = {.flip = true, .pad = 1, .seed = 11};
+    struct batcher *b;
+    uint8_t view[PIXELS];
+    float want[PIXELS];
+    int changed = 0;
+
+    job.dataset.flip = true;
+    job.dataset.pad = 1;
+    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &part);
+    for (uint32_t i = 0; i < 3 * batcher_batches(b); i++) {
+        const struct batch *batch = batcher_next(b);
+        for (uint32_t k = 0; k < batch->n; k++) {
+            const uint8_t *image = images + batch->ids[k] * PIXELS;
+            augment_apply(view, image, set.shape,
+                          augment_draw(&augment, (uint32_t)batch->epoch, batch->ids[k]));
+            normalizer_apply(&normalizer, want, view);
+            CHECK_BYTES(batch->x + k * PIXELS, want, sizeof want);
+            changed += memcmp(view, image, sizeof view) != 0;
+        }
+    }
+    CHECK(changed > 100);
+    batcher_free(b);
+    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_ALL, part_range, &whole);
+    for (uint32_t i = 0; i < BATCH; i++)
+        check_sample(batcher_next(b), 0, i * BATCH % (7 * BATCH));
+    batcher_free(b);
+}
+
+/* What is made after a hold is made of the normaliser as it is then. */
+static void holds(void)
+{
+    struct job job = new_job(3);
+    struct batcher *b =
+        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_ALL, slow_range, &whole);
+    const float was = normalizer.tables[images[0]];
+
+    check_sample(batcher_next(b), 0, 0);
+    batcher_hold(b);
+    normalizer.tables[images[0]] = 77;
+    batcher_seek(b, 0, 0);
+    CHECK(batcher_next(b)->x[0] == 77);
+    batcher_hold(b);
+    normalizer.tables[images[0]] = was;
+    batcher_free(b);
+    batcher_hold(NULL);
+}
+
 int main(void)
 {
+    const struct job job = new_job(0);
+
+    normalizer_init(&normalizer, &job, set.shape);
     for (size_t i = 0; i < sizeof images; i++)
         images[i] = (uint8_t)(i * 37 + i / 256);
     for (uint32_t i = 0; i < N; i++)
@@ -201,5 +264,8 @@ int main(void)
     drops_the_last();
     follows_an_index(false);
     follows_an_index(true);
+    augments();
+    holds();
+    normalizer_release(&normalizer);
     return test_result();
 }

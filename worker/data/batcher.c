@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "paceline/mem.h"
+#include "worker/data/augment.h"
 #include "worker/data/data.h"
 #include "worker/kernels/random.h"
 
@@ -28,8 +29,10 @@ struct batcher {
     uint64_t seed;
     batch_range_fn *range;
     void *arg;
-    size_t pixels;        /* per sample */
-    float normalise[256]; /* what a byte becomes */
+    size_t pixels; /* per sample */
+    const struct normalizer *normalizer;
+    struct augment augment;
+    uint8_t *view; /* room for a sample that is augmented; NULL: none is */
 
     int64_t epoch; /* position of the next batch to fill */
     uint32_t next;
@@ -41,7 +44,7 @@ struct batcher {
     uint64_t made, taken, freed;
     double busy_seconds;
 
-    bool threaded, filling, stopping;
+    bool threaded, held, filling, stopping;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -70,6 +73,19 @@ static void order_epoch(struct batcher *b)
     b->ordered_epoch = b->epoch;
 }
 
+/* A sample as the model sees it. */
+static void prepare(const struct batcher *b, float *x, uint32_t id)
+{
+    const uint8_t *image = b->set->images + (size_t)id * b->pixels;
+
+    if (b->view) {
+        augment_apply(b->view, image, b->set->shape,
+                      augment_draw(&b->augment, (uint32_t)b->epoch, id));
+        image = b->view;
+    }
+    normalizer_apply(b->normalizer, x, image);
+}
+
 /* Makes the batch at the position and moves the position on. */
 static void fill(struct batcher *b, struct slot *slot)
 {
@@ -85,11 +101,8 @@ static void fill(struct batcher *b, struct slot *slot)
     for (uint32_t i = 0; i < batch->n; i++) {
         uint32_t drawn = b->shuffle ? b->order[begin + i] : begin + i;
         uint32_t id = b->index ? b->index[drawn] : drawn;
-        const uint8_t *image = b->set->images + (size_t)id * b->pixels;
-        float *x = slot->x + (size_t)i * b->pixels;
 
-        for (size_t k = 0; k < b->pixels; k++)
-            x[k] = b->normalise[image[k]];
+        prepare(b, slot->x + (size_t)i * b->pixels, id);
         slot->labels[i] = b->set->labels[id];
         slot->ids[i] = id;
     }
@@ -115,7 +128,7 @@ static void *prefetch(void *arg)
     while (!b->stopping) {
         double seconds;
 
-        if (b->made == b->freed + b->n_slots) {
+        if (b->held || b->made == b->freed + b->n_slots) {
             pthread_cond_wait(&b->changed, &b->lock);
             continue;
         }
@@ -173,8 +186,8 @@ static void slots_init(struct batcher *b, size_t n_slots)
 }
 
 struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
-                            const struct job *job, enum batch_order order, batch_range_fn *range,
-                            void *arg)
+                            const struct normalizer *normalizer, const struct job *job,
+                            enum batch_order order, batch_range_fn *range, void *arg)
 {
     struct batcher *b = xcalloc(1, sizeof *b);
     bool training = order != BATCHES_ALL;
@@ -193,14 +206,18 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->range = range;
     b->arg = arg;
     b->pixels = (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
-    for (int i = 0; i < 256; i++)
-        b->normalise[i] = (float)((i / 255.0 - job->dataset.mean) / job->dataset.std);
+    b->normalizer = normalizer;
+    if (training)
+        b->augment = (struct augment){job->dataset.flip, (uint32_t)job->dataset.pad, b->seed};
+    if (augment_any(&b->augment))
+        b->view = xcalloc(b->pixels, 1);
     b->ordered_epoch = -1;
     if (b->shuffle)
         b->order = xcalloc(n, sizeof *b->order);
     slots_init(b, (size_t)ahead + 1);
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
+    b->held = true;
     if (ahead > 0)
         start_thread(b);
     return b;
@@ -224,9 +241,21 @@ void batcher_free(struct batcher *b)
     }
     free(b->slots);
     free(b->order);
+    free(b->view);
     pthread_cond_destroy(&b->changed);
     pthread_mutex_destroy(&b->lock);
     free(b);
+}
+
+void batcher_hold(struct batcher *b)
+{
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    b->held = true;
+    while (b->filling)
+        pthread_cond_wait(&b->changed, &b->lock);
+    pthread_mutex_unlock(&b->lock);
 }
 
 void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch)
@@ -235,6 +264,7 @@ void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch)
     pthread_mutex_lock(&b->lock);
     while (b->filling)
         pthread_cond_wait(&b->changed, &b->lock);
+    b->held = false;
     b->epoch = epoch + (batch == b->n_batches);
     b->next = batch % b->n_batches;
     b->made = b->taken = b->freed = 0;
@@ -259,6 +289,7 @@ const struct batch *batcher_next(struct batcher *b)
 
     pthread_mutex_lock(&b->lock);
     b->freed = b->taken;
+    b->held = false;
     pthread_cond_broadcast(&b->changed);
     if (!b->threaded)
         b->busy_seconds += timed_fill(b, &b->slots[b->made++ % b->n_slots]);

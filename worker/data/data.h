@@ -12,6 +12,7 @@
 #include "paceline/err.h"
 #include "paceline/net.h"
 #include "paceline/spec.h"
+#include "worker/data/normalize.h"
 
 /* n samples of c*h*w bytes and their labels; memory is shared by the ranks of a host. */
 struct dataset {
@@ -71,23 +72,26 @@ typedef void batch_range_fn(void *arg, uint32_t index, uint32_t n, uint32_t *fir
 
 enum batch_order {
     BATCHES_ALL,      /* file order, the last partial batch included: for evaluation */
-    BATCHES_TRAINING, /* as job->dataset.shuffle and job->training.last_batch say */
+    BATCHES_TRAINING, /* as job->dataset.shuffle, .augment and job->training.last_batch say */
     BATCHES_DRAWN,    /* the same, for who seeks each: none is made ahead */
 };
 
 /*
  * Walks the batches of all epochs, starting with (0, 0); a thread makes up to dataset.prefetch
- * batches ahead (0: made in batcher_next). index NULL: samples 0..n-1. With BATCHES_TRAINING and
- * lastBatch drop, n must be at least batchSize. set, index, range and arg must outlive the batcher;
- * range may be called from the thread. Cannot fail.
+ * batches ahead (0: made in batcher_next), beginning with the first call. index NULL: samples
+ * 0..n-1. With BATCHES_TRAINING and lastBatch drop, n must be at least batchSize. All that is given
+ * by address must outlive the batcher; range may be called from the thread. Cannot fail.
  */
 struct batcher;
 struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
-                            const struct job *job, enum batch_order order, batch_range_fn *range,
-                            void *arg);
+                            const struct normalizer *normalizer, const struct job *job,
+                            enum batch_order order, batch_range_fn *range, void *arg);
 void batcher_free(struct batcher *b);
 /* Continues with this batch; batch may be batcher_batches(b): the start of the next epoch. */
 void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch);
+/* Makes nothing until the next call: the normaliser may change. A seek has to follow. NULL is fine.
+ */
+void batcher_hold(struct batcher *b);
 uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 /* Samples, over all ranks, of n batches of an epoch from this one on. */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);

@@ -22,6 +22,7 @@ enum random_purpose {
     RANDOM_SPLIT = 4,
     RANDOM_TEST = 5,
     RANDOM_JITTER = 6,
+    RANDOM_AUGMENT = 7,
 };
 
 struct random_key {

@@ -78,14 +78,6 @@ static void describe(const struct trainer *t, struct meta *m)
         describe_switch(at, m);
 }
 
-static void tensor_name(const struct trainer *t, int slot, const struct param *p, char name[160])
-{
-    if (slot < 0)
-        snprintf(name, 160, "%s", p->name);
-    else
-        snprintf(name, 160, "optimizer.%s.%s", t->optimizer.slot_names[slot], p->name);
-}
-
 /* The slab of slot -1 (weights) or of an optimiser slot. */
 static float *slab_of(struct trainer *t, int slot)
 {
@@ -99,34 +91,88 @@ struct sum {
     char text[17]; /* behind the last of them */
 };
 
-/* A tensor of a checkpoint. */
+/* A tensor of a checkpoint: a parameter or an optimiser's state for it, or a statistic. */
 struct tensor {
     struct trainer *t;
     int slot;
     const struct param *param;
+    float *statistic; /* of the normaliser, which all ranks have; NULL: param it is */
+    int n_dims;
+    const int64_t *dims;
+    int64_t own_dims[3];
     struct sum *sum; /* or NULL */
     bool loaded;
     char name[160];
 };
 
-/* All of them, in the order of a checkpoint; freed by the caller. */
-static struct tensor *list_tensors(struct trainer *t, size_t *n)
+static void list_parameters(struct tensor **end, struct trainer *t, int slot)
 {
-    struct tensor *list =
-        xcalloc((size_t)(t->model.n_params * (t->optimizer.n_slots + 1)), sizeof *list);
+    for (int i = 0; i < t->model.n_params; i++) {
+        const struct param *p = &t->model.params[i];
+        struct tensor *s = (*end)++;
 
-    *n = 0;
-    for (int slot = -1; slot < t->optimizer.n_slots; slot++) {
-        for (int i = 0; i < t->model.n_params; i++) {
-            struct tensor *s = &list[(*n)++];
-            *s = (struct tensor){.t = t, .slot = slot, .param = &t->model.params[i]};
-            tensor_name(t, slot, s->param, s->name);
-        }
+        *s =
+            (struct tensor){.t = t, .slot = slot, .param = p, .n_dims = p->n_dims, .dims = p->dims};
+        if (slot < 0)
+            snprintf(s->name, sizeof s->name, "%s", p->name);
+        else
+            snprintf(s->name, sizeof s->name, "optimizer.%s.%s", t->optimizer.slot_names[slot],
+                     p->name);
     }
+}
+
+/* n values: one for each channel, or for each pixel. */
+static void list_statistic(struct tensor **end, struct trainer *t, const char *name, float *values,
+                           size_t n)
+{
+    const struct shape shape = t->normalizer.shape;
+    struct tensor *s = *end;
+
+    if (!n)
+        return;
+    *s = (struct tensor){.t = t,
+                         .statistic = values,
+                         .n_dims = n == (size_t)shape.c ? 1 : 3,
+                         .dims = s->own_dims,
+                         .own_dims = {shape.c, shape.h, shape.w}};
+    snprintf(s->name, sizeof s->name, "%s", name);
+    (*end)++;
+}
+
+/* How much of a checkpoint. */
+enum extent {
+    OF_WEIGHTS, /* only these */
+    OF_MODEL,   /* and what makes its input of bytes */
+    OF_ALL      /* and the optimiser's state */
+};
+
+/* All of them, in the order of a checkpoint; freed by the caller. */
+static struct tensor *list_tensors(struct trainer *t, enum extent extent, size_t *n)
+{
+    const struct normalizer *norm = &t->normalizer;
+    const int slots = extent == OF_ALL ? t->optimizer.n_slots : 0;
+    struct tensor *list = xcalloc((size_t)(t->model.n_params * (slots + 1) + 2), sizeof *list);
+    struct tensor *end = list;
+
+    list_parameters(&end, t, -1);
+    if (extent != OF_WEIGHTS) {
+        list_statistic(&end, t, "normalize.mean", norm->mean, norm->n_mean);
+        list_statistic(&end, t, "normalize.std", norm->std, norm->n_std);
+    }
+    for (int slot = 0; slot < slots; slot++)
+        list_parameters(&end, t, slot);
+    *n = (size_t)(end - list);
     return list;
 }
 
-static size_t bytes_of(const struct tensor *s) { return param_elements(s->param) * sizeof(float); }
+static size_t bytes_of(const struct tensor *s)
+{
+    size_t n = sizeof(float);
+
+    for (int i = 0; i < s->n_dims; i++)
+        n *= (size_t)s->dims[i];
+    return n;
+}
 
 static void sum_init(struct sum *sum, struct tensor *list, size_t n)
 {
@@ -154,7 +200,9 @@ static const void *load_tensor(void *arg)
     struct trainer *t = s->t;
     const float *values;
 
-    if (trainer_is_apart(t)) {
+    if (s->statistic) {
+        values = s->statistic;
+    } else if (trainer_is_apart(t)) {
         values = t->strategy->collect(t, s->slot, s->param);
     } else {
         model_export(&t->model, s->param, trainer_room(t), slab_of(t, s->slot));
@@ -169,7 +217,7 @@ static const void *load_tensor(void *arg)
 uint64_t snapshot_digest(struct trainer *t)
 {
     size_t n;
-    AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
+    AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
     struct sum sum;
 
     sum_init(&sum, list, n);
@@ -181,7 +229,7 @@ uint64_t snapshot_digest(struct trainer *t)
 static int write_tensors(struct trainer *t, const char *path, struct err *err)
 {
     size_t n;
-    AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
+    AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
     struct meta meta;
     struct sum sum;
@@ -193,11 +241,11 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
     for (size_t i = 0; i < n; i++) {
         tensors[i] = (struct st_tensor){.name = list[i].name,
                                         .dtype = ST_F32,
-                                        .n_dims = list[i].param->n_dims,
+                                        .n_dims = list[i].n_dims,
                                         .bytes = bytes_of(&list[i]),
                                         .load = load_tensor,
                                         .arg = &list[i]};
-        memcpy(tensors[i].dims, list[i].param->dims, sizeof tensors[i].dims);
+        memcpy(tensors[i].dims, list[i].dims, sizeof *list[i].dims * (size_t)list[i].n_dims);
     }
     rc = st_write(path, tensors, n, meta.items, meta.n, err);
     for (size_t i = 0; trainer_is_apart(t) && i < n; i++) /* they come, whether it failed or not */
@@ -209,7 +257,7 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
 void snapshot_supply(struct trainer *t)
 {
     size_t n;
-    AUTO(auto_free) struct tensor *list = list_tensors(t, &n);
+    AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
 
     for (size_t i = 0; trainer_is_apart(t) && i < n; i++)
         load_tensor(&list[i]);
@@ -302,19 +350,21 @@ int snapshot_write(struct trainer *t, const char *dir, bool best, char **path, s
 static int check_tensor(const struct tensor *tensor, const struct st_file *f, const char *path,
                         struct err *err)
 {
-    const struct param *p = tensor->param;
     const struct st_tensor *s = st_find(f, tensor->name);
     if (!s)
         return err_set(err, ERR_INVALID, "%s: no tensor %s; it is a checkpoint of another %s", path,
-                       tensor->name, tensor->slot < 0 ? "model" : "optimizer");
-    bool same = s->dtype == ST_F32 && s->n_dims == p->n_dims &&
-                memcmp(s->dims, p->dims, sizeof(int64_t) * (size_t)p->n_dims) == 0;
+                       tensor->name,
+                       tensor->statistic  ? "spec.dataset.normalizeBy"
+                       : tensor->slot < 0 ? "model"
+                                          : "optimizer");
+    bool same = s->dtype == ST_F32 && s->n_dims == tensor->n_dims &&
+                memcmp(s->dims, tensor->dims, sizeof(int64_t) * (size_t)s->n_dims) == 0;
     if (!same)
         return err_set(err, ERR_INVALID,
                        "%s: %s has another shape than the job's model (%lld outputs there, %lld "
                        "here); it is a checkpoint of another model",
                        path, tensor->name, (long long)(s->n_dims ? s->dims[0] : 0),
-                       (long long)p->dims[0]);
+                       (long long)tensor->dims[0]);
     return 0;
 }
 
@@ -417,18 +467,16 @@ static int check_digest(const struct st_file *f, const char *path, struct err *e
 /* A checkpoint that is read: by its root; to the other ranks it is nothing yet. */
 struct reading {
     struct st_file file;
-    bool everything;
+    enum extent extent;
     struct position at;
     struct tensor *tensors; /* every rank's: those that are wanted */
     size_t n;
 };
 
-static void reading_init(struct reading *r, struct trainer *t, bool everything)
+static void reading_init(struct reading *r, struct trainer *t, enum extent extent)
 {
-    *r = (struct reading){.everything = everything, .at = t->at};
-    r->tensors = list_tensors(t, &r->n);
-    if (!everything)
-        r->n = (size_t)t->model.n_params;
+    *r = (struct reading){.extent = extent, .at = t->at};
+    r->tensors = list_tensors(t, extent, &r->n);
 }
 
 static void reading_release(struct reading *r)
@@ -442,8 +490,8 @@ static int reading_open(struct reading *r, const struct trainer *t, const char *
 {
     if (st_open(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
         return -1;
-    if (r->everything && (check_same_job(t, &r->file, path, err) != 0 ||
-                          read_position(t, &r->file, path, &r->at, err) != 0))
+    if (r->extent == OF_ALL && (check_same_job(t, &r->file, path, err) != 0 ||
+                                read_position(t, &r->file, path, &r->at, err) != 0))
         return -1;
     for (size_t i = 0; i < r->n; i++)
         if (check_tensor(&r->tensors[i], &r->file, path, err) != 0)
@@ -457,7 +505,9 @@ static void keep_tensor(struct trainer *t, const struct tensor *s)
     const struct param *p = s->param;
     float *slab;
 
-    if (!p->floats)
+    if (s->statistic)
+        memcpy(s->statistic, t->snapshot, bytes_of(s));
+    if (s->statistic || !p->floats)
         return;
     if (s->slot < 0 || !t->sharded) {
         model_import(&t->model, p, slab_of(t, s->slot), t->snapshot);
@@ -469,6 +519,14 @@ static void keep_tensor(struct trainer *t, const struct tensor *s)
     optimizer_load(&t->optimizer, s->slot, slab, p->offset, p->floats);
 }
 
+/* They are made of what is loaded. */
+static void hold_batches(const struct trainer *t)
+{
+    batcher_hold(t->batches);
+    batcher_hold(t->validation);
+    batcher_hold(t->test);
+}
+
 /* The verdict of rank root; then its tensors, one after the other, and its position become
  * everybody's. Nothing of the trainer has changed when it fails. */
 static int share(struct trainer *t, struct reading *r, int rc, int root, struct err *err)
@@ -478,6 +536,7 @@ static int share(struct trainer *t, struct reading *r, int rc, int root, struct 
         comm_broadcast(t->comm, err, sizeof *err, root);
         return -1;
     }
+    hold_batches(t);
     for (size_t i = 0; i < r->n; i++) {
         const struct tensor *s = &r->tensors[i];
         const size_t bytes = bytes_of(s);
@@ -487,6 +546,7 @@ static int share(struct trainer *t, struct reading *r, int rc, int root, struct 
         comm_broadcast(t->comm, trainer_room(t), bytes, root);
         keep_tensor(t, s);
     }
+    normalizer_use(&t->normalizer);
     comm_broadcast(t->comm, &r->at, sizeof r->at, root);
     t->at = r->at;
     return 0;
@@ -509,7 +569,7 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
 
     while ((root = lowest_rank(t->comm, have)) >= 0) {
         AUTO(reading_release) struct reading r;
-        reading_init(&r, t, true);
+        reading_init(&r, t, OF_ALL);
         int rc = root == me ? reading_open(&r, t, path, err) : 0;
         if (share(t, &r, rc, root, err) == 0) {
             if (root == me && if_any) /* nobody watches: where it came from is worth a line */
@@ -554,11 +614,21 @@ int snapshot_resume(struct trainer *t, const char *dir, const char *durable, boo
     return if_any ? 0 : err_set(err, ERR_NOT_FOUND, "%s: no checkpoint to resume from", dir);
 }
 
-int snapshot_load_weights(struct trainer *t, const char *path, struct err *err)
+static int load(struct trainer *t, const char *path, enum extent extent, struct err *err)
 {
     AUTO(reading_release) struct reading r;
 
-    reading_init(&r, t, false);
+    reading_init(&r, t, extent);
     int rc = comm_rank(t->comm) == 0 ? reading_open(&r, t, path, err) : 0;
     return share(t, &r, rc, 0, err);
+}
+
+int snapshot_load_weights(struct trainer *t, const char *path, struct err *err)
+{
+    return load(t, path, OF_WEIGHTS, err);
+}
+
+int snapshot_load_model(struct trainer *t, const char *path, struct err *err)
+{
+    return load(t, path, OF_MODEL, err);
 }

@@ -1,9 +1,9 @@
 /*
- * Checkpoints of a trainer: weights, optimiser state and position in one safetensors file, the same
- * bytes whatever the number of ranks and threads. Every rank has all of the state, so any may write
- * one; where tensors have owners (trainer_is_apart) they come to the ranks that write one
- * by one, and all ranks take part. One rank reads, the others get the state from it, tensor by
- * tensor.
+ * Checkpoints of a trainer: weights, statistics of the data, optimiser state and position in one
+ * safetensors file, the same bytes whatever the number of ranks and threads. Every rank has all of
+ * the state, so any may write one; where tensors have owners (trainer_is_apart) they come to the
+ * ranks that write one by one, and all ranks take part. One rank reads, the others get the state
+ * from it, tensor by tensor.
  */
 #ifndef PACELINE_SNAPSHOT_H
 #define PACELINE_SNAPSHOT_H
@@ -42,7 +42,9 @@ uint64_t snapshot_digest(struct trainer *t);
 MUST_CHECK int snapshot_resume(struct trainer *t, const char *dir, const char *durable, bool if_any,
                                struct err *err);
 
-/* Collective. Weights only, by tensor name: for evaluation and spec.model.initialWeights. */
+/* Collective. Weights only, by tensor name: for spec.model.initialWeights. */
 MUST_CHECK int snapshot_load_weights(struct trainer *t, const char *path, struct err *err);
+/* Collective. And what its samples were normalised by: for evaluation. */
+MUST_CHECK int snapshot_load_model(struct trainer *t, const char *path, struct err *err);
 
 #endif

@@ -52,6 +52,18 @@ static int largest_level(const struct lanes *l)
     return level;
 }
 
+static int check_augment(const struct trainer *t, struct err *err)
+{
+    const struct shape s = t->data.train.shape;
+    const int64_t pad = t->job->dataset.pad;
+
+    if (pad < s.h && pad < s.w)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "spec.dataset.augment.pad: %lld for images of %dx%d; allowed: less than either",
+                   (long long)pad, s.h, s.w);
+}
+
 static int check_sizes(const struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
@@ -70,7 +82,15 @@ static int check_sizes(const struct trainer *t, struct err *err)
             "spec.training.batchSize: %lld with lastBatch drop leaves no batch of the %u "
             "training samples; allowed: at most %u",
             (long long)t->job->training.batch_size, d->n_train, d->n_train);
-    return 0;
+    return check_augment(t, err);
+}
+
+/* Of a checkpoint, in floats. */
+static size_t largest_tensor(const struct trainer *t)
+{
+    const size_t of_model = model_largest(&t->model), mean = t->normalizer.n_mean;
+
+    return of_model > mean ? of_model : mean;
 }
 
 uint64_t trainer_bytes(const struct trainer *t)
@@ -78,7 +98,7 @@ uint64_t trainer_bytes(const struct trainer *t)
     size_t state = (size_t)t->optimizer.n_slots * t->optimizer.n_floats;
 
     return model_bytes(&t->model) +
-           (state + t->gradient_floats + model_largest(&t->model)) * sizeof(float);
+           (state + t->gradient_floats + largest_tensor(t)) * sizeof(float);
 }
 
 /* Room for the largest tensor; kept: what is freed under MPI's allocator settings may not be used
@@ -86,7 +106,7 @@ uint64_t trainer_bytes(const struct trainer *t)
 float *trainer_room(struct trainer *t)
 {
     if (!t->snapshot)
-        t->snapshot = xaligned(model_largest(&t->model) * sizeof(float));
+        t->snapshot = xaligned(largest_tensor(t) * sizeof(float));
     return t->snapshot;
 }
 
@@ -117,9 +137,10 @@ static void init_evaluation(struct trainer *t)
 {
     struct datasets *d = &t->data;
     if (d->n_validation)
-        t->validation = batcher_new(&d->train, d->validation_index, d->n_validation, t->job,
-                                    BATCHES_ALL, shared_range, t);
-    t->test = batcher_new(&d->test, NULL, d->test.n, t->job, BATCHES_ALL, shared_range, t);
+        t->validation = batcher_new(&d->train, d->validation_index, d->n_validation, &t->normalizer,
+                                    t->job, BATCHES_ALL, shared_range, t);
+    t->test = batcher_new(&d->test, NULL, d->test.n, &t->normalizer, t->job, BATCHES_ALL,
+                          shared_range, t);
     t->steps = t->job->training.steps
                    ? t->job->training.steps
                    : t->job->training.epochs * (int64_t)trainer_updates_per_epoch(t);
@@ -172,7 +193,7 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy)
     t->gradient_floats = 0;
     t->strategy->init(t);
     t->batches =
-        batcher_new(&t->data.train, t->data.train_index, t->data.n_train, t->job,
+        batcher_new(&t->data.train, t->data.train_index, t->data.n_train, &t->normalizer, t->job,
                     t->strategy->draws ? BATCHES_DRAWN : BATCHES_TRAINING, training_range, t);
     batcher_seek(t->batches, t->at.epoch, t->at.batch);
 }
@@ -262,6 +283,29 @@ static void place_parameters(struct trainer *t)
     t->placement.first = servers ? t->workers : 0;
 }
 
+/* The ranks share the adding; the sums are exact, so it does not matter how. */
+static void init_normalizer(struct trainer *t)
+{
+    const struct datasets *d = &t->data;
+    const size_t ranks = (size_t)comm_size(t->comm), rank = (size_t)comm_rank(t->comm);
+    const size_t pixels =
+        (size_t)d->train.shape.c * (size_t)d->train.shape.h * (size_t)d->train.shape.w;
+
+    normalizer_init(&t->normalizer, t->job, d->train.shape);
+    const size_t n = normalizer_sums(&t->normalizer);
+    if (!n)
+        return;
+    AUTO(auto_free) uint64_t *sums = xcalloc(n, sizeof *sums);
+    AUTO(auto_free) uint64_t *all = xcalloc(n * ranks, sizeof *all);
+    for (size_t i = d->n_train * rank / ranks; i < d->n_train * (rank + 1) / ranks; i++)
+        normalizer_add(&t->normalizer, sums, d->train.images + d->train_index[i] * pixels);
+    comm_gather(t->comm, sums, n * sizeof *sums, all, 0);
+    comm_broadcast(t->comm, all, n * ranks * sizeof *all, 0);
+    for (size_t i = n; i < n * ranks; i++)
+        all[i % n] += all[i];
+    normalizer_learn(&t->normalizer, all, d->n_train);
+}
+
 int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
                  const struct kernels *kernels,
                  const struct strategy *const strategies[STRATEGIES_MAX], struct datasets *data,
@@ -303,6 +347,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats,
                    t->sharded ? &t->placement : NULL, comm_rank(comm));
     init_lanes(t);
+    init_normalizer(t);
     if (enter_all(t, err) != 0)
         return -1;
     init_evaluation(t);
@@ -325,6 +370,7 @@ void trainer_release(struct trainer *t)
         model_release(&t->model);
     net_release(&t->net);
     free(t->owners);
+    normalizer_release(&t->normalizer);
     datasets_release(&t->data);
     threads_free(t->threads);
     free(t->snapshot);

@@ -86,6 +86,7 @@ struct trainer {
     const struct kernels *kernels;
     struct threads *threads;
     struct datasets data;
+    struct normalizer normalizer;
     struct net net;
     int *owners; /* the worker of each layer of the net; NULL: every worker has all */
     struct model model;
