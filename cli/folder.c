@@ -49,7 +49,7 @@ char *folder_newest_checkpoint(const char *path)
     return found;
 }
 
-static int make_folders(const char *path, struct err *err)
+int folder_make(const char *path, struct err *err)
 {
     AUTO(auto_free) char *part = xstrdup(path);
 
@@ -69,7 +69,7 @@ static int make_folders(const char *path, struct err *err)
 
 static int take(struct folder *f, struct err *err)
 {
-    if (make_folders(f->path, err) < 0)
+    if (folder_make(f->path, err) < 0)
         return -1;
     f->lock = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->lock < 0)

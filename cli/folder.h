@@ -23,6 +23,9 @@ struct folder {
 MUST_CHECK int folder_take(struct folder *f, const char *path, bool keep, struct err *err);
 void folder_release(struct folder *f); /* also fit for AUTO */
 
+/* Makes the folder path and those that lead to it, where they are not there. Fails with ERR_IO. */
+MUST_CHECK int folder_make(const char *path, struct err *err);
+
 /* path/name, owned by the caller. */
 char *folder_file(const struct folder *f, const char *name);
 

@@ -19,6 +19,7 @@ static const struct command {
     {"split", "JOB", "how ModelParallel would split the network", cmd_split},
     {"study", "[STUDY]", "a published study again: runs, tables, plots", cmd_study},
     {"get-model", "JOB", "fetch what a job on a cluster has trained", cmd_get_model},
+    {"data", "list|fetch", "public data sets: which there are; get one", cmd_data},
     {"diff", "A B", "the first difference of two checkpoints", cmd_diff},
 };
 

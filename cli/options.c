@@ -36,6 +36,8 @@ static const struct option_def {
     {"on", FIELD(on), TEXT, 0},
     {"namespace", FIELD(namespace_), TEXT, 'n'},
     {"context", FIELD(context), TEXT, 0},
+    {"to", FIELD(to), TEXT, 0},
+    {"mirror", FIELD(mirror), TEXT, 0},
     {"batches", FIELD(batches), COUNT, 0},
     {"batch-size", FIELD(batch_size), COUNT, 0},
     {"steps", FIELD(steps), COUNT, 0},

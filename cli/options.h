@@ -12,6 +12,7 @@ struct options {
     const char *out, *spec, *input, *workers, *threads;
     const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate, *scale;
     const char *on, *namespace_, *context;                      /* a cluster */
+    const char *to, *mirror;                                    /* data */
     int64_t steps, limit, batches, batch_size, patience, seeds; /* 0: not given */
     bool resume, keep, json;
     struct cli_sets sets;
