@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c common/file.c worker/kernels/random_scalar.c
+// LINK: common/err.c common/mem.c common/file.c common/data_home.c worker/kernels/random_scalar.c
 // LINK: worker/data/idx.c worker/data/idx_source.c worker/data/cifar.c worker/data/cifar_source.c
 // LINK: worker/data/source.c worker/data/shared.c worker/data/datasets.c
 #include "tests/test.h"
@@ -114,7 +114,7 @@ static void refuses(void)
     refused("cifar100", ERR_DAMAGED, "test.bin: label 100 of record 0", "0 to 99 are allowed");
     unlink(gone);
     refused("cifar10", ERR_NOT_FOUND, "data_batch_4.bin: No such file",
-            "spec.dataset.path, or into cifar10 in the folder that PACELINE_DATA names");
+            "`paceline data fetch cifar10` gets it, or put the binary version's files");
 }
 
 /* As the published archive unpacks: a folder in the folder. */

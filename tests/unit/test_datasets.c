@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c common/file.c worker/kernels/random_scalar.c
+// LINK: common/err.c common/mem.c common/file.c common/data_home.c worker/kernels/random_scalar.c
 // LINK: worker/data/idx.c worker/data/idx_source.c worker/data/cifar.c worker/data/cifar_source.c
 // LINK: worker/data/source.c worker/data/shared.c worker/data/datasets.c
 #include <fcntl.h>
@@ -208,16 +208,25 @@ static void finds_the_environment(void)
     struct datasets d;
     struct err err = {0};
     AUTO(auto_free) char *link = xasprintf("%s/mnist", folder);
+    AUTO(auto_free) char *other = xasprintf("%s/fashion-mnist", folder);
 
     unsetenv("PACELINE_DATA");
+    setenv("XDG_DATA_HOME", "/nowhere", 1);
     CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), -1);
-    CHECK_CONTAINS(err.msg, "PACELINE_DATA");
+    CHECK_CONTAINS(err.msg, "/nowhere/paceline/mnist/");
+    CHECK_CONTAINS(err.msg, "`paceline data fetch mnist` gets it, or ");
     CHECK_INT(symlink(".", link), 0);
     setenv("PACELINE_DATA", folder, 1);
     CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
     check_contents(&d);
     datasets_release(&d);
+    job.dataset.name = "fashion-mnist"; /* before what is installed */
+    CHECK_INT(symlink(".", other), 0);
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
+    check_contents(&d);
+    datasets_release(&d);
     unsetenv("PACELINE_DATA");
+    unsetenv("XDG_DATA_HOME");
 }
 
 static bool name_exists(const char *run)

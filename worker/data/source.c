@@ -1,22 +1,26 @@
 #include "worker/data/source.h"
 
+#include <unistd.h>
+
+#include "paceline/data_home.h"
 #include "paceline/mem.h"
 
 #define PUT_IN_FOLDER "put the four files into a folder and name it in spec.dataset.path"
-#define OR_INTO(name) ", or into " name " in the folder that PACELINE_DATA names"
 #define CIFAR_FILES "put the binary version's files into a folder and name it in spec.dataset.path"
+#define FETCH(name) "`paceline data fetch " name "` gets it, or "
 
 static const struct known_set known_sets[] = {
     {"fashion-mnist",
      &idx_source,
      "/usr/share/datasets/fashion-mnist",
-     "install the Debian package dataset-fashion-mnist or set spec.dataset.path",
+     FETCH("fashion-mnist") "install the Debian package dataset-fashion-mnist or set "
+                            "spec.dataset.path",
      10,
      {1, 28, 28},
      70000},
-    {"mnist", &idx_source, NULL, PUT_IN_FOLDER OR_INTO("mnist"), 10, {1, 28, 28}, 70000},
-    {"cifar10", &cifar_source, NULL, CIFAR_FILES OR_INTO("cifar10"), 10, {3, 32, 32}, 60000},
-    {"cifar100", &cifar_source, NULL, CIFAR_FILES OR_INTO("cifar100"), 100, {3, 32, 32}, 60000},
+    {"mnist", &idx_source, NULL, FETCH("mnist") PUT_IN_FOLDER, 10, {1, 28, 28}, 70000},
+    {"cifar10", &cifar_source, NULL, FETCH("cifar10") CIFAR_FILES, 10, {3, 32, 32}, 60000},
+    {"cifar100", &cifar_source, NULL, FETCH("cifar100") CIFAR_FILES, 100, {3, 32, 32}, 60000},
     {.name = "idx", .kind = &idx_source, .advice = PUT_IN_FOLDER},
 };
 
@@ -28,14 +32,17 @@ const struct known_set *known_set_find(const char *name)
     return NULL;
 }
 
-/* The folder to look in, malloc'ed; NULL when nothing names one. */
+/* The folder to look in, malloc'ed; NULL when nothing names one. What was fetched goes before what
+ * is installed. */
 static char *find_folder(const struct known_set *set, const char *path)
 {
-    const char *data = getenv("PACELINE_DATA");
+    AUTO(auto_free) char *home = set->shape.c ? data_home(set->name) : NULL;
 
-    if (path || set->folder)
-        return xstrdup(path ? path : set->folder);
-    return data ? xasprintf("%s/%s", data, set->name) : NULL;
+    if (path)
+        return xstrdup(path);
+    if (set->folder && !(home && access(home, F_OK) == 0))
+        return xstrdup(set->folder);
+    return STEAL(home);
 }
 
 int source_open(struct source *s, const struct job *job, struct err *err)

@@ -51,8 +51,8 @@ struct known_set {
 const struct known_set *known_set_find(const char *name);
 
 /*
- * Opens the files of job->dataset: in its path, else where the set is installed, else in a folder
- * of its name in $PACELINE_DATA. ERR_NOT_FOUND: a file is absent (the message says how to get it);
+ * Opens the files of job->dataset: in its path, else in data_home() of its name, else where the
+ * set is installed. ERR_NOT_FOUND: a file is absent (the message says how to get it);
  * ERR_DAMAGED: headers or sizes are wrong, or do not go together. job must outlive s.
  */
 MUST_CHECK int source_open(struct source *s, const struct job *job, struct err *err);
