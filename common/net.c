@@ -15,6 +15,7 @@ const char *const layer_type_names[] = {
     [LAYER_BATCHNORM] = "batchnorm",
     [LAYER_ADD] = "add",
     [LAYER_CONCAT] = "concat",
+    [LAYER_PADCHANNELS] = "padchannels",
     [LAYER_RELU] = "relu",
     [LAYER_SIGMOID] = "sigmoid",
     [LAYER_TANH] = "tanh",
@@ -153,15 +154,27 @@ static int batchnorm_derive(struct net_layer *l, struct err *err)
     return 0;
 }
 
+static int padchannels_derive(struct net_layer *l, struct err *err)
+{
+    if (l->spec.units < l->in.c)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found filters %d for an input of %d channels; needed: as many at "
+                       "least, for it adds channels of zeros",
+                       l->spec.name, l->spec.units, l->in.c);
+    l->out.c = l->spec.units;
+    return 0;
+}
+
 /* The layer's output shape, counts and FLOPs from its input shape. */
 static int layer_derive(const struct net *net, struct net_layer *l, struct err *err)
 {
     struct layer_spec *s = &l->spec;
-    bool has_units = s->type == LAYER_CONV || s->type == LAYER_DENSE;
+    const bool has_units = s->type == LAYER_CONV || s->type == LAYER_DENSE;
+    const bool pads = s->type == LAYER_PADCHANNELS;
 
-    if (has_units && (s->units < 1 || s->units > MAX_SIZE))
+    if ((has_units || pads) && (s->units < 1 || s->units > MAX_SIZE))
         return err_set(err, ERR_INVALID, "layer %s: found %d %s; allowed are 1 to %d", s->name,
-                       s->units, s->type == LAYER_CONV ? "filters" : "units", MAX_SIZE);
+                       s->units, s->type == LAYER_DENSE ? "units" : "filters", MAX_SIZE);
     if (s->type == LAYER_DROPOUT && !(s->rate >= 0 && s->rate < 1))
         return err_set(err, ERR_INVALID, "layer %s: found rate %g; allowed is 0 to below 1",
                        s->name, s->rate);
@@ -173,6 +186,8 @@ static int layer_derive(const struct net *net, struct net_layer *l, struct err *
     if (s->type == LAYER_GLOBALAVGPOOL)
         l->out = (struct shape){l->in.c, 1, 1};
     if (has_window(s->type) && window_derive(l, err))
+        return -1;
+    if (pads && padchannels_derive(l, err))
         return -1;
     if (s->type == LAYER_DENSE && dense_derive(l, err))
         return -1;

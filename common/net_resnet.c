@@ -76,3 +76,47 @@ void net_write_resnet_v2(struct layer_list *l, const struct net_def *def, int cl
     list_plain(l, LAYER_GLOBALAVGPOOL);
     list_dense(l, classes);
 }
+
+/* The shortcut of a block that halves its maps: a 1x1 convolution, or every other value and
+ * channels of zeros (the paper's options B and A). */
+static char *smaller_shortcut(struct layer_list *l, char *below, int filters, bool zero_fill)
+{
+    if (zero_fill)
+        list_pool(l, LAYER_MAXPOOL, 1, 2);
+    else
+        list_conv(l, filters, 1, 2, false);
+    list_from(l, below);
+    if (zero_fill)
+        list_add(l, (struct layer_spec){.type = LAYER_PADCHANNELS, .units = filters});
+    else
+        list_norm(l);
+    return list_last(l);
+}
+
+/* ResNet-34, arXiv 1512.03385, table 1; study 003's table 2.5. As torchvision's. */
+void net_write_resnet34(struct layer_list *l, const struct net_def *def, int classes)
+{
+    static const int blocks[] = {3, 4, 6, 3};
+
+    list_conv(l, 64, 7, 2, false);
+    list_norm_relu(l);
+    list_pool(l, LAYER_MAXPOOL, 3, 2);
+    for (int stage = 0, filters = 64; stage < 4; stage++, filters *= 2) {
+        for (int block = 0; block < blocks[stage]; block++) {
+            const bool smaller = stage && !block;
+            char *below = list_last(l), *branch;
+
+            list_conv(l, filters, 3, smaller ? 2 : 1, false);
+            list_norm_relu(l);
+            list_conv(l, filters, 3, 1, false);
+            list_norm(l);
+            branch = list_last(l);
+            if (smaller)
+                below = smaller_shortcut(l, below, filters, def->zero_fill);
+            list_join(l, LAYER_ADD, (char *const[]){below, branch}, 2);
+            list_plain(l, LAYER_RELU);
+        }
+    }
+    list_plain(l, LAYER_GLOBALAVGPOOL);
+    list_dense(l, classes);
+}

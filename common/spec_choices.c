@@ -23,7 +23,7 @@
 
 const struct choice spec_choices[] = {
     {"spec.model.hidden", "spec.model.name", "mlp", "[256, 128]"},
-    LAYER_CHOICE("filters", "conv", NULL),
+    LAYER_CHOICE("filters", "conv padchannels", NULL),
     LAYER_CHOICE("units", "dense", NULL),
     LAYER_CHOICE("kernel", "conv", NULL),
     LAYER_CHOICE("kernel", "maxpool avgpool", "2"),

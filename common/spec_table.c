@@ -73,8 +73,9 @@ const struct field spec_fields[] = {
      .doc = "The network: a built-in one by name, or layers. With it the built-in "
             "engine trains; without it the templates of spec.replicas say what runs."},
     {"spec.model.name", FIELD_STRING, JOB(model.name),
-     .names = NAMES("fashion-cnn", "mnist-cnn", "mlp", "resnet20", "resnet50", "resnet56",
-                    "resnet56v2", "densenet40", "squeezenet", "vgg16e"),
+     .names =
+         NAMES("fashion-cnn", "mnist-cnn", "mlp", "resnet20", "resnet50", "resnet56", "resnet56v2",
+               "densenet40", "resnet34", "resnet34-zerofill", "squeezenet", "vgg16e"),
      .doc = "A built-in network; `paceline models` lists them."},
     {"spec.model.hidden", FIELD_INTS, JOB_LIST(model.hidden, model.n_hidden), RANGE(1, 1 << 20),
      .max_items = 8, .doc = "Units of each hidden layer of the mlp."},
@@ -91,7 +92,7 @@ const struct field spec_fields[] = {
      .doc = "Names of the layers before it whose outputs it takes, `" NET_INPUT
             "` being the samples; by default the layer before it. add and concat take several."},
     {"spec.model.layers[].filters", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
-     .doc = "Output channels of a convolution."},
+     .doc = "Output channels of a convolution; padchannels adds channels of zeros up to so many."},
     {"spec.model.layers[].units", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
      .doc = "Outputs of a dense layer."},
     {"spec.model.layers[].kernel", FIELD_PAIR, LAYER(kernel), RANGE(1, 4096), .required = true,

@@ -23,6 +23,7 @@ enum layer_type {
     LAYER_BATCHNORM,
     LAYER_ADD,
     LAYER_CONCAT,
+    LAYER_PADCHANNELS,
     LAYER_RELU,
     LAYER_SIGMOID,
     LAYER_TANH,
@@ -47,7 +48,7 @@ struct layer_spec {
     bool frozen;   /* parameters are not trained */
     bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
     char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
-    int units;     /* conv: filters; dense: outputs */
+    int units;     /* conv: filters; dense: outputs; padchannels: channels */
     int kernel[2]; /* conv, pools: height, width */
     int stride[2]; /* 0: 1 for conv, the kernel for pools */
     enum padding padding;

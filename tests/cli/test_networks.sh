@@ -17,7 +17,7 @@ spec:
   checkpoint: {best: false}
 JOB
 
-for network in resnet20 resnet56v2 densenet40 squeezenet; do
+for network in resnet20 resnet56v2 densenet40 squeezenet resnet34-zerofill; do
     set=(--set "model.name=$network")
     want=$(result "$network-1" "${set[@]}")
     check "$network" "$want" "  -"

@@ -123,6 +123,8 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return r->training ? x[f] * reference_kept(r->model, number, i, f) : x[f];
     case LAYER_FLATTEN:
         return x[f];
+    case LAYER_PADCHANNELS:
+        return f < shape_values(l->in) ? x[f] : 0;
     case LAYER_GLOBALAVGPOOL:
         for (int k = 0; k < l->in.h * l->in.w; k++)
             sum += x[(int)f * l->in.h * l->in.w + k];

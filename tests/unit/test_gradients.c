@@ -178,6 +178,25 @@ static const struct net_case {
      "{type: conv, name: a, filters: 5, kernel: 3, frozen: true}, {type: conv, filters: 5,"
      "kernel: 1, name: b}, {type: add, inputs: [a, b]}, {type: globalavgpool},"
      "{type: dense, units: 3}"},
+    /* channels of zeros: within a block, across one, of the samples; what is behind them is read */
+    {{2, 6, 5},
+     "softmaxCrossEntropy",
+     "{type: conv, name: a, filters: 5, kernel: 3, padding: same}, {type: maxpool, kernel: 1,"
+     "stride: 2}, {type: padchannels, filters: 21}, {type: conv, filters: 21, kernel: 3, stride: 2,"
+     "padding: same, inputs: [a], name: b}, {type: add, inputs: [padchannels1, b]}, {type: relu},"
+     "{type: padchannels, filters: 40}, {type: tanh}, {type: conv, filters: 3, kernel: 3},"
+     "{type: flatten}"},
+    {{2, 6, 5},
+     "squaredError",
+     "{type: padchannels, filters: 3}, {type: padchannels, filters: 3}, {type: conv, filters: 4,"
+     "kernel: 3}, {type: padchannels, filters: 6}, {type: flatten}, {type: dense, units: 3}"},
+    /* one dimension: images of height 1 */
+    {{3, 1, 40},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 18, kernel: [1, 7], stride: [1, 2], padding: same, bias: false},"
+     "{type: batchnorm}, {type: relu}, {type: maxpool, kernel: [1, 3], stride: [1, 2]},"
+     "{type: conv, filters: 5, kernel: [1, 3]}, {type: sigmoid}, {type: avgpool, kernel: [1, 2]},"
+     "{type: flatten}, {type: dense, units: 3}"},
     /* batch normalisation: of maps and rows, fused with ReLU and not, frozen, beside the image */
     {{2, 6, 5},
      "softmaxCrossEntropy",

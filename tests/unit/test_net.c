@@ -67,6 +67,9 @@ static void test_families(void)
         {"resnet56v2", {3, 32, 32}, 10, 1663338}, /* Keras's cifar10_resnet */
         {"densenet40", {3, 32, 32}, 10, 176122},  /* by hand; "0.176 M" in the notes on study 002 */
         {"densenet40", {1, 28, 28}, 10, 175690},
+        {"resnet34", {3, 224, 224}, 1000, 21797672}, /* torchvision */
+        /* less the three shortcuts with their norms */
+        {"resnet34-zerofill", {3, 224, 224}, 1000, 21797672 - 172032 - 1792},
         {"squeezenet", {3, 224, 224}, 1000, 1248424}, /* torchvision, as the next ones */
         {"vgg16e", {3, 224, 224}, 1000, 143667240},
         {"squeezenet", {3, 224, 224}, 256, 866752}, /* "0.867 M" of study 003 */
@@ -220,6 +223,9 @@ static void test_refused(void)
          {1, 28, 28},
          "stride -1x2"},
         {{{.type = LAYER_CONV, .kernel = {3, 3}}}, {1, 28, 28}, "found 0 filters"},
+        {{{.type = LAYER_PADCHANNELS, .units = 2}},
+         {3, 28, 28},
+         "found filters 2 for an input of 3"},
         {{{.type = LAYER_DROPOUT, .rate = 1}}, {1, 28, 28}, "found rate 1"},
         {{{.type = LAYER_CONV, .units = 4096, .kernel = {1, 1}}},
          {1, 1024, 1024},

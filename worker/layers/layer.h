@@ -98,7 +98,7 @@ struct layer {
     struct param *weight, *bias;   /* NULL: none */
     struct param *mean, *variance; /* batchnorm: the running ones */
     struct shape out;
-    struct shape flattened; /* flatten: the map below */
+    struct shape below; /* flatten, padchannels: the map below */
     struct conv conv, conv_back;
     struct dense dense;
     struct pool window;
@@ -144,6 +144,8 @@ void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint
 void layer_join(struct layer *l, const struct net_layer *n, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
+/* Zeros for the channels behind those of the input. */
+void layer_pad_channels(struct layer *l, const struct net_layer *n);
 /* Blocked map -> row of [C][H][W], padded to 16. */
 void layer_flatten(struct layer *l, const struct net_layer *n);
 

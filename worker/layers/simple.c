@@ -1,5 +1,5 @@
-/* Layers without parameters: pooling, activations, dropout, packing of the input image and
- * flattening. */
+/* Layers without parameters: pooling, activations, dropout, packing of the input image,
+ * flattening and channels of zeros. */
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
 
@@ -88,11 +88,11 @@ void layer_pool(struct layer *l, const struct net_layer *n)
 /* Activations */
 
 /* Padding lanes stay zero, so that the weights behind them do. */
-static void clear_padding(const struct layer *l, float *y)
+static void clear_padding(struct shape map, float *y)
 {
-    size_t pixels = (size_t)(l->out.h * l->out.w);
-    int used = l->out.c % 16;
-    float *last = y + l->out_floats - pixels * 16;
+    size_t pixels = (size_t)(map.h * map.w);
+    int used = map.c % 16;
+    float *last = y + map_floats(map) - pixels * 16;
     for (size_t i = 0; used && i < pixels; i++)
         memset(last + i * 16 + used, 0, sizeof(float) * (size_t)(16 - used));
 }
@@ -110,7 +110,7 @@ static void activation_forward_sample(const struct task *t, uint32_t i)
         k->math->tanh(y, x, l->out_floats);
     else
         k->math->sigmoid(y, x, l->out_floats);
-    clear_padding(l, y);
+    clear_padding(l->out, y);
 }
 
 static void activation_forward(struct layer *l, const struct pass *p, float *y, const float *x)
@@ -256,7 +256,7 @@ static void flatten_forward_sample(const struct task *t, uint32_t i)
     float *y = t->to + i * l->out_floats;
     const float *x = t->from + i * l->in_floats;
     for (size_t f = 0; f < (size_t)l->out.c; f++)
-        y[f] = x[map_index(l->flattened, f)];
+        y[f] = x[map_index(l->below, f)];
 }
 
 static void flatten_forward(struct layer *l, const struct pass *p, float *y, const float *x)
@@ -271,7 +271,7 @@ static void flatten_backward_sample(const struct task *t, uint32_t i)
     const float *dy = t->from + i * l->out_floats;
     memset(dx, 0, l->in_floats * sizeof *dx);
     for (size_t f = 0; f < (size_t)l->out.c; f++)
-        dx[map_index(l->flattened, f)] = dy[f];
+        dx[map_index(l->below, f)] = dy[f];
 }
 
 static void flatten_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
@@ -289,7 +289,52 @@ void layer_flatten(struct layer *l, const struct net_layer *n)
 {
     l->ops = &flatten_ops;
     l->name = n->spec.name;
-    l->flattened = l->out;
+    l->below = l->out;
+    l->out = n->out;
+    l->out_floats = map_floats(n->out);
+}
+
+/* Channels of zeros */
+
+static void pad_forward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    float *y = t->to + i * l->out_floats;
+
+    memcpy(y, t->from + i * l->in_floats, l->in_floats * sizeof *y);
+    memset(y + l->in_floats, 0, (l->out_floats - l->in_floats) * sizeof *y);
+}
+
+static void pad_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pad_forward_sample});
+}
+
+static void pad_backward_sample(const struct task *t, uint32_t i)
+{
+    const struct layer *l = t->l;
+    float *dx = t->to + i * l->in_floats;
+
+    memcpy(dx, t->from + i * l->out_floats, l->in_floats * sizeof *dx);
+    clear_padding(l->below, dx);
+}
+
+static void pad_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                         const float *x, const float *y)
+{
+    (void)x, (void)y;
+    if (dx)
+        run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = pad_backward_sample});
+}
+
+static const struct layer_ops pad_ops = {
+    .kind = "padchannels", .forward = pad_forward, .backward = pad_backward};
+
+void layer_pad_channels(struct layer *l, const struct net_layer *n)
+{
+    l->ops = &pad_ops;
+    l->name = n->spec.name;
+    l->below = l->out;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
 }

@@ -113,6 +113,9 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     case LAYER_FLATTEN:
         layer_flatten(l, n);
         break;
+    case LAYER_PADCHANNELS:
+        layer_pad_channels(l, n);
+        break;
     default:
         layer_activation(l, n);
     }
