@@ -178,6 +178,14 @@ static const struct net_case {
      "{type: conv, name: a, filters: 5, kernel: 3, frozen: true}, {type: conv, filters: 5,"
      "kernel: 1, name: b}, {type: add, inputs: [a, b]}, {type: globalavgpool},"
      "{type: dense, units: 3}"},
+    /* images smaller than the windows */
+    {{17, 3, 2},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 18, kernel: 3, padding: same}, {type: relu}, {type: conv, filters: 5,"
+     "kernel: 3, stride: 2, padding: same}, {type: tanh}, {type: conv, filters: 18, kernel: 3,"
+     "stride: 2, padding: same}, {type: maxpool, kernel: 3, stride: 2, padding: same},"
+     "{type: avgpool, kernel: 3, stride: 2, padding: same}, {type: conv, filters: 7, kernel: 5,"
+     "stride: 3, padding: same}, {type: flatten}, {type: dense, units: 3}"},
     /* channels of zeros: within a block, across one, of the samples; what is behind them is read */
     {{2, 6, 5},
      "softmaxCrossEntropy",

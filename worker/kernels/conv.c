@@ -300,9 +300,9 @@ static void weights_blocked_tap(const struct conv *c, float *dw, const float *x,
                                 int n_u, int cb, int r, int s, int oh0, int oh1, bool first)
 {
     int ow0 = imax(0, (c->pad_l - s + c->stride_w - 1) / c->stride_w);
-    int ow1 = imin(c->ow, (c->w - 1 + c->pad_l - s) / c->stride_w + 1);
+    int ow1 = imin(c->ow, (c->w - 1 + c->pad_l - s + c->stride_w) / c->stride_w);
     int h0 = imax(oh0, (c->pad_t - r + c->stride_h - 1) / c->stride_h);
-    int h1 = imin(oh1, (c->h - 1 + c->pad_t - r) / c->stride_h + 1);
+    int h1 = imin(oh1, (c->h - 1 + c->pad_t - r + c->stride_h) / c->stride_h);
     struct product p = {
         .w = dy + (ptrdiff_t)(h0 * c->ow + ow0) * VEC,
         .w_u = (size_t)(c->oh * c->ow) * VEC,
