@@ -194,7 +194,7 @@ def section_start(args):
                     if event["event"] == "firstStep":
                         firsts.append(event["seconds"])
                     if event["event"] == "done":
-                        memory.append(max(event["vmHwmBytes"]) / 2**20)
+                        memory.append(max(event["perRank"]["peakBytes"]) / 2**20)
         print(f"  Paceline, {ranks} rank{'s' if ranks > 1 else ' '}     {spread(firsts)}  {spread(memory)}")
     for name in args.peers:
         firsts, memory = [], []

@@ -169,7 +169,8 @@ static void confusion(struct buf *out, const struct report *r)
 /* "148.2 MiB, 147.9 MiB": one value per rank. */
 static void memory_fact(struct buf *out, const cJSON *done)
 {
-    const cJSON *all = cJSON_GetObjectItemCaseSensitive(done, "vmHwmBytes"), *item;
+    const cJSON *ranks = cJSON_GetObjectItemCaseSensitive(done, "perRank"), *item;
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(ranks, "peakBytes");
     struct buf text;
 
     buf_init(&text, 0);

@@ -7,6 +7,7 @@
 #include "paceline/mem.h"
 
 #define ROWS_MAX 100
+#define RANKS_MAX 32 /* with rows of their own */
 
 /* In the order, and the colours, of the bars. */
 static const char *const names[] = {"forward", "backward", "update",     "communication",
@@ -87,6 +88,56 @@ static void table(struct buf *out, const struct history *h)
     buf_puts(out, "</table></section>\n");
 }
 
+static double at(const cJSON *values, int i)
+{
+    const cJSON *item = cJSON_GetArrayItem(values, i);
+
+    return cJSON_IsNumber(item) ? item->valuedouble : NAN;
+}
+
+static double of_rank(const cJSON *event, const char *measure, int rank)
+{
+    const cJSON *ranks = cJSON_GetObjectItemCaseSensitive(event, "perRank");
+
+    return at(cJSON_GetObjectItemCaseSensitive(ranks, measure), rank);
+}
+
+/* What each rank has used, and sent to whom. */
+static void rank_row(struct buf *out, const struct history *h, int rank, int n)
+{
+    static const char *const bytes[] = {"peakBytes", "groupPeakBytes"};
+    const cJSON *sent = cJSON_GetObjectItemCaseSensitive(h->done, "bytesTo");
+    const double user = of_rank(h->done, "user", rank), system = of_rank(h->done, "system", rank);
+
+    buf_printf(out, "<tr><td>%d</td><td>%s</td><td>%s</td><td>%s</td>", rank,
+               format_seconds(user).s, format_seconds(system).s,
+               format_percent((user + system) / times_of(h->done).all).s);
+    buf_printf(out, "<td>%s</td>", format_bytes(of_rank(h->start, "idleBytes", rank)).s);
+    for (size_t i = 0; i < ARRAY_LEN(bytes); i++)
+        buf_printf(out, "<td>%s</td>", format_bytes(of_rank(h->done, bytes[i], rank)).s);
+    for (int to = 0; sent && to < n; to++)
+        buf_printf(out, "<td>%s</td>", format_bytes(at(cJSON_GetArrayItem(sent, rank), to)).s);
+    buf_puts(out, "</tr>\n");
+}
+
+static void ranks(struct buf *out, const struct history *h)
+{
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(h->done, "perRank");
+    const int n = cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(all, "user"));
+
+    if (n == 0 || n > RANKS_MAX)
+        return;
+    buf_puts(out, "<section class=\"card\"><div class=\"head\"><h2>What each rank used</h2></div>"
+                  "<table class=\"num\"><tr><th>rank</th><th>user</th><th>system</th>"
+                  "<th>CPUs</th><th>memory idle</th><th>at most</th><th>its group's</th>");
+    for (int to = 0; to < n && n > 1; to++)
+        buf_printf(out, "<th>sent to %d</th>", to);
+    buf_puts(out, "</tr>\n");
+    for (int rank = 0; rank < n; rank++)
+        rank_row(out, h, rank, n > 1 ? n : 0);
+    buf_puts(out, "</table></section>\n");
+}
+
 void report_times(struct buf *out, const struct history *h)
 {
     const struct times all = times_of(h->done);
@@ -94,4 +145,5 @@ void report_times(struct buf *out, const struct history *h)
     if (all.all > 0)
         whole_run(out, &all);
     table(out, h);
+    ranks(out, h);
 }

@@ -44,6 +44,7 @@ int worker_run(struct trainer *t, const struct worker_options *o, struct err *er
         .time_transfer = o->time_transfer,
         .step_timeout = o->step_timeout,
         .stop_file = getenv("PACELINE_STOP_FILE"),
+        .idle = o->idle,
     };
     return trainer_run(t, &run, err);
 }

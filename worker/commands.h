@@ -3,12 +3,14 @@
 #define PACELINE_COMMANDS_H
 
 #include "worker/train/trainer.h"
+#include "worker/train/usage.h"
 
 struct worker_options {
     const char *spec, *out, *durable, *checkpoint, *input;
     bool resume, resume_if_any, mirror, time_transfer, layers;
     long limit, batch, steps;                       /* limit -1: all */
     long workers, checkpoint_seconds, step_timeout; /* 0: not given */
+    double idle[N_USAGE];                           /* when the process began */
 };
 
 typedef int worker_command_fn(struct trainer *t, const struct worker_options *o, struct err *err);

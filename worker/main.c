@@ -245,6 +245,7 @@ int main(int argc, char **argv)
     struct err err = {0};
     const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
 
+    usage_read("", o.idle);
     log_init(LOG_INFO, "");
     mem_abort_hook = abort_world;
     kernels_thread_init();

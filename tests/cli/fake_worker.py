@@ -65,7 +65,7 @@ def done():
          testAccuracy=0.9, top5=0.99, confusion=[[9, 1], [2, 8]],
          checkpoint=os.path.join(out_folder(), "step-100.safetensors"),
          perRank=dict(data=[0.1], forward=[1], backward=[1.5], communication=[0.2], update=[0.1],
-                      evaluate=[0.2]), vmHwmBytes=[150e6], bytesSent=0)
+                      evaluate=[0.2], peakBytes=[150e6]), bytesSent=0)
 
 
 def hang():

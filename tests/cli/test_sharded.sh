@@ -43,7 +43,7 @@ sharded() { echo "--workers $1 --set training.optimizer.sharded=$2"; }
     said() { grep -o '"memoryBytes":[0-9]*' "$1/events.jsonl" | cut -d: -f2; }
     peak() {
         local ranks
-        ranks=$(grep -o '"vmHwmBytes":[^]]*' "$1/events.jsonl" | cut -d'[' -f2)
+        ranks=$(grep -o '"peakBytes":[^]]*' "$1/events.jsonl" | tail -1 | cut -d'[' -f2)
         echo $((${ranks//,/+}))
     }
     near() { if [ "$2" -lt $(($3 - $4)) ] || [ "$2" -gt $(($3 + $4)) ]; then fail "$1: $2 bytes, want $3"; fi; }

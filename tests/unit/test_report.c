@@ -26,8 +26,9 @@ static void fill(struct history *h)
            "\"perRank\":{\"forward\":[2,4],\"communication\":[1.5,2.5],\"prepare\":[9,9]}}");
     add(h, "{\"event\":\"done\",\"step\":10,\"seconds\":12.5,\"samplesPerSecond\":1234,"
            "\"testLoss\":0.9,\"testAccuracy\":0.75,\"top5\":0.99,\"confusion\":[[7,3],[2,8]],"
-           "\"perRank\":{\"forward\":[1,1],\"backward\":[2,4],\"prepare\":[9,9]},\"vmHwmBytes\":["
-           "1048576,2097152],"
+           "\"perRank\":{\"forward\":[1,1],\"backward\":[2,4],\"prepare\":[9,9],"
+           "\"user\":[3,5],\"system\":[1,1],\"peakBytes\":[1048576,2097152]},"
+           "\"bytesTo\":[[0,1048576],[3145728,0]],"
            "\"checkpoint\":\"runs/x/last.safetensors\"}");
 }
 
@@ -44,6 +45,9 @@ static void test_page(void)
         "epoch 1: 75%",
         "<td>1</td><td>3.000</td><td>0.000</td>", /* forward, none backward */
         "<td>5.000</td><td class=\"bar\">",
+        "<tr><td>1</td><td>5.00 s</td><td>1.00 s</td><td>150.00%</td>", /* of (1 + 2 + 1 + 4) / 2 s
+                                                                         */
+        "<td>3.0 MiB</td><td>0 B</td></tr>",
         "seed: &lt;1&gt;",
         "a CPU",
         "</html>",

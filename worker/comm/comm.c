@@ -82,6 +82,8 @@ static void init_ranks(struct comm *c)
         MPI_Comm_size(c->world, &c->size);
         find_local(c);
     }
+    if (!c->sent)
+        c->sent = xcalloc((size_t)c->size, sizeof *c->sent);
     c->lanes_counts = xcalloc((size_t)c->size, sizeof *c->lanes_counts);
     c->lanes_offsets = xcalloc((size_t)c->size, sizeof *c->lanes_offsets);
 }
@@ -89,6 +91,9 @@ static void init_ranks(struct comm *c)
 static void release(struct comm *c)
 {
     shaper_release(&c->shaper);
+    if (!c->ranks)
+        free(c->sent);
+    free(c->ranks);
     free(c->lanes_mine);
     free(c->lanes_all);
     free(c->lanes_counts);
@@ -128,7 +133,10 @@ struct comm *comm_part(struct comm *c, int part)
         return NULL;
     }
     p->patience = c->patience;
+    p->sent = c->sent;
     init_ranks(p);
+    p->ranks = xcalloc((size_t)p->size, sizeof *p->ranks);
+    MPI_Allgather(&c->rank, 1, MPI_INT, p->ranks, 1, MPI_INT, p->world);
     return p;
 }
 
@@ -138,6 +146,17 @@ void comm_part_free(struct comm *part)
         return;
     MPI_Comm_free(&part->world);
     release(part);
+}
+
+const uint64_t *comm_sent(const struct comm *c) { return c->sent; }
+
+uint64_t comm_bytes_sent(const struct comm *c)
+{
+    uint64_t sum = 0;
+
+    for (int r = 0; r < c->size; r++)
+        sum += c->sent[r];
+    return sum;
 }
 
 void comm_simulate(struct comm *c, double bytes_per_second, double latency)

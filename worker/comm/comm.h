@@ -56,6 +56,11 @@ _Noreturn void comm_abort(struct comm *c, int exit_code);
  * seconds more. */
 void comm_simulate(struct comm *c, double bytes_per_second, double latency);
 
+/* Bytes of bulk messages that this rank has sent to each so far, those of its parts included. MPI
+ * hides to whom an all-reduce of its own sends: what is handed to it counts as sent to itself. */
+const uint64_t *comm_sent(const struct comm *c);
+uint64_t comm_bytes_sent(const struct comm *c); /* the sum */
+
 /* The calls below wait so many seconds for other ranks, then end the world with one line that says
  * for what; at first, and with COMM_FOR_EVER, there is no end. Parts made later have the same. */
 #define COMM_FOR_EVER INT64_MAX
@@ -125,13 +130,8 @@ void reducer_poll(struct reducer *r);
 void reducer_finish(struct reducer *r);
 bool reducer_take(struct reducer *r, size_t *offset, size_t *n);
 
-/* Bytes sent and seconds waited in reducer_take by this rank so far. `mpi` hides what it sends;
- * there the bytes handed to it are counted. */
-struct reducer_stats {
-    uint64_t bytes_sent;
-    double wait_seconds;
-};
-struct reducer_stats reducer_stats(const struct reducer *r);
+/* Seconds waited in reducer_take by this rank so far. */
+double reducer_wait_seconds(const struct reducer *r);
 
 /* Values of this rank's leaves -> those of all leaves on every rank, in order; n doubles per leaf.
  * Begins now (mine is copied), ends in comm_lanes_end, which waits; one may be under way. */

@@ -31,7 +31,6 @@ struct exchange {
     int n_transfers, room;
     MPI_Request note; /* that is being told */
     int most_in, most_out;
-    uint64_t bytes_sent;
 };
 
 static bool is_server(const struct exchange *e) { return e->rank >= e->first; }
@@ -202,8 +201,6 @@ void exchange_free(struct exchange *e)
     free(e);
 }
 
-uint64_t exchange_bytes_sent(const struct exchange *e) { return e->bytes_sent; }
-
 void exchange_most(const struct exchange *e, int *in, int *out)
 {
     *in = e->most_in;
@@ -255,7 +252,7 @@ void exchange_push(struct exchange *e, const float *slab)
                                           .server = s,
                                           .rank = e->first + s,
                                           .tag = TAG_PUSH});
-        e->bytes_sent += e->part_bytes[s];
+        comm_count(e->comm, e->first + s, e->part_bytes[s]);
     }
     finish(e, e->servers, "gradients to be taken", e->first);
 }
@@ -313,7 +310,7 @@ void exchange_give(struct exchange *e, int worker, const float *slab)
         e,
         (struct transfer){
             .out = true, .slab = (float *)slab, .server = server, .rank = worker, .tag = TAG_PULL});
-    e->bytes_sent += e->part_bytes[server];
+    comm_count(e->comm, worker, e->part_bytes[server]);
 }
 
 void exchange_settle(struct exchange *e) { finish(e, e->n_transfers, "weights to be taken", -1); }

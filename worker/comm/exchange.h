@@ -19,7 +19,6 @@ struct exchange *exchange_new(struct comm *c, const struct placement *placement,
 void exchange_use_semaphore(struct exchange *e);
 /* Collective. */
 void exchange_free(struct exchange *e);
-uint64_t exchange_bytes_sent(const struct exchange *e);
 /* A server's: the most transfers that it had under way at once, to it and from it. */
 void exchange_most(const struct exchange *e, int *in, int *out);
 

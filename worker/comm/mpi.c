@@ -60,7 +60,7 @@ static void mpi_start(struct reducer *r, struct piece *p)
     fold_leaves(r, p->n, sums);
     if (bf16)
         r->kernels->to_bf16(values, sums, p->n);
-    r->stats.bytes_sent += p->n * r->wire_bytes;
+    comm_count(r->comm, r->rank, p->n * r->wire_bytes);
     if (r->config.schedule == COMM_END)
         MPI_Allreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world);
     else

@@ -60,7 +60,7 @@ void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n
 {
     struct held h = {p, values, (int)n, rank, tag, 0};
 
-    r->stats.bytes_sent += n * r->wire_bytes;
+    comm_count(r->comm, rank, n * r->wire_bytes);
     if (!is_shaped(r)) {
         post(r, &h);
         return;

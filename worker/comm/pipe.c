@@ -22,7 +22,6 @@ struct pipe {
     struct messages sent, expected;
     int n_awaited;         /* of those expected */
     MPI_Request *requests; /* one per rank */
-    uint64_t bytes_sent;
 };
 
 struct pipe *pipe_new(struct comm *c, int64_t patience)
@@ -47,8 +46,6 @@ void pipe_free(struct pipe *p)
     free(p->requests);
     free(p);
 }
-
-uint64_t pipe_bytes_sent(const struct pipe *p) { return p->bytes_sent; }
 
 void pipe_settle(struct pipe *p)
 {
@@ -85,7 +82,7 @@ void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n)
 {
     assert(n <= INT_MAX);
     MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world, add(&p->sent, rank));
-    p->bytes_sent += n * sizeof *values;
+    comm_count(p->comm, rank, n * sizeof *values);
 }
 
 int pipe_expect(struct pipe *p, int rank, int tag, float *values, size_t n)

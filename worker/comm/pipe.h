@@ -16,7 +16,6 @@ struct pipe;
 struct pipe *pipe_new(struct comm *c, int64_t patience);
 /* Collective. */
 void pipe_free(struct pipe *p);
-uint64_t pipe_bytes_sent(const struct pipe *p);
 
 /* The values may not change before pipe_settle, which waits until all that was sent is taken. */
 void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n);

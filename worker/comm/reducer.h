@@ -111,7 +111,7 @@ struct reducer {
     struct held *held; /* a ring of n_held from held_head, in order; piece.c */
     size_t held_room, held_head, n_held;
 
-    struct reducer_stats stats;
+    double wait_seconds;
     pthread_t thread;
     bool has_thread;
     atomic_bool stop;

@@ -16,6 +16,8 @@ struct comm {
     int local_rank, local_size;
     MPI_Comm world; /* MPI_COMM_NULL: MPI was not started, size is 1 */
     int64_t patience;
+    uint64_t *sent; /* bulk bytes to each rank of the whole world */
+    int *ranks;     /* a part's: of its ranks in the whole world, whose `sent` it has; else NULL */
 
     /* First come, first served: whoever calls MPI or touches a reducer's lists holds it. */
     atomic_uint next_ticket, serving;
@@ -28,6 +30,12 @@ struct comm {
     size_t lanes_doubles, lanes_room;
     int *lanes_counts, *lanes_offsets; /* per rank */
 };
+
+/* Bytes are on their way to a rank; to this one itself: nobody knows to whom. */
+static inline void comm_count(struct comm *c, int rank, uint64_t bytes)
+{
+    c->sent[c->ranks ? c->ranks[rank] : rank] += bytes;
+}
 
 static inline double comm_seconds(void)
 {

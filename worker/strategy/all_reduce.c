@@ -265,13 +265,6 @@ static int all_reduce_step(struct trainer *t, struct err *err)
     return 0;
 }
 
-static uint64_t all_reduce_bytes_sent(const struct trainer *t)
-{
-    const struct all_reduce *a = t->own;
-
-    return a->reducer ? reducer_stats(a->reducer).bytes_sent : 0;
-}
-
 /* Workers have all weights; servers behind them their own. */
 static void all_reduce_gather(struct trainer *t)
 {
@@ -287,5 +280,4 @@ const struct strategy all_reduce = {
     .step = all_reduce_step,
     .gather = all_reduce_gather,
     .collect = servers_collect,
-    .bytes_sent = all_reduce_bytes_sent,
 };

@@ -477,11 +477,6 @@ static int backup_step(struct trainer *t, struct err *err)
     return rc;
 }
 
-static uint64_t backup_bytes_sent(const struct trainer *t)
-{
-    return exchange_bytes_sent(((const struct backup *)t->own)->exchange);
-}
-
 static void backup_report(const struct trainer *t, cJSON *done)
 {
     const struct backup *b = t->own;
@@ -501,6 +496,5 @@ const struct strategy backup = {
     .step = backup_step,
     .gather = servers_gather,
     .collect = servers_collect,
-    .bytes_sent = backup_bytes_sent,
     .report = backup_report,
 };

@@ -326,11 +326,6 @@ static int downpour_step(struct trainer *t, struct err *err)
     return rc;
 }
 
-static uint64_t downpour_bytes_sent(const struct trainer *t)
-{
-    return exchange_bytes_sent(((const struct downpour *)t->own)->exchange);
-}
-
 static void add_histogram(cJSON *e, const char *name, const struct histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(e, name);
@@ -359,6 +354,5 @@ const struct strategy downpour = {
     .step = downpour_step,
     .gather = servers_gather,
     .collect = servers_collect,
-    .bytes_sent = downpour_bytes_sent,
     .report = downpour_report,
 };

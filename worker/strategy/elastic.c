@@ -121,11 +121,6 @@ static int elastic_step(struct trainer *t, struct err *err)
     return 0;
 }
 
-static uint64_t elastic_bytes_sent(const struct trainer *t)
-{
-    return local_bytes_sent(&((const struct elastic *)t->own)->local);
-}
-
 const struct strategy elastic = {
     .share = local_share,
     .takes = local_takes,
@@ -133,5 +128,4 @@ const struct strategy elastic = {
     .release = elastic_release,
     .step = elastic_step,
     .gather = elastic_gather,
-    .bytes_sent = elastic_bytes_sent,
 };

@@ -173,8 +173,3 @@ void local_sum(struct trainer *t, struct local *l, float *slab, float factor)
     }
     phases_leave(&t->phases, was);
 }
-
-uint64_t local_bytes_sent(const struct local *l)
-{
-    return l->sums ? reducer_stats(l->sums).bytes_sent : 0;
-}

@@ -54,6 +54,4 @@ MUST_CHECK int local_meet(struct trainer *t, struct local *l, struct err *err);
  * the same bytes on every one. Frozen parameters stay as they are. */
 void local_sum(struct trainer *t, struct local *l, float *slab, float factor);
 
-uint64_t local_bytes_sent(const struct local *l);
-
 #endif

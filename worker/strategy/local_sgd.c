@@ -56,8 +56,6 @@ static int local_sgd_step(struct trainer *t, struct err *err)
 /* At a meeting every rank has all of it. */
 static void local_sgd_gather(struct trainer *t) { (void)t; }
 
-static uint64_t local_sgd_bytes_sent(const struct trainer *t) { return local_bytes_sent(t->own); }
-
 const struct strategy local_sgd = {
     .share = local_share,
     .takes = local_takes,
@@ -65,5 +63,4 @@ const struct strategy local_sgd = {
     .release = local_sgd_release,
     .step = local_sgd_step,
     .gather = local_sgd_gather,
-    .bytes_sent = local_sgd_bytes_sent,
 };

@@ -478,11 +478,6 @@ static const float *model_parallel_collect(struct trainer *t, int slot, const st
     return me == 0 || me == t->mirror ? to : NULL;
 }
 
-static uint64_t model_parallel_bytes_sent(const struct trainer *t)
-{
-    return pipe_bytes_sent(((const struct model_parallel *)t->own)->pipe);
-}
-
 const struct strategy model_parallel = {
     .share = model_parallel_share,
     .takes = model_parallel_takes,
@@ -493,5 +488,4 @@ const struct strategy model_parallel = {
     .gather = model_parallel_gather,
     .collect = model_parallel_collect,
     .evaluate = model_parallel_evaluate,
-    .bytes_sent = model_parallel_bytes_sent,
 };

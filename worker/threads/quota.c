@@ -1,16 +1,11 @@
-/*
- * A group's quota binds its children too, so every group from ours up to the root counts. Inside a
- * container /proc/self/cgroup may name a path that only the host has; the groups that are there are
- * taken.
- */
+/* A group's quota binds its children too, so every group from ours up to the root counts: those
+ * that are there. */
 #include "worker/threads/quota.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "paceline/mem.h"
-
-#define PATH_MAX_BYTES 4096
+#include "worker/threads/cgroup.h"
 
 /* The numbers at the start of a file; how many were there. */
 static int read_numbers(const char *path, long *a, long *b)
@@ -39,60 +34,27 @@ static int group_cpus(const char *folder)
     return quota < period ? 1 : (int)(quota / period);
 }
 
-/* The tightest of the group `path` below `mount` and of those above it. */
-static int tightest(const char *root, const char *mount, const char *path)
+/* The tightest of the group with this controller and of those above it. */
+static int tightest(const char *root, const char *controller)
 {
-    AUTO(auto_free) char *folder = xasprintf("%s%s%s", root, mount, path);
-    size_t top = strlen(root) + strlen(mount);
+    size_t top;
+    AUTO(auto_free) char *folder = cgroup_folder(root, controller, &top);
     int best = 0;
 
-    for (;;) {
-        int n = group_cpus(folder);
-        char *slash = strrchr(folder, '/');
+    if (!folder)
+        return 0;
+    do {
+        const int n = group_cpus(folder);
 
         if (n && (!best || n < best))
             best = n;
-        if (!slash || slash < folder + top)
-            return best;
-        *slash = '\0';
-    }
-}
-
-/* Where the groups of a line of /proc/self/cgroup are mounted; NULL: they have no CPU quota. */
-static const char *mount_of(const char *controllers)
-{
-    if (strcmp(controllers, "") == 0)
-        return "/sys/fs/cgroup"; /* version 2 */
-    for (const char *c = controllers; c; c = strchr(c, ',')) {
-        c += *c == ',';
-        if (strcmp(c, "cpu") == 0 || strncmp(c, "cpu,", 4) == 0)
-            return "/sys/fs/cgroup/cpu";
-    }
-    return NULL;
+    } while (cgroup_up(folder, top));
+    return best;
 }
 
 int quota_cpus(const char *root)
 {
-    AUTO(auto_free) char *groups = xasprintf("%s/proc/self/cgroup", root);
-    AUTO(auto_fclose) FILE *f = fopen(groups, "re");
-    char line[PATH_MAX_BYTES];
-    int best = 0;
+    const int v2 = tightest(root, ""), v1 = tightest(root, "cpu");
 
-    while (f && fgets(line, sizeof line, f)) { /* number:controllers:path */
-        char *controllers = strchr(line, ':'), *path = NULL;
-
-        if (controllers)
-            path = strchr(++controllers, ':');
-        if (!path)
-            continue;
-        *path++ = '\0';
-        path[strcspn(path, "\n")] = '\0';
-
-        const char *mount = mount_of(controllers);
-        int n = mount ? tightest(root, mount, path) : 0;
-
-        if (n && (!best || n < best))
-            best = n;
-    }
-    return best;
+    return v1 && (!v2 || v1 < v2) ? v1 : v2;
 }

@@ -5,45 +5,79 @@
 
 #include "paceline/mem.h"
 
-/* Behind the phases, which come first. */
-enum { PREPARE = N_PHASES, N_MEASURES };
+/* In this order; usage is last. */
+enum { PREPARE = N_PHASES, USAGE, N_MEASURES = USAGE + N_USAGE };
 static_assert(N_MEASURES <= MEASURES_MAX, "room for all of them");
-
-static const char *const names[N_MEASURES] = {[PREPARE] = "prepare"};
 
 static const char *name_of(int measure)
 {
-    return measure < N_PHASES ? phase_names[measure] : names[measure];
+    if (measure < N_PHASES)
+        return phase_names[measure];
+    return measure == PREPARE ? "prepare" : usage_names[measure - USAGE];
+}
+
+static bool counts(int measure)
+{
+    return measure < USAGE || usage_counts((enum usage)(measure - USAGE));
 }
 
 void measure_now(struct trainer *t, struct measured *m)
 {
     phases_read(&t->phases, m->values);
     m->values[PREPARE] = t->prepared + batcher_busy_seconds(t->batches);
+    usage_read("", m->values + USAGE);
 }
 
 /* To the microsecond: that is what fits a line for all ranks. */
 static double rounded(double value) { return round(value * 1e6) / 1e6; }
 
+/* One value of each rank as an array; what is not there as null. */
+static void add(cJSON *object, const char *name, const struct measured *all, int n, int measure)
+{
+    cJSON *values = cJSON_AddArrayToObject(object, name);
+
+    for (int r = 0; r < n; r++)
+        cJSON_AddItemToArray(values, cJSON_CreateNumber(rounded(all[r].values[measure])));
+}
+
+/* Collective: those of all ranks on rank 0; how many of them are told. */
+static int gather(const struct trainer *t, const struct measured *mine, struct measured **all)
+{
+    const int size = comm_size(t->comm);
+
+    *all = xcalloc((size_t)size, sizeof **all);
+    comm_gather(t->comm, mine, sizeof *mine, *all, 0);
+    return size < MEASURE_RANKS_MAX ? size : MEASURE_RANKS_MAX;
+}
+
 void measure_add(const struct trainer *t, const struct measured *from, const struct measured *to,
                  cJSON *event)
 {
-    const int size = comm_size(t->comm);
-    const int told = size < MEASURE_RANKS_MAX ? size : MEASURE_RANKS_MAX;
-    AUTO(auto_free) struct measured *all = xcalloc((size_t)size, sizeof *all);
+    AUTO(auto_free) struct measured *all = NULL;
     struct measured mine = *to;
     cJSON *ranks;
+    int n;
 
     for (int i = 0; i < N_MEASURES; i++)
-        mine.values[i] -= from->values[i];
-    comm_gather(t->comm, &mine, sizeof mine, all, 0);
+        mine.values[i] -= counts(i) ? from->values[i] : 0;
+    n = gather(t, &mine, &all);
     if (!event)
         return;
     ranks = cJSON_AddObjectToObject(event, "perRank");
-    for (int i = 0; i < N_MEASURES; i++) {
-        cJSON *values = cJSON_AddArrayToObject(ranks, name_of(i));
+    for (int i = 0; i < N_MEASURES; i++)
+        add(ranks, name_of(i), all, n, i);
+}
 
-        for (int r = 0; r < told; r++)
-            cJSON_AddItemToArray(values, cJSON_CreateNumber(rounded(all[r].values[i])));
-    }
+void measure_add_idle(const struct trainer *t, const double idle[N_USAGE], cJSON *event)
+{
+    const struct measured mine = {.values = {idle[USAGE_MEMORY], idle[USAGE_GROUP_MEMORY]}};
+    AUTO(auto_free) struct measured *all = NULL;
+    const int n = gather(t, &mine, &all);
+    cJSON *ranks;
+
+    if (!event)
+        return;
+    ranks = cJSON_AddObjectToObject(event, "perRank");
+    add(ranks, "idleBytes", all, n, 0);
+    add(ranks, "idleGroupBytes", all, n, 1);
 }

@@ -1,21 +1,25 @@
-/* What each rank has used, in the events: seconds by phase, and what else table `measures` has. */
+/* What each rank has used, in the events: seconds by phase, and what the system says (usage.h). */
 #ifndef PACELINE_MEASURE_H
 #define PACELINE_MEASURE_H
 
 #include "worker/train/trainer.h"
+#include "worker/train/usage.h"
 
 #define MEASURE_RANKS_MAX 128 /* that an event tells of: a line is bounded */
-#define MEASURES_MAX 16
+#define MEASURES_MAX 24
 
-/* Of one rank at one moment; counters count from the start of the process. */
+/* Of one rank at one moment. */
 struct measured {
     double values[MEASURES_MAX];
 };
 
 void measure_now(struct trainer *t, struct measured *m);
-/* Collective. On rank 0 adds `perRank` to the event: an array for each measure, counters from
- * `from` to `to`. The event is NULL elsewhere. */
+/* Collective. On rank 0 adds `perRank` to the event: an array for each measure, of what counts from
+ * `from` to `to`, else as it is at `to`. The event is NULL elsewhere. */
 void measure_add(const struct trainer *t, const struct measured *from, const struct measured *to,
                  cJSON *event);
+/* Collective, the same: the memory that each rank and its group had before there was anything of
+ * the job. */
+void measure_add_idle(const struct trainer *t, const double idle[N_USAGE], cJSON *event);
 
 #endif

@@ -176,7 +176,6 @@ static void leave(struct trainer *t)
     t->prepared += t->batches ? batcher_busy_seconds(t->batches) : 0;
     batcher_free(t->batches); /* first: its thread asks the strategy */
     t->batches = NULL;
-    t->left_bytes = trainer_bytes_sent(t);
     if (t->own)
         t->strategy->release(t);
     t->own = NULL;
@@ -196,11 +195,6 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy)
         batcher_new(&t->data.train, t->data.train_index, t->data.n_train, &t->normalizer, t->job,
                     t->strategy->draws ? BATCHES_DRAWN : BATCHES_TRAINING, training_range, t);
     batcher_seek(t->batches, t->at.epoch, t->at.batch);
-}
-
-uint64_t trainer_bytes_sent(const struct trainer *t)
-{
-    return t->left_bytes + (t->own ? t->strategy->bytes_sent(t) : 0);
 }
 
 static int thread_count(const struct trainer *t, int lanes)

@@ -69,7 +69,6 @@ struct strategy {
     /* Losses and hits of a batch of evaluation, of all lanes, to t->all_lane_values. NULL: the rank
      * computes its lanes by itself. */
     void (*evaluate)(struct trainer *t, const struct batch *b, int64_t *confusion);
-    uint64_t (*bytes_sent)(const struct trainer *t);      /* by this rank so far */
     void (*report)(const struct trainer *t, cJSON *done); /* adds to the last event; or NULL */
 };
 
@@ -81,7 +80,6 @@ struct trainer {
         *strategies[STRATEGIES_MAX]; /* [1]: after the switch; NULL: there is none */
     const struct strategy *strategy; /* the one that runs */
     void *own;                       /* the strategy's */
-    uint64_t left_bytes;             /* that strategies sent which no longer run */
     struct comm *comm;
     const struct kernels *kernels;
     struct threads *threads;
@@ -139,7 +137,6 @@ void trainer_release(struct trainer *t);
  * and goes on from t->at with this one of t->strategies. Weights and optimiser state stay what this
  * rank has: trainer_gather first. */
 void trainer_enter(struct trainer *t, const struct strategy *strategy);
-uint64_t trainer_bytes_sent(const struct trainer *t); /* by this rank so far */
 /* Whether gather leaves tensors with their owners, and collect brings them. */
 static inline bool trainer_is_apart(const struct trainer *t) { return t->sharded || t->owners; }
 /* For a tensor of a checkpoint that is under way: t->snapshot. */
@@ -187,6 +184,7 @@ struct run_options {
     bool time_transfer;     /* `start` says how long parameters take from one rank to another */
     int64_t step_timeout;   /* seconds; 0: none */
     const char *stop_file;  /* rank 0: when it is there, all stop behind the step; or NULL */
+    const double *idle;     /* usage.h: of the process before it had anything; or NULL */
 };
 
 /* The whole job: epochs, events, checkpoints; or until it is stopped. Collective: all options but

@@ -1,0 +1,256 @@
+#include "worker/train/watch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <time.h>
+
+#include "paceline/mem.h"
+#include "worker/train/events.h"
+#include "worker/train/handover.h"
+#include "worker/train/snapshot.h"
+
+#define PROGRESS_SECONDS 0.25
+#define SENT_RANKS_MAX 32 /* a line is bounded */
+
+static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
+
+/* JSON has no NaN: what is not finite is left out. */
+static void add_number(cJSON *e, const char *key, double value)
+{
+    if (isfinite(value))
+        cJSON_AddNumberToObject(e, key, value);
+}
+
+static void add_totals(cJSON *e, const char *loss, const char *accuracy, struct totals t)
+{
+    if (!t.samples)
+        return;
+    add_number(e, loss, t.loss / (double)t.samples);
+    add_number(e, accuracy, (double)t.correct / (double)t.samples);
+}
+
+static double samples_per_second(const struct trainer *t, int64_t steps, double seconds)
+{
+    double per_step = (double)t->data.n_train / trainer_updates_per_epoch(t);
+    return ratio((double)steps * per_step, seconds);
+}
+
+static double epochs(const struct trainer *t)
+{
+    return ceil((double)t->steps / trainer_updates_per_epoch(t));
+}
+
+/* "model name" of /proc/cpuinfo; "" where there is none (arm64). */
+static void cpu_name(char name[128])
+{
+    AUTO(auto_fclose) FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    name[0] = '\0';
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "model name : %127[^\n]", name) == 1)
+            return;
+    }
+}
+
+/* Times that spec.debug has made longer are to be known as such. */
+static void add_simulated(cJSON *e, const struct job *job)
+{
+    if (job_simulated(job))
+        cJSON_AddTrueToObject(e, "simulated");
+}
+
+void watch_start(const struct watch *w, const struct trainer *t)
+{
+    cJSON *e = w->lead ? event_new("start") : NULL;
+    const struct job *job = t->job;
+
+    if (w->options->idle)
+        measure_add_idle(t, w->options->idle, e);
+    if (!e)
+        return;
+    size_t params = 0;
+    for (int i = 0; i < t->model.n_params; i++)
+        params += param_elements(&t->model.params[i]);
+    cJSON_AddStringToObject(e, "job", job->name);
+    cJSON_AddStringToObject(e, "model", job->model.name ? job->model.name : "inline");
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"params", (double)params},
+        {"ranks", comm_size(t->comm)},
+        {"workers", t->workers},
+        {"servers", comm_size(t->comm) - t->workers},
+        {"threads", threads_count(t->threads)},
+        {"lanes", t->lanes.total},
+        {"batchSize", (double)job->training.batch_size},
+        {"batchesPerEpoch", trainer_batches_per_epoch(t)},
+        {"batchesPerUpdate", (double)job->training.accumulate},
+        {"epochs", epochs(t)},
+        {"steps", (double)t->steps},
+        {"trainSamples", t->data.n_train},
+        {"validationSamples", t->data.n_validation},
+        {"testSamples", t->data.test.n},
+        {"memoryBytes", (double)(trainer_bytes(t) + t->data.mapping_bytes)},
+        {"resumedStep", (double)w->first_step},
+        {"readSeconds", t->data.read_seconds},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        cJSON_AddNumberToObject(e, numbers[i].key, numbers[i].value);
+    if (t->mirror >= 0)
+        cJSON_AddNumberToObject(e, "mirrorRank", t->mirror);
+    if (w->transfer_s > 0)
+        cJSON_AddNumberToObject(e, "transferSeconds", w->transfer_s);
+    add_simulated(e, job);
+    char cpu[128];
+    cpu_name(cpu);
+    cJSON_AddStringToObject(e, "isa", t->kernels->isa);
+    cJSON_AddStringToObject(e, "cpu", cpu);
+    handover_report(t, e);
+    event_send(e);
+}
+
+void watch_first_step(void)
+{
+    const char *start = getenv("PACELINE_START_NS");
+    struct timespec now;
+    if (!start)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    cJSON *e = event_new("firstStep");
+    cJSON_AddNumberToObject(e, "seconds",
+                            (double)now.tv_sec + 1e-9 * (double)now.tv_nsec -
+                                1e-9 * (double)strtoll(start, NULL, 10));
+    event_send(e);
+}
+
+void watch_progress(struct watch *w, const struct trainer *t)
+{
+    double now = trainer_seconds();
+    if (!w->lead || now - w->reported < PROGRESS_SECONDS)
+        return;
+    struct totals sum = t->at.epoch_totals;
+    const struct totals *last = &w->reported_totals;
+    if (sum.samples > last->samples) {
+        sum.loss -= last->loss;
+        sum.correct -= last->correct;
+        sum.samples -= last->samples;
+    }
+    double speed = samples_per_second(t, t->at.step - w->reported_step, now - w->reported);
+    double mean = ratio(now - w->started, (double)(t->at.step - w->first_step));
+    cJSON *e = event_new("progress");
+    cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    cJSON_AddNumberToObject(e, "steps", (double)t->steps);
+    cJSON_AddNumberToObject(e, "epochs", epochs(t));
+    add_totals(e, "loss", "accuracy", sum);
+    cJSON_AddNumberToObject(e, "samplesPerSecond", speed);
+    cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
+    event_send(e);
+    w->reported = now;
+    w->reported_step = t->at.step;
+    w->reported_totals = t->at.epoch_totals;
+}
+
+void watch_checkpoint(const struct trainer *t, const char *path, double seconds)
+{
+    cJSON *e = event_new("checkpoint");
+    cJSON_AddStringToObject(e, "path", path);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    cJSON_AddNumberToObject(e, "seconds", seconds);
+    event_send(e);
+}
+
+void watch_begin_epoch(struct watch *w, struct trainer *t)
+{
+    w->epoch_started = w->reported = trainer_seconds();
+    measure_now(t, &w->epoch_begun);
+}
+
+void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
+                 struct totals validation, struct totals test, double train_seconds)
+{
+    double l2 = trainer_l2(t), seconds = trainer_seconds() - w->epoch_started;
+    struct measured now;
+    cJSON *e = w->lead ? event_new("epoch") : NULL;
+
+    measure_now(t, &now);
+    measure_add(t, &w->epoch_begun, &now, e);
+    if (!e)
+        return;
+    cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    add_totals(e, "loss", "accuracy", train);
+    add_number(e, "l2", l2);
+    add_totals(e, "validationLoss", "validationAccuracy", validation);
+    add_totals(e, "testLoss", "testAccuracy", test);
+    add_number(e, "learningRate", trainer_learning_rate(t));
+    add_number(e, "seconds", train_seconds);
+    add_number(e, "evaluateSeconds", seconds - train_seconds);
+    add_number(e, "samplesPerSecond",
+               samples_per_second(t, t->at.step - w->epoch_first_step, train_seconds));
+    event_send(e);
+}
+
+/* Collective: who has sent how many bytes to whom while it trained. */
+static void add_sent(const struct watch *w, const struct trainer *t, cJSON *e)
+{
+    const size_t size = (size_t)comm_size(t->comm), row = size * sizeof(uint64_t);
+    AUTO(auto_free) uint64_t *mine = xcalloc(size, sizeof *mine);
+    AUTO(auto_free) uint64_t *all = xcalloc(size, row);
+    double sum = 0;
+
+    for (size_t r = 0; r < size; r++)
+        mine[r] = comm_sent(t->comm)[r] - w->sent_before[r];
+    comm_gather(t->comm, mine, row, all, 0);
+    if (!e)
+        return;
+    for (size_t i = 0; i < size * size; i++)
+        sum += (double)all[i];
+    cJSON_AddNumberToObject(e, "bytesSent", sum);
+    if (size == 1 || size > SENT_RANKS_MAX)
+        return;
+    cJSON *rows = cJSON_AddArrayToObject(e, "bytesTo");
+    for (size_t i = 0; i < size; i++) {
+        cJSON *to = cJSON_CreateArray();
+        for (size_t k = 0; k < size; k++)
+            cJSON_AddItemToArray(to, cJSON_CreateNumber((double)all[i * size + k]));
+        cJSON_AddItemToArray(rows, to);
+    }
+}
+
+void watch_done(const struct watch *w, struct trainer *t, struct totals test)
+{
+    uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
+    struct measured now;
+    measure_now(t, &now);
+    double seconds = trainer_seconds() - w->started;
+    double train = seconds - (now.values[PHASE_EVALUATE] - w->begun.values[PHASE_EVALUATE]);
+    cJSON *e = w->lead ? event_new("done") : NULL;
+    measure_add(t, &w->begun, &now, e);
+    add_sent(w, t, e);
+    if (!e)
+        return;
+    add_simulated(e, t->job);
+    cJSON_AddNumberToObject(e, "step", (double)t->at.step);
+    cJSON_AddNumberToObject(e, "seconds", seconds);
+    cJSON_AddNumberToObject(e, "trainSeconds", train);
+    add_number(e, "samplesPerSecond", samples_per_second(t, t->at.step - w->first_step, train));
+    add_totals(e, "testLoss", "testAccuracy", test);
+    if (test.samples)
+        add_number(e, "top5", (double)test.top5 / (double)test.samples);
+    if (t->at.best_accuracy >= 0) {
+        add_number(e, "bestAccuracy", t->at.best_accuracy);
+        add_number(e, "bestStep", (double)t->at.best_step);
+    }
+    event_add_confusion(e, t->confusion, t->model.classes);
+    char digest[17];
+    snprintf(digest, sizeof digest, "%016" PRIx64, weights);
+    cJSON_AddStringToObject(e, "digest", digest);
+    if (w->checkpoint)
+        cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
+    if (t->strategy->report)
+        t->strategy->report(t, e);
+    handover_report(t, e);
+    event_send(e);
+}
