@@ -55,6 +55,7 @@ OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/%.o)
 WIRE_OBJ := $(WIRE_SRC:%.c=$(BUILD)/%.o)
 LIBS := -lcjson -lyaml -ldeflate -lz -lm
+DATA_LIBS := -ljpeg -lpng
 AGENT_LIBS := -lssl -lcrypto
 OPERATOR_LIBS := -lcurl -lwebsockets -lssl -lcrypto
 
@@ -80,11 +81,11 @@ $(BUILD)/cli/study_texts.o: $(BUILD)/cli/study_texts.c
 
 $(BUILD)/bin/paceline: $(CLI_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(DATA_LIBS)
 
 $(BUILD)/bin/paceline-worker: $(WORKER_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)
-	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(DATA_LIBS) $(MPI_LIBS)
 
 $(BUILD)/bin/paceline-operator: $(OPERATOR_OBJ) $(WIRE_OBJ) $(COMMON_OBJ)
 	@mkdir -p $(@D)

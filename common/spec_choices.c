@@ -16,6 +16,10 @@
     {                                                                       \
         "spec.dataset.normalize." key, "spec.dataset.name", values, default \
     }
+#define IMAGES(key, default)                                        \
+    {                                                               \
+        "spec.dataset." key, "spec.dataset.name", "images", default \
+    }
 #define LAYER_CHOICE(key, values, default)                                      \
     {                                                                           \
         "spec.model.layers[]." key, "spec.model.layers[].type", values, default \
@@ -43,11 +47,17 @@ const struct choice spec_choices[] = {
     NORMALIZE("mean", "cifar10", "0.4734"),
     NORMALIZE("mean", "cifar100", "0.4782"),
     NORMALIZE("mean", "idx", "0"),
+    NORMALIZE("mean", "images", "0"),
     NORMALIZE("std", "fashion-mnist", "0.3530"),
     NORMALIZE("std", "mnist", "0.3081"),
     NORMALIZE("std", "cifar10", "0.2516"),
     NORMALIZE("std", "cifar100", "0.2682"),
     NORMALIZE("std", "idx", "1"),
+    NORMALIZE("std", "images", "1"),
+    IMAGES("imageSize", "0"),
+    IMAGES("color", "auto"),
+    IMAGES("maxDamaged", "0"),
+    IMAGES("testSplit", "0.2"),
     OPTIMIZER("learningRate", "sgd", "0.05"),
     OPTIMIZER("learningRate", "adam adamw rmsprop", "0.001"),
     OPTIMIZER("learningRate", "adagrad", "0.01"),

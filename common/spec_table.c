@@ -127,8 +127,10 @@ const struct field spec_fields[] = {
 
     {"spec.dataset", FIELD_OBJECT, .fixed = true, .doc = "The samples and how they are prepared."},
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
-     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx"),
-     .default_ = "fashion-mnist", .doc = "A built-in set, or idx for any folder of IDX files."},
+     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx", "images"),
+     .default_ = "fashion-mnist",
+     .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files "
+            "(docs/data.md)."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),
@@ -142,6 +144,14 @@ const struct field spec_fields[] = {
      .names = NAMES("given", "channel", "pixel"), .default_ = "given",
      .doc = "given: by normalize. Else by the training set, exactly, and kept in checkpoints: "
             "channel: mean and deviation of each channel; pixel: the mean of each pixel."},
+    {"spec.dataset.imageSize", FIELD_INT, JOB(dataset.image_size), RANGE(0, 4096),
+     .doc = "images: height and width that all are brought to; 0: all have those of the first."},
+    {"spec.dataset.color", FIELD_ENUM, JOB(dataset.color), .names = NAMES("auto", "gray", "rgb"),
+     .doc = "images: what all become; auto: what the first one is."},
+    {"spec.dataset.maxDamaged", FIELD_FLOAT, JOB(dataset.max_damaged), RANGE(0, 1),
+     .doc = "images: share that may be damaged and is left out; with more the job fails."},
+    {"spec.dataset.testSplit", FIELD_FLOAT, JOB(dataset.test_split), RANGE(0, 1), .below_max = true,
+     .doc = "images without a test folder: share of each class kept back to test with."},
     {"spec.dataset.normalize", FIELD_OBJECT, .doc = "A pixel x in 0..1 becomes (x - mean) / std."},
     {"spec.dataset.normalize.mean", FIELD_FLOAT, JOB(dataset.mean), RANGE(-1e6, 1e6),
      .doc = "Subtracted from each pixel."},

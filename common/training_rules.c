@@ -15,10 +15,12 @@ static bool broken_two_networks(const struct job *job, struct buf *found)
     return job->model.name && job->model.n_layers;
 }
 
-static bool broken_idx_path(const struct job *job, struct buf *found)
+static bool broken_own_path(const struct job *job, struct buf *found)
 {
-    buf_puts(found, "name idx without a path");
-    return strcmp(job->dataset.name, "idx") == 0 && !job->dataset.path;
+    const char *name = job->dataset.name;
+
+    buf_puts(found, "idx or images without it");
+    return (strcmp(name, "idx") == 0 || strcmp(name, "images") == 0) && !job->dataset.path;
 }
 
 static bool broken_volume_path(const struct job *job, struct buf *found)
@@ -104,11 +106,11 @@ static const struct rule rules[] = {
      .cel = "!(has(self.model.name) && has(self.model.layers))",
      .cel_found = "both name and layers"},
     {{"spec.dataset.path", "spec.dataset.name"},
-     .allowed = "needed: the folder of the IDX files",
+     .allowed = "needed: the folder of the files",
      .job = RULE_BUILTIN,
-     .broken = broken_idx_path,
-     .cel = "{spec.dataset.name} != 'idx' || {?spec.dataset.path}",
-     .cel_found = "name idx without a path"},
+     .broken = broken_own_path,
+     .cel = "!({spec.dataset.name} in ['idx', 'images']) || {?spec.dataset.path}",
+     .cel_found = "idx or images without it"},
     {{"spec.dataset.path", "spec.dataset.volume"},
      .allowed = "needed with a volume: an absolute path to mount it at",
      .job = RULE_BUILTIN,

@@ -7,7 +7,7 @@
 set -euo pipefail
 
 build=(gcc make libc6-dev libopenmpi-dev openmpi-bin libcjson-dev libyaml-dev zlib1g-dev
-    libdeflate-dev dataset-fashion-mnist libcurl4-openssl-dev libwebsockets-dev libssl-dev)
+    libdeflate-dev 'libjpeg62-turbo-dev|libjpeg-turbo8-dev' libpng-dev dataset-fashion-mnist libcurl4-openssl-dev libwebsockets-dev libssl-dev)
 test=(clang clang-tidy clang-format 'libclang-rt-14-dev|libclang-rt-dev' libopenblas-dev python3
     gcovr shellcheck openssl ca-certificates)
 cluster=(containerd runc iptables nftables conntrack socat ipset ebtables iproute2 util-linux curl

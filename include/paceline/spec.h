@@ -29,6 +29,7 @@ enum optimizer_type {
 };
 enum schedule_type { SCHED_CONSTANT, SCHED_PIECEWISE, SCHED_COSINE, SCHED_EXPONENTIAL };
 enum normalize_by { NORMALIZE_GIVEN, NORMALIZE_CHANNEL, NORMALIZE_PIXEL };
+enum color { COLOR_AUTO, COLOR_GRAY, COLOR_RGB };
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum strategy_type {
     STRATEGY_ALL_REDUCE,
@@ -117,7 +118,7 @@ struct job {
         char *initial_weights; /* safetensors to start from, or NULL */
     } model;
     struct {
-        char *name; /* "fashion-mnist", "mnist" or "idx" (any IDX folder) */
+        char *name; /* a built-in set, "idx" (any IDX folder) or "images" (folders of pictures) */
         char *path; /* folder; NULL: where the built-in set is installed */
         double validation_split;
         enum normalize_by normalize_by; /* the next two, or what the training set gives */
@@ -126,8 +127,12 @@ struct job {
         int64_t pad;
         int64_t prefetch; /* batches made ahead by a thread; 0: in the step itself */
         bool shuffle;
-        int64_t limit; /* use only the first N training samples; 0: all */
-        char *volume;  /* where path is in pods: a pod volume without its name, as JSON; or NULL */
+        int64_t limit;      /* use only the first N training samples; 0: all */
+        int64_t image_size; /* images: brought to this height and width; 0: as the first is */
+        enum color color;
+        double max_damaged; /* share of the images that may be damaged, and are left out */
+        double test_split;  /* share kept back where no folder of test images is */
+        char *volume; /* where path is in pods: a pod volume without its name, as JSON; or NULL */
     } dataset;
     struct {
         int64_t epochs, steps; /* steps 0: epochs decide; else stop after that many updates */

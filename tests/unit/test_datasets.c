@@ -1,6 +1,6 @@
-// LINK: common/err.c common/mem.c common/file.c common/data_home.c worker/kernels/random_scalar.c
-// LINK: worker/data/idx.c worker/data/idx_source.c worker/data/cifar.c worker/data/cifar_source.c
-// LINK: worker/data/source.c worker/data/shared.c worker/data/datasets.c
+// LINK: common/err.c common/mem.c common/file.c common/arena.c common/env.c
+// LINK: common/log.c common/data_home.c worker/kernels/random_scalar.c worker/data
+// LIBS: -ljpeg -lpng
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>

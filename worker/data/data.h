@@ -38,7 +38,7 @@ struct datasets {
 /*
  * Loads the sets that job->dataset names. With local_size > 1 the ranks of a host share one copy:
  * local rank 0 inflates into shared memory named after run_id, the others wait for it (and fail
- * within 60 s when it died or failed); the name is gone once all have mapped it. run_id "" with
+ * when it died or failed); the name is gone once all have mapped it. run_id "" with
  * local_size 1: private memory. Errors: ERR_NOT_FOUND (names the file looked for and how to get
  * it), ERR_DAMAGED (file, what was found, what is allowed), ERR_IO. On failure *d is empty.
  */

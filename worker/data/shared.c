@@ -155,9 +155,23 @@ static int outcome(struct shared *s)
     struct shared_head *head = s->map;
     int state = atomic_load(&head->state);
 
-    if (state == SHARED_FILLING && flock(s->fd, LOCK_SH | LOCK_NB) == 0)
-        return atomic_load(&head->state); /* it may have finished just before its end */
-    return state == SHARED_FILLING ? SHARED_EMPTY : state;
+    if (state > SHARED_FILLING)
+        return state;
+    if (flock(s->fd, LOCK_SH | LOCK_NB))
+        return SHARED_EMPTY;
+    state = atomic_load(&head->state); /* it may have finished just before its end */
+    return state > SHARED_FILLING ? state : SHARED_FILLING;
+}
+
+/* A final state, however long the creator takes for it, as long as it lives: decoding has no
+ * limit. SHARED_FILLING when it died. */
+static int wait_for_outcome(struct shared *s)
+{
+    int state;
+
+    while ((state = outcome(s)) == SHARED_EMPTY)
+        nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+    return state;
 }
 
 int shared_await(struct shared *s, const char *run_id, int members, struct err *err)
@@ -173,18 +187,15 @@ int shared_await(struct shared *s, const char *run_id, int members, struct err *
         return -1;
     head = s->map;
     count_opened(s);
-    switch (wait_until(s, outcome)) {
+    switch (wait_for_outcome(s)) {
     case SHARED_READY:
         break;
     case SHARED_FAILED:
         *err = head->failure;
         return -1;
-    case SHARED_FILLING:
+    default:
         wait_for_all(s); /* the others must find the name to learn it too */
         return err_set(err, ERR_IO, "the first rank of this host died while it loaded the data");
-    default:
-        return err_set(err, ERR_IO, "the first rank of this host did not load the data within %d s",
-                       WAIT_SECONDS);
     }
     if (fstat(s->fd, &st))
         return err_set(err, ERR_IO, "shared memory %s: %s", s->name, strerror(errno));

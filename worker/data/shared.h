@@ -33,8 +33,8 @@ MUST_CHECK int shared_allocate(struct shared *s, size_t bytes, struct err *err);
 MUST_CHECK int shared_publish(struct shared *s, int rc, struct err *err);
 
 /*
- * The members' side: waits until the memory is filled and maps all of it. Fails with the creator's
- * own error, or ERR_IO when it died or nothing comes within 60 s.
+ * The members' side: waits until the memory is filled, for 60 s until there is any and then as long
+ * as the creator lives, and maps all of it. Fails with the creator's own error, or ERR_IO.
  */
 MUST_CHECK int shared_await(struct shared *s, const char *run_id, int members, struct err *err);
 

@@ -21,6 +21,9 @@ static const struct known_set known_sets[] = {
     {"mnist", &idx_source, NULL, FETCH("mnist") PUT_IN_FOLDER, 10, {1, 28, 28}, 70000},
     {"cifar10", &cifar_source, NULL, FETCH("cifar10") CIFAR_FILES, 10, {3, 32, 32}, 60000},
     {"cifar100", &cifar_source, NULL, FETCH("cifar100") CIFAR_FILES, 100, {3, 32, 32}, 60000},
+    {.name = "images",
+     .kind = &image_source,
+     .advice = "name a folder of folders of images, one per class, in spec.dataset.path"},
     {.name = "idx", .kind = &idx_source, .advice = PUT_IN_FOLDER},
 };
 

@@ -35,7 +35,7 @@ struct source_kind {
     void (*close)(struct source *s);
 };
 
-extern const struct source_kind idx_source, cifar_source;
+extern const struct source_kind idx_source, cifar_source, image_source;
 
 /* A value of spec.dataset.name. */
 struct known_set {

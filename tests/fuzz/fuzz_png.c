@@ -1,0 +1,22 @@
+// LINK: common/err.c common/mem.c worker/data/image.c worker/data/jpeg.c worker/data/png.c
+// LIBS: -ljpeg -lpng
+/* PNG files; what a header announces is decoded. The first byte chooses the channels. */
+#include "paceline/mem.h"
+#include "worker/data/image_format.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int channels[] = {0, 1, 3};
+    struct image small = {0}, image = {0};
+    struct err err;
+
+    if (size && png_decode(data + 1, size - 1, 0, false, &small, &err) == 0 &&
+        small.shape.h * small.shape.w <= 1 << 16 && /* larger ones only take time */
+        png_decode(data + 1, size - 1, channels[data[0] % 3], true, &image, &err) == 0 &&
+        (image.shape.h != small.shape.h || image.shape.w != small.shape.w))
+        abort();
+    image_release(&image);
+    return 0;
+}

@@ -1,0 +1,232 @@
+// LINK: common/err.c common/mem.c common/buf.c common/file.c common/arena.c common/env.c
+// LINK: common/log.c common/data_home.c worker/kernels/random_scalar.c worker/data
+// LIBS: -ljpeg -lpng
+/* Folders of pictures: which files become which samples, what is refused, what is left out. */
+#include "tests/test.h"
+#include "tests/unit/picture.h"
+#include "tests/unit/scratch.h"
+#include "worker/data/data.h"
+
+enum { H = 3, W = 2, PIXELS = H * W };
+
+static char *folder;
+
+static void make(const char *name)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/%s", folder, name);
+
+    if (mkdir(path, 0700))
+        perror(path);
+}
+
+/* A gray PNG of one colour, whatever the name says; h 0: no picture. */
+static void put(const char *name, int colour, int h)
+{
+    uint8_t pixels[PIXELS * 4];
+    struct buf file;
+
+    memset(pixels, colour, sizeof pixels);
+    if (!h) {
+        scratch_write(folder, name, "no picture", 10);
+        return;
+    }
+    file = picture_png(pixels, W, PNG_COLOR_TYPE_GRAY, 8, h, W, false, NULL);
+    scratch_write(folder, name, file.data, file.len);
+    buf_release(&file);
+}
+
+static void drop(const char *name)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/%s", folder, name);
+
+    if (remove(path))
+        perror(path);
+}
+
+static struct job new_job(void)
+{
+    struct job job = {0};
+
+    job.dataset.name = (char *)"images";
+    job.dataset.path = folder;
+    job.dataset.test_split = 0.5;
+    job.training.batch_size = 2;
+    return job;
+}
+
+/* The sets are these colours, with these labels; colours end with -1. */
+static void check_set(const struct dataset *set, const int *colours, const int *labels)
+{
+    uint32_t n = 0;
+
+    while (colours[n] >= 0)
+        n++;
+    CHECK_INT(set->n, n);
+    for (uint32_t i = 0; i < n && i < set->n; i++) {
+        CHECK_INT(set->images[i * PIXELS], colours[i]);
+        CHECK_INT(set->images[i * PIXELS + PIXELS - 1], colours[i]);
+        CHECK_INT(set->labels[i], labels[i]);
+    }
+}
+
+#define LIST(...) ((const int[]){__VA_ARGS__, -1})
+
+static void check_loads(const struct job *job, const int *train, const int *train_labels,
+                        const int *test, const int *test_labels)
+{
+    struct err err = {.msg = ""};
+    struct datasets d;
+    struct shape shape;
+    uint32_t n[2];
+
+    CHECK_INT(datasets_peek(job, &shape, &n[0], &n[1], &err), 0);
+    CHECK_INT(shape.h, H);
+    if (datasets_load(&d, job, "", 0, 1, &err)) {
+        CHECK_STR(err.msg, "");
+        return;
+    }
+    CHECK_INT(d.train.shape.c * 100 + d.train.shape.h * 10 + d.train.shape.w, 132);
+    CHECK_INT(d.train.classes, 3);
+    check_set(&d.train, train, train_labels);
+    check_set(&d.test, test, test_labels);
+    datasets_release(&d);
+}
+
+static void refused(const struct job *job, enum err_code code, const char *part, const char *other)
+{
+    struct datasets d;
+    struct err err = {0};
+
+    CHECK_INT(datasets_load(&d, job, "", 0, 1, &err), -1);
+    CHECK_INT(err.code, code);
+    CHECK_CONTAINS(err.msg, part);
+    CHECK_CONTAINS(err.msg, other);
+}
+
+/* Bytes of names decide: B before a, 10 before 9. Not images: a.txt, .hidden.png, the folder deep.
+ */
+static void put_both(void)
+{
+    static const char *const folders[] = {"train",          "train/B",    "train/a",
+                                          "train/b",        "test",       "test/b",
+                                          "train/a/deep.d", "train/.git", "test/B"};
+
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++)
+        make(folders[i]);
+    put("train/b/x.png", 40, H);
+    put("train/a/9.png", 30, H);
+    put("train/a/10.JPEG", 20, H);
+    put("train/a/a.txt", 99, H);
+    put("train/a/.hidden.png", 99, H);
+    put("train/a/deep.d/1.png", 99, H);
+    put("train/B/only.jpg", 10, H);
+    put("train/note.png", 99, H);
+    put("test/b/1.png", 50, H);
+    put("test/b/0.png", 60, H);
+}
+
+static void orders_by_names(void)
+{
+    struct job job = new_job();
+
+    check_loads(&job, LIST(10, 20, 30, 40), LIST(0, 1, 1, 2), LIST(60, 50), LIST(2, 2));
+}
+
+static void refuses_folders(void)
+{
+    struct job job = new_job();
+
+    put("train/a/9.png", 30, H + 1);
+    refused(&job, ERR_INVALID, "train/a/9.png: 4 x 2 pixels; the first image has 3 x 2",
+            "spec.dataset.imageSize");
+    put("train/a/9.png", 30, H);
+    make("test/c");
+    refused(&job, ERR_DAMAGED, "test/c: no class of the training images", "dataset images");
+    drop("test/c");
+    drop("train/B/only.jpg");
+    refused(&job, ERR_DAMAGED, "train/B: a class without images", ".jpg, .jpeg or .png");
+    put("train/B/only.jpg", 10, H);
+    drop("test/b/0.png");
+    drop("test/b/1.png");
+    refused(&job, ERR_DAMAGED, "4 images to train and 0 to test with", "dataset images");
+    drop("test/b");
+    drop("test/B");
+    drop("test");
+    refused(&job, ERR_DAMAGED, "train without test or val beside it", "dataset images");
+    make("val");
+    make("val/b");
+    put("val/b/1.png", 77, H);
+    check_loads(&job, LIST(10, 20, 30, 40), LIST(0, 1, 1, 2), LIST(77), LIST(2));
+    job.dataset.path = (char *)"/nowhere";
+    refused(&job, ERR_NOT_FOUND, "/nowhere: No such file", "spec.dataset.path");
+}
+
+static void leaves_damaged_out(void)
+{
+    struct job job = new_job();
+
+    put("train/a/10.JPEG", 0, 0);
+    refused(&job, ERR_DAMAGED, "more than 0 of 5 images are damaged: ",
+            "train/a/10.JPEG: neither a JPEG nor a PNG file, of 10 bytes");
+    job.dataset.max_damaged = 0.2;
+    check_loads(&job, LIST(10, 30, 40), LIST(0, 1, 2), LIST(77), LIST(2));
+    put("val/b/1.png", 0, 0);
+    refused(&job, ERR_DAMAGED, "more than 1 of 5 images are damaged", "neither");
+    job.dataset.max_damaged = 1;
+    refused(&job, ERR_DAMAGED, "no undamaged image to test with", "dataset images");
+    put("val/b/1.png", 77, H);
+    put("train/B/only.jpg", 0, 0); /* the first of all: the next one says the shape */
+    check_loads(&job, LIST(30, 40), LIST(1, 2), LIST(77), LIST(2));
+    put("train/B/only.jpg", 10, H);
+    put("train/a/10.JPEG", 20, H);
+}
+
+/* Size and channels are the job's. Of the same colour everywhere, resizing changes nothing. */
+static void makes_one_size(void)
+{
+    struct job job = new_job();
+    struct datasets d;
+    struct err err = {.msg = ""};
+
+    put("train/a/9.png", 30, H + 1);
+    job.dataset.image_size = 8;
+    job.dataset.color = COLOR_RGB;
+    if (datasets_load(&d, &job, "", 0, 1, &err)) {
+        CHECK_STR(err.msg, "");
+        return;
+    }
+    CHECK_INT(d.train.shape.c * 100 + d.train.shape.h * 10 + d.train.shape.w, 388);
+    for (size_t i = 0; i < 4 * 3 * 64; i++)
+        CHECK_INT(d.train.images[i], 10 * (i / 192) + 10);
+    datasets_release(&d);
+    put("train/a/9.png", 30, H);
+}
+
+/* Folders of classes alone: of each class its every second file is kept back. */
+static void splits_classes(void)
+{
+    struct job job = new_job();
+    AUTO(auto_free) char *path = xasprintf("%s/train", folder);
+
+    job.dataset.path = path;
+    put("train/a/z.png", 31, H);
+    put("train/b/y.png", 41, H);
+    check_loads(&job, LIST(10, 20, 31, 40), LIST(0, 1, 1, 2), LIST(30, 41), LIST(1, 2));
+    job.dataset.test_split = 0.4;
+    check_loads(&job, LIST(10, 20, 30, 40, 41), LIST(0, 1, 1, 2, 2), LIST(31), LIST(1));
+    job.dataset.test_split = 0;
+    refused(&job, ERR_DAMAGED, "6 images to train and 0 to test with", "spec.dataset.testSplit");
+}
+
+int main(void)
+{
+    folder = scratch_make();
+    put_both();
+    orders_by_names();
+    refuses_folders();
+    leaves_damaged_out();
+    makes_one_size();
+    splits_classes();
+    scratch_remove(folder);
+    return test_result();
+}

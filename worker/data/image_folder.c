@@ -1,0 +1,200 @@
+#include "worker/data/image_folder.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "paceline/mem.h"
+
+#define MAX_CLASSES 65535
+
+static const char *const endings[] = {".jpg", ".jpeg", ".png"};
+static const char *const test_folders[] = {"test", "val"};
+
+struct names {
+    const char **at;
+    size_t n;
+};
+
+static bool is_folder(const char *folder, const char *name)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/%s", folder, name);
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool is_image(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    for (size_t i = 0; i < ARRAY_LEN(endings) && dot; i++)
+        if (strcasecmp(dot, endings[i]) == 0)
+            return true;
+    return false;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void close_folder(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+/* The folders, or the images, in a folder, sorted. The list is malloc'ed, its names are the
+ * arena's. */
+static int list(struct names *names, struct arena *arena, const char *folder, bool folders,
+                struct err *err)
+{
+    AUTO(close_folder) DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    size_t room = 0;
+
+    *names = (struct names){0};
+    if (!dir)
+        return err_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s",
+                       folder, strerror(errno));
+    for (errno = 0; (entry = readdir(dir)); errno = 0) {
+        if (entry->d_name[0] == '.' ||
+            !(folders ? is_folder(folder, entry->d_name) : is_image(entry->d_name)))
+            continue;
+        if (names->n == room)
+            names->at = xrealloc(names->at, (room = 2 * room + 64) * sizeof *names->at);
+        names->at[names->n++] = arena_strdup(arena, entry->d_name);
+    }
+    if (errno) {
+        free(names->at);
+        *names = (struct names){0};
+        return err_set(err, ERR_IO, "%s: %s", folder, strerror(errno));
+    }
+    if (names->n)
+        qsort(names->at, names->n, sizeof *names->at, compare_names);
+    return 0;
+}
+
+static int list_classes(struct image_folder *f, const char *path, struct err *err)
+{
+    struct names classes;
+
+    if (list(&classes, &f->names, path, true, err))
+        return -1;
+    f->classes = classes.at;
+    f->n_classes = (int)classes.n;
+    if (classes.n < 1 || classes.n > MAX_CLASSES)
+        return err_set(err, ERR_DAMAGED, "%s: %zu folders; 1 to %d are allowed, one per class",
+                       path, classes.n, MAX_CLASSES);
+    return 0;
+}
+
+/* Whether file i of a class is kept back: so that of its first k files share * k are, rounded down.
+ */
+static bool kept_back(size_t i, double share)
+{
+    return (int64_t)((double)(i + 1) * share) > (int64_t)((double)i * share);
+}
+
+/* The files of one class, to test or to train with, or by the share; how many there were. */
+static int add_class(struct image_folder *f, const char *path, int label, int set, double share,
+                     size_t *n, struct err *err)
+{
+    const char *folder = arena_printf(&f->names, "%s/%s", path, f->classes[label]);
+    struct names names;
+
+    if (list(&names, &f->names, folder, false, err))
+        return -1;
+    *n = names.n;
+    for (int s = 0; s < N_SETS; s++)
+        f->files[s] = xrealloc(f->files[s], (f->n[s] + names.n + 1) * sizeof *f->files[s]);
+    for (size_t i = 0; i < names.n; i++) {
+        int to = kept_back(i, share) ? SET_TEST : set;
+        f->files[to][f->n[to]++] = (struct image_file){folder, names.at[i], (uint16_t)label};
+    }
+    free(names.at);
+    if (f->n[SET_TRAIN] > INT32_MAX || f->n[SET_TEST] > INT32_MAX)
+        return err_set(err, ERR_DAMAGED, "%s: more than %d images", path, INT32_MAX);
+    return 0;
+}
+
+static int add_training(struct image_folder *f, const char *path, double share, struct err *err)
+{
+    size_t n;
+
+    if (list_classes(f, path, err))
+        return -1;
+    for (int i = 0; i < f->n_classes; i++) {
+        if (add_class(f, path, i, SET_TRAIN, share, &n, err))
+            return -1;
+        if (n == 0)
+            return err_set(err, ERR_DAMAGED,
+                           "%s/%s: a class without images; files ending in .jpg, .jpeg or .png are "
+                           "needed",
+                           path, f->classes[i]);
+    }
+    return 0;
+}
+
+/* Classes to test with may be fewer. */
+static int add_test(struct image_folder *f, const char *path, struct err *err)
+{
+    struct names classes;
+    int rc = list(&classes, &f->names, path, true, err);
+    size_t n;
+
+    for (size_t i = 0; i < classes.n && rc == 0; i++) {
+        const char **label = bsearch(&classes.at[i], f->classes, (size_t)f->n_classes,
+                                     sizeof *f->classes, compare_names);
+        if (!label)
+            rc = err_set(err, ERR_DAMAGED, "%s/%s: no class of the training images", path,
+                         classes.at[i]);
+        else
+            rc = add_class(f, path, (int)(label - f->classes), SET_TEST, 0, &n, err);
+    }
+    free(classes.at);
+    return rc;
+}
+
+static int scan_both(struct image_folder *f, const char *path, struct err *err)
+{
+    AUTO(auto_free) char *train = xasprintf("%s/train", path);
+
+    if (add_training(f, train, 0, err))
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(test_folders); i++) {
+        AUTO(auto_free) char *test = xasprintf("%s/%s", path, test_folders[i]);
+        if (is_folder(path, test_folders[i]))
+            return add_test(f, test, err);
+    }
+    return err_set(err, ERR_DAMAGED, "%s: train without test or val beside it", path);
+}
+
+int image_folder_scan(struct image_folder *f, const char *path, double test_split, struct err *err)
+{
+    bool both = is_folder(path, "train");
+    int rc;
+
+    *f = (struct image_folder){0};
+    rc = both ? scan_both(f, path, err) : add_training(f, path, test_split, err);
+    if (rc == 0 && (!f->n[SET_TRAIN] || !f->n[SET_TEST]))
+        rc =
+            err_set(err, ERR_DAMAGED,
+                    "%s: %u images to train and %u to test with; some of each are "
+                    "needed%s",
+                    path, f->n[SET_TRAIN], f->n[SET_TEST], both ? "" : " (spec.dataset.testSplit)");
+    if (rc)
+        image_folder_release(f);
+    return rc;
+}
+
+void image_folder_release(struct image_folder *f)
+{
+    arena_release(&f->names);
+    free(f->classes);
+    free(f->files[SET_TRAIN]);
+    free(f->files[SET_TEST]);
+    *f = (struct image_folder){0};
+}

@@ -1,0 +1,38 @@
+/*
+ * A folder of folders of pictures, one per class, found but not read.
+ *
+ * Either train/<class>/ with test/<class>/ (or val/<class>/), or <class>/ alone (Caltech-256), of
+ * which a share of each class is kept back to test with, evenly over its files. Classes, and in a
+ * class its files, are in the order of the bytes of their names, so a sample's number is the same
+ * on every rank. What does not end in .jpg, .jpeg or .png, what begins with a dot, and folders
+ * within a class are left alone.
+ */
+#ifndef PACELINE_IMAGE_FOLDER_H
+#define PACELINE_IMAGE_FOLDER_H
+
+#include <stdint.h>
+
+#include "paceline/arena.h"
+#include "paceline/err.h"
+#include "worker/data/source.h"
+
+struct image_file {
+    const char *folder, *name;
+    uint16_t label;
+};
+
+struct image_folder {
+    struct arena names;
+    const char **classes;
+    int n_classes;
+    struct image_file *files[N_SETS];
+    uint32_t n[N_SETS];
+};
+
+/* ERR_NOT_FOUND: no such folder. ERR_DAMAGED: no classes, a class without images to train with, no
+ * test images, a class to test that is none of training. */
+MUST_CHECK int image_folder_scan(struct image_folder *f, const char *path, double test_split,
+                                 struct err *err);
+void image_folder_release(struct image_folder *f); /* also fit for AUTO */
+
+#endif
