@@ -132,7 +132,7 @@ void job_layers(const struct job *job, int classes, struct layer_list *list)
 {
     const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
 
-    if (job->model.n_hidden) {
+    if (def && job->model.n_hidden) {
         net_write_mlp(list, job->model.hidden, job->model.n_hidden,
                       classes ? classes : def->classes);
     } else if (def) {
