@@ -66,10 +66,11 @@ void crd_cel(const char *text, const char *self, struct buf *out)
         AUTO(auto_free) char *inside = NULL;
         char *fallback;
 
-        close = strchrnul(open, '}');
         buf_add(out, text, (size_t)(open - text));
-        if (open[1] == '{' && (close = strstr(open, "}}"))) { /* a map of CEL's own */
-            buf_add(out, open + 1, (size_t)(close++ - open));
+        close = strchrnul(open, '}');
+        if (open[1] == '{') { /* a map of CEL's own */
+            buf_add(out, open + 1, (size_t)(close - open));
+            close += close[0] && close[1];
             continue;
         }
         inside = xasprintf("%.*s", (int)(close - open - 1), open + 1);
