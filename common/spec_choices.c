@@ -20,6 +20,10 @@
     {                                                               \
         "spec.dataset." key, "spec.dataset.name", "images", default \
     }
+#define DISTRIBUTION(key, values, default)                                                  \
+    {                                                                                       \
+        "spec.dataset.distribution." key, "spec.dataset.distribution.kind", values, default \
+    }
 #define LAYER_CHOICE(key, values, default)                                      \
     {                                                                           \
         "spec.model.layers[]." key, "spec.model.layers[].type", values, default \
@@ -41,6 +45,9 @@ const struct choice spec_choices[] = {
     LAYER_CHOICE("momentum", "batchnorm", "0.1"),
     LAYER_CHOICE("unbiased", "batchnorm", "true"),
     LAYER_CHOICE("group", "batchnorm", "32"),
+    DISTRIBUTION("alpha", "dirichlet", "0.5"),
+    DISTRIBUTION("sizes", "iid contiguous byLabel dirichlet", NULL),
+    DISTRIBUTION("reshuffleEveryEpochs", "iid dirichlet", "0"),
     {"spec.dataset.normalize", "spec.dataset.normalizeBy", "given", NULL},
     NORMALIZE("mean", "fashion-mnist", "0.2860"),
     NORMALIZE("mean", "mnist", "0.1307"),

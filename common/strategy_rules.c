@@ -119,6 +119,15 @@ static bool broken_local_batch(const struct job *job, struct buf *found)
     return is_local(job) && (job->strategy.batch == BATCH_JOIN || job->training.accumulate != 1);
 }
 
+/* Asynchronous servers, not those of a switch, who take turns with workers that share a batch. */
+static bool broken_distribution(const struct job *job, struct buf *found)
+{
+    const bool servers = job->strategy.type == STRATEGY_PARAMETER_SERVER && is_async(job);
+
+    buf_puts(found, "a strategy whose workers share batches");
+    return job->dataset.distribution.kind != DISTRIBUTION_DEALT && !is_local(job) && !servers;
+}
+
 static bool broken_force(const struct job *job, struct buf *found)
 {
     const int64_t workers = job->replicas[ROLE_WORKER].replicas;
@@ -340,6 +349,14 @@ static const struct rule rules[] = {
             "== 'split' && "
             "{spec.training.accumulate} == 1)",
      .cel_found = "join, or several batches per update"},
+    {{"spec.dataset.distribution.kind", "spec.strategy.type", "spec.strategy.mode"},
+     .allowed = "needed but for dealt: LocalSGD, ElasticAveraging, or ParameterServer with mode "
+                "async or bounded",
+     .job = RULE_BUILTIN,
+     .broken = broken_distribution,
+     .cel = "{spec.dataset.distribution.kind} == 'dealt' || {spec.strategy.type} in ['LocalSGD', "
+            "'ElasticAveraging'] || (" CEL_PS " && {spec.strategy.mode|'sync'} != 'sync')",
+     .cel_found = "a strategy whose workers share batches"},
     {{"spec.strategy.elasticForce", "spec.replicas.worker.replicas"},
      .allowed = "allowed: at most 1 / workers, else the centre leaps beyond them",
      .job = RULE_BUILTIN,

@@ -25,6 +25,7 @@ void worker_adjust_job(struct job *job, const struct worker_options *o, const ch
     }
     if (strcmp(command, "run") != 0) { /* nobody to share with */
         job->strategy.type = STRATEGY_ALL_REDUCE;
+        job->dataset.distribution.kind = DISTRIBUTION_DEALT;
         job->replicas[ROLE_PS].replicas = 0;
     }
     if (job->checkpoint.every_seconds == 0 && !o->durable)

@@ -30,6 +30,14 @@ enum optimizer_type {
 enum schedule_type { SCHED_CONSTANT, SCHED_PIECEWISE, SCHED_COSINE, SCHED_EXPONENTIAL };
 enum normalize_by { NORMALIZE_GIVEN, NORMALIZE_CHANNEL, NORMALIZE_PIXEL };
 enum color { COLOR_AUTO, COLOR_GRAY, COLOR_RGB };
+enum distribution_kind {
+    DISTRIBUTION_DEALT, /* nobody has samples of its own */
+    DISTRIBUTION_IID,
+    DISTRIBUTION_CONTIGUOUS,
+    DISTRIBUTION_BY_LABEL,
+    DISTRIBUTION_DIRICHLET,
+    DISTRIBUTION_REPLICATED,
+};
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum strategy_type {
     STRATEGY_ALL_REDUCE,
@@ -105,6 +113,16 @@ struct job_switch {
     enum switch_how how;
 };
 
+/* spec.dataset.distribution; see worker/data/distribution.h. */
+struct job_distribution {
+    enum distribution_kind kind;
+    double alpha;
+    int64_t
+        sizes[64]; /* of the workers' shares, relatively, and again from the first; none: equal */
+    size_t n_sizes;
+    int64_t every; /* epochs until samples are dealt anew; 0: never */
+};
+
 struct job {
     char *name, *namespace_;
     char *labels, *annotations; /* JSON objects of strings, or NULL */
@@ -125,6 +143,7 @@ struct job {
         double mean, std;               /* pixels in 0..1 become (x - mean) / std */
         bool flip;                      /* augmentation: see worker/data/augment.h */
         int64_t pad;
+        struct job_distribution distribution;
         int64_t prefetch; /* batches made ahead by a thread; 0: in the step itself */
         bool shuffle;
         int64_t limit;      /* use only the first N training samples; 0: all */

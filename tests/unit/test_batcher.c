@@ -1,11 +1,12 @@
 // LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/batcher.c
-// LINK: worker/data/augment.c worker/data/normalize.c
+// LINK: worker/data/augment.c worker/data/normalize.c worker/data/distribution.c
 #include <unistd.h>
 
 #include "paceline/mem.h"
 #include "tests/test.h"
 #include "worker/data/augment.h"
 #include "worker/data/data.h"
+#include "worker/data/distribution.h"
 #include "worker/kernels/random.h"
 #include "worker/model/lanes.h"
 
@@ -67,7 +68,7 @@ static void walks_epochs(int64_t prefetch)
 {
     struct job job = new_job(prefetch);
     struct batcher *b =
-        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
+        batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_TRAINING, part_range, &whole);
     uint32_t order[N];
 
     CHECK_INT(batcher_batches(b), 7);
@@ -97,10 +98,10 @@ static void ranks_make_the_whole(int64_t batch_size, uint32_t n)
     struct batcher *one, *ranks[3];
 
     job.training.batch_size = batch_size;
-    one = batcher_new(&set, NULL, n, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
+    one = batcher_new(&set, NULL, n, &normalizer, NULL, &job, BATCHES_TRAINING, part_range, &whole);
     for (int r = 0; r < 3; r++)
-        ranks[r] =
-            batcher_new(&set, NULL, n, &normalizer, &job, BATCHES_TRAINING, part_range, &parts[r]);
+        ranks[r] = batcher_new(&set, NULL, n, &normalizer, NULL, &job, BATCHES_TRAINING, part_range,
+                               &parts[r]);
     for (uint32_t i = 0; i < 2 * batcher_batches(one); i++) {
         const struct batch *all = batcher_next(one);
         uint32_t at = 0;
@@ -123,9 +124,9 @@ static void seeks(int64_t prefetch)
 {
     struct job job = new_job(prefetch);
     struct batcher *walked =
-        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
+        batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_TRAINING, part_range, &whole);
     struct batcher *sought =
-        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, slow_range, &whole);
+        batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_TRAINING, slow_range, &whole);
 
     for (uint32_t at = 0; at < 14; at++) {
         const struct batch *want = batcher_next(walked), *got;
@@ -152,7 +153,7 @@ static void drops_the_last(void)
     struct batcher *b;
 
     job.training.last_batch = LAST_DROP;
-    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
+    b = batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_TRAINING, part_range, &whole);
     CHECK_INT(batcher_batches(b), 6);
     for (int i = 0; i < 6; i++)
         CHECK_INT(batcher_next(b)->n, BATCH);
@@ -160,7 +161,7 @@ static void drops_the_last(void)
     batcher_free(b);
 
     /* Evaluation sees every sample in file order, whatever the job says. */
-    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_ALL, part_range, &whole);
+    b = batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_ALL, part_range, &whole);
     CHECK_INT(batcher_batches(b), 7);
     for (uint32_t i = 0; i < N; i += BATCH) {
         const struct batch *batch = batcher_next(b);
@@ -179,7 +180,7 @@ static void follows_an_index(bool shuffle)
 
     job.dataset.shuffle = shuffle;
     job.training.batch_size = 2;
-    b = batcher_new(&set, index, 5, &normalizer, &job, BATCHES_TRAINING, part_range, &whole);
+    b = batcher_new(&set, index, 5, &normalizer, NULL, &job, BATCHES_TRAINING, part_range, &whole);
     if (shuffle)
         random_permutation(order, 5, 11, RANDOM_SHUFFLE, 0);
     CHECK_INT(batcher_batches(b), 3);
@@ -205,7 +206,7 @@ static void augments(void)
 
     job.dataset.flip = true;
     job.dataset.pad = 1;
-    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_TRAINING, part_range, &part);
+    b = batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_TRAINING, part_range, &part);
     for (uint32_t i = 0; i < 3 * batcher_batches(b); i++) {
         const struct batch *batch = batcher_next(b);
         for (uint32_t k = 0; k < batch->n; k++) {
@@ -219,10 +220,41 @@ static void augments(void)
     }
     CHECK(changed > 100);
     batcher_free(b);
-    b = batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_ALL, part_range, &whole);
+    b = batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_ALL, part_range, &whole);
     for (uint32_t i = 0; i < BATCH; i++)
         check_sample(batcher_next(b), 0, i * BATCH % (7 * BATCH));
     batcher_free(b);
+}
+
+/* Batch b is of worker b mod 3, in the order of its share; where that is over it is empty. */
+static void deals_shares(bool drop)
+{
+    struct job job = new_job(2);
+    struct distribution d;
+    struct batcher *b;
+    uint32_t seen = 0;
+
+    job.dataset.distribution = (struct job_distribution){
+        .kind = DISTRIBUTION_CONTIGUOUS, .sizes = {1, 4, 2}, .n_sizes = 3};
+    job.training.last_batch = drop ? LAST_DROP : LAST_KEEP;
+    distribution_init(&d, &job, &set, NULL, N, 3);
+    b = batcher_new(&set, NULL, N, &normalizer, &d, &job, BATCHES_TRAINING, part_range, &whole);
+    /* Shares of 14, 58 and 31: a batch at most, 4 (of 3 whole ones) and 2 (1). */
+    CHECK_INT(batcher_batches(b), drop ? 9 : 12);
+    CHECK_INT(batcher_samples(b, 0, 12), drop ? 64 : N);
+    for (uint32_t i = 0; i < batcher_batches(b); i++) {
+        const struct batch *batch = batcher_next(b);
+        for (uint32_t k = 0; k < batch->n; k++, seen++) {
+            check_sample(batch, k, batch->ids[k]);
+            CHECK(batch->ids[k] >= d.begin[i % 3]);
+            CHECK(batch->ids[k] < d.begin[i % 3] + d.size[i % 3]);
+        }
+        CHECK(!drop || batch->n == 0 || batch->n == BATCH);
+        CHECK_INT(batch->n, batcher_samples(b, i, 1));
+    }
+    CHECK_INT(seen, drop ? 64 : N);
+    batcher_free(b);
+    distribution_release(&d);
 }
 
 /* What is made after a hold is made of the normaliser as it is then. */
@@ -230,7 +262,7 @@ static void holds(void)
 {
     struct job job = new_job(3);
     struct batcher *b =
-        batcher_new(&set, NULL, N, &normalizer, &job, BATCHES_ALL, slow_range, &whole);
+        batcher_new(&set, NULL, N, &normalizer, NULL, &job, BATCHES_ALL, slow_range, &whole);
     const float was = normalizer.tables[images[0]];
 
     check_sample(batcher_next(b), 0, 0);
@@ -265,6 +297,8 @@ int main(void)
     follows_an_index(false);
     follows_an_index(true);
     augments();
+    deals_shares(false);
+    deals_shares(true);
     holds();
     normalizer_release(&normalizer);
     return test_result();

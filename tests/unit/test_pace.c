@@ -142,6 +142,23 @@ static void test_restart(void)
     pace_release(&t.pace);
 }
 
+/* Whose share is over is not waited for. */
+static void test_skip(void)
+{
+    struct pace p;
+
+    pace_init(&p, 2, 1, 1);
+    for (int i = 0; i < 2; i++) {
+        CHECK(pace_begin(&p, 0, i));
+        pace_push(&p, 0, i + 1);
+    }
+    CHECK(!pace_begin(&p, 0, 2));
+    pace_skip(&p, 1, 3);
+    CHECK_INT(pace_lead(&p, 0), 0);
+    CHECK(pace_begin(&p, 0, 2));
+    pace_release(&p);
+}
+
 /* Whatever they take: nobody is ever more than `high` ahead, and somebody always goes on. */
 static void test_random(void)
 {
@@ -168,6 +185,7 @@ int main(void)
     test_no_credit();
     test_who();
     test_restart();
+    test_skip();
     test_random();
     return test_result();
 }

@@ -6,6 +6,7 @@
 #include "paceline/mem.h"
 #include "worker/data/augment.h"
 #include "worker/data/data.h"
+#include "worker/data/distribution.h"
 #include "worker/kernels/random.h"
 
 /* A batch and the memory it points into. */
@@ -25,8 +26,9 @@ struct batcher {
     const struct dataset *set;
     const uint32_t *index; /* or NULL: 0..n-1 */
     uint32_t n, batch_size, n_batches;
-    bool shuffle;
+    bool drop;
     uint64_t seed;
+    struct distribution *distribution; /* of the samples; NULL: one share of all */
     batch_range_fn *range;
     void *arg;
     size_t pixels; /* per sample */
@@ -36,7 +38,7 @@ struct batcher {
 
     int64_t epoch; /* position of the next batch to fill */
     uint32_t next;
-    uint32_t *order; /* of the samples in ordered_epoch, when shuffled */
+    uint32_t *order; /* of the samples in ordered_epoch; NULL: as they are */
     int64_t ordered_epoch;
 
     struct slot *slots;
@@ -58,18 +60,64 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* A worker's samples in the order of an epoch: as many as batches are made of. */
+struct share {
+    uint32_t begin, size;
+};
+
+static int n_shares(const struct batcher *b)
+{
+    return b->distribution ? b->distribution->workers : 1;
+}
+
+static struct share share_of(const struct batcher *b, int worker)
+{
+    const struct distribution *d = b->distribution;
+    struct share s =
+        d ? (struct share){d->begin[worker], d->size[worker]} : (struct share){0, b->n};
+
+    s.size -= b->drop ? s.size % b->batch_size : 0;
+    return s;
+}
+
+/* The part of a share that a batch is; empty where the share is over. */
+static struct share batch_part(const struct batcher *b, uint32_t batch)
+{
+    const uint32_t shares = (uint32_t)n_shares(b);
+    const struct share s = share_of(b, (int)(batch % shares));
+    const uint64_t done = (uint64_t)(batch / shares) * b->batch_size;
+    const uint64_t left = done < s.size ? s.size - done : 0;
+
+    return (struct share){(uint32_t)((s.begin + done) % b->n),
+                          left < b->batch_size ? (uint32_t)left : b->batch_size};
+}
+
 static uint32_t batch_samples(const struct batcher *b, uint32_t batch)
 {
-    uint32_t begin = batch * b->batch_size;
+    return batch_part(b, batch).size;
+}
 
-    return b->n - begin < b->batch_size ? b->n - begin : b->batch_size;
+/* Rounds, of a batch of each share, until the largest one is over. */
+static uint32_t count_batches(const struct batcher *b)
+{
+    uint32_t most = 0;
+
+    for (int w = 0; w < n_shares(b); w++) {
+        const uint32_t size = share_of(b, w).size;
+        const uint32_t n = size / b->batch_size + (size % b->batch_size > 0);
+        most = n > most ? n : most;
+    }
+    return most * (uint32_t)n_shares(b);
 }
 
 static void order_epoch(struct batcher *b)
 {
-    if (!b->shuffle || b->ordered_epoch == b->epoch)
+    if (!b->order || b->ordered_epoch == b->epoch)
         return;
-    random_permutation(b->order, b->n, b->seed, RANDOM_SHUFFLE, (uint32_t)b->epoch);
+    if (b->distribution)
+        distribution_order(b->distribution, b->order, (uint32_t)b->epoch);
+    else
+        random_permutation(b->order, b->n, b->seed, RANDOM_SHUFFLE, (uint32_t)b->epoch);
     b->ordered_epoch = b->epoch;
 }
 
@@ -97,9 +145,10 @@ static void fill(struct batcher *b, struct slot *slot)
     batch->index = b->next;
     batch->n_global = batch_samples(b, b->next);
     b->range(b->arg, b->next, batch->n_global, &batch->first, &batch->n);
-    begin = b->next * b->batch_size + batch->first;
+    begin = batch_part(b, b->next).begin + batch->first;
     for (uint32_t i = 0; i < batch->n; i++) {
-        uint32_t drawn = b->shuffle ? b->order[begin + i] : begin + i;
+        uint32_t at = (uint32_t)(((uint64_t)begin + i) % b->n),
+                 drawn = b->order ? b->order[at] : at;
         uint32_t id = b->index ? b->index[drawn] : drawn;
 
         prepare(b, slot->x + (size_t)i * b->pixels, id);
@@ -186,22 +235,23 @@ static void slots_init(struct batcher *b, size_t n_slots)
 }
 
 struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
-                            const struct normalizer *normalizer, const struct job *job,
-                            enum batch_order order, batch_range_fn *range, void *arg)
+                            const struct normalizer *normalizer, struct distribution *distribution,
+                            const struct job *job, enum batch_order order, batch_range_fn *range,
+                            void *arg)
 {
     struct batcher *b = xcalloc(1, sizeof *b);
     bool training = order != BATCHES_ALL;
     int64_t ahead = order == BATCHES_DRAWN ? 0 : job->dataset.prefetch;
-    bool drop = training && job->training.last_batch == LAST_DROP;
     int64_t size = job->training.batch_size;
 
     b->set = set;
     b->index = index;
     b->n = n;
     b->batch_size = size < n ? (uint32_t)size : n;
-    assert(n > 0 && !(drop && size > n));
-    b->n_batches = n / b->batch_size + (n % b->batch_size && !drop);
-    b->shuffle = training && job->dataset.shuffle;
+    b->drop = training && job->training.last_batch == LAST_DROP;
+    b->distribution = distribution;
+    b->n_batches = count_batches(b);
+    assert(b->n_batches > 0);
     b->seed = job->training.seed;
     b->range = range;
     b->arg = arg;
@@ -212,7 +262,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     if (augment_any(&b->augment))
         b->view = xcalloc(b->pixels, 1);
     b->ordered_epoch = -1;
-    if (b->shuffle)
+    if (distribution || (training && job->dataset.shuffle))
         b->order = xcalloc(n, sizeof *b->order);
     slots_init(b, (size_t)ahead + 1);
     pthread_mutex_init(&b->lock, NULL);
@@ -276,10 +326,10 @@ uint32_t batcher_batches(const struct batcher *b) { return b->n_batches; }
 
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n)
 {
-    uint32_t end = batch + n < b->n_batches ? batch + n : b->n_batches, samples = 0;
+    uint32_t samples = 0;
 
-    if (end > batch)
-        samples = (end - 1 - batch) * b->batch_size + batch_samples(b, end - 1);
+    for (uint32_t i = batch; i < batch + n && i < b->n_batches; i++)
+        samples += batch_samples(b, i);
     return samples;
 }
 

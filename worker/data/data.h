@@ -70,6 +70,8 @@ struct batch {
 typedef void batch_range_fn(void *arg, uint32_t index, uint32_t n, uint32_t *first,
                             uint32_t *count);
 
+struct distribution; /* worker/data/distribution.h */
+
 enum batch_order {
     BATCHES_ALL,      /* file order, the last partial batch included: for evaluation */
     BATCHES_TRAINING, /* as job->dataset.shuffle, .augment and job->training.last_batch say */
@@ -79,13 +81,17 @@ enum batch_order {
 /*
  * Walks the batches of all epochs, starting with (0, 0); a thread makes up to dataset.prefetch
  * batches ahead (0: made in batcher_next), beginning with the first call. index NULL: samples
- * 0..n-1. With BATCHES_TRAINING and lastBatch drop, n must be at least batchSize. All that is given
- * by address must outlive the batcher; range may be called from the thread. Cannot fail.
+ * 0..n-1. With BATCHES_TRAINING and lastBatch drop, n must be at least batchSize.
+ * With a distribution (NULL: none) batch b of an epoch is of the share of worker b mod N, that
+ * worker's next one, and empty where its share has no more; an epoch lasts until all shares have
+ * been walked. All that is given by address must outlive the batcher; range may be called from the
+ * thread. Cannot fail.
  */
 struct batcher;
 struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
-                            const struct normalizer *normalizer, const struct job *job,
-                            enum batch_order order, batch_range_fn *range, void *arg);
+                            const struct normalizer *normalizer, struct distribution *distribution,
+                            const struct job *job, enum batch_order order, batch_range_fn *range,
+                            void *arg);
 void batcher_free(struct batcher *b);
 /* Continues with this batch; batch may be batcher_batches(b): the start of the next epoch. */
 void batcher_seek(struct batcher *b, int64_t epoch, uint32_t batch);

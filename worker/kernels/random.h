@@ -23,6 +23,7 @@ enum random_purpose {
     RANDOM_TEST = 5,
     RANDOM_JITTER = 6,
     RANDOM_AUGMENT = 7,
+    RANDOM_DEAL = 8,
 };
 
 struct random_key {

@@ -26,12 +26,14 @@ struct note {
     enum note_kind kind;
     int orders;          /* ask: rank 0's */
     int64_t pushed;      /* meet: gradients since the last meeting */
+    uint32_t idle;       /* push, meet: turns without samples before it, of the worker's share */
     struct totals batch; /* push */
 };
 
 /* The clock's answer to an ask. */
 struct answer {
     bool meet;
+    uint32_t idle;
     struct position at; /* a batch of it, and how far the training is */
 };
 
@@ -56,6 +58,7 @@ struct downpour {
     struct knowledge now;
     /* A worker's. */
     int64_t pushed; /* since the last meeting */
+    uint32_t idle;  /* that servers have not been told of */
     /* A server's. */
     int64_t *seen;     /* per worker: updates that the weights it pulled last had */
     bool *quiet;       /* workers that have met, wait to begin a batch, or do not lead a group */
@@ -63,6 +66,7 @@ struct downpour {
     int64_t applied;   /* since the last meeting */
     int64_t announced; /* of them by the workers */
     uint32_t granted;  /* clock: batches of the epoch that are dealt */
+    uint32_t *own;     /* clock: of the share of each group the next one; NULL: no shares */
     int n_met;
     size_t turn; /* debug.pushOrder: how many pulls there were */
 };
@@ -92,6 +96,8 @@ static void downpour_init(struct trainer *t)
     d->seen = xcalloc((size_t)t->workers, sizeof *d->seen);
     d->quiet = xcalloc((size_t)t->workers, sizeof *d->quiet);
     group_init(&d->group, t);
+    if (t->shares.n)
+        d->own = xcalloc((size_t)d->group.n, sizeof *d->own);
     init_pace(t, d);
 }
 
@@ -103,16 +109,56 @@ static void downpour_release(struct trainer *t)
     pace_release(&d->pace);
     free(d->seen);
     free(d->quiet);
+    free(d->own);
     group_release(&d->group);
     free(d);
 }
 
 /* --- a server --- */
 
-static bool is_over(const struct trainer *t, const struct downpour *d)
+/* Batches of the epoch up to here are dealt before all meet. One that was dealt makes those before
+ * it due, also where each is of somebody's share: so a position is a number. */
+static uint32_t end_of_round(const struct trainer *t, const struct downpour *d)
 {
-    return d->now.orders || d->now.diverged ||
-           d->granted - t->began.batch >= t->until - t->began.step;
+    return d->now.orders || d->now.diverged
+               ? d->granted
+               : (uint32_t)(t->began.batch + (t->until - t->began.step));
+}
+
+/* Moves on to the group's next batch, past turns in which its share has no more samples; whether
+ * there is one in this round. */
+static bool find_batch(const struct trainer *t, const struct downpour *d, int group,
+                       uint32_t *batch, uint32_t *idle)
+{
+    const uint32_t end = end_of_round(t, d);
+
+    *idle = 0;
+    *batch = d->own ? d->own[group] : d->granted;
+    for (; d->own && *batch < end && !batcher_samples(t->batches, *batch, 1); ++*idle)
+        *batch += (uint32_t)d->group.n;
+    return *batch < end;
+}
+
+/* The group's turns before `next` are over; some: these are more than before. */
+static void take_turns(struct downpour *d, int group, uint32_t next, bool some)
+{
+    const uint32_t end = next - (uint32_t)d->group.n + 1;
+
+    if (!d->own) {
+        d->granted += some;
+        return;
+    }
+    d->own[group] = next;
+    if (some && end > d->granted)
+        d->granted = end;
+}
+
+static void begin_shares(const struct trainer *t, struct downpour *d)
+{
+    const uint32_t n = (uint32_t)d->group.n, first = t->began.batch;
+
+    for (uint32_t g = 0; d->own && g < n; g++)
+        d->own[g] = first + (g + n - first % n) % n;
 }
 
 /* debug.pushOrder scripts the time, too: it is counted in turns. */
@@ -124,26 +170,40 @@ static double seconds(const struct trainer *t, const struct downpour *d)
 /* Answers an ask, if it may be answered now. */
 static void grant(struct trainer *t, struct downpour *d, int worker)
 {
-    struct answer a = {.meet = is_over(t, d), .at = t->at};
+    struct answer a = {.at = t->at};
     const int group = worker / d->group.size;
+    uint32_t batch;
 
+    a.meet = !find_batch(t, d, group, &batch, &a.idle);
     if (a.meet)
         pace_leave(&d->pace, group);
     d->quiet[worker] = !a.meet && !pace_begin(&d->pace, group, seconds(t, d));
     if (d->quiet[worker])
         return;
     if (!a.meet) {
-        a.at.batch = d->granted++;
+        a.at.batch = batch;
         count(&d->now.lead, pace_lead(&d->pace, group));
+        batch += (uint32_t)d->group.n;
     }
+    take_turns(d, group, batch, !a.meet || a.idle);
+    pace_skip(&d->pace, group, a.idle);
     exchange_tell(d->exchange, worker, &a, sizeof a);
 }
 
+/* Whom one waited for may have been among those who wait, and have no more in this round. */
 static void grant_waiting(struct trainer *t, struct downpour *d)
 {
-    for (int g = 0; g < d->group.n; g++)
-        if (d->pace.runners[g].waits)
+    bool some = true;
+
+    while (some) {
+        some = false;
+        for (int g = 0; g < d->group.n; g++) {
+            if (!d->pace.runners[g].waits)
+                continue;
             grant(t, d, g * d->group.size);
+            some = some || !d->pace.runners[g].waits;
+        }
+    }
 }
 
 static void on_ask(struct trainer *t, int worker, const struct note *note)
@@ -178,6 +238,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
 
+    t->at.step += note->idle;
     exchange_take(d->exchange, worker, d->group.slabs);
     exchange_settle(d->exchange);
     if (!isfinite(note->batch.loss) && !d->now.diverged) {
@@ -198,6 +259,7 @@ static void on_meet(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
 
+    t->at.step += note->idle;
     d->quiet[worker] = true;
     d->announced += note->pushed;
     d->n_met++;
@@ -212,6 +274,7 @@ static void serve(struct trainer *t, struct downpour *d)
     d->now.orders = d->n_met = 0;
     d->applied = d->announced = 0;
     d->turn = 0;
+    begin_shares(t, d);
     pace_restart(&d->pace);
     for (int w = 0; w < t->workers; w++)
         d->quiet[w] = !group_leads(&d->group, w);
@@ -241,7 +304,7 @@ static void tell_servers(const struct trainer *t, const struct note *note)
 
 static void compute(struct trainer *t, struct downpour *d, const struct position *at)
 {
-    struct note note = {.kind = NOTE_PUSH};
+    struct note note = {.kind = NOTE_PUSH, .idle = d->idle};
 
     batcher_seek(t->batches, at->epoch, at->batch);
     note.batch = group_compute(&d->group, t);
@@ -250,6 +313,7 @@ static void compute(struct trainer *t, struct downpour *d, const struct position
     tell_servers(t, &note);
     exchange_push(d->exchange, d->group.slabs);
     d->pushed++;
+    d->idle = 0;
 }
 
 /* A group's first rank: the clock's answer to its ask. */
@@ -270,10 +334,12 @@ static bool work(struct trainer *t, struct downpour *d)
     struct answer a = leads ? ask_clock(t, d) : (struct answer){0};
 
     group_tell(&d->group, &a, sizeof a);
+    d->idle += a.idle;
     if (a.meet) {
         if (leads)
-            tell_servers(t, &(struct note){.kind = NOTE_MEET, .pushed = d->pushed});
-        d->pushed = 0;
+            tell_servers(t,
+                         &(struct note){.kind = NOTE_MEET, .pushed = d->pushed, .idle = d->idle});
+        d->pushed = d->idle = 0;
         return false;
     }
     t->at.step = a.at.step;

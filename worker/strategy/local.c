@@ -100,7 +100,7 @@ bool local_step(struct trainer *t, struct local *l, int64_t every)
     for (uint32_t i = t->at.batch; i < end; i++) {
         const struct batch *b = step_batch(t);
 
-        if (local_takes(t, i))
+        if (local_takes(t, i) && b->n > 0) /* its share may be over */
             update(t, l, b);
     }
     t->at.step += end - t->at.batch;

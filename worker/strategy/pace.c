@@ -110,4 +110,6 @@ void pace_push(struct pace *p, int worker, double now)
     r->timed = true;
 }
 
+void pace_skip(struct pace *p, int worker, uint32_t turns) { p->runners[worker].done += turns; }
+
 void pace_leave(struct pace *p, int worker) { p->runners[worker].waits = false; }

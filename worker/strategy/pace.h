@@ -43,6 +43,8 @@ int64_t pace_lead(const struct pace *p, int worker);
 bool pace_begin(struct pace *p, int worker, double now);
 /* Its gradient is there. */
 void pace_push(struct pace *p, int worker, double now);
+/* Its share has nothing for so many turns: they count as batches, for those who compare. */
+void pace_skip(struct pace *p, int worker, uint32_t turns);
 /* It does not wait any more: there is no batch left. */
 void pace_leave(struct pace *p, int worker);
 

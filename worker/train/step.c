@@ -291,6 +291,11 @@ double trainer_learning_rate(const struct trainer *t)
 
 uint32_t trainer_batches_per_epoch(const struct trainer *t) { return batcher_batches(t->batches); }
 
+uint32_t trainer_samples_per_epoch(const struct trainer *t)
+{
+    return batcher_samples(t->batches, 0, batcher_batches(t->batches));
+}
+
 uint32_t trainer_updates_per_epoch(const struct trainer *t)
 {
     const uint32_t each = (uint32_t)t->job->training.accumulate;

@@ -138,8 +138,8 @@ static void init_evaluation(struct trainer *t)
     struct datasets *d = &t->data;
     if (d->n_validation)
         t->validation = batcher_new(&d->train, d->validation_index, d->n_validation, &t->normalizer,
-                                    t->job, BATCHES_ALL, shared_range, t);
-    t->test = batcher_new(&d->test, NULL, d->test.n, &t->normalizer, t->job, BATCHES_ALL,
+                                    NULL, t->job, BATCHES_ALL, shared_range, t);
+    t->test = batcher_new(&d->test, NULL, d->test.n, &t->normalizer, NULL, t->job, BATCHES_ALL,
                           shared_range, t);
     t->steps = t->job->training.steps
                    ? t->job->training.steps
@@ -192,7 +192,8 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy)
     t->gradient_floats = 0;
     t->strategy->init(t);
     t->batches =
-        batcher_new(&t->data.train, t->data.train_index, t->data.n_train, &t->normalizer, t->job,
+        batcher_new(&t->data.train, t->data.train_index, t->data.n_train, &t->normalizer,
+                    t->shares.n ? &t->shares : NULL, t->job,
                     t->strategy->draws ? BATCHES_DRAWN : BATCHES_TRAINING, training_range, t);
     batcher_seek(t->batches, t->at.epoch, t->at.batch);
 }
@@ -300,6 +301,27 @@ static void init_normalizer(struct trainer *t)
     normalizer_learn(&t->normalizer, all, d->n_train);
 }
 
+static int init_shares(struct trainer *t, struct err *err)
+{
+    const struct datasets *d = &t->data;
+    const int64_t groups = t->job->strategy.groups;
+    const int n = groups > 0 ? (int)groups : t->workers;
+    const bool drop = t->job->training.last_batch == LAST_DROP;
+    const int64_t least = drop ? t->job->training.batch_size : 1;
+
+    if (t->job->dataset.distribution.kind == DISTRIBUTION_DEALT)
+        return 0;
+    distribution_init(&t->shares, t->job, &d->train, d->train_index, d->n_train, n);
+    for (int w = 0; w < n; w++)
+        if (t->shares.size[w] < least)
+            return err_set(err, ERR_INVALID,
+                           "spec.dataset.distribution: %u of %u samples for %s %d; needed: at "
+                           "least %lld",
+                           t->shares.size[w], d->n_train, groups > 0 ? "group" : "worker", w,
+                           (long long)least);
+    return 0;
+}
+
 int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
                  const struct kernels *kernels,
                  const struct strategy *const strategies[STRATEGIES_MAX], struct datasets *data,
@@ -342,6 +364,8 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
                    t->sharded ? &t->placement : NULL, comm_rank(comm));
     init_lanes(t);
     init_normalizer(t);
+    if (init_shares(t, err) != 0)
+        return -1;
     if (enter_all(t, err) != 0)
         return -1;
     init_evaluation(t);
@@ -365,6 +389,7 @@ void trainer_release(struct trainer *t)
     net_release(&t->net);
     free(t->owners);
     normalizer_release(&t->normalizer);
+    distribution_release(&t->shares);
     datasets_release(&t->data);
     threads_free(t->threads);
     free(t->snapshot);

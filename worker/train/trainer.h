@@ -12,6 +12,7 @@
 #include "paceline/spec.h"
 #include "worker/comm/comm.h"
 #include "worker/data/data.h"
+#include "worker/data/distribution.h"
 #include "worker/model/model.h"
 #include "worker/optim/optim.h"
 #include "worker/threads/threads.h"
@@ -85,6 +86,7 @@ struct trainer {
     struct threads *threads;
     struct datasets data;
     struct normalizer normalizer;
+    struct distribution shares; /* of the samples, one for each worker or group; n 0: none */
     struct net net;
     int *owners; /* the worker of each layer of the net; NULL: every worker has all */
     struct model model;
@@ -166,6 +168,7 @@ MUST_CHECK int trainer_check_replicas(struct trainer *t, struct err *err);
 
 double trainer_learning_rate(const struct trainer *t);
 uint32_t trainer_batches_per_epoch(const struct trainer *t);
+uint32_t trainer_samples_per_epoch(const struct trainer *t); /* of all workers */
 /* An update sees training.accumulate batches; an epoch's last one may see fewer. */
 uint32_t trainer_updates_per_epoch(const struct trainer *t);
 

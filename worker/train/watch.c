@@ -31,7 +31,7 @@ static void add_totals(cJSON *e, const char *loss, const char *accuracy, struct 
 
 static double samples_per_second(const struct trainer *t, int64_t steps, double seconds)
 {
-    double per_step = (double)t->data.n_train / trainer_updates_per_epoch(t);
+    double per_step = (double)trainer_samples_per_epoch(t) / trainer_updates_per_epoch(t);
     return ratio((double)steps * per_step, seconds);
 }
 
