@@ -301,6 +301,11 @@ $(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(OPERATOR_LIBS)
 
+BENCH_PROFILER ?=
+.PHONY: bench-profiler
+bench-profiler: all ## what timing each layer costs, on and off in turn (minutes)
+	@bench/profiler/run.py --build $(BUILD) $(BENCH_PROFILER)
+
 BENCH_ESTIMATE ?=
 .PHONY: bench-estimate
 bench-estimate: all ## what estimates predict against simulated runs (minutes)

@@ -12,13 +12,14 @@ void history_init(struct history *h)
     h->progress = cJSON_CreateArray();
     h->epochs = cJSON_CreateArray();
     h->predictions = cJSON_CreateArray();
+    h->profiles = cJSON_CreateArray();
 }
 
 void history_release(struct history *h)
 {
     cJSON *const all[] = {h->start,      h->first_step,  h->done,       h->error,
                           h->evaluation, h->calibration, h->checkpoint, h->progress,
-                          h->epochs,     h->predictions, h->switched};
+                          h->epochs,     h->predictions, h->switched,   h->profiles};
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         cJSON_Delete(all[i]);
@@ -62,6 +63,7 @@ static void begin(struct history *h, cJSON *start)
     replace(&h->start, start);
     drop_after(h->progress, step);
     drop_after(h->epochs, step);
+    drop_after(h->profiles, step);
 }
 
 void history_add(struct history *h, enum event_type type, cJSON *event)
@@ -104,6 +106,9 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
         break;
     case EVENT_CALIBRATION:
         replace(&h->calibration, event);
+        break;
+    case EVENT_PROFILE:
+        cJSON_AddItemToArray(h->profiles, event);
         break;
     case EVENT_PREDICTION:
         cJSON_AddItemToArray(h->predictions, event);

@@ -13,7 +13,7 @@
 struct history {
     cJSON *start, *first_step, *done, *error, *evaluation, *calibration; /* the newest, or NULL */
     cJSON *checkpoint, *switched;                                        /* the newest, or NULL */
-    cJSON *progress, *epochs, *predictions;                              /* arrays, in order */
+    cJSON *progress, *epochs, *predictions, *profiles;                   /* arrays, in order */
 };
 
 void history_init(struct history *h);

@@ -138,6 +138,64 @@ static void ranks(struct buf *out, const struct history *h)
     buf_puts(out, "</table></section>\n");
 }
 
+/* Of one layer or row the mean over the profiles, which all have the same ones. */
+static double profile_mean(const struct history *h, const char *list, int i, const char *field)
+{
+    const cJSON *profile;
+    double sum = 0;
+
+    cJSON_ArrayForEach(profile, h->profiles)
+    {
+        const cJSON *item = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(profile, list), i);
+
+        sum += fmax(0, field ? event_number(item, field) : item ? item->valuedouble : 0);
+    }
+    return sum / cJSON_GetArraySize(h->profiles);
+}
+
+static void profile_layer(struct buf *out, const struct history *h, const cJSON *layer, int i)
+{
+    static const char *const parts[] = {"forward", "backward", "weights", "update"};
+
+    buf_puts(out, "<tr><td>");
+    svg_text(out, event_text(layer, "layer"));
+    buf_puts(out, "</td><td>");
+    svg_text(out, event_text(layer, "kind"));
+    buf_puts(out, "</td>");
+    for (size_t p = 0; p < ARRAY_LEN(parts); p++)
+        buf_printf(out, "<td>%s</td>", format_count(profile_mean(h, "layers", i, parts[p])).s);
+    buf_puts(out, "</tr>\n");
+}
+
+/* Microseconds per epoch on rank 0, by operator and by layer. */
+static void profile(struct buf *out, const struct history *h)
+{
+    const cJSON *first = cJSON_GetArrayItem(h->profiles, 0), *item;
+    int i = 0;
+
+    if (!first)
+        return;
+    buf_printf(
+        out,
+        "<section class=\"card\"><div class=\"head\"><h2>Operators</h2><div class=\"legend\">"
+        "<span>microseconds per epoch on rank 0, mean of %d</span></div></div>"
+        "<table class=\"num\"><tr><th>operator</th><th>us</th></tr>\n",
+        cJSON_GetArraySize(h->profiles));
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(first, "rows"))
+    {
+        buf_puts(out, "<tr><td>");
+        svg_text(out, item->string);
+        buf_printf(out, "</td><td>%s</td></tr>\n",
+                   format_count(profile_mean(h, "rows", i++, NULL)).s);
+    }
+    buf_puts(out, "</table><table class=\"num\"><tr><th>layer</th><th>kind</th><th>forward</th>"
+                  "<th>backward</th><th>weights</th><th>update</th></tr>\n");
+    i = 0;
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(first, "layers"))
+        profile_layer(out, h, item, i++);
+    buf_puts(out, "</table></section>\n");
+}
+
 void report_times(struct buf *out, const struct history *h)
 {
     const struct times all = times_of(h->done);
@@ -146,4 +204,5 @@ void report_times(struct buf *out, const struct history *h)
         whole_run(out, &all);
     table(out, h);
     ranks(out, h);
+    profile(out, h);
 }

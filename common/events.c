@@ -22,6 +22,7 @@ static const char *const type_names[] = {
     [EVENT_DURABLE] = "durable",
     [EVENT_CALIBRATION] = "calibration",
     [EVENT_SWITCH] = "switch",
+    [EVENT_PROFILE] = "profile",
 };
 
 cJSON *event_parse(const char *line, size_t len, enum event_type *type)

@@ -213,6 +213,9 @@ const struct field spec_fields[] = {
     {"spec.training.pinThreads", FIELD_BOOL, JOB(training.pin_threads), .default_ = "false",
      .doc =
          "Keeps each computing thread on a CPU of its own, where the job has its CPUs to itself."},
+    {"spec.training.profile", FIELD_INTS, JOB_LIST(training.profile, training.n_profile),
+     RANGE(1, 1000000), .max_items = 16,
+     .doc = "Epochs, from 1, of which an event says what each layer took."},
     {"spec.training.l2", FIELD_FLOAT, JOB(training.l2), RANGE(0, 1e6), .default_ = "0",
      .doc = "Adds l2/2 times the sum of squared weights (not biases) to the loss; reported apart."},
     {"spec.training.clipNorm", FIELD_FLOAT, JOB(training.clip_norm), RANGE(0, MOST),

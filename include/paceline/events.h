@@ -30,6 +30,7 @@ enum event_type {
     EVENT_DURABLE,
     EVENT_CALIBRATION,
     EVENT_SWITCH,
+    EVENT_PROFILE,
 };
 
 /* The event on a line of len bytes, owned by the caller; NULL when the line is no JSON object

@@ -160,8 +160,10 @@ struct job {
         int64_t lanes;         /* 0: the default rule */
         enum last_batch last_batch;
         uint64_t seed;
-        int64_t threads;  /* per rank; 0: what the CPU quota allows */
-        bool pin_threads; /* each on a CPU of its own */
+        int64_t threads;     /* per rank; 0: what the CPU quota allows */
+        bool pin_threads;    /* each on a CPU of its own */
+        int64_t profile[16]; /* epochs, from 1, in which layers are timed */
+        size_t n_profile;
         double l2;        /* adds l2/2*sum(w^2) over weights (no biases); reported apart */
         double clip_norm; /* 0: off */
         struct job_optimizer optimizer;

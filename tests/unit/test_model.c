@@ -1,6 +1,6 @@
-// LINK: worker/kernels common worker/layers worker/model/model.c worker/model/params.c
-// LINK: worker/model/loss.c worker/model/lanes.c worker/threads worker/optim/optimizer.c
-// LINK: worker/optim/schedule.c worker/checkpoint/safetensors.c
+// LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
+// LINK: worker/model/params.c worker/model/loss.c worker/model/lanes.c worker/threads
+// LINK: worker/optim/optimizer.c worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates, and
 // outputs by running statistics; and the same bytes on every instruction set, thread count and cut
 // of the lanes over ranks.

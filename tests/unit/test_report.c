@@ -24,6 +24,12 @@ static void fill(struct history *h)
     add(h, "{\"event\":\"epoch\",\"epoch\":1,\"step\":10,\"loss\":1,\"testLoss\":0.9,"
            "\"testAccuracy\":0.75,\"validationAccuracy\":null,\"learningRate\":0.05,"
            "\"perRank\":{\"forward\":[2,4],\"communication\":[1.5,2.5],\"prepare\":[9,9]}}");
+    add(h,
+        "{\"event\":\"profile\",\"epoch\":1,\"step\":10,\"rows\":{\"MatMul\":2000,\"Dataset\":10},"
+        "\"layers\":[{\"layer\":\"dense<1>\",\"kind\":\"dense\",\"forward\":700,\"update\":5}]}");
+    add(h,
+        "{\"event\":\"profile\",\"epoch\":2,\"step\":20,\"rows\":{\"MatMul\":4000,\"Dataset\":30},"
+        "\"layers\":[{\"layer\":\"dense<1>\",\"kind\":\"dense\",\"forward\":900,\"update\":7}]}");
     add(h, "{\"event\":\"done\",\"step\":10,\"seconds\":12.5,\"samplesPerSecond\":1234,"
            "\"testLoss\":0.9,\"testAccuracy\":0.75,\"top5\":0.99,\"confusion\":[[7,3],[2,8]],"
            "\"perRank\":{\"forward\":[1,1],\"backward\":[2,4],\"prepare\":[9,9],"
@@ -49,6 +55,8 @@ static void test_page(void)
                                                                          */
         "<td>3.0 MiB</td><td>0 B</td></tr>",
         "seed: &lt;1&gt;",
+        "<td>MatMul</td><td>3,000</td>",
+        "<td>dense&lt;1&gt;</td><td>dense</td><td>800</td><td>0</td><td>0</td><td>6</td>",
         "a CPU",
         "</html>",
     };

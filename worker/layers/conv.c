@@ -160,8 +160,12 @@ static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx
         p->kernels->conv->transpose_weights(&l->conv, l->transposed, p->params + l->weight->offset);
         threads_run(p->threads, data_share, &t);
     }
-    if (!l->weight->frozen)
+    if (!l->weight->frozen) {
+        const int was = profile_enter(p->profile, -1, PROFILE_WEIGHTS);
+
         weights_backward(l, &t);
+        profile_leave(p->profile, was);
+    }
 }
 
 static void conv_layer_release(struct layer *l)

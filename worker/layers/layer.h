@@ -14,6 +14,7 @@
 #include "paceline/net.h"
 #include "worker/kernels/kernels.h"
 #include "worker/model/lanes.h"
+#include "worker/model/profile.h"
 #include "worker/threads/threads.h"
 
 /* What becomes of a gradient: biases and scales are not decayed. Of a statistic (a running mean) it
@@ -52,6 +53,7 @@ struct pass {
     struct gradient_sink *sink;
     void (*poll)(void *arg); /* called by thread 0 between kernels; may be NULL */
     void *poll_arg;
+    struct profile *profile; /* NULL: off */
 };
 
 /* A trained tensor: a range of the parameter slab in the kernels' layout. */

@@ -375,6 +375,7 @@ float *model_output(const struct model *m, int i, const struct pass *p, const fl
 
 void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 {
+    const int was = profile_enter(p->profile, i, PROFILE_FORWARD);
     struct layer *l = &m->layers[i];
 
     p->kernels = m->kernels;
@@ -383,12 +384,13 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
     p->params = m->weights;
     if (l->ops->forward) {
         l->ops->forward(l, p, model_output(m, i, p, x), model_output(m, l->inputs[0], p, x));
-        return;
+    } else {
+        const float *from[NET_INPUTS_MAX];
+        for (int k = 0; k < l->n_inputs; k++)
+            from[k] = model_output(m, l->inputs[k], p, x);
+        l->ops->join(l, p, model_output(m, i, p, x), from);
     }
-    const float *from[NET_INPUTS_MAX];
-    for (int k = 0; k < l->n_inputs; k++)
-        from[k] = model_output(m, l->inputs[k], p, x);
-    l->ops->join(l, p, model_output(m, i, p, x), from);
+    profile_leave(p->profile, was);
 }
 
 const float *model_forward(struct model *m, struct pass *p, const float *x)
@@ -463,10 +465,13 @@ void model_begin_backward(struct model *m)
 void model_backward_layer(struct model *m, struct pass *p, int i, const float *x,
                           float *const *away)
 {
+    const int was = profile_enter(p->profile, i, PROFILE_BACKWARD);
+
     if (m->layers[i].ops->part)
         back_join(m, p, i, away);
     else
         back_one(m, p, i, x, away);
+    profile_leave(p->profile, was);
 }
 
 void model_backward(struct model *m, struct pass *p, const float *x)

@@ -93,12 +93,14 @@ void step_apply(void *arg, size_t offset, size_t n, const float *gradient, enum 
 {
     struct trainer *t = arg;
     const enum phase was = phases_enter(&t->phases, PHASE_UPDATE);
+    const int layer = profile_enter(t->pass.profile, -1, PROFILE_UPDATE);
     float *w = t->model.weights + offset;
 
     if (kind == PARAM_STATISTIC)
         t->kernels->reduce->add(w, gradient, n);
     else
         optimizer_update(&t->optimizer, w, gradient, offset, n, kind == PARAM_WEIGHT);
+    profile_leave(t->pass.profile, layer);
     phases_leave(&t->phases, was);
 }
 
@@ -109,8 +111,12 @@ void step_update(struct trainer *t, size_t offset, size_t n, const float *gradie
         const struct param *p = &t->model.params[i];
         size_t begin = offset > p->offset ? offset : p->offset;
         size_t end = offset + n < p->offset + p->floats ? offset + n : p->offset + p->floats;
-        if (begin < end && !p->frozen)
+        if (begin < end && !p->frozen) {
+            const int was = profile_enter(t->pass.profile, p->layer, PROFILE_UPDATE);
+
             step_apply(t, begin, end - begin, gradients + begin, p->kind);
+            profile_leave(t->pass.profile, was);
+        }
     }
 }
 
@@ -266,8 +272,10 @@ static void evaluate_lanes(struct trainer *t, const struct batch *b, int64_t *co
 struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_EVALUATE);
+    struct profile *profile = t->pass.profile;
     struct totals sum = {0};
 
+    t->pass.profile = NULL; /* it is of training */
     if (confusion)
         memset(confusion, 0, sizeof *confusion * (size_t)(t->model.classes * t->model.classes));
     t->pass.training = false;
@@ -280,6 +288,7 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
     }
     if (confusion)
         sum_confusion(t, confusion);
+    t->pass.profile = profile;
     phases_leave(&t->phases, was);
     return sum;
 }

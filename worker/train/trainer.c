@@ -369,6 +369,8 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     if (enter_all(t, err) != 0)
         return -1;
     init_evaluation(t);
+    if (job->training.n_profile && comm_rank(comm) == 0)
+        t->profile = profile_new(t->model.n_layers);
     /* last, so that the threads that make batches may run anywhere */
     if (job->training.pin_threads && threads_pin(t->threads, comm_local_rank(comm)) != 0)
         log_warn("spec.training.pinThreads: fewer CPUs than threads; none is pinned");
@@ -392,6 +394,7 @@ void trainer_release(struct trainer *t)
     distribution_release(&t->shares);
     datasets_release(&t->data);
     threads_free(t->threads);
+    profile_free(t->profile);
     free(t->snapshot);
     free(t->lane_ends);
     free(t->lane_values);

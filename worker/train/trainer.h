@@ -111,7 +111,8 @@ struct trainer {
     double computing;      /* since when */
     int64_t gathered;      /* the step that all ranks have all of; -1: none */
     struct phases phases;
-    double prepared; /* seconds of batchers that are gone */
+    struct profile *profile; /* rank 0's, where the job asks for one; else NULL */
+    double prepared;         /* seconds of batchers that are gone */
     float *snapshot; /* the tensor of a checkpoint that is under way; made by the first one */
     int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;   /* in all */

@@ -7,6 +7,7 @@
 #include "paceline/mem.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
+#include "worker/train/operators.h"
 #include "worker/train/snapshot.h"
 
 #define PROGRESS_SECONDS 0.25
@@ -165,6 +166,9 @@ void watch_begin_epoch(struct watch *w, struct trainer *t)
 {
     w->epoch_started = w->reported = trainer_seconds();
     measure_now(t, &w->epoch_begun);
+    t->pass.profile = operators_wanted(t) ? t->profile : NULL;
+    if (t->pass.profile)
+        profile_clear(t->pass.profile);
 }
 
 void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
@@ -190,6 +194,8 @@ void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
     add_number(e, "samplesPerSecond",
                samples_per_second(t, t->at.step - w->epoch_first_step, train_seconds));
     event_send(e);
+    if (t->pass.profile)
+        operators_send(t, t->at.epoch, &w->epoch_begun, &now);
 }
 
 /* Collective: who has sent how many bytes to whom while it trained. */
