@@ -33,5 +33,6 @@ void net_write_resnet34(struct layer_list *l, const struct net_def *def, int cla
 void net_write_densenet(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_squeezenet(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_vgg(struct layer_list *l, const struct net_def *def, int classes);
+void net_write_lstm(struct layer_list *l, const struct net_def *def, int classes);
 
 #endif

@@ -21,7 +21,9 @@ const char *const layer_type_names[] = {
     [LAYER_TANH] = "tanh",
     [LAYER_DROPOUT] = "dropout",
     [LAYER_FLATTEN] = "flatten",
-    [LAYER_FLATTEN + 1] = NULL,
+    [LAYER_EMBEDDING] = "embedding",
+    [LAYER_LSTM] = "lstm",
+    [LAYER_LSTM + 1] = NULL,
 };
 
 static bool has_window(enum layer_type type)
@@ -98,8 +100,14 @@ static int window_derive(struct net_layer *l, struct err *err)
     return set_weights(l, (double)s->units * l->in.c * s->kernel[0] * s->kernel[1], err);
 }
 
+/* A dense layer of a text works on each of its positions. */
 static int dense_derive(struct net_layer *l, struct err *err)
 {
+    if (l->rows) {
+        l->out = (struct shape){l->spec.units, 1, l->in.w};
+        l->flops_forward = 2.0 * l->spec.units * l->in.c * l->in.w;
+        return set_weights(l, (double)l->spec.units * l->in.c, err);
+    }
     if (l->in.h != 1 || l->in.w != 1)
         return err_set(err, ERR_INVALID,
                        "layer %s: a dense layer gets a %dx%dx%d image; it takes a flat vector, "
@@ -108,6 +116,66 @@ static int dense_derive(struct net_layer *l, struct err *err)
     l->out = (struct shape){l->spec.units, 1, 1};
     l->flops_forward = 2.0 * l->spec.units * l->in.c;
     return set_weights(l, (double)l->spec.units * l->in.c, err);
+}
+
+static int embedding_derive(struct net_layer *l, struct err *err)
+{
+    const struct layer_spec *s = &l->spec;
+
+    if (l->inputs[0] >= 0 || l->in.c != 1 || l->in.h != 1)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: an embedding gets %dx%dx%d values; it takes the samples "
+                       "themselves, of a text",
+                       s->name, l->in.c, l->in.h, l->in.w);
+    if (s->vocabulary < 1 || s->vocabulary > MAX_SIZE)
+        return err_set(err, ERR_INVALID, "layer %s: found a vocabulary of %d; allowed are 1 to %d",
+                       s->name, s->vocabulary, MAX_SIZE);
+    l->rows = true;
+    l->out = (struct shape){s->units, 1, l->in.w};
+    return set_weights(l, (double)s->units * s->vocabulary, err);
+}
+
+/* Four gates, each of the input and of the hidden state. */
+static int lstm_derive(struct net_layer *l, struct err *err)
+{
+    const double weights = 4.0 * l->spec.units * ((double)l->in.c + l->spec.units);
+
+    if (!l->rows)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: an lstm gets a %dx%dx%d image; it takes a sequence, so an "
+                       "embedding must come before it",
+                       l->spec.name, l->in.c, l->in.h, l->in.w);
+    l->out = (struct shape){l->spec.units, 1, l->in.w};
+    l->biases = 4 * (size_t)l->spec.units;
+    l->flops_forward = 2 * weights * l->in.w;
+    return set_weights(l, weights, err);
+}
+
+/* What may stand behind an embedding. */
+static bool takes_rows(enum layer_type type)
+{
+    return type == LAYER_DENSE || type == LAYER_DROPOUT || type == LAYER_ADD ||
+           type == LAYER_RELU || type == LAYER_SIGMOID || type == LAYER_TANH || type == LAYER_LSTM;
+}
+
+/* Whether the layer's inputs are rows; -1: some are. */
+static int rows_derive(const struct net *net, struct net_layer *l, struct err *err)
+{
+    for (int i = 0; i < l->n_inputs; i++) {
+        const bool rows = l->inputs[i] >= 0 && net->layers[l->inputs[i]].rows;
+
+        if (i > 0 && rows != l->rows)
+            return err_set(err, ERR_INVALID,
+                           "layer %s: one of its inputs is a sequence and another one is not",
+                           l->spec.name);
+        l->rows = rows;
+    }
+    if (l->rows && !takes_rows(l->spec.type))
+        return err_set(err, ERR_INVALID,
+                       "layer %s: it gets a sequence of %d positions; allowed there: lstm, dense, "
+                       "dropout, relu, sigmoid, tanh, add",
+                       l->spec.name, l->in.w);
+    return 0;
 }
 
 static double values(struct shape s) { return (double)s.c * s.h * s.w; }
@@ -169,12 +237,15 @@ static int padchannels_derive(struct net_layer *l, struct err *err)
 static int layer_derive(const struct net *net, struct net_layer *l, struct err *err)
 {
     struct layer_spec *s = &l->spec;
-    const bool has_units = s->type == LAYER_CONV || s->type == LAYER_DENSE;
+    const bool biased = s->type == LAYER_CONV || s->type == LAYER_DENSE;
+    const bool has_units = biased || s->type == LAYER_EMBEDDING || s->type == LAYER_LSTM;
     const bool pads = s->type == LAYER_PADCHANNELS;
 
+    if (rows_derive(net, l, err))
+        return -1;
     if ((has_units || pads) && (s->units < 1 || s->units > MAX_SIZE))
         return err_set(err, ERR_INVALID, "layer %s: found %d %s; allowed are 1 to %d", s->name,
-                       s->units, s->type == LAYER_DENSE ? "units" : "filters", MAX_SIZE);
+                       s->units, s->type == LAYER_CONV || pads ? "filters" : "units", MAX_SIZE);
     if (s->type == LAYER_DROPOUT && !(s->rate >= 0 && s->rate < 1))
         return err_set(err, ERR_INVALID, "layer %s: found rate %g; allowed is 0 to below 1",
                        s->name, s->rate);
@@ -191,7 +262,11 @@ static int layer_derive(const struct net *net, struct net_layer *l, struct err *
         return -1;
     if (s->type == LAYER_DENSE && dense_derive(l, err))
         return -1;
-    l->biases = has_units && s->bias ? (size_t)s->units : 0;
+    if (s->type == LAYER_EMBEDDING && embedding_derive(l, err))
+        return -1;
+    l->biases = biased && s->bias ? (size_t)s->units : 0;
+    if (s->type == LAYER_LSTM && lstm_derive(l, err))
+        return -1;
     if (s->type == LAYER_BATCHNORM && batchnorm_derive(l, err))
         return -1;
     if (values(l->out) > MAX_VALUES)
@@ -268,6 +343,7 @@ static int layer_add(struct net *net, const struct layer_spec *spec, struct err 
     if (inputs_add(net, spec, err) || layer_derive(net, l, err))
         return -1;
     net->out = l->out;
+    net->rows = l->rows;
     net->params += l->weights + l->biases;
     return 0;
 }

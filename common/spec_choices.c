@@ -24,6 +24,7 @@
     {                                                                                       \
         "spec.dataset.distribution." key, "spec.dataset.distribution.kind", values, default \
     }
+#define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images"
 #define LAYER_CHOICE(key, values, default)                                      \
     {                                                                           \
         "spec.model.layers[]." key, "spec.model.layers[].type", values, default \
@@ -32,15 +33,19 @@
 const struct choice spec_choices[] = {
     {"spec.model.hidden", "spec.model.name", "mlp", "[256, 128]"},
     LAYER_CHOICE("filters", "conv padchannels", NULL),
-    LAYER_CHOICE("units", "dense", NULL),
+    LAYER_CHOICE("units", "dense embedding lstm", NULL),
     LAYER_CHOICE("kernel", "conv", NULL),
     LAYER_CHOICE("kernel", "maxpool avgpool", "2"),
     LAYER_CHOICE("stride", "conv maxpool avgpool", NULL),
     LAYER_CHOICE("padding", "conv maxpool avgpool", "valid"),
     LAYER_CHOICE("rate", "dropout", NULL),
     LAYER_CHOICE("initializer", "conv dense", "glorot"),
+    LAYER_CHOICE("initializer", "embedding lstm", "uniform"),
+    {"spec.model.layers[].range", "spec.model.layers[].initializer", "uniform", "0.1"},
+    LAYER_CHOICE("forgetBias", "lstm", "0"),
+    LAYER_CHOICE("vocabulary", "embedding", NULL),
     LAYER_CHOICE("bias", "conv dense", "true"),
-    LAYER_CHOICE("frozen", "conv dense batchnorm", "false"),
+    LAYER_CHOICE("frozen", "conv dense batchnorm embedding", "false"),
     LAYER_CHOICE("epsilon", "batchnorm", "0.00001"),
     LAYER_CHOICE("momentum", "batchnorm", "0.1"),
     LAYER_CHOICE("unbiased", "batchnorm", "true"),
@@ -48,6 +53,10 @@ const struct choice spec_choices[] = {
     DISTRIBUTION("alpha", "dirichlet", "0.5"),
     DISTRIBUTION("sizes", "iid contiguous byLabel dirichlet", NULL),
     DISTRIBUTION("reshuffleEveryEpochs", "iid dirichlet", "0"),
+    {"spec.dataset.validationSplit", "spec.dataset.name", NO_TEXT, "0"},
+    {"spec.dataset.shuffle", "spec.dataset.name", NO_TEXT, "true"},
+    {"spec.dataset.steps", "spec.dataset.name", "text", "20"},
+    {"spec.dataset.vocabulary", "spec.dataset.name", "text", "10000"},
     {"spec.dataset.normalize", "spec.dataset.normalizeBy", "given", NULL},
     NORMALIZE("mean", "fashion-mnist", "0.2860"),
     NORMALIZE("mean", "mnist", "0.1307"),

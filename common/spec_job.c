@@ -215,6 +215,28 @@ static bool group_of_one(const struct job *job, const struct net *net, struct er
     return false;
 }
 
+/* A state goes on from one update to the next. */
+static bool state_of_several(const struct job *job, const struct net *net, struct err *err)
+{
+    for (size_t i = 0; i < net->n_layers && job->training.accumulate > 1; i++) {
+        if (net->layers[i].spec.type != LAYER_LSTM)
+            continue;
+        err_set(err, ERR_INVALID,
+                "spec.training.accumulate: found %lld with layer %s, whose state goes on in the "
+                "next batch; allowed: 1",
+                (long long)job->training.accumulate, net->layers[i].spec.name);
+        return true;
+    }
+    return false;
+}
+
+struct shape job_published_shape(const struct job *job)
+{
+    if (job->dataset.name && strcmp(job->dataset.name, "text") == 0)
+        return (struct shape){1, 1, (int)job->dataset.steps};
+    return (struct shape){1, 28, 28};
+}
+
 int job_network(const struct job *job, struct shape in, int classes, struct net *net,
                 struct err *err)
 {
@@ -231,12 +253,20 @@ int job_network(const struct job *job, struct shape in, int classes, struct net 
     for (size_t i = 0; i < net->n_layers; i++)
         if (!net->layers[i].spec.frozen)
             trained += net->layers[i].weights + net->layers[i].biases;
-    if (net->out.h != 1 || net->out.w != 1)
+    const bool text = job->dataset.name && strcmp(job->dataset.name, "text") == 0;
+
+    if (net->rows != text)
+        err_set(err, ERR_INVALID,
+                "spec.model: the last layer gives a score per class for each %s; needed: for each "
+                "%s",
+                net->rows ? "word" : "sample",
+                text ? "word of a text, so the first layer is an embedding" : "sample");
+    else if (!net->rows && (net->out.h != 1 || net->out.w != 1))
         err_set(err, ERR_INVALID,
                 "spec.model: the last layer gives a %dx%dx%d image; needed: a flat vector with a "
                 "score per class, as from a dense layer",
                 net->out.c, net->out.h, net->out.w);
-    else if (group_of_one(job, net, err))
+    else if (group_of_one(job, net, err) || state_of_several(job, net, err))
         ;
     else if (trained == 0)
         err_set(err, ERR_INVALID,

@@ -73,9 +73,9 @@ const struct field spec_fields[] = {
      .doc = "The network: a built-in one by name, or layers. With it the built-in "
             "engine trains; without it the templates of spec.replicas say what runs."},
     {"spec.model.name", FIELD_STRING, JOB(model.name),
-     .names =
-         NAMES("fashion-cnn", "mnist-cnn", "mlp", "resnet20", "resnet50", "resnet56", "resnet56v2",
-               "densenet40", "resnet34", "resnet34-zerofill", "squeezenet", "vgg16e"),
+     .names = NAMES("fashion-cnn", "mnist-cnn", "mlp", "resnet20", "resnet50", "resnet56",
+                    "resnet56v2", "densenet40", "resnet34", "resnet34-zerofill", "squeezenet",
+                    "vgg16e", "ptb-small", "ptb-medium", "ptb-large"),
      .doc = "A built-in network; `paceline models` lists them."},
     {"spec.model.hidden", FIELD_INTS, JOB_LIST(model.hidden, model.n_hidden), RANGE(1, 1 << 20),
      .max_items = 8, .doc = "Units of each hidden layer of the mlp."},
@@ -94,7 +94,7 @@ const struct field spec_fields[] = {
     {"spec.model.layers[].filters", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
      .doc = "Output channels of a convolution; padchannels adds channels of zeros up to so many."},
     {"spec.model.layers[].units", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
-     .doc = "Outputs of a dense layer."},
+     .doc = "Outputs of a dense layer, embedding or lstm."},
     {"spec.model.layers[].kernel", FIELD_PAIR, LAYER(kernel), RANGE(1, 4096), .required = true,
      .doc = "Rows and columns of the window."},
     {"spec.model.layers[].stride", FIELD_PAIR, LAYER(stride), RANGE(1, 4096),
@@ -104,7 +104,14 @@ const struct field spec_fields[] = {
     {"spec.model.layers[].rate", FIELD_FLOAT, LAYER(rate), RANGE(0, 1), .below_max = true,
      .required = true, .doc = "Share of the values that dropout sets to zero in training."},
     {"spec.model.layers[].initializer", FIELD_ENUM, LAYER(initializer),
-     .names = NAMES("glorot", "he", "zero"), .doc = "Distribution of the initial weights."},
+     .names = NAMES("glorot", "he", "zero", "uniform"),
+     .doc = "Distribution of the initial weights."},
+    {"spec.model.layers[].range", FIELD_FLOAT, LAYER(range), RANGE(0, 1e6),
+     .doc = "uniform: initial weights are from -range to range."},
+    {"spec.model.layers[].forgetBias", FIELD_FLOAT, LAYER(forget_bias), RANGE(-100, 100),
+     .doc = "What the biases of an lstm's forget gates begin with; the others begin with 0."},
+    {"spec.model.layers[].vocabulary", FIELD_INT, LAYER(vocabulary), RANGE(1, 1 << 20),
+     .required = true, .doc = "Words that an embedding knows; at least those of the data."},
     {"spec.model.layers[].bias", FIELD_BOOL, LAYER(bias), .doc = "Adds a trained bias per output."},
     {"spec.model.layers[].frozen", FIELD_BOOL, LAYER(frozen),
      .doc = "Keeps the layer's parameters as they are."},
@@ -127,10 +134,10 @@ const struct field spec_fields[] = {
 
     {"spec.dataset", FIELD_OBJECT, .fixed = true, .doc = "The samples and how they are prepared."},
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
-     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx", "images"),
+     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx", "images", "text"),
      .default_ = "fashion-mnist",
-     .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files "
-            "(docs/data.md)."},
+     .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files; "
+            "text: words in train.txt, valid.txt and test.txt (docs/data.md)."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),
@@ -138,8 +145,7 @@ const struct field spec_fields[] = {
      .doc = "On a cluster: the volume that has the files, as a pod's volume but without a name. It "
             "is mounted read-only at path. One machine reads path as it is."},
     {"spec.dataset.validationSplit", FIELD_FLOAT, JOB(dataset.validation_split), RANGE(0, 1),
-     .below_max = true, .default_ = "0",
-     .doc = "Share of the training samples kept back to validate with."},
+     .below_max = true, .doc = "Share of the training samples kept back to validate with."},
     {"spec.dataset.normalizeBy", FIELD_ENUM, JOB(dataset.normalize_by),
      .names = NAMES("given", "channel", "pixel"), .default_ = "given",
      .doc = "given: by normalize. Else by the training set, exactly, and kept in checkpoints: "
@@ -183,10 +189,15 @@ const struct field spec_fields[] = {
      RANGE(0, 1000000), .doc = "Draws the shares anew every so many epochs; 0: never."},
     {"spec.dataset.prefetch", FIELD_INT, JOB(dataset.prefetch), RANGE(0, 64), .default_ = "2",
      .doc = "Batches that a thread prepares ahead; 0: each is prepared in its step."},
-    {"spec.dataset.shuffle", FIELD_BOOL, JOB(dataset.shuffle), .default_ = "true",
+    {"spec.dataset.shuffle", FIELD_BOOL, JOB(dataset.shuffle),
      .doc = "A new order each epoch, from the seed and the epoch alone."},
     {"spec.dataset.limit", FIELD_INT, JOB(dataset.limit), RANGE(0, EXACT_INTEGERS), .default_ = "0",
      .doc = "Uses only the first training samples; 0: all."},
+
+    {"spec.dataset.steps", FIELD_INT, JOB(dataset.steps), RANGE(1, 4096),
+     .doc = "Words of a sample: one of batchSize rows that each go on in the next batch."},
+    {"spec.dataset.vocabulary", FIELD_INT, JOB(dataset.vocabulary), RANGE(2, 1 << 20),
+     .doc = "The most words that are told apart; rarer ones become <unk>."},
 
     {"spec.training", FIELD_OBJECT, .fixed = true, .doc = "How the weights are trained."},
     {"spec.training.epochs", FIELD_INT, JOB(training.epochs), RANGE(1, 1000000), .default_ = "5",

@@ -19,8 +19,17 @@ static bool broken_own_path(const struct job *job, struct buf *found)
 {
     const char *name = job->dataset.name;
 
-    buf_puts(found, "idx or images without it");
-    return (strcmp(name, "idx") == 0 || strcmp(name, "images") == 0) && !job->dataset.path;
+    buf_puts(found, "idx, images or text without it");
+    return (strcmp(name, "idx") == 0 || strcmp(name, "images") == 0 || strcmp(name, "text") == 0) &&
+           !job->dataset.path;
+}
+
+static bool broken_text(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "what is done to images, with name text");
+    return strcmp(job->dataset.name, "text") == 0 &&
+           (job->dataset.normalize_by != NORMALIZE_GIVEN || job->dataset.flip ||
+            job->dataset.pad > 0 || job->dataset.distribution.kind != DISTRIBUTION_DEALT);
 }
 
 static bool broken_volume_path(const struct job *job, struct buf *found)
@@ -109,8 +118,17 @@ static const struct rule rules[] = {
      .allowed = "needed: the folder of the files",
      .job = RULE_BUILTIN,
      .broken = broken_own_path,
-     .cel = "!({spec.dataset.name} in ['idx', 'images']) || {?spec.dataset.path}",
-     .cel_found = "idx or images without it"},
+     .cel = "!({spec.dataset.name} in ['idx', 'images', 'text']) || {?spec.dataset.path}",
+     .cel_found = "idx, images or text without it"},
+    {{"spec.dataset.normalizeBy", "spec.dataset.augment.flip", "spec.dataset.augment.pad",
+      "spec.dataset.distribution.kind", "spec.dataset.name"},
+     .allowed = "allowed there: none of it",
+     .job = RULE_BUILTIN,
+     .broken = broken_text,
+     .cel = "{spec.dataset.name} != 'text' || ({spec.dataset.normalizeBy} == 'given' && "
+            "!{spec.dataset.augment.flip} && {spec.dataset.augment.pad} == 0 && "
+            "{spec.dataset.distribution.kind} == 'dealt')",
+     .cel_found = "what is done to images, with name text"},
     {{"spec.dataset.path", "spec.dataset.volume"},
      .allowed = "needed with a volume: an absolute path to mount it at",
      .job = RULE_BUILTIN,
@@ -135,7 +153,7 @@ static const struct rule rules[] = {
      .broken = broken_drop_all,
      .cel = "{spec.training.lastBatch} != 'drop' || {spec.dataset.limit} == 0 || "
             "double({spec.dataset.limit}"
-            ") * (1.0 - {spec.dataset.validationSplit}) >= double(" CEL_BATCH ")",
+            ") * (1.0 - {spec.dataset.validationSplit|0.0}) >= double(" CEL_BATCH ")",
      .cel_found = "a limit below a batch"},
     {{"spec.training.optimizer.nesterov", "spec.training.optimizer.momentum",
       "spec.training.optimizer.dampening"},

@@ -76,7 +76,7 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
 
 static void send_prediction(const struct trainer *t, uint32_t index, const float *y)
 {
-    float p[LOSS_CLASSES_MAX];
+    AUTO(auto_free) float *p = xmalloc((size_t)t->model.classes * sizeof *p);
     struct loss_result r =
         loss_sample(t->job->model.loss, t->kernels, y, 0, t->model.classes, 0, 1, NULL, p);
     cJSON *e = event_new("prediction");
@@ -125,6 +125,8 @@ int worker_predict(struct trainer *t, const struct worker_options *o, struct err
         return -1;
     if (!o->input)
         return err_set(err, ERR_INVALID, "--input IDX is missing");
+    if (t->data.train.tokens)
+        return err_set(err, ERR_INVALID, "spec.dataset.name: found text; allowed: images");
     if (read_images(t, o->input, &n, &file, &bytes, err) != 0)
         return -1;
     if (o->limit >= 0 && (uint32_t)o->limit < n)

@@ -194,6 +194,9 @@ static int check_data(struct comm *comm, const struct datasets *d, struct err *e
                               (uint32_t)d->train.shape.w};
     if (comm_agree(comm, "the sizes of the data set", sizes, sizeof sizes, err) != 0)
         return -1;
+    if (d->train.tokens)
+        return comm_agree(comm, "the words of the data set", d->train.tokens,
+                          d->train.streams * d->train.stream_length * sizeof(uint32_t), err);
     return comm_agree(comm, "the labels of the data set", d->train.labels,
                       d->train.n * sizeof *d->train.labels, err);
 }

@@ -29,9 +29,12 @@ enum layer_type {
     LAYER_TANH,
     LAYER_DROPOUT,
     LAYER_FLATTEN,
+    LAYER_EMBEDDING,
+    LAYER_LSTM,
 };
 enum padding { PAD_VALID, PAD_SAME };
-enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO, INIT_ONE }; /* Glorot: Keras's default */
+/* Glorot: Keras's default; uniform: in -range..range. */
+enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO, INIT_UNIFORM, INIT_ONE };
 enum loss_type { LOSS_SOFTMAX_CROSS_ENTROPY, LOSS_SQUARED_ERROR };
 
 struct shape {
@@ -48,12 +51,15 @@ struct layer_spec {
     bool frozen;   /* parameters are not trained */
     bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
     char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
-    int units;     /* conv: filters; dense: outputs; padchannels: channels */
-    int kernel[2]; /* conv, pools: height, width */
-    int stride[2]; /* 0: 1 for conv, the kernel for pools */
+    int units;     /* conv: filters; dense, embedding: outputs; padchannels: channels */
+    int vocabulary; /* embedding: the words that it knows */
+    int kernel[2];  /* conv, pools: height, width */
+    int stride[2];  /* 0: 1 for conv, the kernel for pools */
     enum padding padding;
     double rate; /* dropout: the share of values that is dropped */
     enum initializer initializer;
+    double range;
+    double forget_bias;       /* lstm: what the forget gates' biases begin with */
     int group;                /* batchnorm: samples that are normalised together, at least */
     double epsilon, momentum; /* batchnorm: added to the variance; the share of new statistics */
     /* The layers whose outputs it takes, by name, NET_INPUT being the samples; by default the one
@@ -67,9 +73,10 @@ struct layer_spec {
 /* One layer with everything derived. */
 struct net_layer {
     struct layer_spec spec;
-    struct shape in, out;   /* in: of its first input; concat: of the channels of all */
-    int *inputs, n_inputs;  /* layers by number, in the order given; -1: the samples */
-    int n_users;            /* that take its output */
+    struct shape in, out;  /* in: of its first input; concat: of the channels of all */
+    int *inputs, n_inputs; /* layers by number, in the order given; -1: the samples */
+    int n_users;           /* that take its output */
+    bool rows; /* of a text: out.w positions, each a row of out.c values, instead of a map */
     int pad_top, pad_left;  /* rows and columns of padding before the image */
     size_t weights, biases; /* parameter counts; what is only measured (running means) apart */
     double flops_forward;   /* per sample, multiply and add apart, taps inside the image only */
@@ -79,6 +86,7 @@ struct net {
     struct net_layer *layers;
     size_t n_layers;
     struct shape in, out;
+    bool rows; /* of the output */
     size_t params;
     double flops_train; /* per sample, forward and backward, exact taps; no dX of the first layer */
 };

@@ -136,7 +136,8 @@ struct job {
         char *initial_weights; /* safetensors to start from, or NULL */
     } model;
     struct {
-        char *name; /* a built-in set, "idx" (any IDX folder) or "images" (folders of pictures) */
+        char *name; /* a built-in set, "idx" (any IDX folder), "images" (folders of pictures),
+                       "text" */
         char *path; /* folder; NULL: where the built-in set is installed */
         double validation_split;
         enum normalize_by normalize_by; /* the next two, or what the training set gives */
@@ -149,8 +150,9 @@ struct job {
         int64_t limit;      /* use only the first N training samples; 0: all */
         int64_t image_size; /* images: brought to this height and width; 0: as the first is */
         enum color color;
-        double max_damaged; /* share of the images that may be damaged, and are left out */
-        double test_split;  /* share kept back where no folder of test images is */
+        double max_damaged;        /* share of the images that may be damaged, and are left out */
+        double test_split;         /* share kept back where no folder of test images is */
+        int64_t steps, vocabulary; /* text: words of a sample; the most words that are told apart */
         char *volume; /* where path is in pods: a pod volume without its name, as JSON; or NULL */
     } dataset;
     struct {
@@ -305,6 +307,9 @@ bool job_simulated(const struct job *job);
 /* What the job's algorithm and wire format promise: "same bytes on any number of workers". */
 const char *job_promise(const struct job *job);
 
+/* The shape of the job's samples as far as the job says it: for who has no data. */
+struct shape job_published_shape(const struct job *job);
+
 /* The layers of the job's network, a built-in one's for so many classes (0: its own number), into
  * an empty list. Names and inputs of inline layers stay the job's. */
 void job_layers(const struct job *job, int classes, struct layer_list *list);
@@ -312,7 +317,7 @@ void job_layers(const struct job *job, int classes, struct layer_list *list);
 /*
  * The network of the job for samples of shape in and, where it is a built-in one, of so many
  * classes (0: not known). Fails (ERR_INVALID) where net_build does, and when the network does not
- * end in a flat vector or has nothing to train.
+ * end in a flat vector (of a text: one for each word) or has nothing to train.
  */
 MUST_CHECK int job_network(const struct job *job, struct shape in, int classes, struct net *net,
                            struct err *err);

@@ -31,7 +31,7 @@ static int check_network(const struct job *job, struct err *err)
 
     if (!job_builtin(job) || strcmp(job->dataset.name, "idx") == 0)
         return 0;
-    if (job_network(job, (struct shape){1, 28, 28}, 0, &net, err))
+    if (job_network(job, job_published_shape(job), 0, &net, err))
         return -1;
     net_release(&net);
     return 0;

@@ -24,7 +24,7 @@ static int64_t shared_memory_mib(const struct job *job)
     struct err err;
     int64_t bytes = 0;
 
-    if (job_network(job, (struct shape){1, 28, 28}, 0, &net, &err) == 0) {
+    if (job_network(job, job_published_shape(job), 0, &net, &err) == 0) {
         int64_t copied = job->output.volume != NULL; /* one may go while it is copied */
 
         bytes =

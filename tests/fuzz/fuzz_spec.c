@@ -27,7 +27,7 @@ static void fuzz_job(const char *text, size_t len, const char *const *sets, size
         abort();
     if (!job)
         return;
-    (void)!job_network(job, (struct shape){1, 28, 28}, 0, &net, &err);
+    (void)!job_network(job, job_published_shape(job), 0, &net, &err);
     job_to_json(job, &first);
     again = job_parse(first.data, first.len, "again", NULL, 0, &problems);
     if (!again) {

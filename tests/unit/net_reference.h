@@ -82,6 +82,14 @@ static inline double reference_pool(const struct net_layer *l, const double *x, 
     return l->spec.type == LAYER_MAXPOOL ? largest : sum / n;
 }
 
+/* Where the engine has value f of a plain [C][H][W] output. */
+static inline size_t value_index(const struct layer *l, size_t f)
+{
+    const size_t rows = (size_t)l->rows;
+
+    return rows > 1 ? f % rows * (l->out_floats / rows) + f / rows : map_index(l->out, f);
+}
+
 /* 1/(1-rate) where the engine's last pass kept value f of sample i, else 0. */
 static inline double reference_kept(const struct model *m, size_t number, uint32_t i, size_t f)
 {
@@ -89,7 +97,7 @@ static inline double reference_kept(const struct model *m, size_t number, uint32
         const struct layer *l = &m->layers[k];
         if (!l->mask || l->number != number)
             continue;
-        size_t at = i * l->out_floats + map_index(l->out, f);
+        size_t at = i * l->out_floats + value_index(l, f);
         return l->mask[at / 16] >> at % 16 & 1 ? 1 / (1 - l->rate) : 0;
     }
     return NAN;
@@ -108,8 +116,10 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return sum + (l->spec.bias ? r->params[param + 1][c] : 0);
     case LAYER_DENSE:
         for (int k = 0; k < l->in.c; k++)
-            sum += r->params[param][f * (size_t)l->in.c + (size_t)k] * x[k];
-        return sum + (l->spec.bias ? r->params[param + 1][f] : 0);
+            sum += r->params[param][c * l->in.c + k] * x[k * l->in.w + v];
+        return sum + (l->spec.bias ? r->params[param + 1][c] : 0);
+    case LAYER_EMBEDDING:
+        return r->params[param][(int)x[v] * l->out.c + c];
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
         return reference_pool(l, x, c, h, v);
@@ -185,6 +195,50 @@ static inline void reference_batchnorm(const struct reference *r, size_t number,
     }
 }
 
+/* One position of an LSTM: h and c become the next ones, x (with a stride) is the input. */
+static inline void reference_cell(const struct net_layer *l, double *const *params, const double *x,
+                                  size_t stride, double *h, double *c)
+{
+    const int units = l->out.c;
+    double a[4 * 64];
+
+    for (int o = 0; o < 4 * units; o++) {
+        a[o] = params[2][o];
+        for (int k = 0; k < l->in.c; k++)
+            a[o] += params[0][o * l->in.c + k] * x[(size_t)k * stride];
+        for (int k = 0; k < units; k++)
+            a[o] += params[1][o * units + k] * h[k];
+        a[o] = o / units == 2 ? tanh(a[o]) : 1 / (1 + exp(-a[o]));
+    }
+    for (int u = 0; u < units; u++) {
+        c[u] = a[units + u] * c[u] + a[u] * a[2 * units + u];
+        h[u] = a[3 * units + u] * tanh(c[u]);
+    }
+}
+
+/* The states are parameters; in evaluation what the last training pass has ended with. */
+static inline void reference_lstm(const struct reference *r, size_t number, uint32_t n, double *y,
+                                  const double *x, int param)
+{
+    const struct net_layer *l = &r->model->net->layers[number];
+    const size_t units = (size_t)l->out.c, rows = (size_t)l->out.w, in = shape_values(l->in);
+    double **begin = r->training ? r->params : r->measured, h[64], c[64];
+
+    for (uint32_t i = 0; i < n; i++) {
+        memcpy(h, begin[param + 3] + i * units, units * sizeof *h);
+        memcpy(c, begin[param + 4] + i * units, units * sizeof *c);
+        for (size_t t = 0; t < rows; t++) {
+            reference_cell(l, r->params + param, x + i * in + t, rows, h, c);
+            for (size_t u = 0; u < units; u++)
+                y[(i * units + u) * rows + t] = h[u];
+        }
+        if (!r->training)
+            continue;
+        memcpy(r->measured[param + 3] + i * units, h, units * sizeof *h);
+        memcpy(r->measured[param + 4] + i * units, c, units * sizeof *c);
+    }
+}
+
 /* Value f of a sum of inputs or of their channels one behind the other. */
 static inline double reference_joined(const struct net *net, size_t number, double *const *out,
                                       uint32_t i, size_t f)
@@ -222,11 +276,15 @@ static inline double *reference_forward(const struct reference *r, const float *
         double *y = out[k + 1] = xmalloc(n * row * sizeof *y);
         if (l->spec.type == LAYER_BATCHNORM)
             reference_batchnorm(r, k, n, y, x, param);
-        for (uint32_t i = 0; i < n && l->spec.type != LAYER_BATCHNORM; i++)
+        if (l->spec.type == LAYER_LSTM)
+            reference_lstm(r, k, n, y, x, param);
+        const bool done = l->spec.type == LAYER_BATCHNORM || l->spec.type == LAYER_LSTM;
+        for (uint32_t i = 0; i < n && !done; i++)
             for (size_t f = 0; f < row; f++)
                 y[i * row + f] = l->n_inputs > 1 ? reference_joined(net, k, out, i, f)
                                                  : reference_value(r, k, i, x + i * in, param, f);
-        param += (l->weights > 0) + (l->biases > 0) + 2 * (l->spec.type == LAYER_BATCHNORM);
+        param += (l->weights > 0) + (l->biases > 0) + 2 * (l->spec.type == LAYER_BATCHNORM) +
+                 3 * (l->spec.type == LAYER_LSTM);
     }
     last = out[net->n_layers];
     for (size_t k = 0; k < net->n_layers; k++)

@@ -31,7 +31,8 @@ static inline void rank_init_lanes(struct rank *r, const struct net *net, const 
     memset(r, 0, sizeof *r);
     lanes_init(&r->lanes, (struct lane_tree){lanes, 0, size}, rank);
     r->first = lane_begin(lanes, r->lanes.first, n);
-    struct model_config config = {.kernels = k, .threads = threads, .max_samples = n, .levels = 3};
+    struct model_config config = {
+        .kernels = k, .threads = threads, .max_samples = n, .levels = 3, .batch = n};
     model_init(&r->model, net, &config);
     r->sink.ready = rank_not_applied;
     r->sink.n_blocks = r->lanes.n_blocks;

@@ -1,5 +1,5 @@
-// LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/batcher.c
-// LINK: worker/data/augment.c worker/data/normalize.c worker/data/distribution.c
+// LINK: common worker/data worker/kernels/random_scalar.c
+// LIBS: -ljpeg -lpng
 #include <unistd.h>
 
 #include "paceline/mem.h"

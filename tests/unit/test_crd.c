@@ -119,8 +119,7 @@ static void test_cel(void)
         {"{?spec.training.epochs}", "(has(self.training))"},
         {"{?spec.replicas.worker.template}", "(has(self.replicas.worker.template))"},
         {"{spec.training.lastBatch}", "(has(self.training) ? self.training.lastBatch : 'keep')"},
-        {"{spec.dataset.validationSplit}",
-         "(has(self.dataset) ? self.dataset.validationSplit : 0.0)"},
+        {"{spec.dataset.limit}", "(has(self.dataset) ? self.dataset.limit : 0)"},
         {"{spec.training.optimizer.momentum|0.9}",
          "(has(self.training) && has(self.training.optimizer) && "
          "has(self.training.optimizer.momentum) ? self.training.optimizer.momentum : 0.9)"},

@@ -1,5 +1,4 @@
-// LINK: common/err.c common/mem.c common/file.c common/arena.c common/env.c
-// LINK: common/log.c common/data_home.c worker/kernels/random_scalar.c worker/data
+// LINK: common worker/data worker/kernels/random_scalar.c
 // LIBS: -ljpeg -lpng
 #include <fcntl.h>
 #include <signal.h>

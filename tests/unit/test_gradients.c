@@ -13,6 +13,7 @@
 #define SAMPLES 6 /* of the four lanes two have two */
 #define STEP 1e-5
 #define PER_TENSOR 10
+#define POSITIONS_MAX 8
 
 static const struct net_case {
     struct shape in;
@@ -223,6 +224,34 @@ static const struct net_case {
      "{type: conv, filters: 5, kernel: 3, padding: same}, {type: batchnorm, frozen: true},"
      "{type: relu, name: b}, {type: add, inputs: [a, b]}, {type: batchnorm}, {type: relu},"
      "{type: flatten}, {type: dense, units: 3}"},
+    /* texts: rows of words */
+    {{1, 1, 5},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 70, units: 19}, {type: dense, units: 21}, {type: sigmoid},"
+     "{type: dropout, rate: 0.3}, {type: dense, units: 7}, {type: relu}, {type: dense, units: 9}"},
+    {{1, 1, 3},
+     "squaredError",
+     "{type: embedding, vocabulary: 5, units: 4, name: a}, {type: tanh}, {type: dense, units: 4,"
+     "bias: false}, {type: add, inputs: [dense1, a]}, {type: dropout, rate: 0.2}"},
+    {{1, 1, 1},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 3, units: 17}, {type: dense, units: 3}"},
+    {{1, 1, 7},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 20, units: 19}, {type: lstm, units: 21, forgetBias: 1},"
+     "{type: dropout, rate: 0.3}, {type: lstm, units: 6, initializer: glorot},"
+     "{type: dense, units: 9}"},
+    {{1, 1, 2},
+     "squaredError",
+     "{type: embedding, vocabulary: 20, units: 16, name: e}, {type: lstm, units: 16, name: a},"
+     "{type: add, inputs: [a, e]}, {type: lstm, units: 33}, {type: dense, units: 4}"},
+    {{1, 1, 1},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 4, units: 5, frozen: true}, {type: lstm, units: 17},"
+     "{type: dense, units: 3}"},
+    {{1, 1, 4},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 5, units: 16, frozen: true}, {type: dense, units: 4}"},
 };
 
 static const uint32_t ids[SAMPLES] = {7, 0, 91, 12, 3, 60000};
@@ -231,17 +260,20 @@ struct trial {
     struct job *job;
     struct net net;
     float *x;
-    uint8_t labels[SAMPLES];
+    int positions, labels[SAMPLES * POSITIONS_MAX];
 };
+
+static bool is_text(const struct net_case *c) { return strstr(c->layers, "embedding"); }
 
 static void trial_init(struct trial *t, const struct net_case *c, uint32_t seed)
 {
     struct problems problems = {0};
     struct err err = {0};
     AUTO(auto_free)
-    char *text = xasprintf("apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: t}\n"
-                           "spec: {model: {loss: %s, layers: [%s]}}\n",
-                           c->loss, c->layers);
+    char *text =
+        xasprintf("apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: t}\n"
+                  "spec: {model: {loss: %s, layers: [%s]}%s}\n",
+                  c->loss, c->layers, is_text(c) ? ", dataset: {name: text, path: x}" : "");
     t->job = job_parse(text, strlen(text), "case", NULL, 0, &problems);
     for (size_t i = 0; i < problems.n; i++)
         TEST_FAIL("%s", problems.items[i]);
@@ -253,8 +285,12 @@ static void trial_init(struct trial *t, const struct net_case *c, uint32_t seed)
     size_t n = SAMPLES * shape_values(c->in);
     t->x = xmalloc(n * sizeof *t->x);
     fill_uniform(t->x, n, seed);
-    for (uint32_t i = 0; i < SAMPLES; i++)
-        t->labels[i] = (uint8_t)(fill_u32(seed + 1, i) % (uint32_t)shape_values(t->net.out));
+    for (size_t i = 0; is_text(c) && i < n; i++)
+        t->x[i] = (float)(fill_u32(seed, (uint32_t)i) % (uint32_t)t->net.layers[0].spec.vocabulary);
+    t->positions = is_text(c) ? c->in.w : 1;
+    const uint32_t classes = (uint32_t)shape_values(t->net.out) / (uint32_t)t->positions;
+    for (int i = 0; i < SAMPLES * t->positions; i++)
+        t->labels[i] = (int)(fill_u32(seed + 1, (uint32_t)i) % classes);
 }
 
 static void trial_release(struct trial *t)
@@ -304,10 +340,10 @@ static void run(struct rank *r, const struct trial *t, struct threads *threads, 
     set_weights(&r->model, seed);
 
     struct model *m = &r->model;
-    const size_t row = m->layers[m->n_layers - 1].out_floats;
+    const size_t row = m->layers[m->n_layers - 1].out_floats / (size_t)m->positions;
     const float *y = model_forward(m, &r->pass, t->x);
     float *dy = model_output_gradient(m);
-    for (uint32_t i = 0; i < SAMPLES; i++)
+    for (size_t i = 0; i < SAMPLES * (size_t)m->positions; i++)
         loss_sample(t->job->model.loss, m->kernels, y + i * row, row, m->classes, t->labels[i],
                     SAMPLES, dy + i * row, NULL);
     model_backward(m, &r->pass, t->x);
@@ -316,10 +352,13 @@ static void run(struct rank *r, const struct trial *t, struct threads *threads, 
 static double mean_loss(const struct reference *ref, const struct trial *t)
 {
     AUTO(auto_free) double *y = reference_forward(ref, t->x, SAMPLES);
-    double sum = 0;
-    for (uint32_t i = 0; i < SAMPLES; i++)
-        sum += reference_loss(t->job->model.loss, y + (int)i * ref->model->classes,
-                              ref->model->classes, t->labels[i]);
+    const int classes = ref->model->classes, positions = t->positions;
+    double sum = 0, scores[128];
+    for (int i = 0; i < SAMPLES * positions; i++) {
+        for (int k = 0; k < classes; k++)
+            scores[k] = y[(i / positions * classes + k) * positions + i % positions];
+        sum += reference_loss(t->job->model.loss, scores, classes, t->labels[i]);
+    }
     return sum / SAMPLES;
 }
 
@@ -327,11 +366,13 @@ static void check_outputs(const struct reference *ref, const struct trial *t)
 {
     const struct model *m = ref->model;
     const float *y = m->activations[m->n_layers - 1];
-    const size_t row = m->layers[m->n_layers - 1].out_floats, classes = (size_t)m->classes;
+    const struct layer *last = &m->layers[m->n_layers - 1];
+    const size_t values = shape_values(m->net->out);
     AUTO(auto_free) double *want = reference_forward(ref, t->x, SAMPLES);
 
-    for (size_t i = 0; i < SAMPLES * classes; i++)
-        CHECK_NEAR((double)y[i / classes * row + i % classes], want[i], 1e-5 * (1 + fabs(want[i])));
+    for (size_t i = 0; i < SAMPLES * values; i++)
+        CHECK_NEAR((double)y[i / values * last->out_floats + value_index(last, i % values)],
+                   want[i], 1e-5 * (1 + fabs(want[i])));
 }
 
 static double numeric(struct reference *ref, const struct trial *t, int param, size_t e)
@@ -359,7 +400,7 @@ static void check_tensor(struct reference *ref, const struct trial *t, int param
     for (size_t i = 0; !p->frozen && i < PER_TENSOR && i < n; i++) {
         const size_t e = i * stride % n;
         const double want =
-            p->kind == PARAM_STATISTIC ? ref->measured[param][e] : numeric(ref, t, param, e);
+            p->kind >= PARAM_STATISTIC ? ref->measured[param][e] : numeric(ref, t, param, e);
         CHECK_NEAR((double)got[e], want, 2e-5 * largest + 1e-8);
     }
 }

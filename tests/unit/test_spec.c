@@ -173,7 +173,8 @@ static void test_problems(void)
           "t.yaml:9: spec.model.layers[2].type: found nothing; needed: one of conv, dense",
           "t.yaml:10: spec.model.layers[3].rate: found, but it belongs to type: dropout only",
           "t.yaml:11: spec.model.layers[4].rate: found 1; allowed: a number from 0 to below 1"}},
-        {MODEL "  dataset: {name: idx}\n", {"spec.dataset.path: found idx or images without it"}},
+        {MODEL "  dataset: {name: idx}\n",
+         {"spec.dataset.path: found idx, images or text without it"}},
         {MODEL "  dataset: {volume: {nfs: {}}}\n",
          {"t.yaml:6: spec.dataset.path: found a volume without it; needed with a volume: an "
           "absolute path to mount it at"}},

@@ -5,15 +5,15 @@
 
 #include "paceline/mem.h"
 #include "worker/data/augment.h"
-#include "worker/data/data.h"
 #include "worker/data/distribution.h"
+#include "worker/data/text.h"
 #include "worker/kernels/random.h"
 
 /* A batch and the memory it points into. */
 struct slot {
     struct batch batch;
     float *x;
-    uint16_t *labels;
+    uint32_t *labels;
     uint32_t *ids;
 };
 
@@ -31,7 +31,7 @@ struct batcher {
     struct distribution *distribution; /* of the samples; NULL: one share of all */
     batch_range_fn *range;
     void *arg;
-    size_t pixels; /* per sample */
+    size_t pixels, labels; /* per sample */
     const struct normalizer *normalizer;
     struct augment augment;
     uint8_t *view; /* room for a sample that is augmented; NULL: none is */
@@ -122,8 +122,12 @@ static void order_epoch(struct batcher *b)
 }
 
 /* A sample as the model sees it. */
-static void prepare(const struct batcher *b, float *x, uint32_t id)
+static void prepare(const struct batcher *b, float *x, uint32_t *labels, uint32_t id)
 {
+    if (b->set->tokens) {
+        text_sample(b->set, id, x, labels);
+        return;
+    }
     const uint8_t *image = b->set->images + (size_t)id * b->pixels;
 
     if (b->view) {
@@ -132,6 +136,7 @@ static void prepare(const struct batcher *b, float *x, uint32_t id)
         image = b->view;
     }
     normalizer_apply(b->normalizer, x, image);
+    *labels = b->set->labels[id];
 }
 
 /* Makes the batch at the position and moves the position on. */
@@ -151,8 +156,7 @@ static void fill(struct batcher *b, struct slot *slot)
                  drawn = b->order ? b->order[at] : at;
         uint32_t id = b->index ? b->index[drawn] : drawn;
 
-        prepare(b, slot->x + (size_t)i * b->pixels, id);
-        slot->labels[i] = b->set->labels[id];
+        prepare(b, slot->x + (size_t)i * b->pixels, slot->labels + (size_t)i * b->labels, id);
         slot->ids[i] = id;
     }
     if (++b->next == b->n_batches) {
@@ -228,7 +232,7 @@ static void slots_init(struct batcher *b, size_t n_slots)
     for (size_t i = 0; i < n_slots; i++) {
         struct slot *s = &b->slots[i];
         s->x = xaligned(n * b->pixels * sizeof *s->x);
-        s->labels = xcalloc(n, sizeof *s->labels);
+        s->labels = xcalloc(n * b->labels, sizeof *s->labels);
         s->ids = xcalloc(n, sizeof *s->ids);
         s->batch = (struct batch){.x = s->x, .labels = s->labels, .ids = s->ids};
     }
@@ -252,6 +256,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->distribution = distribution;
     b->n_batches = count_batches(b);
     assert(b->n_batches > 0);
+    b->labels = set->tokens ? (size_t)set->positions : 1;
     b->seed = job->training.seed;
     b->range = range;
     b->arg = arg;
@@ -262,7 +267,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     if (augment_any(&b->augment))
         b->view = xcalloc(b->pixels, 1);
     b->ordered_epoch = -1;
-    if (distribution || (training && job->dataset.shuffle))
+    if (distribution || (training && job->dataset.shuffle && !set->tokens))
         b->order = xcalloc(n, sizeof *b->order);
     slots_init(b, (size_t)ahead + 1);
     pthread_mutex_init(&b->lock, NULL);

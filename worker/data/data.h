@@ -14,20 +14,26 @@
 #include "paceline/spec.h"
 #include "worker/data/normalize.h"
 
-/* n samples of c*h*w bytes and their labels; memory is shared by the ranks of a host. */
+/* n samples of c*h*w bytes and their labels, or rows of words (text.h); memory is shared by the
+ * ranks of a host. */
 struct dataset {
     uint32_t n;
     struct shape shape;
-    int classes; /* of the named set; "idx": 1 + the largest training label */
+    int classes;   /* of the named set; "idx": 1 + the largest training label; text: the words */
+    int positions; /* labels of a sample */
     const uint8_t *images;
     const uint16_t *labels;
+    const uint32_t *tokens; /* text: numbers of words, streams * stream_length of them */
+    uint32_t streams;
+    size_t stream_length;
 };
 
 /* The three sets of a job: train, validation (possibly empty) and test. Index lists refer to
  * `train` and ascend; validation is drawn from (seed) once, never overlapping the training list.
- * Both come from the first dataset.limit samples. */
+ * Both come from the first dataset.limit samples. A text has files of its own for each set, and no
+ * lists: their samples are in order. */
 struct datasets {
-    struct dataset train, test;
+    struct dataset train, validation, test;
     uint32_t *train_index, n_train;
     uint32_t *validation_index, n_validation;
     void *mapping; /* owner of the bytes */
@@ -60,8 +66,8 @@ struct batch {
     uint32_t index;         /* of the batch in its epoch */
     uint32_t n_global;      /* samples in the whole batch */
     uint32_t first, n;      /* this rank has samples first .. first+n of the batch */
-    float *x;               /* [n][c*h*w], normalised */
-    const uint16_t *labels; /* [n] */
+    float *x;               /* [n][c*h*w], normalised; of a text the words' numbers */
+    const uint32_t *labels; /* [n][positions] */
     const uint32_t *ids;    /* [n] index of each sample in the dataset: the key of dropout */
 };
 

@@ -4,7 +4,10 @@
 #include "worker/data/data.h"
 #include "worker/data/shared.h"
 #include "worker/data/source.h"
+#include "worker/data/text.h"
 #include "worker/kernels/random.h"
+
+#define PTB_WORDS 1012019u /* of the Penn Treebank, as Mikolov has it: 929589 and 82430 */
 
 /* What the bytes of a host start with; offsets count from here. */
 struct layout {
@@ -42,6 +45,7 @@ static struct dataset layout_view(const struct layout *l, int set)
     return (struct dataset){.n = l->n[set],
                             .shape = l->shape,
                             .classes = l->classes,
+                            .positions = 1,
                             .images = base + l->images[set],
                             .labels = (const uint16_t *)(base + l->labels[set])};
 }
@@ -141,6 +145,8 @@ static void split_draw(struct datasets *d, uint32_t n, uint32_t n_validation, ui
     }
 }
 
+static bool is_text(const struct job *job) { return strcmp(job->dataset.name, "text") == 0; }
+
 static int split(struct datasets *d, const struct job *job, struct err *err)
 {
     int64_t limit = job->dataset.limit, batch = job->training.batch_size;
@@ -166,6 +172,8 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
 {
     struct layout *layout = NULL;
 
+    if (is_text(job))
+        return text_load(d, job, run_id, local_rank, local_size, err);
     *d = (struct datasets){0};
     if (local_size > 1 ? load_shared(d, &layout, job, run_id, local_rank, local_size, err)
                        : load_private(d, &layout, job, err)) {
@@ -194,6 +202,8 @@ int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
 {
     AUTO(source_close) struct source source = {0};
 
+    if (is_text(job))
+        return text_peek(job, shape, n_train, n_test, err);
     if (source_open(&source, job, err))
         return -1;
     *shape = source.shape;
@@ -206,6 +216,11 @@ bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n)
 {
     const struct known_set *set = known_set_find(job->dataset.name);
 
+    if (is_text(job)) {
+        *shape = (struct shape){1, 1, (int)job->dataset.steps};
+        *n = PTB_WORDS / (uint32_t)shape->w;
+        return true;
+    }
     if (!set || !set->n)
         return false;
     *shape = set->shape;

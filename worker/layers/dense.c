@@ -1,7 +1,7 @@
-/* Dense layers, with ReLU fused behind them where the net has one. */
+/* Dense layers, with ReLU fused behind them where the net has one; of a text, on each position. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
-#include "worker/layers/layer.h"
+#include "worker/layers/rows.h"
 
 struct dense_task {
     struct layer *l;
@@ -26,7 +26,8 @@ static void forward_share(void *arg, int thread, int n_threads)
 
 static void dense_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    struct dense_task t = {.l = l, .p = p, .out = y, .x = x};
+    struct row_pass rows;
+    struct dense_task t = {.l = l, .p = rows_of(&rows, p, l->rows), .out = y, .x = x};
     if (p->n)
         threads_run(p->threads, forward_share, &t);
 }
@@ -111,16 +112,18 @@ static void bias_backward(struct dense_task *t)
         sink->ready(sink->arg, l->bias->offset, l->bias->floats);
 }
 
-static void dense_layer_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+static void dense_layer_backward(struct layer *l, const struct pass *samples, float *dx, float *dy,
                                  const float *x, const float *y)
 {
+    struct row_pass rows;
+    const struct pass *p = rows_of(&rows, samples, l->rows);
     const int chunks = dense_chunks(&l->dense), n_threads = threads_count(p->threads);
     const int round = p->sink->apply ? chunks : n_threads > 1 ? 4 * n_threads : 1;
     struct dense_task t = {.l = l, .p = p, .dx = dx, .x = x, .dy = dy};
 
     t.direct = dense_backward_scratch(&l->dense, (int)p->n);
     if (l->relu)
-        p->kernels->pool->relu_backward(dy, dy, y, (size_t)p->n * l->out_floats);
+        p->kernels->pool->relu_backward(dy, dy, y, (size_t)p->n * (size_t)l->dense.out);
     if (l->bias && !l->weight->frozen)
         bias_backward(&t);
     if (!l->weight->frozen)
@@ -154,8 +157,9 @@ void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t
     l->relu = relu;
     l->out = n->out;
     l->dense.out = blocks_of(n->out.c) * 16;
-    l->out_floats = (size_t)l->dense.out;
-    l->dense.in = (int)l->in_floats; /* set by the model: the floats of the layer below */
+    l->out_floats = (size_t)l->dense.out * (size_t)l->rows;
+    l->dense.in = (int)l->in_floats / l->rows; /* set by the model: the floats of the layer below */
+    samples *= (uint32_t)l->rows;
     size_t fw = dense_forward_scratch(&l->dense, (int)samples);
     size_t bw = dense_backward_scratch(&l->dense, (int)samples) +
                 (size_t)DENSE_CHUNK * (size_t)l->dense.out;

@@ -1,7 +1,8 @@
 /*
  * Layers at run time: one struct of function pointers per kind. A layer works on all samples of
  * the rank at once; threads split activations by sample and weight gradients by output block.
- * Activations are channel-blocked, [sample][C/16][H][W][16]; the network's input is plain.
+ * Activations are channel-blocked, [sample][C/16][H][W][16]; those of a text are rows, [sample]
+ * [position][C], C padded to 16; the network's input is plain.
  * Knows no MPI: a finished gradient goes to a sink.
  */
 #ifndef PACELINE_LAYER_H
@@ -18,8 +19,8 @@
 #include "worker/threads/threads.h"
 
 /* What becomes of a gradient: biases and scales are not decayed. Of a statistic (a running mean) it
- * is the change itself, which is added. */
-enum param_kind { PARAM_WEIGHT, PARAM_BIAS, PARAM_STATISTIC };
+ * is the change itself, which is added; of a state (a recurrent layer's) what it becomes. */
+enum param_kind { PARAM_WEIGHT, PARAM_BIAS, PARAM_STATISTIC, PARAM_STATE };
 
 /*
  * Where gradients go. With `apply` set (one rank, nothing to wait for) a layer hands each finished
@@ -44,6 +45,8 @@ struct pass {
     uint32_t n;        /* samples of this rank */
     uint32_t first;    /* where the first of them is in what layers keep for the backward pass */
     uint32_t n_update; /* samples of the whole update, of all ranks */
+    uint32_t row;      /* in the batch, of the rank's first sample */
+    bool begins;       /* nothing came before this batch: states are zero */
     bool training;
     uint64_t seed;
     uint32_t epoch;
@@ -67,6 +70,8 @@ struct param {
     int64_t dims[4]; /* as others read it: [out][in][kh][kw], [out][in], [out] */
     int fan_in, fan_out;
     enum initializer initializer;
+    double range;
+    double forget; /* of an lstm's bias: what the forget gates' part begins with */
 };
 
 struct layer;
@@ -93,6 +98,7 @@ struct layer {
     int n_users;                   /* that take its output */
     int gradient;                  /* the model's buffer that has its output's gradient */
     size_t in_floats, out_floats;  /* per sample */
+    int rows;                      /* of a sample: the positions of a text; else 1 */
     size_t scratch_floats;         /* per thread */
     bool in_place;                 /* y may be x */
     bool relu, pool;               /* fused behind a convolution or dense layer */
@@ -116,6 +122,9 @@ struct layer {
     float *packed;      /* dense: dy in the order the weight gradient reads it */
     struct norm *norm;  /* batchnorm */
     int *part_channels; /* concat: of each input */
+    struct embedding *embedding;
+    struct lstm *lstm;
+    struct param *recurrent, *hidden, *cell; /* lstm: weights of the hidden state; the states */
 };
 
 static inline uint32_t block_samples(const struct lane_ends *b)
@@ -142,6 +151,17 @@ void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples)
 /* The four parameters of a batchnorm lie one behind the other. */
 void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
                      int levels);
+/* Words, as the samples have them, to rows of values. */
+void layer_embedding(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
+                     int threads);
+/* batch: its rows, each of which has a state. Its tensors are shaped as those of its two dense
+ * layers, of the input and of the hidden state. */
+void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
+                uint32_t batch);
+size_t layer_lstm_floats(const struct layer *l); /* that it keeps, per sample */
+struct dense layer_lstm_dense(const struct layer *l, bool hidden);
+void layer_lstm_params(struct layer *l, struct param *weight, struct param *recurrent,
+                       struct param *bias);
 /* add and concat, of inputs of so many channels. */
 void layer_join(struct layer *l, const struct net_layer *n, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */

@@ -97,6 +97,15 @@ static void clear_padding(struct shape map, float *y)
         memset(last + i * 16 + used, 0, sizeof(float) * (size_t)(16 - used));
 }
 
+/* Of a text, that of each row. */
+static void clear_rows(const struct layer *l, float *y)
+{
+    const struct shape row = {l->out.c, l->out.h, l->out.w / l->rows};
+
+    for (int r = 0; r < l->rows; r++)
+        clear_padding(row, y + (size_t)r * (l->out_floats / (size_t)l->rows));
+}
+
 static void activation_forward_sample(const struct task *t, uint32_t i)
 {
     const struct layer *l = t->l;
@@ -110,7 +119,7 @@ static void activation_forward_sample(const struct task *t, uint32_t i)
         k->math->tanh(y, x, l->out_floats);
     else
         k->math->sigmoid(y, x, l->out_floats);
-    clear_padding(l->out, y);
+    clear_rows(l, y);
 }
 
 static void activation_forward(struct layer *l, const struct pass *p, float *y, const float *x)

@@ -9,10 +9,12 @@ static float settle(float gradient)
 
 static void rank_outputs(const float *y, int n, int label, struct loss_result *r)
 {
+    const float score = y[label];
     int best = 0, above = 0;
+
     for (int i = 0; i < n; i++) {
         best = y[i] > y[best] ? i : best;
-        above += y[i] > y[label] || (y[i] == y[label] && i < label);
+        above += y[i] > score || (y[i] == score && i < label);
     }
     r->predicted = best;
     r->correct = best == label;
@@ -24,7 +26,7 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
                                float *probabilities)
 {
     struct loss_result r = {0};
-    float p[LOSS_CLASSES_MAX];
+    float *p = probabilities ? probabilities : dy;
 
     if (type == LOSS_SOFTMAX_CROSS_ENTROPY) {
         r.loss = (double)k->math->softmax(p, y, (size_t)n_classes) - (double)y[label];
@@ -35,13 +37,13 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
             p[i] = y[i];
         }
     }
-    if (dy) {
-        memset(dy, 0, row * sizeof *dy);
-        for (int i = 0; i < n_classes; i++)
-            dy[i] = settle((p[i] - (i == label ? 1.0f : 0.0f)) / (float)n_global);
-    }
-    if (probabilities)
-        memcpy(probabilities, p, sizeof(float) * (size_t)n_classes);
     rank_outputs(y, n_classes, label, &r);
+    if (!dy)
+        return r;
+    const float of_label = settle((p[label] - 1.0f) / (float)n_global);
+    for (int i = 0; i < n_classes; i++)
+        dy[i] = settle(p[i] / (float)n_global);
+    dy[label] = of_label;
+    memset(dy + n_classes, 0, (row - (size_t)n_classes) * sizeof *dy);
     return r;
 }

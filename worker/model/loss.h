@@ -8,8 +8,6 @@
 #include "paceline/net.h"
 #include "worker/kernels/kernels.h"
 
-#define LOSS_CLASSES_MAX 1024
-
 struct loss_result {
     double loss; /* of one sample */
     int correct; /* 1: the largest output is the label's (the first of equals) */
@@ -18,9 +16,10 @@ struct loss_result {
 };
 
 /*
- * One sample: y has n_classes outputs (at most LOSS_CLASSES_MAX) in a row of `row` floats. dy (may
- * be NULL) gets the gradient of the batch's mean loss, divided by n_global, 0 below 2^-60; its
- * padding is zero. probabilities (may be NULL): [n_classes]. Softmax cross-entropy: log(sum exp y)
+ * One sample, or one word of a text: y has n_classes outputs in a row of `row` floats. dy (may be
+ * NULL) gets the gradient of the batch's mean loss, divided by n_global, 0 below 2^-60; its padding
+ * is zero. probabilities: [n_classes]; may be NULL or dy where dy is not NULL. Softmax
+ * cross-entropy: log(sum exp y)
  * - y[label]. Squared error: half the squared distance to the one-hot label.
  */
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,

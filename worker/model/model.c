@@ -18,6 +18,7 @@ static struct param *add_param(struct model *m, const struct net_layer *n, const
     p->floats = elsewhere ? 0 : floats;
     p->frozen = n->spec.frozen;
     p->initializer = n->spec.initializer;
+    p->range = n->spec.range;
     m->n_floats += p->floats;
     return p;
 }
@@ -37,7 +38,7 @@ static void add_params(struct model *m, struct layer *l, const struct net_layer 
 {
     bool conv = n->spec.type == LAYER_CONV;
     int taps = conv ? n->spec.kernel[0] * n->spec.kernel[1] : 1;
-    int in = conv ? n->in.c : n->in.c * n->in.h * n->in.w;
+    int in = conv || n->rows ? n->in.c : n->in.c * n->in.h * n->in.w;
 
     l->weight =
         add_param(m, n, "weight", PARAM_WEIGHT,
@@ -53,6 +54,54 @@ static void add_params(struct model *m, struct layer *l, const struct net_layer 
     }
     if (n->spec.bias)
         l->bias = add_per_channel(m, n, "bias", PARAM_BIAS, INIT_ZERO);
+}
+
+/* A row for each word. */
+static void add_embedding_params(struct model *m, struct layer *l, const struct net_layer *n)
+{
+    l->weight = add_param(m, n, "weight", PARAM_WEIGHT,
+                          (size_t)n->spec.vocabulary * (size_t)blocks_of(n->out.c) * 16);
+    l->weight->fan_in = n->spec.vocabulary;
+    l->weight->fan_out = n->out.c;
+    l->weight->n_dims = 2;
+    l->weight->dims[0] = n->spec.vocabulary;
+    l->weight->dims[1] = n->out.c;
+}
+
+/* PyTorch's, but for one bias instead of two, and [i, f, g, o] as there. */
+static void add_lstm_params(struct model *m, struct layer *l, const struct net_layer *n,
+                            uint32_t batch)
+{
+    const int ins[] = {n->in.c, n->out.c};
+    const size_t units = (size_t)blocks_of(n->out.c) * 16;
+    struct param *weights[2], *bias, **states[] = {&l->hidden, &l->cell};
+
+    for (int i = 0; i < 2; i++) {
+        const struct dense d = layer_lstm_dense(l, i);
+
+        weights[i] =
+            add_param(m, n, i ? "recurrent" : "weight", PARAM_WEIGHT, (size_t)d.in * (size_t)d.out);
+        weights[i]->fan_in = ins[i];
+        weights[i]->fan_out = n->out.c;
+        weights[i]->n_dims = 2;
+        weights[i]->dims[0] = 4 * n->out.c;
+        weights[i]->dims[1] = ins[i];
+    }
+    bias = add_param(m, n, "bias", PARAM_BIAS, 4 * units);
+    bias->n_dims = 1;
+    bias->dims[0] = 4 * n->out.c;
+    bias->initializer = INIT_ZERO;
+    bias->forget = n->spec.forget_bias;
+    layer_lstm_params(l, weights[0], weights[1], bias);
+    for (int i = 0; i < 2; i++) {
+        struct param *state = add_param(m, n, i ? "cell" : "hidden", PARAM_STATE, batch * units);
+
+        state->n_dims = 2;
+        state->dims[0] = batch;
+        state->dims[1] = n->out.c;
+        state->initializer = INIT_ZERO;
+        *states[i] = state;
+    }
 }
 
 /* As the layer wants them: one behind the other. */
@@ -85,6 +134,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
                              .samples = samples,
                              .levels = levels};
     l->number = (uint32_t)i;
+    l->rows = n->rows ? n->out.w : 1;
     switch (n->spec.type) {
     case LAYER_CONV:
         layer_conv(l, n, &o);
@@ -93,6 +143,14 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     case LAYER_DENSE:
         layer_dense(l, n, f.relu, samples, levels);
         add_params(m, l, n);
+        break;
+    case LAYER_EMBEDDING:
+        layer_embedding(l, n, samples, levels, threads_count(m->threads));
+        add_embedding_params(m, l, n);
+        break;
+    case LAYER_LSTM:
+        layer_lstm(l, n, samples, levels, l->elsewhere ? 0 : config->batch);
+        add_lstm_params(m, l, n, config->batch);
         break;
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
@@ -159,6 +217,12 @@ static bool is_elsewhere(const struct model_config *config, size_t layer)
     return config->owners && config->owners[layer] != config->worker;
 }
 
+/* The samples as they come; to other layers they are packed. */
+static bool takes_samples(const struct net_layer *n)
+{
+    return n->spec.type == LAYER_CONV || n->spec.type == LAYER_EMBEDDING;
+}
+
 /* Layer i of the net takes the outputs of these runtime layers. */
 static void connect(struct model *m, struct layer *l, size_t i, const int *made)
 {
@@ -167,8 +231,7 @@ static void connect(struct model *m, struct layer *l, size_t i, const int *made)
     l->n_inputs = n->n_inputs;
     l->inputs = xcalloc((size_t)n->n_inputs, sizeof *l->inputs);
     for (int k = 0; k < n->n_inputs; k++) {
-        l->inputs[k] =
-            n->inputs[k] < 0 ? (n->spec.type == LAYER_CONV ? -1 : made[-1]) : made[n->inputs[k]];
+        l->inputs[k] = n->inputs[k] < 0 ? (takes_samples(n) ? -1 : made[-1]) : made[n->inputs[k]];
         if (l->inputs[k] >= 0)
             m->layers[l->inputs[k]].n_users++;
     }
@@ -190,7 +253,7 @@ static void add_pack(struct model *m, const struct model_config *config)
         struct layer *l = &m->layers[0];
 
         for (int k = 0; k < n->n_inputs; k++) {
-            if (n->inputs[k] >= 0 || n->spec.type == LAYER_CONV || m->n_layers)
+            if (n->inputs[k] >= 0 || takes_samples(n) || m->n_layers)
                 continue;
             l->elsewhere = is_elsewhere(config, i);
             l->number = (uint32_t)i;
@@ -210,7 +273,7 @@ static void build_layers(struct model *m, const struct model_config *config)
     int *made = slab + 1; /* the runtime layer of each of the net's; made[-1]: of the samples */
 
     m->layers = xcalloc(net->n_layers + 1, sizeof *m->layers);
-    m->params = xcalloc(net->n_layers * 4, sizeof *m->params);
+    m->params = xcalloc(net->n_layers * 5, sizeof *m->params);
     add_pack(m, config);
     for (size_t i = 0; i < net->n_layers;) {
         struct fusion f = net_fusion(net, i);
@@ -319,7 +382,8 @@ void model_init(struct model *m, const struct net *net, const struct model_confi
     m->threads = config->threads;
     m->net = net;
     m->max_samples = config->max_samples;
-    m->classes = net->out.c * net->out.h * net->out.w;
+    m->positions = net->rows ? net->out.w : 1;
+    m->classes = net->out.c * net->out.h * net->out.w / m->positions;
     build_layers(m, config);
     take_memory(m);
 }
@@ -356,6 +420,7 @@ size_t model_bytes(const struct model *m)
             continue;
         per_sample += l->in_place ? 0 : l->out_floats;
         per_sample += l->argmax ? l->out_floats / 4 : 0;
+        per_sample += l->lstm && !l->elsewhere ? layer_lstm_floats(l) : 0;
         fixed += l->transposed ? conv_weight_floats(&l->conv_back) : 0;
         fixed += l->elsewhere ? 0 : l->level_floats * 6;
     }

@@ -35,8 +35,8 @@ struct model {
     size_t n_floats; /* of the parameter slab */
     float *weights;  /* the slab */
     uint32_t max_samples;
-    int classes;
-    int lowest_trained; /* layers below it need no data gradient */
+    int classes, positions; /* of a text each position has as many scores; else there is one */
+    int lowest_trained;     /* layers below it need no data gradient */
 };
 
 struct model_config {
@@ -44,8 +44,9 @@ struct model_config {
     struct threads *threads;
     uint32_t max_samples; /* of this rank in one pass */
     int levels;           /* of its largest lane block */
-    const int *owners;    /* the worker of each layer of the net; NULL: no layer is elsewhere */
-    int worker;           /* with owners: this one */
+    uint32_t batch;    /* samples of a batch, of all ranks: recurrent layers keep as many states */
+    const int *owners; /* the worker of each layer of the net; NULL: no layer is elsewhere */
+    int worker;        /* with owners: this one */
 };
 
 /* Layers that follow a convolution are fused into it where they can be (ReLU, 2x2 max pooling).

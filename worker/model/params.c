@@ -24,6 +24,7 @@ static void export_dense(const struct model *m, const struct layer *l, float *fl
                          bool import)
 {
     struct shape in = m->layers[l->inputs[0]].out; /* never the samples: see layer_pack */
+    in.w /= l->rows;
     int inputs = in.c * in.h * in.w;
 
     for (int i = 0; i < inputs; i++) {
@@ -31,6 +32,33 @@ static void export_dense(const struct model *m, const struct layer *l, float *fl
         for (int o = 0; o < l->out.c; o++) {
             float *a = &flat[(size_t)o * (size_t)inputs + (size_t)i];
             float *b = &slab[dense_weight_index(&l->dense, o, at)];
+            *(import ? b : a) = *(import ? a : b);
+        }
+    }
+}
+
+/* Rows that are padded in the slab: of words, of states, of gates. */
+static void export_rows(const struct param *p, size_t rows, float *flat, float *slab, bool import)
+{
+    const size_t values = param_elements(p) / rows, width = p->floats / rows;
+
+    for (size_t r = 0; r < rows; r++)
+        memcpy(import ? slab + r * width : flat + r * values,
+               import ? flat + r * values : slab + r * width, values * sizeof(float));
+}
+
+/* [4*units][inputs], in the slab's gates of padded units. */
+static void export_gates(const struct layer *l, const struct param *p, float *flat, float *slab,
+                         bool import)
+{
+    const struct dense d = layer_lstm_dense(l, p == l->recurrent);
+    const int units = (int)p->dims[0] / 4, inputs = (int)p->dims[1];
+
+    for (int o = 0; o < 4 * units; o++) {
+        const int at = o / units * (d.out / 4) + o % units;
+        for (int i = 0; i < inputs; i++) {
+            float *a = &flat[(size_t)o * (size_t)inputs + (size_t)i];
+            float *b = &slab[dense_weight_index(&d, at, i)];
             *(import ? b : a) = *(import ? a : b);
         }
     }
@@ -50,7 +78,13 @@ static void copy_param(const struct model *m, const struct param *p, float *flat
                        bool import)
 {
     const struct layer *l = &m->layers[p->layer];
-    if (p->kind != PARAM_WEIGHT)
+    if (p->kind == PARAM_STATE || l->embedding)
+        export_rows(p, (size_t)p->dims[0], flat, slab, import);
+    else if (l->lstm && p->kind == PARAM_BIAS)
+        export_rows(p, 4, flat, slab, import);
+    else if (l->lstm)
+        export_gates(l, p, flat, slab, import);
+    else if (p->kind != PARAM_WEIGHT)
         memcpy(import ? slab : flat, import ? flat : slab, param_elements(p) * sizeof(float));
     else if (p->n_dims == 4)
         export_conv(&l->conv, flat, slab, import);
@@ -68,7 +102,9 @@ void model_import(const struct model *m, const struct param *p, float *slab, con
     copy_param(m, p, (float *)in, slab + p->offset, true);
 }
 
-/* He: normal with variance 2/fan_in. Glorot: uniform in +-sqrt(6/(fan_in + fan_out)). */
+/* He: normal with variance 2/fan_in. Glorot: uniform in +-sqrt(6/(fan_in + fan_out)); else in
+ * +-range.
+ */
 static void draw(const struct model *m, const struct param *p, uint32_t tensor, uint64_t seed,
                  float *flat)
 {
@@ -81,11 +117,16 @@ static void draw(const struct model *m, const struct param *p, uint32_t tensor, 
         k->normal(flat, &key, 0, n);
         for (size_t i = 0; i < n; i++)
             flat[i] *= scale;
-    } else if (p->initializer == INIT_GLOROT) {
-        float limit = __builtin_sqrtf(6.0f / (float)(p->fan_in + p->fan_out));
+    } else if (p->initializer == INIT_GLOROT || p->initializer == INIT_UNIFORM) {
+        float glorot = __builtin_sqrtf(6.0f / (float)(p->fan_in + p->fan_out));
+        float limit = p->initializer == INIT_GLOROT ? glorot : (float)p->range;
         k->uniform(flat, &key, 0, n);
         for (size_t i = 0; i < n; i++)
             flat[i] = limit * (2.0f * flat[i] - 1.0f);
+    } else if (p->forget != 0) {
+        memset(flat, 0, n * sizeof *flat);
+        for (size_t i = n / 4; i < n / 2; i++)
+            flat[i] = (float)p->forget;
     } else if (p->initializer == INIT_ONE) {
         for (size_t i = 0; i < n; i++)
             flat[i] = 1.0f;
@@ -97,7 +138,7 @@ void model_init_weights(struct model *m, uint64_t seed)
     memset(m->weights, 0, m->n_floats * sizeof(float));
     for (int i = 0; i < m->n_params; i++) {
         const struct param *p = &m->params[i];
-        if (p->initializer == INIT_ZERO || !p->floats)
+        if ((p->initializer == INIT_ZERO && p->forget == 0) || !p->floats)
             continue;
         AUTO(auto_free) float *flat = xmalloc((param_elements(p) + 64) * sizeof(float));
         draw(m, p, (uint32_t)i, seed, flat);

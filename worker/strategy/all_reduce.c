@@ -237,7 +237,7 @@ static struct totals sum_values(struct trainer *t, const struct all_reduce *a,
         return step_fold(t, u->samples, values);
     for (uint32_t i = 0; i < u->batches; i++) {
         uint32_t n = batcher_samples(t->batches, u->at + i, 1);
-        step_add(&sum, step_totals(n, values + i * LANE_VALUES));
+        step_add(&sum, step_totals(t, n, values + i * LANE_VALUES));
     }
     return sum;
 }

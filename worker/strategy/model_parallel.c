@@ -230,6 +230,8 @@ static void begin_pass(struct trainer *t, const struct batch *b, int index, int 
     t->pass.first = m.first;
     t->pass.n = m.n;
     t->pass.n_update = b->n;
+    t->pass.row = 0;
+    t->pass.begins = b->index == 0;
     t->pass.ids = b->ids + m.first;
     t->pass.epoch = (uint32_t)b->epoch;
     step_cut(t, 0, m.lanes, b->n, m.first);
@@ -387,7 +389,7 @@ static void back(struct trainer *t, const struct batch *b)
 }
 
 /* The owner of the outputs has the losses of the whole batch. */
-static void losses(struct trainer *t, const struct batch *b, float *dy, int64_t *confusion)
+static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, int64_t *confusion)
 {
     const struct model_parallel *m = t->own;
 
@@ -395,8 +397,8 @@ static void losses(struct trainer *t, const struct batch *b, float *dy, int64_t 
     t->pass.n = b->n;
     if (m->last == comm_rank(t->comm))
         step_losses(t, &t->lanes, b->n, b,
-                    model_output(&t->model, t->model.n_layers - 1, &t->pass, b->x), dy, b->n,
-                    confusion);
+                    model_output(&t->model, t->model.n_layers - 1, &t->pass, b->x),
+                    m->loss_gradient, n_mean, confusion);
 }
 
 /* They become everybody's; nothing of the batch is on its way any more. */
@@ -416,7 +418,7 @@ static void share_losses(struct trainer *t)
 static void model_parallel_evaluate(struct trainer *t, const struct batch *b, int64_t *confusion)
 {
     forward(t, b);
-    losses(t, b, NULL, confusion);
+    losses(t, b, 0, confusion);
     share_losses(t);
 }
 
@@ -429,7 +431,7 @@ static int model_parallel_step(struct trainer *t, struct err *err)
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
     t->pass.training = true;
     forward(t, b);
-    losses(t, b, m->loss_gradient, NULL);
+    losses(t, b, b->n, NULL);
     if (t->job->debug.fail_nan && t->at.step >= 2)
         t->lane_values[0] = NAN;
     back(t, b);

@@ -105,12 +105,16 @@ struct tensor {
     char name[160];
 };
 
-static void list_parameters(struct tensor **end, struct trainer *t, int slot)
+/* States of recurrent layers are where a training stands, and no part of its weights. */
+static void list_parameters(struct tensor **end, struct trainer *t, int slot, bool states)
 {
     for (int i = 0; i < t->model.n_params; i++) {
         const struct param *p = &t->model.params[i];
-        struct tensor *s = (*end)++;
+        struct tensor *s = *end;
 
+        if (p->kind == PARAM_STATE && !states)
+            continue;
+        (*end)++;
         *s =
             (struct tensor){.t = t, .slot = slot, .param = p, .n_dims = p->n_dims, .dims = p->dims};
         if (slot < 0)
@@ -154,13 +158,13 @@ static struct tensor *list_tensors(struct trainer *t, enum extent extent, size_t
     struct tensor *list = xcalloc((size_t)(t->model.n_params * (slots + 1) + 2), sizeof *list);
     struct tensor *end = list;
 
-    list_parameters(&end, t, -1);
+    list_parameters(&end, t, -1, extent == OF_ALL);
     if (extent != OF_WEIGHTS) {
         list_statistic(&end, t, "normalize.mean", norm->mean, norm->n_mean);
         list_statistic(&end, t, "normalize.std", norm->std, norm->n_std);
     }
     for (int slot = 0; slot < slots; slot++)
-        list_parameters(&end, t, slot);
+        list_parameters(&end, t, slot, true);
     *n = (size_t)(end - list);
     return list;
 }

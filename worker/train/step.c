@@ -39,34 +39,62 @@ static void cut_lanes(struct trainer *t, uint32_t n)
         step_cut(t, i, t->lanes.blocks[i], n, lane_begin(t->lanes.total, t->lanes.first, n));
 }
 
+struct loss_task {
+    const struct trainer *t;
+    const struct batch *b;
+    const float *y;
+    float *dy;
+    uint32_t n, n_mean;
+};
+
+/* Of all samples of the rank, each position by itself. */
+static void losses_share(void *arg, int thread, int n_threads)
+{
+    const struct loss_task *task = arg;
+    const struct trainer *t = task->t;
+    const struct model *m = &t->model;
+    const size_t row = m->layers[m->n_layers - 1].out_floats / (size_t)m->positions;
+    const int n = (int)task->n * m->positions, end = share_begin(n, thread + 1, n_threads);
+
+    for (int i = share_begin(n, thread, n_threads); i < end; i++) {
+        float *p = task->dy + (size_t)i * row;
+        t->losses[i] =
+            loss_sample(t->job->model.loss, t->kernels, task->y + (size_t)i * row, row, m->classes,
+                        (int)task->b->labels[i], task->n_mean, task->n_mean ? p : NULL, p);
+    }
+}
+
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
                  const float *y, float *dy, uint32_t n_mean, int64_t *confusion)
 {
-    const size_t row = t->model.layers[t->model.n_layers - 1].out_floats;
     const uint32_t first = lane_begin(l->total, l->first, n);
+    const uint32_t positions = (uint32_t)t->model.positions;
+    struct loss_task task = {t, b, y, dy, lane_samples(l->total, l->first, l->count, n), n_mean};
 
+    threads_run(t->threads, losses_share, &task);
     for (int lane = 0; lane < l->count; lane++) {
         double *v = t->lane_values + lane * LANE_VALUES;
-        uint32_t end = lane_begin(l->total, l->first + lane + 1, n) - first;
-        uint32_t i = lane_begin(l->total, l->first + lane, n) - first;
+        uint32_t end = (lane_begin(l->total, l->first + lane + 1, n) - first) * positions;
+        uint32_t i = (lane_begin(l->total, l->first + lane, n) - first) * positions;
         memset(v, 0, LANE_VALUES * sizeof *v);
         for (; i < end; i++) {
-            struct loss_result r =
-                loss_sample(t->job->model.loss, t->kernels, y + i * row, row, t->model.classes,
-                            b->labels[i], n_mean, dy ? dy + i * row : NULL, NULL);
-            v[0] += r.loss;
-            v[1] += r.correct;
-            v[2] += r.top5;
+            const struct loss_result *r = &t->losses[i];
+
+            v[0] += r->loss;
+            v[1] += r->correct;
+            v[2] += r->top5;
             if (confusion)
-                confusion[b->labels[i] * t->model.classes + r.predicted]++;
+                confusion[b->labels[i] * (uint32_t)t->model.classes + (uint32_t)r->predicted]++;
         }
     }
 }
 
-struct totals step_totals(uint32_t n, const double *values)
+struct totals step_totals(const struct trainer *t, uint32_t n, const double *values)
 {
-    return (struct totals){
-        .loss = values[0], .samples = n, .correct = (int64_t)values[1], .top5 = (int64_t)values[2]};
+    return (struct totals){.loss = values[0],
+                           .samples = (int64_t)n * t->model.positions,
+                           .correct = (int64_t)values[1],
+                           .top5 = (int64_t)values[2]};
 }
 
 struct totals step_fold(const struct trainer *t, uint32_t n, const double *values)
@@ -78,7 +106,7 @@ struct totals step_fold(const struct trainer *t, uint32_t n, const double *value
             column[lane] = values[lane * LANE_VALUES + v];
         sums[v] = lanes_fold(t->lane_tree.total, n, column);
     }
-    return step_totals(n, sums);
+    return step_totals(t, n, sums);
 }
 
 void step_add(struct totals *sum, struct totals one)
@@ -96,7 +124,9 @@ void step_apply(void *arg, size_t offset, size_t n, const float *gradient, enum 
     const int layer = profile_enter(t->pass.profile, -1, PROFILE_UPDATE);
     float *w = t->model.weights + offset;
 
-    if (kind == PARAM_STATISTIC)
+    if (kind == PARAM_STATE)
+        memcpy(w, gradient, n * sizeof *w);
+    else if (kind == PARAM_STATISTIC)
         t->kernels->reduce->add(w, gradient, n);
     else
         optimizer_update(&t->optimizer, w, gradient, offset, n, kind == PARAM_WEIGHT);
@@ -124,7 +154,7 @@ static double squares(const struct trainer *t, const struct param *p, const floa
                       bool weights_only)
 {
     bool counts =
-        !p->frozen && p->kind != PARAM_STATISTIC && (p->kind == PARAM_WEIGHT || !weights_only);
+        !p->frozen && (p->kind == PARAM_WEIGHT || (p->kind == PARAM_BIAS && !weights_only));
     return counts ? t->kernels->reduce->sum_squares(slab + p->offset, p->floats) : 0;
 }
 
@@ -203,6 +233,8 @@ void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
     p->n = b->n;
     p->n_update = n_update;
     p->training = true;
+    p->row = b->first;
+    p->begins = b->index == 0;
     p->epoch = (uint32_t)b->epoch;
     p->ids = b->ids;
     cut_lanes(t, n);
@@ -263,10 +295,16 @@ static void sum_confusion(struct trainer *t, int64_t *confusion)
 static void evaluate_lanes(struct trainer *t, const struct batch *b, int64_t *confusion)
 {
     t->pass.n = b->n;
-    step_losses(t, &t->shared, b->n_global, b, model_forward(&t->model, &t->pass, b->x), NULL, 0,
-                confusion);
+    t->pass.begins = b->index == 0;
+    step_losses(t, &t->shared, b->n_global, b, model_forward(&t->model, &t->pass, b->x),
+                model_output_gradient(&t->model), 0, confusion);
     comm_lanes_begin(t->comm, t->lane_tree, t->lane_values, LANE_VALUES);
     comm_lanes_end(t->comm, t->all_lane_values);
+}
+
+static size_t confusion_bytes(const struct trainer *t)
+{
+    return (size_t)t->model.classes * (size_t)t->model.classes * sizeof(int64_t);
 }
 
 struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion)
@@ -277,7 +315,7 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
 
     t->pass.profile = NULL; /* it is of training */
     if (confusion)
-        memset(confusion, 0, sizeof *confusion * (size_t)(t->model.classes * t->model.classes));
+        memset(confusion, 0, confusion_bytes(t));
     t->pass.training = false;
     batcher_seek(set, 0, 0);
     for (uint32_t i = 0; i < batcher_batches(set); i++) {

@@ -10,7 +10,8 @@ const struct batch *step_batch(struct trainer *t);
  * sample `from`, with which the pass begins. */
 void step_cut(struct trainer *t, int i, struct lane_block b, uint32_t n, uint32_t from);
 /* Losses and hits per lane (t->lane_values) of the lanes l of a batch of n, from the outputs y of
- * their samples b; with dy, the gradient of the outputs for a mean over n_mean samples. */
+ * their samples b. dy is overwritten: with n_mean by the gradient of the outputs, for a mean over
+ * so many samples. Of a text a sample's loss is the sum over its words. */
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
                  const float *y, float *dy, uint32_t n_mean, int64_t *confusion);
 /* Outputs, losses and hits of its samples (t->lane_values), and the gradient of the outputs: that
@@ -25,10 +26,10 @@ void step_update(struct trainer *t, size_t offset, size_t n, const float *gradie
 /* The same for all of them, scaled down where the norm is beyond training.clipNorm. */
 void step_update_clipped(struct trainer *t, const float *gradients);
 
-/* The sums of n samples from the values of each lane. */
+/* The sums of n samples from the values of each lane; of a text their words are counted. */
 struct totals step_fold(const struct trainer *t, uint32_t n, const double *values);
 /* Of one batch of n samples from its sums, as they travel. */
-struct totals step_totals(uint32_t n, const double *values);
+struct totals step_totals(const struct trainer *t, uint32_t n, const double *values);
 void step_add(struct totals *sum, struct totals one);
 /* Collective: ERR_DIVERGED, naming the layer that went wrong: the lowest over all ranks. */
 MUST_CHECK int step_diverged(struct trainer *t, double loss, struct err *err);

@@ -5,7 +5,7 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
-#include "worker/model/loss.h"
+#include "worker/train/events.h"
 #include "worker/train/memory.h"
 
 #define LESS "a smaller spec.training.batchSize or model needs less"
@@ -67,14 +67,18 @@ static int check_augment(const struct trainer *t, struct err *err)
 static int check_sizes(const struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
-    if (t->model.classes > LOSS_CLASSES_MAX)
-        return err_set(err, ERR_INVALID,
-                       "spec.model: the last layer has %d outputs; at most %d classes are allowed",
-                       t->model.classes, LOSS_CLASSES_MAX);
     if (t->model.classes < d->train.classes)
-        return err_set(err, ERR_INVALID,
-                       "spec.model: the last layer has %d outputs, but the data have %d classes",
-                       t->model.classes, d->train.classes);
+        return err_set(
+            err, ERR_INVALID, "spec.model: the last layer has %d outputs, but the data have %d %s",
+            t->model.classes, d->train.classes, d->train.tokens ? "different words" : "classes");
+    for (size_t i = 0; i < t->net.n_layers; i++) {
+        const struct layer_spec *l = &t->net.layers[i].spec;
+        if (l->type == LAYER_EMBEDDING && l->vocabulary < d->train.classes)
+            return err_set(err, ERR_INVALID,
+                           "spec.model: layer %s has a vocabulary of %d, but the data have %d "
+                           "different words",
+                           l->name, l->vocabulary, d->train.classes);
+    }
     if ((int64_t)d->n_train < t->job->training.batch_size &&
         t->job->training.last_batch == LAST_DROP)
         return err_set(
@@ -137,8 +141,9 @@ static void init_evaluation(struct trainer *t)
 {
     struct datasets *d = &t->data;
     if (d->n_validation)
-        t->validation = batcher_new(&d->train, d->validation_index, d->n_validation, &t->normalizer,
-                                    NULL, t->job, BATCHES_ALL, shared_range, t);
+        t->validation = batcher_new(d->validation_index ? &d->train : &d->validation,
+                                    d->validation_index, d->n_validation, &t->normalizer, NULL,
+                                    t->job, BATCHES_ALL, shared_range, t);
     t->test = batcher_new(&d->test, NULL, d->test.n, &t->normalizer, NULL, t->job, BATCHES_ALL,
                           shared_range, t);
     t->steps = t->job->training.steps
@@ -349,6 +354,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
         comm_set_patience(comm, job->strategy.wait_seconds);
     t->threads = threads_new(thread_count(t, measure(t, &config)));
     config.threads = t->threads;
+    config.batch = (uint32_t)job->training.batch_size;
     if (job_network(job, t->data.train.shape, t->data.train.classes, &t->net, err) != 0)
         return -1;
     if (strategies[0]->place && strategies[0]->place(t, err) != 0)
@@ -374,7 +380,10 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     /* last, so that the threads that make batches may run anywhere */
     if (job->training.pin_threads && threads_pin(t->threads, comm_local_rank(comm)) != 0)
         log_warn("spec.training.pinThreads: fewer CPUs than threads; none is pinned");
-    t->confusion = xcalloc((size_t)(t->model.classes * t->model.classes), sizeof *t->confusion);
+    t->losses =
+        xcalloc((size_t)t->model.max_samples * (size_t)t->model.positions, sizeof *t->losses);
+    if (t->model.classes <= CONFUSION_MAX)
+        t->confusion = xcalloc((size_t)(t->model.classes * t->model.classes), sizeof *t->confusion);
     return 0;
 }
 
@@ -399,6 +408,7 @@ void trainer_release(struct trainer *t)
     free(t->lane_ends);
     free(t->lane_values);
     free(t->all_lane_values);
+    free(t->losses);
     free(t->confusion);
     memset(t, 0, sizeof *t);
 }

@@ -13,13 +13,15 @@
 #include "worker/comm/comm.h"
 #include "worker/data/data.h"
 #include "worker/data/distribution.h"
+#include "worker/model/loss.h"
 #include "worker/model/model.h"
 #include "worker/optim/optim.h"
 #include "worker/threads/threads.h"
 #include "worker/train/phases.h"
 #include "worker/train/switch_point.h"
 
-/* Sums over samples, in the one order: per batch by lanes, then batch by batch. */
+/* Sums over samples, in the one order: per batch by lanes, then batch by batch. Of a text samples
+ * are words here. */
 struct totals {
     double loss;
     int64_t samples, correct, top5;
@@ -117,7 +119,8 @@ struct trainer {
     int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;   /* in all */
     bool evaluating;
-    int64_t *confusion; /* [label][predicted] of the last evaluation of the test set */
+    struct loss_result *losses; /* of each position of the rank's samples */
+    int64_t *confusion; /* [label][predicted] of the last evaluation of the test set; or NULL */
     int wish;           /* rank 0: ORDER_* for all ranks; travels with the step's losses */
     int orders;         /* what rank 0 wished in the last step; the same on every rank */
 };

@@ -1,0 +1,203 @@
+// LINK: common worker/data worker/kernels/random_scalar.c
+// LIBS: -ljpeg -lpng
+#include <sys/wait.h>
+
+#include "tests/test.h"
+#include "tests/unit/scratch.h"
+#include "worker/data/text.h"
+#include "worker/data/vocabulary.h"
+
+static char *folder;
+
+static void put(const char *name, const char *text)
+{
+    scratch_write(folder, name, text, strlen(text));
+}
+
+/* The numbers of `text` by the vocabulary of `train`, as characters: 0, 1, ..., 9. */
+static const char *numbers(const char *train, int bound, const char *text)
+{
+    static char shown[64];
+    AUTO(vocabulary_release) struct vocabulary v;
+    uint32_t tokens[60];
+    struct err err;
+    size_t n;
+
+    CHECK_INT(vocabulary_build(&v, (const uint8_t *)train, strlen(train), "t", bound, &err), 0);
+    CHECK_INT(vocabulary_count((const uint8_t *)text, strlen(text), "t", &n, &err), 0);
+    vocabulary_encode(&v, (const uint8_t *)text, strlen(text), tokens);
+    for (size_t i = 0; i < n; i++)
+        shown[i] = (char)('0' + tokens[i]);
+    shown[n] = '\0';
+    return shown;
+}
+
+/* By count, then byte by byte; a line's end is a word; what is unknown is <unk>. */
+static void counts_words(void)
+{
+    CHECK_STR(numbers("b a b\n a b c\n", 9, "b <eos> a c \n"), "01231"); /* <unk> is 4 */
+    CHECK_STR(numbers("b a b\n a b c\n", 9, "zebra b"), "40");
+    CHECK_STR(numbers("\tb  a\r\nb\va", 9, " a\fb\n"), "012");
+    CHECK_STR(numbers("ab a abc b\n", 9, "<eos> a ab abc b"), "01234"); /* a prefix comes first */
+    CHECK_STR(numbers("a\n\n", 9, "\n\n"), "00");
+    CHECK_STR(numbers("a <unk> <unk> b\n", 9, "zebra <unk>"), "00");
+}
+
+/* The rarest words share <unk>, which has a number all the same, and so has the end of a line. */
+static void bounds_words(void)
+{
+    CHECK_STR(numbers("c c c b b a\n", 4, "c b <eos> a <unk>"), "01233");
+    CHECK_STR(numbers("c c c b b b a a\n", 3, "c b a <eos> <unk>"), "20212");
+    CHECK_STR(numbers("c c c b b b a a\n", 2, "c b a <eos> <unk>"), "11101");
+    CHECK_STR(numbers("<unk> <unk> b b b a a\n", 3, "b <unk> <eos> a"), "0121");
+    CHECK_STR(numbers("", 2, "a \n"), "10");
+}
+
+static void refuses_what_is_no_text(void)
+{
+    static char word[WORD_MAX + 4];
+    struct err err;
+    size_t n;
+
+    CHECK_INT(vocabulary_count((const uint8_t *)"ab\0c", 4, "file", &n, &err), -1);
+    CHECK_INT(err.code, ERR_DAMAGED);
+    CHECK_STR(err.msg, "file: found a byte 0 at 2; allowed: text");
+    memset(word, 'w', sizeof word);
+    word[1] = ' ';
+    CHECK_INT(vocabulary_count((const uint8_t *)word, WORD_MAX + 2, "file", &n, &err), 0);
+    CHECK_INT(n, 2);
+    CHECK_INT(vocabulary_count((const uint8_t *)word, WORD_MAX + 3, "file", &n, &err), -1);
+    CHECK_STR(err.msg, "file: word 2 has 4097 bytes; allowed: 4096");
+}
+
+static struct job text_job(int64_t batch, int64_t steps)
+{
+    struct job job = {0};
+
+    job.dataset.name = (char *)"text";
+    job.dataset.path = folder;
+    job.dataset.steps = steps;
+    job.dataset.vocabulary = 100;
+    job.training.batch_size = batch;
+    return job;
+}
+
+#define TRAIN "a b c d e f g h i j k l m n\n" /* 15 words: <eos> is 0, a 1, b 2, ... */
+
+static void check_sample(const struct dataset *set, uint32_t id, const char *want)
+{
+    float x[3];
+    uint32_t labels[3];
+    char got[8] = "       ";
+
+    text_sample(set, id, x, labels);
+    for (int i = 0; i < 3; i++) {
+        got[i] = (char)('a' - 1 + (int)x[i]);
+        got[4 + i] = (char)('a' - 1 + (int)labels[i]);
+    }
+    CHECK_STR(got, want);
+}
+
+/* Two streams of seven words: a..g and h..n; a batch goes on where the one before it ended. */
+static void check_contents(const struct datasets *d)
+{
+    CHECK_INT(d->train.n, 4);
+    CHECK_INT(d->n_train, 4);
+    CHECK_INT(d->train.classes, 16); /* with <eos> and <unk> */
+    CHECK_INT(d->train.shape.w, 3);
+    CHECK_INT(d->n_validation, 2);
+    CHECK_INT(d->test.n, 2);
+    check_sample(&d->train, 0, "abc bcd");
+    check_sample(&d->train, 1, "hij ijk");
+    check_sample(&d->train, 2, "def efg");
+    check_sample(&d->train, 3, "klm lmn");
+    check_sample(&d->validation, 1, "efg fgh");
+    check_sample(&d->test, 0, "nml mlk");
+}
+
+static void cuts_streams(void)
+{
+    struct job job = text_job(2, 3);
+    struct datasets d;
+    struct shape shape;
+    struct err err = {0};
+    uint32_t n_train, n_test;
+
+    CHECK_INT(text_load(&d, &job, "", 0, 1, &err), 0);
+    check_contents(&d);
+    datasets_release(&d);
+    job.dataset.limit = 1;
+    CHECK_INT(text_load(&d, &job, "", 0, 1, &err), 0);
+    CHECK_INT(d.n_train, 2); /* a whole batch */
+    datasets_release(&d);
+    CHECK_INT(datasets_peek(&job, &shape, &n_train, &n_test, &err), 0);
+    CHECK_INT(shape.w, 3);
+    CHECK_INT(n_train, 4);
+    CHECK_INT(n_test, 2);
+}
+
+/* Ranks of a host see the same copy. */
+static void shares_a_copy(void)
+{
+    struct job job = text_job(2, 3);
+    AUTO(auto_free) char *run = xasprintf("text-%d", (int)getpid());
+    struct datasets d;
+    struct err err;
+    int status;
+    pid_t child = fork();
+
+    if (child == 0) {
+        int rc = text_load(&d, &job, run, 1, 2, &err);
+        if (rc == 0)
+            check_contents(&d);
+        _exit(rc != 0 || test_failed != 0);
+    }
+    CHECK_INT(text_load(&d, &job, run, 0, 2, &err), 0);
+    check_contents(&d);
+    datasets_release(&d);
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+static void check_refused(struct job job, enum err_code code, const char *part)
+{
+    struct datasets d;
+    struct err err = {0};
+
+    CHECK_INT(text_load(&d, &job, "", 0, 1, &err), -1);
+    CHECK_INT(err.code, code);
+    CHECK_CONTAINS(err.msg, part);
+    CHECK(!d.mapping);
+}
+
+static void refuses(void)
+{
+    check_refused(
+        text_job(2, 7), ERR_INVALID,
+        "found 15 words; needed for spec.training.batchSize 2 and spec.dataset.steps 7: 16");
+    check_refused(text_job(5, 1), ERR_INVALID, "valid.txt: found 9 words");
+    put("test.txt", "");
+    check_refused(text_job(2, 3), ERR_INVALID, "test.txt: found 0 words");
+    AUTO(auto_free) char *path = xasprintf("%s/test.txt", folder);
+    unlink(path);
+    check_refused(text_job(2, 3), ERR_NOT_FOUND, "/test.txt");
+    struct job job = text_job(2, 3);
+    job.dataset.path = (char *)"/nowhere";
+    check_refused(job, ERR_NOT_FOUND, "no training file in \"/nowhere\"; needed: train.txt");
+}
+
+int main(void)
+{
+    folder = scratch_make();
+    put("train.txt", TRAIN);
+    put("valid.txt", "a b c d e f g h\n");
+    put("test.txt", "n m l k j i h g\n");
+    counts_words();
+    bounds_words();
+    refuses_what_is_no_text();
+    cuts_streams();
+    shares_a_copy();
+    refuses();
+    scratch_remove(folder);
+    return test_result();
+}
