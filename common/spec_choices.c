@@ -74,6 +74,7 @@ const struct choice spec_choices[] = {
     IMAGES("color", "auto"),
     IMAGES("maxDamaged", "0"),
     IMAGES("testSplit", "0.2"),
+    IMAGES("cachePath", NULL),
     OPTIMIZER("learningRate", "sgd", "0.05"),
     OPTIMIZER("learningRate", "adam adamw rmsprop", "0.001"),
     OPTIMIZER("learningRate", "adagrad", "0.01"),

@@ -156,6 +156,8 @@ const struct field spec_fields[] = {
      .doc = "images: what all become; auto: what the first one is."},
     {"spec.dataset.maxDamaged", FIELD_FLOAT, JOB(dataset.max_damaged), RANGE(0, 1),
      .doc = "images: share that may be damaged and is left out; with more the job fails."},
+    {"spec.dataset.cachePath", FIELD_STRING, JOB(dataset.cache_path),
+     .doc = "images: folder for a packed copy, which later starts map instead of decoding."},
     {"spec.dataset.testSplit", FIELD_FLOAT, JOB(dataset.test_split), RANGE(0, 1), .below_max = true,
      .doc = "images without a test folder: share of each class kept back to test with."},
     {"spec.dataset.normalize", FIELD_OBJECT, .doc = "A pixel x in 0..1 becomes (x - mean) / std."},

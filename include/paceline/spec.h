@@ -153,6 +153,7 @@ struct job {
         double max_damaged;        /* share of the images that may be damaged, and are left out */
         double test_split;         /* share kept back where no folder of test images is */
         int64_t steps, vocabulary; /* text: words of a sample; the most words that are told apart */
+        char *cache_path;          /* images: folder of packed copies, or NULL */
         char *volume; /* where path is in pods: a pod volume without its name, as JSON; or NULL */
     } dataset;
     struct {

@@ -42,6 +42,17 @@ for data in cifar folder; do
     accuracy=$(field ${data}1/events.jsonl "done" testAccuracy)
     above "$accuracy" 0.6 || fail "$data: accuracy $accuracy"
 done
+# A packed copy: made once by three ranks, then read by one, which does not look at the pictures again.
+mkdir cache
+"$PACELINE" run folder.yaml --out packed3 --workers 3 --set dataset.cachePath=cache >/dev/null 2>&1 || fail "packing"
+echo damaged >data/images/train/eel/9.png
+"$PACELINE" run folder.yaml --out packed1 --set dataset.cachePath=cache >/dev/null 2>packed1.errors || fail "packed"
+same "packed, said" "$(cat packed1.errors)" ""
+same "packed copies" "$(find cache -type f | wc -l)" 1
+for out in packed3 packed1; do
+    cmp "$(field folder1/events.jsonl "done" checkpoint)" "$(field $out/events.jsonl "done" checkpoint)" ||
+        fail "$out differs"
+done
 check "the shape" "$("$PACELINE" validate cifar.yaml)" "61,670 parameters" # of 3072 inputs
 same "training samples" "$(field folder1/events.jsonl start trainSamples)" 119
 for workers in 1 3; do

@@ -1,11 +1,11 @@
-// LINK: common/err.c common/mem.c common/buf.c common/file.c common/arena.c common/env.c
-// LINK: common/log.c common/data_home.c worker/kernels/random_scalar.c worker/data
+// LINK: common worker/data worker/kernels/random_scalar.c
 // LIBS: -ljpeg -lpng
 /* Folders of pictures: which files become which samples, what is refused, what is left out. */
 #include "tests/test.h"
 #include "tests/unit/picture.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
+#include "worker/data/packed.h"
 
 enum { H = 3, W = 2, PIXELS = H * W };
 
@@ -218,6 +218,46 @@ static void splits_classes(void)
     refused(&job, ERR_DAMAGED, "6 images to train and 0 to test with", "spec.dataset.testSplit");
 }
 
+/* Size, or -1 when it is not there. */
+static long size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (long)st.st_size : -1;
+}
+
+/* Pictures that are overwritten in place show whether they were looked at again. */
+static void keeps_a_packed_copy(void)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/train", folder);
+    AUTO(auto_free) char *cache = xasprintf("%s/cache", folder);
+    struct job job = new_job(), other = new_job();
+
+    job.dataset.path = other.dataset.path = path;
+    job.dataset.cache_path = other.dataset.cache_path = cache;
+    other.dataset.test_split = 0.4;
+    AUTO(auto_free) char *file = packed_path(&job);
+    refused(&job, ERR_IO, "spec.dataset.cachePath: ", "/cache: No such file or directory");
+    make("cache");
+    for (int again = 0; again < 2; again++) {
+        check_loads(&job, LIST(10, 20, 31, 40), LIST(0, 1, 1, 2), LIST(30, 41), LIST(1, 2));
+        put("train/b/x.png", 42, H);
+    }
+    long size = size_of(file);
+    CHECK(size > 6 * PIXELS);
+    check_loads(&other, LIST(10, 20, 30, 42, 41), LIST(0, 1, 1, 2, 2), LIST(31), LIST(1));
+
+    put("train/b/new.png", 50, H); /* a new name: stale */
+    check_loads(&job, LIST(10, 20, 31, 50, 41), LIST(0, 1, 1, 2, 2), LIST(30, 42), LIST(1, 2));
+    put("train/b/x.png", 43, H);
+    check_loads(&job, LIST(10, 20, 31, 50, 41), LIST(0, 1, 1, 2, 2), LIST(30, 42), LIST(1, 2));
+    for (long cut = 1; cut < size; cut *= 7) { /* cut short: made again */
+        CHECK_INT(truncate(file, cut), 0);
+        check_loads(&job, LIST(10, 20, 31, 50, 41), LIST(0, 1, 1, 2, 2), LIST(30, 43), LIST(1, 2));
+        CHECK(size_of(file) >= size);
+    }
+}
+
 int main(void)
 {
     folder = scratch_make();
@@ -227,6 +267,7 @@ int main(void)
     leaves_damaged_out();
     makes_one_size();
     splits_classes();
+    keeps_a_packed_copy();
     scratch_remove(folder);
     return test_result();
 }

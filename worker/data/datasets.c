@@ -1,73 +1,19 @@
+#include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/data/data.h"
+#include "worker/data/image_folder.h"
+#include "worker/data/layout.h"
+#include "worker/data/packed.h"
 #include "worker/data/shared.h"
 #include "worker/data/source.h"
 #include "worker/data/text.h"
 #include "worker/kernels/random.h"
 
 #define PTB_WORDS 1012019u /* of the Penn Treebank, as Mikolov has it: 929589 and 82430 */
-
-/* What the bytes of a host start with; offsets count from here. */
-struct layout {
-    uint32_t n[N_SETS];
-    struct shape shape;
-    int classes;
-    size_t images[N_SETS], labels[N_SETS]; /* offsets, 64-byte aligned */
-    size_t bytes;
-};
-
-/* Room for n bytes behind what is there, with the source's headroom; their offset. */
-static size_t layout_place(struct layout *l, size_t n)
-{
-    size_t at = (l->bytes + SOURCE_HEADROOM + 63) & ~(size_t)63;
-
-    l->bytes = at + n;
-    return at;
-}
-
-static struct layout layout_plan(const struct source *s)
-{
-    struct layout l = {.shape = s->shape, .bytes = sizeof l};
-
-    for (int set = 0; set < N_SETS; set++) {
-        l.images[set] = layout_place(&l, s->n[set] * source_image_bytes(s));
-        l.labels[set] = layout_place(&l, s->n[set] * sizeof(uint16_t));
-    }
-    return l;
-}
-
-static struct dataset layout_view(const struct layout *l, int set)
-{
-    const uint8_t *base = (const uint8_t *)l;
-
-    return (struct dataset){.n = l->n[set],
-                            .shape = l->shape,
-                            .classes = l->classes,
-                            .positions = 1,
-                            .images = base + l->images[set],
-                            .labels = (const uint16_t *)(base + l->labels[set])};
-}
-
-/* Fills the memory at to, which has plan->bytes. */
-static int layout_fill(struct layout *to, const struct layout *plan, struct source *s,
-                       struct err *err)
-{
-    uint8_t *base = (uint8_t *)to;
-    struct source_memory memory;
-
-    *to = *plan;
-    for (int set = 0; set < N_SETS; set++) {
-        memory.images[set] = base + plan->images[set];
-        memory.labels[set] = (uint16_t *)(base + plan->labels[set]);
-    }
-    if (source_read(s, &memory, err))
-        return -1;
-    memcpy(to->n, s->n, sizeof to->n);
-    to->classes = s->classes;
-    return 0;
-}
 
 static int load_private(struct datasets *d, struct layout **layout, const struct job *job,
                         struct err *err)
@@ -125,6 +71,56 @@ static int load_shared(struct datasets *d, struct layout **layout, const struct 
     return 0;
 }
 
+/* Maps the packed copy; with `make` it is made first where there is none that is fresh. */
+static int load_packed(struct datasets *d, struct layout **layout, const struct job *job, bool make,
+                       struct err *err)
+{
+    AUTO(auto_free) char *path = packed_path(job);
+    struct packed packed = {0};
+    struct err why;
+    uint64_t stamp;
+
+    if (image_folder_stamp(&stamp, job->dataset.path, err))
+        return err_wrap(err, "dataset %s", job->dataset.name);
+    if (packed_open(&packed, path, stamp, &why)) {
+        if (!make || why.code == ERR_IO)
+            return err_set(err, why.code, "dataset %s: %s", job->dataset.name, why.msg);
+        if (why.code != ERR_NOT_FOUND)
+            log_warn("%s; it is made again", why.msg);
+        if (access(job->dataset.cache_path, W_OK | X_OK))
+            return err_set(err, ERR_IO, "spec.dataset.cachePath: %s: %s", job->dataset.cache_path,
+                           strerror(errno));
+        if (load_private(d, layout, job, err) || packed_write(path, stamp, *layout, err))
+            return -1;
+        munmap(d->mapping, d->mapping_bytes);
+        d->mapping = NULL;
+        if (packed_open(&packed, path, stamp, err))
+            return -1;
+    }
+    d->mapping = packed.map;
+    d->mapping_bytes = packed.bytes;
+    *layout = packed.layout;
+    return 0;
+}
+
+/* The first rank of the host makes the copy, if need be, while the others wait; each maps the file.
+ */
+static int load_packed_together(struct datasets *d, struct layout **layout, const struct job *job,
+                                const char *run_id, int local_rank, int local_size, struct err *err)
+{
+    AUTO(shared_release) struct shared shared = {.fd = -1};
+
+    if (local_size == 1)
+        return load_packed(d, layout, job, true, err);
+    if (local_rank > 0)
+        return shared_await(&shared, run_id, local_size, err)
+                   ? -1
+                   : load_packed(d, layout, job, false, err);
+    if (shared_create(&shared, run_id, local_size, err))
+        return -1;
+    return shared_publish(&shared, load_packed(d, layout, job, true, err), err);
+}
+
 /* Draws the validation samples from the first n and lists both sets in file order. */
 static void split_draw(struct datasets *d, uint32_t n, uint32_t n_validation, uint64_t seed)
 {
@@ -175,8 +171,15 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
     if (is_text(job))
         return text_load(d, job, run_id, local_rank, local_size, err);
     *d = (struct datasets){0};
-    if (local_size > 1 ? load_shared(d, &layout, job, run_id, local_rank, local_size, err)
-                       : load_private(d, &layout, job, err)) {
+    int rc;
+
+    if (job->dataset.cache_path)
+        rc = load_packed_together(d, &layout, job, run_id, local_rank, local_size, err);
+    else if (local_size > 1)
+        rc = load_shared(d, &layout, job, run_id, local_rank, local_size, err);
+    else
+        rc = load_private(d, &layout, job, err);
+    if (rc) {
         datasets_release(d);
         return -1;
     }

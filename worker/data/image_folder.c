@@ -5,6 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "paceline/digest.h"
 #include "paceline/mem.h"
 
 #define MAX_CLASSES 65535
@@ -188,6 +189,37 @@ int image_folder_scan(struct image_folder *f, const char *path, double test_spli
     if (rc)
         image_folder_release(f);
     return rc;
+}
+
+static int stamp_folder(uint64_t *stamp, struct arena *names, const char *path, int depth,
+                        struct err *err)
+{
+    struct names inside = {0};
+    struct stat st;
+    int rc = 0;
+
+    if (stat(path, &st))
+        return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
+                       strerror(errno));
+    uint64_t part[] = {*stamp, (uint64_t)st.st_mtim.tv_sec, (uint64_t)st.st_mtim.tv_nsec,
+                       digest_bytes(path, strlen(path))};
+    *stamp = digest_bytes(part, sizeof part);
+    if (depth)
+        rc = list(&inside, names, path, true, err);
+    for (size_t i = 0; i < inside.n && rc == 0; i++)
+        rc = stamp_folder(stamp, names, arena_printf(names, "%s/%s", path, inside.at[i]), depth - 1,
+                          err);
+    free(inside.at);
+    return rc;
+}
+
+/* Down to the classes, not into them. */
+int image_folder_stamp(uint64_t *stamp, const char *path, struct err *err)
+{
+    AUTO(arena_release) struct arena names = {0};
+
+    *stamp = 0;
+    return stamp_folder(stamp, &names, path, is_folder(path, "train") ? 2 : 1, err);
 }
 
 void image_folder_release(struct image_folder *f)

@@ -33,6 +33,11 @@ struct image_folder {
  * test images, a class to test that is none of training. */
 MUST_CHECK int image_folder_scan(struct image_folder *f, const char *path, double test_split,
                                  struct err *err);
+
+/* Changes when a file or folder is added, removed or renamed: of the folders' names and times
+ * alone. */
+MUST_CHECK int image_folder_stamp(uint64_t *stamp, const char *path, struct err *err);
+
 void image_folder_release(struct image_folder *f); /* also fit for AUTO */
 
 #endif

@@ -1,0 +1,30 @@
+// LINK: common/err.c common/mem.c common/digest.c worker/data/layout.c
+/* The bytes of a packed copy: what is accepted can be read, pixels and labels of both sets. */
+#include "paceline/digest.h"
+#include "paceline/mem.h"
+#include "worker/data/layout.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int source_read(struct source *s, const struct source_memory *to, struct err *err)
+{
+    (void)s, (void)to;
+    return err_set(err, ERR_INVALID, "nothing is read here");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    AUTO(auto_free) uint8_t *bytes = xmalloc(size + 1);
+
+    memcpy(bytes, data, size);
+    if (!layout_check((const struct layout *)bytes, size))
+        return 0;
+    for (int set = 0; set < N_SETS; set++) {
+        struct dataset view = layout_view((const struct layout *)bytes, set);
+        size_t each = (size_t)view.shape.c * (size_t)view.shape.h * (size_t)view.shape.w;
+        if (digest_bytes(view.images, view.n * each) == 1 ||
+            view.labels[view.n - 1] >= view.classes)
+            abort();
+    }
+    return 0;
+}
