@@ -7,6 +7,8 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
+#define ROW_MAX 90
+
 /* Whether a reader of YAML 1.1 or 1.2 takes the bare word for a string. */
 static bool is_plain(const char *s)
 {
@@ -32,25 +34,72 @@ static void add_string(const char *s, struct buf *out)
         json_print_string(s, out);
 }
 
+static void add_scalar(const cJSON *value, struct buf *out)
+{
+    if (cJSON_IsString(value))
+        add_string(value->valuestring, out);
+    else
+        json_print(value, 0, out);
+}
+
+static bool is_scalar(const cJSON *value)
+{
+    return !cJSON_IsObject(value) && !cJSON_IsArray(value);
+}
+
+/* A list or mapping of nothing but scalars, on one line. */
+static void add_row(const cJSON *value, struct buf *out)
+{
+    const bool list = cJSON_IsArray(value);
+
+    buf_puts(out, list ? "[" : "{");
+    for (const cJSON *c = value->child; c; c = c->next) {
+        if (!list) {
+            add_string(c->string, out);
+            buf_puts(out, ": ");
+        }
+        add_scalar(c, out);
+        buf_puts(out, c->next ? ", " : list ? "]" : "}");
+    }
+}
+
+/* Whether it is one, and short; lists of words may be long. */
+static bool is_row(const cJSON *value)
+{
+    AUTO(buf_release) struct buf text;
+    const cJSON *c = is_scalar(value) ? NULL : value->child;
+
+    buf_init(&text, 0);
+    if (!c)
+        return false;
+    while (c && is_scalar(c))
+        c = c->next;
+    if (c)
+        return false;
+    add_row(value, &text);
+    return cJSON_IsArray(value) || text.len <= ROW_MAX;
+}
+
 static void add_entries(const cJSON *value, int indent, bool first_in_place, struct buf *out);
 
 /* What follows "key:" or "-". */
 static void add_value(const cJSON *value, int indent, bool in_list, struct buf *out)
 {
-    if ((cJSON_IsObject(value) || cJSON_IsArray(value)) && !value->child) {
+    if (!is_scalar(value) && !value->child) {
         buf_puts(out, cJSON_IsObject(value) ? " {}\n" : " []\n");
+    } else if (is_row(value)) {
+        buf_puts(out, " ");
+        add_row(value, out);
+        buf_puts(out, "\n");
     } else if (cJSON_IsObject(value) && in_list) {
         buf_puts(out, " ");
         add_entries(value, indent + 2, true, out);
-    } else if (cJSON_IsObject(value) || cJSON_IsArray(value)) {
+    } else if (!is_scalar(value)) {
         buf_puts(out, "\n");
         add_entries(value, cJSON_IsArray(value) && !in_list ? indent : indent + 2, false, out);
     } else {
         buf_puts(out, " ");
-        if (cJSON_IsString(value))
-            add_string(value->valuestring, out);
-        else
-            json_print(value, 0, out);
+        add_scalar(value, out);
         buf_puts(out, "\n");
     }
 }

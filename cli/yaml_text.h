@@ -1,4 +1,4 @@
-/* A JSON tree as YAML, in block style. */
+/* A JSON tree as YAML, in block style; what is short and has only scalars is on one line. */
 #ifndef PACELINE_CLI_YAML_TEXT_H
 #define PACELINE_CLI_YAML_TEXT_H
 
