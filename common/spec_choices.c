@@ -24,7 +24,8 @@
     {                                                                                       \
         "spec.dataset.distribution." key, "spec.dataset.distribution.kind", values, default \
     }
-#define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images"
+#define MADE "patterns spectra scenes"
+#define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images " MADE
 #define LAYER_CHOICE(key, values, default)                                      \
     {                                                                           \
         "spec.model.layers[]." key, "spec.model.layers[].type", values, default \
@@ -64,17 +65,20 @@ const struct choice spec_choices[] = {
     NORMALIZE("mean", "cifar100", "0.4782"),
     NORMALIZE("mean", "idx", "0"),
     NORMALIZE("mean", "images", "0"),
+    NORMALIZE("mean", MADE, "0.5"),
     NORMALIZE("std", "fashion-mnist", "0.3530"),
     NORMALIZE("std", "mnist", "0.3081"),
     NORMALIZE("std", "cifar10", "0.2516"),
     NORMALIZE("std", "cifar100", "0.2682"),
     NORMALIZE("std", "idx", "1"),
     NORMALIZE("std", "images", "1"),
+    NORMALIZE("std", MADE, "0.25"),
     IMAGES("imageSize", "0"),
     IMAGES("color", "auto"),
     IMAGES("maxDamaged", "0"),
     IMAGES("testSplit", "0.2"),
     IMAGES("cachePath", NULL),
+    {"spec.dataset.made", "spec.dataset.name", MADE, NULL},
     OPTIMIZER("learningRate", "sgd", "0.05"),
     OPTIMIZER("learningRate", "adam adamw rmsprop", "0.001"),
     OPTIMIZER("learningRate", "adagrad", "0.01"),

@@ -154,6 +154,8 @@ struct job {
         double test_split;         /* share kept back where no folder of test images is */
         int64_t steps, vocabulary; /* text: words of a sample; the most words that are told apart */
         char *cache_path;          /* images: folder of packed copies, or NULL */
+        int64_t samples, classes, size; /* of what the engine makes (synthetic_source.c) */
+        double noise;
         char *volume; /* where path is in pods: a pod volume without its name, as JSON; or NULL */
     } dataset;
     struct {

@@ -24,6 +24,9 @@ static const struct known_set known_sets[] = {
     {.name = "images",
      .kind = &image_source,
      .advice = "name a folder of folders of images, one per class, in spec.dataset.path"},
+    {.name = "patterns", .kind = &synthetic_patterns},
+    {.name = "spectra", .kind = &synthetic_spectra},
+    {.name = "scenes", .kind = &synthetic_scenes},
     {.name = "idx", .kind = &idx_source, .advice = PUT_IN_FOLDER},
 };
 
@@ -58,7 +61,7 @@ int source_open(struct source *s, const struct job *job, struct err *err)
     if (!set)
         return err_set(err, ERR_INVALID, "spec.dataset.name: \"%s\" is no data set",
                        job->dataset.name);
-    if (!folder)
+    if (!folder && set->kind->close)
         return err_set(err, ERR_NOT_FOUND, "dataset %s: no folder is given; %s", set->name,
                        set->advice);
     if (set->kind->open(s, folder, &failure) == 0)

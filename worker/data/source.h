@@ -32,10 +32,11 @@ struct source_kind {
     int (*open)(struct source *s, const char *folder, struct err *err);
     /* As source_read. */
     int (*read)(struct source *s, const struct source_memory *to, struct err *err);
-    void (*close)(struct source *s);
+    void (*close)(struct source *s); /* NULL: samples are made of nothing, folder is NULL, too */
 };
 
 extern const struct source_kind idx_source, cifar_source, image_source;
+extern const struct source_kind synthetic_patterns, synthetic_spectra, synthetic_scenes;
 
 /* A value of spec.dataset.name. */
 struct known_set {

@@ -24,6 +24,7 @@ enum random_purpose {
     RANDOM_JITTER = 6,
     RANDOM_AUGMENT = 7,
     RANDOM_DEAL = 8,
+    RANDOM_SAMPLES = 9,
 };
 
 struct random_key {
