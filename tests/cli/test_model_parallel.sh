@@ -100,7 +100,7 @@ split 3 strategy.waitSeconds=1 training.epochs=1000000 checkpoint.everyEpochs=0
 "$PACELINE" run job.yaml --out waits "${s[@]}" >waits.log 2>&1 &
 run=$!
 until_true grep -q '"event":"epoch"' waits/events.jsonl
-worker=$(ps -o pid= --ppid "$(ps -o pid= --ppid $run)" | tail -1)
+worker=$(pgrep -P "$(pgrep -P $run)" | tail -1)
 kill -STOP "$worker"
 wait $run
 kill -KILL "$worker" 2>/dev/null
