@@ -227,7 +227,6 @@ static void add_sent(const struct watch *w, const struct trainer *t, cJSON *e)
 
 void watch_done(const struct watch *w, struct trainer *t, struct totals test)
 {
-    uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
     struct measured now;
     measure_now(t, &now);
     double seconds = trainer_seconds() - w->started;
@@ -235,6 +234,8 @@ void watch_done(const struct watch *w, struct trainer *t, struct totals test)
     cJSON *e = w->lead ? event_new("done") : NULL;
     measure_add(t, &w->begun, &now, e);
     add_sent(w, t, e);
+    /* Behind all that is measured: where tensors have owners, it sends them. */
+    uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
     if (!e)
         return;
     add_simulated(e, t->job);
