@@ -26,11 +26,6 @@ const char *const layer_type_names[] = {
     [LAYER_LSTM + 1] = NULL,
 };
 
-static bool has_window(enum layer_type type)
-{
-    return type == LAYER_CONV || type == LAYER_MAXPOOL || type == LAYER_AVGPOOL;
-}
-
 static bool is_join(enum layer_type type) { return type == LAYER_ADD || type == LAYER_CONCAT; }
 
 /* One axis of a windowed layer. */
@@ -233,46 +228,67 @@ static int padchannels_derive(struct net_layer *l, struct err *err)
     return 0;
 }
 
-/* The layer's output shape, counts and FLOPs from its input shape. */
-static int layer_derive(const struct net *net, struct net_layer *l, struct err *err)
+static int flatten_derive(struct net_layer *l, struct err *err)
 {
-    struct layer_spec *s = &l->spec;
-    const bool biased = s->type == LAYER_CONV || s->type == LAYER_DENSE;
-    const bool has_units = biased || s->type == LAYER_EMBEDDING || s->type == LAYER_LSTM;
-    const bool pads = s->type == LAYER_PADCHANNELS;
+    (void)err;
+    l->out = (struct shape){l->in.c * l->in.h * l->in.w, 1, 1};
+    return 0;
+}
 
-    if (rows_derive(net, l, err))
-        return -1;
-    if ((has_units || pads) && (s->units < 1 || s->units > MAX_SIZE))
+static int globalavgpool_derive(struct net_layer *l, struct err *err)
+{
+    (void)err;
+    l->out = (struct shape){l->in.c, 1, 1};
+    return 0;
+}
+
+/* What the layer's own fields allow. */
+static int fields_derive(struct net_layer *l, struct err *err)
+{
+    const struct layer_spec *s = &l->spec;
+    const bool filters = s->type == LAYER_CONV || s->type == LAYER_PADCHANNELS;
+    const bool units =
+        s->type == LAYER_DENSE || s->type == LAYER_EMBEDDING || s->type == LAYER_LSTM;
+
+    if ((filters || units) && (s->units < 1 || s->units > MAX_SIZE))
         return err_set(err, ERR_INVALID, "layer %s: found %d %s; allowed are 1 to %d", s->name,
-                       s->units, s->type == LAYER_CONV || pads ? "filters" : "units", MAX_SIZE);
+                       s->units, filters ? "filters" : "units", MAX_SIZE);
     if (s->type == LAYER_DROPOUT && !(s->rate >= 0 && s->rate < 1))
         return err_set(err, ERR_INVALID, "layer %s: found rate %g; allowed is 0 to below 1",
                        s->name, s->rate);
-    if (is_join(s->type) && join_derive(net, l, err))
+    if ((s->type == LAYER_CONV || s->type == LAYER_DENSE) && s->bias)
+        l->biases = (size_t)s->units;
+    return 0;
+}
+
+/* The layer's output shape, counts and FLOPs from its input shape. */
+static int layer_derive(const struct net *net, struct net_layer *l, struct err *err)
+{
+    static int (*const derive[])(struct net_layer * l, struct err * err) = {
+        [LAYER_CONV] = window_derive,
+        [LAYER_DENSE] = dense_derive,
+        [LAYER_MAXPOOL] = window_derive,
+        [LAYER_AVGPOOL] = window_derive,
+        [LAYER_GLOBALAVGPOOL] = globalavgpool_derive,
+        [LAYER_BATCHNORM] = batchnorm_derive,
+        [LAYER_PADCHANNELS] = padchannels_derive,
+        [LAYER_FLATTEN] = flatten_derive,
+        [LAYER_EMBEDDING] = embedding_derive,
+        [LAYER_LSTM] = lstm_derive,
+    };
+    const size_t type = l->spec.type;
+
+    if (rows_derive(net, l, err) || fields_derive(l, err))
+        return -1;
+    if (is_join(l->spec.type) && join_derive(net, l, err))
         return -1;
     l->out = l->in;
-    if (s->type == LAYER_FLATTEN)
-        l->out = (struct shape){l->in.c * l->in.h * l->in.w, 1, 1};
-    if (s->type == LAYER_GLOBALAVGPOOL)
-        l->out = (struct shape){l->in.c, 1, 1};
-    if (has_window(s->type) && window_derive(l, err))
-        return -1;
-    if (pads && padchannels_derive(l, err))
-        return -1;
-    if (s->type == LAYER_DENSE && dense_derive(l, err))
-        return -1;
-    if (s->type == LAYER_EMBEDDING && embedding_derive(l, err))
-        return -1;
-    l->biases = biased && s->bias ? (size_t)s->units : 0;
-    if (s->type == LAYER_LSTM && lstm_derive(l, err))
-        return -1;
-    if (s->type == LAYER_BATCHNORM && batchnorm_derive(l, err))
+    if (type < ARRAY_LEN(derive) && derive[type] && derive[type](l, err))
         return -1;
     if (values(l->out) > MAX_VALUES)
         return err_set(err, ERR_INVALID,
                        "layer %s: found an output of %dx%dx%d; at most %d values are allowed",
-                       s->name, l->out.c, l->out.h, l->out.w, MAX_VALUES);
+                       l->spec.name, l->out.c, l->out.h, l->out.w, MAX_VALUES);
     return 0;
 }
 

@@ -192,23 +192,24 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
     input->ops->backward(input, p, dx, gates, x, NULL);
 }
 
-static float **buffers(struct lstm *m, int i)
-{
-    float **all[] = {&m->gates,       &m->hidden, &m->cell, &m->tanh_cell,
-                     &m->h[0],        &m->h[1],   &m->c,    &m->recurrent,
-                     &m->gradient,    &m->dh,     &m->dc,   &m->evaluated[0],
-                     &m->evaluated[1]};
+#define N_BUFFERS 13
 
-    return i < (int)ARRAY_LEN(all) ? all[i] : NULL;
+static float **buffer_at(struct lstm *m, int i)
+{
+    float **all[N_BUFFERS] = {&m->gates,       &m->hidden, &m->cell, &m->tanh_cell,
+                              &m->h[0],        &m->h[1],   &m->c,    &m->recurrent,
+                              &m->gradient,    &m->dh,     &m->dc,   &m->evaluated[0],
+                              &m->evaluated[1]};
+
+    return all[i];
 }
 
 static void lstm_release(struct layer *l)
 {
     struct lstm *m = l->lstm;
-    float **buffer;
 
-    for (int i = 0; (buffer = buffers(m, i)); i++)
-        free(*buffer);
+    for (int i = 0; i < N_BUFFERS; i++)
+        free(*buffer_at(m, i));
     for (int i = 0; i < 2; i++)
         m->dense[i].ops->release(&m->dense[i]);
     free(m);
@@ -217,7 +218,7 @@ static void lstm_release(struct layer *l)
 static const struct layer_ops lstm_ops = {
     .kind = "lstm", .forward = lstm_forward, .backward = lstm_backward, .release = lstm_release};
 
-/* In floats for each sample: as in buffers(). */
+/* In floats for each sample: as in buffer_at(). */
 static size_t buffer_floats(const struct layer *l, int i)
 {
     const size_t units = l->lstm->units, rows = (size_t)l->rows;
@@ -231,7 +232,6 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
 {
     struct lstm *m = l->lstm = xcalloc(1, sizeof *m);
     struct net_layer gates = *n;
-    float **buffer;
 
     l->ops = &lstm_ops;
     l->name = n->spec.name;
@@ -248,7 +248,8 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
         l->scratch_floats =
             d->scratch_floats > l->scratch_floats ? d->scratch_floats : l->scratch_floats;
     }
-    for (int i = 0; (buffer = buffers(m, i)); i++) {
+    for (int i = 0; i < N_BUFFERS; i++) {
+        float **buffer = buffer_at(m, i);
         const size_t n_samples = buffer == &m->dh && batch > samples ? batch : samples;
         *buffer = xaligned((buffer_floats(l, i) * n_samples + 16) * sizeof(float));
     }
@@ -258,7 +259,7 @@ size_t layer_lstm_floats(const struct layer *l)
 {
     size_t floats = 0;
 
-    for (int i = 0; buffers(l->lstm, i); i++)
+    for (int i = 0; i < N_BUFFERS; i++)
         floats += buffer_floats(l, i);
     return floats;
 }
