@@ -38,7 +38,7 @@ spec:
 JOB
 check "placement" "$("$PACELINE" validate other.yaml 2>&1)" "found 2 entries; needed: one for each layer"
 
-check "list" "$("$PACELINE" models)" "resnet56v2     1,663,338"
+check "list" "$("$PACELINE" models | tr -s " ")" "resnet56v2 1,663,338"
 check "branches" "$("$PACELINE" models densenet40)" "concat1, dropout2"
 check "JSON" "$("$PACELINE" models resnet20 --json | tr -d " \n")" '"inputs":["relu7"]'
 same "no inputs of a chain" "$("$PACELINE" models mlp | grep -c inputs)" 0
