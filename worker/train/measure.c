@@ -50,8 +50,8 @@ static int gather(const struct trainer *t, const struct measured *mine, struct m
     return size < MEASURE_RANKS_MAX ? size : MEASURE_RANKS_MAX;
 }
 
-void measure_add(const struct trainer *t, const struct measured *from, const struct measured *to,
-                 cJSON *event)
+cJSON *measure_ranks(const struct trainer *t, const struct measured *from,
+                     const struct measured *to)
 {
     AUTO(auto_free) struct measured *all = NULL;
     struct measured mine = *to;
@@ -61,23 +61,25 @@ void measure_add(const struct trainer *t, const struct measured *from, const str
     for (int i = 0; i < N_MEASURES; i++)
         mine.values[i] -= counts(i) ? from->values[i] : 0;
     n = gather(t, &mine, &all);
-    if (!event)
-        return;
-    ranks = cJSON_AddObjectToObject(event, "perRank");
+    if (comm_rank(t->comm) > 0)
+        return NULL;
+    ranks = cJSON_CreateObject();
     for (int i = 0; i < N_MEASURES; i++)
         add(ranks, name_of(i), all, n, i);
+    return ranks;
 }
 
-void measure_add_idle(const struct trainer *t, const double idle[N_USAGE], cJSON *event)
+cJSON *measure_idle(const struct trainer *t, const double idle[N_USAGE])
 {
     const struct measured mine = {.values = {idle[USAGE_MEMORY], idle[USAGE_GROUP_MEMORY]}};
     AUTO(auto_free) struct measured *all = NULL;
     const int n = gather(t, &mine, &all);
     cJSON *ranks;
 
-    if (!event)
-        return;
-    ranks = cJSON_AddObjectToObject(event, "perRank");
+    if (comm_rank(t->comm) > 0)
+        return NULL;
+    ranks = cJSON_CreateObject();
     add(ranks, "idleBytes", all, n, 0);
     add(ranks, "idleGroupBytes", all, n, 1);
+    return ranks;
 }

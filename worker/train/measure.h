@@ -14,12 +14,12 @@ struct measured {
 };
 
 void measure_now(struct trainer *t, struct measured *m);
-/* Collective. On rank 0 adds `perRank` to the event: an array for each measure, of what counts from
- * `from` to `to`, else as it is at `to`. The event is NULL elsewhere. */
-void measure_add(const struct trainer *t, const struct measured *from, const struct measured *to,
-                 cJSON *event);
+/* Collective. On rank 0 the `perRank` of an event, the caller's: an array for each measure, of what
+ * counts from `from` to `to`, else as it is at `to`. NULL elsewhere. */
+cJSON *measure_ranks(const struct trainer *t, const struct measured *from,
+                     const struct measured *to);
 /* Collective, the same: the memory that each rank and its group had before there was anything of
  * the job. */
-void measure_add_idle(const struct trainer *t, const double idle[N_USAGE], cJSON *event);
+cJSON *measure_idle(const struct trainer *t, const double idle[N_USAGE]);
 
 #endif

@@ -62,13 +62,12 @@ static void add_simulated(cJSON *e, const struct job *job)
 
 void watch_start(const struct watch *w, const struct trainer *t)
 {
-    cJSON *e = w->lead ? event_new("start") : NULL;
+    cJSON *ranks = w->options->idle ? measure_idle(t, w->options->idle) : NULL;
     const struct job *job = t->job;
 
-    if (w->options->idle)
-        measure_add_idle(t, w->options->idle, e);
-    if (!e)
+    if (!w->lead)
         return;
+    cJSON *e = event_new("start");
     size_t params = 0;
     for (int i = 0; i < t->model.n_params; i++)
         params += param_elements(&t->model.params[i]);
@@ -108,6 +107,8 @@ void watch_start(const struct watch *w, const struct trainer *t)
     cJSON_AddStringToObject(e, "isa", t->kernels->isa);
     cJSON_AddStringToObject(e, "cpu", cpu);
     handover_report(t, e);
+    if (ranks)
+        cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
 }
 
@@ -176,12 +177,13 @@ void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
 {
     double l2 = trainer_l2(t), seconds = trainer_seconds() - w->epoch_started;
     struct measured now;
-    cJSON *e = w->lead ? event_new("epoch") : NULL;
+    cJSON *e, *ranks;
 
     measure_now(t, &now);
-    measure_add(t, &w->epoch_begun, &now, e);
-    if (!e)
+    ranks = measure_ranks(t, &w->epoch_begun, &now);
+    if (!w->lead)
         return;
+    e = event_new("epoch");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     add_totals(e, "loss", "accuracy", train);
@@ -193,24 +195,29 @@ void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
     add_number(e, "evaluateSeconds", seconds - train_seconds);
     add_number(e, "samplesPerSecond",
                samples_per_second(t, t->at.step - w->epoch_first_step, train_seconds));
+    cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
     if (t->pass.profile)
         operators_send(t, t->at.epoch, &w->epoch_begun, &now);
 }
 
-/* Collective: who has sent how many bytes to whom while it trained. */
-static void add_sent(const struct watch *w, const struct trainer *t, cJSON *e)
+/* Collective: on rank 0 who has sent how many bytes to whom while it trained, row by row. */
+static uint64_t *gather_sent(const struct watch *w, const struct trainer *t)
 {
     const size_t size = (size_t)comm_size(t->comm), row = size * sizeof(uint64_t);
     AUTO(auto_free) uint64_t *mine = xcalloc(size, sizeof *mine);
-    AUTO(auto_free) uint64_t *all = xcalloc(size, row);
-    double sum = 0;
+    uint64_t *all = xcalloc(size, row);
 
     for (size_t r = 0; r < size; r++)
         mine[r] = comm_sent(t->comm)[r] - w->sent_before[r];
     comm_gather(t->comm, mine, row, all, 0);
-    if (!e)
-        return;
+    return all;
+}
+
+static void add_sent(cJSON *e, const uint64_t *all, size_t size)
+{
+    double sum = 0;
+
     for (size_t i = 0; i < size * size; i++)
         sum += (double)all[i];
     cJSON_AddNumberToObject(e, "bytesSent", sum);
@@ -231,13 +238,13 @@ void watch_done(const struct watch *w, struct trainer *t, struct totals test)
     measure_now(t, &now);
     double seconds = trainer_seconds() - w->started;
     double train = seconds - (now.values[PHASE_EVALUATE] - w->begun.values[PHASE_EVALUATE]);
-    cJSON *e = w->lead ? event_new("done") : NULL;
-    measure_add(t, &w->begun, &now, e);
-    add_sent(w, t, e);
+    cJSON *ranks = measure_ranks(t, &w->begun, &now);
+    AUTO(auto_free) uint64_t *sent = gather_sent(w, t);
     /* Behind all that is measured: where tensors have owners, it sends them. */
     uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
-    if (!e)
+    if (!w->lead)
         return;
+    cJSON *e = event_new("done");
     add_simulated(e, t->job);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "seconds", seconds);
@@ -256,8 +263,10 @@ void watch_done(const struct watch *w, struct trainer *t, struct totals test)
     cJSON_AddStringToObject(e, "digest", digest);
     if (w->checkpoint)
         cJSON_AddStringToObject(e, "checkpoint", w->checkpoint);
+    add_sent(e, sent, (size_t)comm_size(t->comm));
     if (t->strategy->report)
         t->strategy->report(t, e);
     handover_report(t, e);
+    cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
 }
