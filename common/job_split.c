@@ -77,41 +77,59 @@ static double gradient_copies(const struct job *job)
     return micro_batches(job) > 1 ? 1 + log2(micro_batches(job)) : 0;
 }
 
+/* A worker's own parts; *floats gets those of their activations for a sample. */
+static struct split_share own_share(const struct net_parts *parts, const int *worker, int w,
+                                    double copies, double *floats)
+{
+    struct split_share share = {0};
+    size_t widest = 0;
+
+    *floats = 0;
+    for (int i = 0; i < parts->n; i++) {
+        const struct net_part *p = &parts->items[i];
+
+        if (worker[i] != w)
+            continue;
+        share.load += parts->costs[i].load;
+        share.parameters += sizeof(float) * copies * (double)p->parameters;
+        *floats += (double)p->floats;
+        widest = p->out > widest ? p->out : widest;
+    }
+    *floats += 2 * (double)widest; /* gradients of activations, in turns */
+    return share;
+}
+
+/* Floats for a sample of what comes to the worker, or goes, over the edges. */
+static double edge_floats(const struct net_parts *parts, const int *worker, int w)
+{
+    AUTO(auto_free) bool *read = xcalloc((size_t)parts->n, sizeof *read);
+    double floats = 0;
+
+    for (int e = 0; e < parts->n_edges; e++) {
+        const int from = parts->edges[e].from, to = parts->edges[e].to;
+        const double out = (double)parts->items[from].out;
+
+        if (worker[from] == worker[to] || (worker[from] != w && worker[to] != w))
+            continue;
+        floats += parts->items[from].back ? out : 0; /* a gradient on its way */
+        if (worker[to] == w && !read[from])
+            floats += out; /* what it reads of another worker */
+        read[from] = read[from] || worker[to] == w;
+    }
+    return floats;
+}
+
 void job_split_shares(const struct job *job, const struct net_parts *parts, const int *worker,
                       int workers, struct split_share *shares)
 {
     const double slots = job_optimizer_slots(&job->training.optimizer);
     const double copies = 1 + slots + gradient_copies(job);
 
-    AUTO(auto_free) int *reader = xcalloc((size_t)parts->n, sizeof *reader); /* 1 +, of an output */
-
     for (int w = 0; w < workers; w++) {
-        size_t widest = 0;
-        double floats = 0;
+        double floats;
 
-        shares[w] = (struct split_share){0};
-        for (int i = 0; i < parts->n; i++) {
-            const struct net_part *p = &parts->items[i];
-
-            if (worker[i] != w)
-                continue;
-            shares[w].load += parts->costs[i].load;
-            shares[w].parameters += sizeof(float) * copies * (double)p->parameters;
-            floats += (double)p->floats;
-            widest = p->out > widest ? p->out : widest;
-        }
-        for (int e = 0; e < parts->n_edges; e++) {
-            const int from = parts->edges[e].from, to = parts->edges[e].to;
-            const double out = (double)parts->items[from].out;
-
-            if (worker[from] == worker[to] || (worker[from] != w && worker[to] != w))
-                continue;
-            floats += parts->items[from].back ? out : 0; /* a gradient on its way */
-            if (worker[to] == w && reader[from] != 1 + w)
-                floats += out; /* what it reads of another worker */
-            reader[from] = worker[to] == w ? 1 + w : reader[from];
-        }
-        floats += 2 * (double)widest; /* gradients of activations, in turns */
+        shares[w] = own_share(parts, worker, w, copies, &floats);
+        floats += edge_floats(parts, worker, w);
         shares[w].activations = sizeof(float) * floats * (double)job->training.batch_size;
     }
 }
