@@ -566,7 +566,7 @@ check explain "$out" "Life of the job on a cluster"
 check explain "$out" "ttlSecondsAfterFinished"
 check explain "$out" "Deletes the job so long after its end; absent: never."
 check explain "$out" "enum: Running, None, All"
-check "explain of a layer" "$(k explain tj.spec.model.layers.units)" "Outputs of a dense layer."
+check "explain of a layer" "$(k explain tj.spec.model.layers.units)" "Outputs of a dense layer"
 check "explain of status" "$(k explain tj.status.conditions)" "The name of the condition."
 lacks "a field without a sentence" "$(k explain tj.spec; k explain tj.spec.replicas.worker; k explain tj.status)" "<no description>"
 python3 - "$("$PACELINE" explain --json | python3 -c '
