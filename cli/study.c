@@ -72,11 +72,10 @@ static int list_studies(void)
 /* A name, or a path where it looks like one. */
 static int read_study(struct study *s, const char *word)
 {
-    AUTO(buf_release) struct buf text;
+    AUTO(buf_release) struct buf text = {0};
     struct err err = {0};
     int rc = 0;
 
-    buf_init(&text, 0);
     if (strchr(word, '/') || strchr(word, '.')) {
         rc = buf_read_file(&text, word, FILE_MAX_BYTES, &err);
     } else if (!study_builtin(word, &text)) {

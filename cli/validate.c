@@ -33,10 +33,10 @@ struct facts {
 /* Element-wise layers work in place, or in the layer before; the others keep their output for the
  * backward pass. */
 static const bool keeps_output[] = {
-    [LAYER_CONV] = true,     [LAYER_DENSE] = true,         [LAYER_MAXPOOL] = true,
-    [LAYER_AVGPOOL] = true,  [LAYER_GLOBALAVGPOOL] = true, [LAYER_BATCHNORM] = true,
-    [LAYER_ADD] = true,      [LAYER_CONCAT] = true,        [LAYER_PADCHANNELS] = true,
-    [LAYER_FLATTEN] = false,
+    [LAYER_CONV] = true,      [LAYER_DENSE] = true,         [LAYER_MAXPOOL] = true,
+    [LAYER_AVGPOOL] = true,   [LAYER_GLOBALAVGPOOL] = true, [LAYER_BATCHNORM] = true,
+    [LAYER_ADD] = true,       [LAYER_CONCAT] = true,        [LAYER_PADCHANNELS] = true,
+    [LAYER_EMBEDDING] = true, [LAYER_LSTM] = true,
 };
 
 static double kept_values(const struct net *net)
