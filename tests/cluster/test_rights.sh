@@ -1,7 +1,7 @@
 #!/bin/bash
 # The operator's rights are those it uses: what it asked the API server for, from its start on and
 # through what jobs go through, against manifests/rbac.yaml, both ways.
-# TIMEOUT: 300
+# TIMEOUT: 600
 source tests/cluster/lib.sh
 source tests/cluster/paceline.sh
 cluster_test

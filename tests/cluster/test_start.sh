@@ -1,7 +1,7 @@
 #!/bin/bash
 # Jobs that cannot start say why: the sentence of whoever refuses them stands in `kubectl describe tj`.
 # Prints after how many seconds.
-# TIMEOUT: 300
+# TIMEOUT: 900
 source tests/cluster/lib.sh
 source tests/cluster/paceline.sh
 cluster_test
