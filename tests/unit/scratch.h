@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,6 +45,20 @@ static inline void scratch_write(const char *folder, const char *name, const voi
         perror(path);
         exit(1);
     }
+}
+
+/* A text below root at a path of several folders, which are made. */
+static inline void scratch_put(const char *root, const char *path, const char *text)
+{
+    AUTO(auto_free) char *folder = xasprintf("%s%s", root, path);
+
+    for (char *slash = folder + strlen(root); (slash = strchr(slash + 1, '/'));) {
+        *slash = '\0';
+        mkdir(folder, 0777);
+        *slash = '/';
+    }
+    *strrchr(folder, '/') = '\0';
+    scratch_write(folder, strrchr(path, '/') + 1, text, strlen(text));
 }
 
 #endif

@@ -5,20 +5,6 @@
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
 
-/* Writes a file below root, and the folders above it. */
-static void put(const char *root, const char *path, const char *text)
-{
-    AUTO(auto_free) char *folder = xasprintf("%s%s", root, path);
-
-    for (char *slash = folder + strlen(root); (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        mkdir(folder, 0777);
-        *slash = '/';
-    }
-    *strrchr(folder, '/') = '\0';
-    scratch_write(folder, strrchr(path, '/') + 1, text, strlen(text));
-}
-
 static const struct {
     const char *name;
     const char *files[8]; /* path, text, ... */
@@ -68,7 +54,7 @@ int main(void)
         char *root = scratch_make();
 
         for (const char *const *f = cases[i].files; *f; f += 2)
-            put(root, f[0], f[1]);
+            scratch_put(root, f[0], f[1]);
 
         int got = quota_cpus(root);
 

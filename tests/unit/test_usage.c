@@ -8,19 +8,6 @@
 #include "worker/threads/cgroup.h"
 #include "worker/train/usage.h"
 
-static void put(const char *root, const char *path, const char *text)
-{
-    AUTO(auto_free) char *folder = xasprintf("%s%s", root, path);
-
-    for (char *slash = folder + strlen(root); (slash = strchr(slash + 1, '/'));) {
-        *slash = '\0';
-        mkdir(folder, 0777);
-        *slash = '/';
-    }
-    *strrchr(folder, '/') = '\0';
-    scratch_write(folder, strrchr(path, '/') + 1, text, strlen(text));
-}
-
 /* As a kernel writes them; numbers of one group are not found in another's. */
 static const struct {
     const char *name;
@@ -74,7 +61,7 @@ static void test_groups(void)
         double values[N_USAGE];
 
         for (const char *const *f = cases[i].files; *f; f += 2)
-            put(root, f[0], f[1]);
+            scratch_put(root, f[0], f[1]);
         usage_read(root, values);
         check_value(cases[i].name, values[USAGE_GROUP_USER],
                     cases[i].user / (strcmp(cases[i].name, "v1") == 0 ? ticks : 1));
