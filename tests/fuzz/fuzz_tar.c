@@ -1,5 +1,6 @@
 // LINK: cli/tar.c common/err.c common/mem.c
 /* Tar archives: every path that comes out is safe, no entry has more bytes than it says. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/tar.h"
@@ -26,6 +27,15 @@ static int64_t read_source(void *arg, void *bytes, size_t n, struct err *err)
     return (int64_t)n;
 }
 
+/* Not as tar_path_is_safe() says it: "a../b" is a path below a folder, "a/../b" is a way up. */
+static bool climbs(const char *path)
+{
+    char whole[TAR_MAX_PATH + 3];
+
+    snprintf(whole, sizeof whole, "/%s/", path);
+    return path[0] == '/' || strstr(whole, "/../");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct source source = {data, size};
@@ -41,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (!tar_path_is_safe(tar.path) && !(tar.folder && !*tar.path))
             abort();
-        if (tar.path[0] == '/' || strstr(tar.path, "../") || strcmp(tar.path, "..") == 0)
+        if (climbs(tar.path))
             abort();
         if (tar.size % 2) /* half of the entries are skipped */
             continue;
