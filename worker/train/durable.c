@@ -12,7 +12,7 @@
 #include "paceline/clock.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
-#include "worker/train/snapshot.h"
+#include "worker/checkpoint/checkpoints.h"
 
 #define BLOCK ((size_t)1 << 20)
 #define HOST_SIZE 256
@@ -101,7 +101,7 @@ static int check_same(const char *dir, const char *path, const struct job *job, 
     AUTO(auto_json) cJSON *theirs = NULL, *ours = NULL;
     AUTO(auto_free) char *found = NULL;
 
-    if (access(path, F_OK) < 0 || !snapshot_any(dir))
+    if (access(path, F_OK) < 0 || !checkpoints_any(dir))
         return 0;
     before = job_load(path, NULL, 0, &problems);
     problems_release(&problems);
@@ -137,7 +137,7 @@ int durable_open(struct durable **out, const char *dir, const struct job *job, s
 
     buf_init(&text, 0);
     job_to_text(job, &text);
-    snapshot_prepare(dir);
+    checkpoints_prepare(dir);
     if (check_same(dir, path, job, err) < 0 ||
         file_write_atomic(path, text.data, text.len, err) < 0)
         return err_wrap(err, "the durable folder");
@@ -220,7 +220,7 @@ static void *copy_main(void *arg)
                        (d->best && link_as(d, "best.safetensors", err) != 0) ||
                        (d->last && link_as(d, "model.safetensors", err) != 0);
     if (!d->result.failed)
-        snapshot_drop_old(d->dir, d->result.step, d->keep);
+        checkpoints_drop_old(d->dir, d->result.step, d->keep);
     d->result.seconds = 1e-3 * (double)(clock_ms() - began);
     atomic_store(&d->ended, true);
     return NULL;

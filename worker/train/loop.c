@@ -4,6 +4,7 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
+#include "worker/checkpoint/checkpoints.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
 #include "worker/train/snapshot.h"
@@ -186,7 +187,7 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
     const char *initial = t->job->model.initial_weights;
 
     if (o->dir)
-        snapshot_prepare(o->dir);
+        checkpoints_prepare(o->dir);
     if (w->lead && o->durable && durable_open(&w->durable, o->durable, t->job, err) != 0)
         return -1;
     if (o->dir && o->resume != RESUME_NO &&

@@ -1,82 +1,16 @@
 /* Checkpoints; see snapshot.h. */
 #include "worker/train/snapshot.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "paceline/digest.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
+#include "worker/checkpoint/checkpoints.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/train/record.h"
 
-#define PREFIX "checkpoint-"
-#define SUFFIX ".safetensors"
-#define META_MAX 24
-#define META_TEXT 512
 #define DIGEST "digest"
-
-/* What a checkpoint says of its training besides the tensors. */
-struct meta {
-    struct st_meta items[META_MAX];
-    char text[META_MAX][META_TEXT];
-    size_t n;
-};
-
-static void meta_add(struct meta *m, const char *key, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-static void meta_add(struct meta *m, const char *key, const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(m->text[m->n], sizeof m->text[0], fmt, args);
-    va_end(args);
-    m->items[m->n] = (struct st_meta){key, m->text[m->n]};
-    m->n++;
-}
-
-/* StrategySwitch: which of the two it is in, and by what losses it may leave the first. */
-static void describe_switch(const struct position *at, struct meta *m)
-{
-    char losses[META_TEXT] = "";
-
-    for (int i = 0, len = 0; i < at->losses.n; i++)
-        len +=
-            snprintf(losses + len, sizeof losses - (size_t)len, "%.17g ", at->losses.of_epoch[i]);
-    meta_add(m, "switchStep", "%" PRId64, at->switched.step);
-    meta_add(m, "switchEpoch", "%" PRId64, at->switched.epoch);
-    meta_add(m, "switchReason", "%d", (int)at->switched.reason);
-    meta_add(m, "losses", "%s", losses);
-}
-
-static void describe(const struct trainer *t, struct meta *m)
-{
-    const struct position *at = &t->at;
-    m->n = 0;
-    meta_add(m, "format", "pt");
-    meta_add(m, "job", "%.60s", t->job->name);
-    meta_add(m, "step", "%" PRId64, at->step);
-    meta_add(m, "epoch", "%" PRId64, at->epoch);
-    meta_add(m, "batch", "%" PRIu32, at->batch);
-    meta_add(m, "batchSize", "%" PRId64, t->job->training.batch_size);
-    meta_add(m, "trainSamples", "%" PRIu32, t->data.n_train);
-    meta_add(m, "batchesPerEpoch", "%" PRIu32, trainer_batches_per_epoch(t));
-    meta_add(m, "batchesPerUpdate", "%" PRId64, t->job->training.accumulate);
-    meta_add(m, "seed", "%" PRIu64, t->job->training.seed);
-    meta_add(m, "lanes", "%d", t->lanes.total);
-    meta_add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
-    meta_add(m, "sumOrder", "%d", SUM_ORDER_VERSION);
-    meta_add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
-    meta_add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
-    meta_add(m, "epochCorrect", "%" PRId64, at->epoch_totals.correct);
-    meta_add(m, "bestAccuracy", "%.17g", at->best_accuracy);
-    meta_add(m, "bestStep", "%" PRId64, at->best_step);
-    if (t->strategies[1])
-        describe_switch(at, m);
-}
 
 /* The slab of slot -1 (weights) or of an optimiser slot. */
 static float *slab_of(struct trainer *t, int slot)
@@ -235,13 +169,13 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
-    struct meta meta;
+    struct record record;
     struct sum sum;
     int rc;
 
-    describe(t, &meta);
+    record_init(&record, t);
     sum_init(&sum, list, n);
-    meta.items[meta.n++] = (struct st_meta){DIGEST, sum.text};
+    record.items[record.n++] = (struct st_meta){DIGEST, sum.text};
     for (size_t i = 0; i < n; i++) {
         tensors[i] = (struct st_tensor){.name = list[i].name,
                                         .dtype = ST_F32,
@@ -251,7 +185,7 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
                                         .arg = &list[i]};
         memcpy(tensors[i].dims, list[i].dims, sizeof *list[i].dims * (size_t)list[i].n_dims);
     }
-    rc = st_write(path, tensors, n, meta.items, meta.n, err);
+    rc = st_write(path, tensors, n, record.items, record.n, err);
     for (size_t i = 0; trainer_is_apart(t) && i < n; i++) /* they come, whether it failed or not */
         if (!list[i].loaded)
             load_tensor(&list[i]);
@@ -267,86 +201,14 @@ void snapshot_supply(struct trainer *t)
         load_tensor(&list[i]);
 }
 
-/* The step of a checkpoint's file name, or -1. */
-static int64_t step_of(const char *name)
-{
-    int64_t step = -1;
-    int end = 0;
-    if (sscanf(name, PREFIX "%" SCNd64 "%n", &step, &end) != 1 || strcmp(name + end, SUFFIX) != 0)
-        return -1;
-    return step;
-}
-
-static char *checkpoint_path(const char *dir, int64_t step)
-{
-    return xasprintf("%s/" PREFIX "%08" PRId64 SUFFIX, dir, step);
-}
-
-/* Whether name is a checkpoint under its temporary name. */
-static bool is_unfinished(const char *name)
-{
-    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp.");
-}
-
-void snapshot_prepare(const char *dir)
-{
-    DIR *d;
-
-    mkdir(dir, 0777); /* where that is not enough, writing a checkpoint says why */
-    d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (is_unfinished(e->d_name))
-            unlinkat(dirfd(d), e->d_name, 0);
-    }
-    if (d)
-        closedir(d);
-}
-
-/* The largest checkpoint step of dir below `below`, or -1. */
-static int64_t newest_step(const char *dir, int64_t below)
-{
-    int64_t best = -1;
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        int64_t step = step_of(e->d_name);
-        if (step < below && step > best)
-            best = step;
-    }
-    if (d)
-        closedir(d);
-    return best;
-}
-
-bool snapshot_any(const char *dir) { return newest_step(dir, INT64_MAX) >= 0; }
-
-void snapshot_drop_old(const char *dir, int64_t step, int64_t keep)
-{
-    for (int64_t i = 0; i < keep && step >= 0; i++)
-        step = newest_step(dir, step);
-    while (step >= 0 && (step = newest_step(dir, step)) >= 0) {
-        AUTO(auto_free) char *path = checkpoint_path(dir, step);
-        unlink(path);
-    }
-}
-
-static int link_best(const char *dir, const char *path, struct err *err)
-{
-    AUTO(auto_free) char *best = xasprintf("%s/best" SUFFIX, dir);
-    AUTO(auto_free) char *tmp = xasprintf("%s/.best.tmp", dir);
-    unlink(tmp);
-    if (link(path, tmp) != 0 || rename(tmp, best) != 0)
-        return err_set(err, ERR_IO, "%s: link to %s: %s", best, path, strerror(errno));
-    return 0;
-}
-
 int snapshot_write(struct trainer *t, const char *dir, bool best, char **path, struct err *err)
 {
     AUTO(auto_free) char *name = checkpoint_path(dir, t->at.step);
     if (write_tensors(t, name, err) != 0)
         return -1;
-    if (best && link_best(dir, name, err) != 0)
+    if (best && checkpoints_link_best(dir, name, err) != 0)
         return -1;
-    snapshot_drop_old(dir, t->at.step, t->job->checkpoint.keep);
+    checkpoints_drop_old(dir, t->at.step, t->job->checkpoint.keep);
     *path = STEAL(name);
     return 0;
 }
@@ -369,85 +231,6 @@ static int check_tensor(const struct tensor *tensor, const struct st_file *f, co
                        "here); it is a checkpoint of another model",
                        path, tensor->name, (long long)(s->n_dims ? s->dims[0] : 0),
                        (long long)tensor->dims[0]);
-    return 0;
-}
-
-static int64_t meta_int(const struct st_file *f, const char *key)
-{
-    const char *v = st_meta_get(f, key);
-    return v ? strtoll(v, NULL, 10) : -1;
-}
-
-static double meta_double(const struct st_file *f, const char *key)
-{
-    const char *v = st_meta_get(f, key);
-    return v ? strtod(v, NULL) : 0;
-}
-
-/* What must not change between a checkpoint and the job that continues it. */
-static int check_same_job(const struct trainer *t, const struct st_file *f, const char *path,
-                          struct err *err)
-{
-    struct meta mine;
-    static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
-                                        "batchesPerUpdate", "seed",         "lanes",
-                                        "optimizer",        "sumOrder"};
-
-    describe(t, &mine);
-    for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
-        const char *there = st_meta_get(f, fixed[i]), *here = NULL;
-        for (size_t k = 0; k < mine.n; k++)
-            here = strcmp(mine.items[k].key, fixed[i]) == 0 ? mine.items[k].value : here;
-        if (!there || !here || strcmp(there, here) != 0)
-            return err_set(err, ERR_INVALID,
-                           "%s: written with %s %s, but the job has %s; a run is resumed with the "
-                           "same value",
-                           path, fixed[i], there ? there : "unknown", here ? here : "none");
-    }
-    return 0;
-}
-
-static void read_switch(const struct st_file *f, struct position *at)
-{
-    const char *losses = st_meta_get(f, "losses");
-    const int64_t reason = meta_int(f, "switchReason"), step = meta_int(f, "switchStep");
-    char *end;
-
-    if (!losses) /* no StrategySwitch wrote it */
-        return;
-    if (step > 0 && reason > SWITCH_NOT && reason <= SWITCH_FALLBACK)
-        at->switched = (struct switched){.step = step,
-                                         .epoch = meta_int(f, "switchEpoch"),
-                                         .reason = (enum switch_reason)reason};
-    for (double loss = strtod(losses, &end); end != losses; loss = strtod(losses = end, &end))
-        losses_add(&at->losses, LOSSES_MAX, loss);
-}
-
-static int read_position(const struct trainer *t, const struct st_file *f, const char *path,
-                         struct position *at, struct err *err)
-{
-    const int64_t batches = trainer_batches_per_epoch(t), batch = meta_int(f, "batch");
-    const int64_t step = meta_int(f, "step"), epoch = meta_int(f, "epoch");
-    const int64_t each = t->job->training.accumulate, updates = trainer_updates_per_epoch(t);
-    const int64_t whole = step - batch / each; /* steps of the epochs that are done */
-
-    if (batch < 0 || batch >= batches || batch % each || whole < 0 || whole % updates ||
-        whole / updates != epoch)
-        return err_set(err, ERR_DAMAGED,
-                       "%s: step %" PRId64 " cannot be batch %" PRId64 " of epoch %" PRId64
-                       " with %" PRId64 " batches in an epoch",
-                       path, step, batch, epoch, batches);
-    *at = (struct position){
-        .step = step,
-        .epoch = epoch,
-        .batch = (uint32_t)batch,
-        .epoch_totals = {.loss = meta_double(f, "epochLoss"),
-                         .samples = meta_int(f, "epochSamples"),
-                         .correct = meta_int(f, "epochCorrect")},
-        .best_accuracy = meta_double(f, "bestAccuracy"),
-        .best_step = meta_int(f, "bestStep"),
-    };
-    read_switch(f, at);
     return 0;
 }
 
@@ -494,8 +277,8 @@ static int reading_open(struct reading *r, const struct trainer *t, const char *
 {
     if (st_open(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
         return -1;
-    if (r->extent == OF_ALL && (check_same_job(t, &r->file, path, err) != 0 ||
-                                read_position(t, &r->file, path, &r->at, err) != 0))
+    if (r->extent == OF_ALL && (record_check(t, &r->file, path, err) != 0 ||
+                                record_read(t, &r->file, path, &r->at, err) != 0))
         return -1;
     for (size_t i = 0; i < r->n; i++)
         if (check_tensor(&r->tensors[i], &r->file, path, err) != 0)
@@ -600,7 +383,7 @@ int snapshot_resume(struct trainer *t, const char *dir, const char *durable, boo
         int64_t mine[2] = {-1, -1}, newest = -1;
 
         for (size_t i = 0; i < n_dirs; i++) {
-            mine[i] = newest_step(dirs[i], step);
+            mine[i] = checkpoints_newest(dirs[i], step);
             newest = mine[i] > newest ? mine[i] : newest;
         }
         step = comm_max(t->comm, newest);

@@ -20,15 +20,6 @@ MUST_CHECK int snapshot_write(struct trainer *t, const char *dir, bool best, cha
 /* The part of a rank that does not write, where its tensors are needed; else nothing. */
 void snapshot_supply(struct trainer *t);
 
-/* Removes the checkpoints of dir before the newest `keep` below step. */
-void snapshot_drop_old(const char *dir, int64_t step, int64_t keep);
-
-/* Whether dir has a checkpoint. */
-bool snapshot_any(const char *dir);
-
-/* Makes dir when it is not there, and removes what writers that were killed have left in it. */
-void snapshot_prepare(const char *dir);
-
 /* Of weights and optimiser state, as in the metadata of a checkpoint. Where tensors have owners
  * collective, and right on the ranks that write. */
 uint64_t snapshot_digest(struct trainer *t);

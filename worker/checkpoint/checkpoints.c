@@ -1,0 +1,85 @@
+#include "worker/checkpoint/checkpoints.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "paceline/mem.h"
+
+#define PREFIX "checkpoint-"
+#define SUFFIX ".safetensors"
+
+/* The step of a checkpoint's file name, or -1. */
+static int64_t step_of(const char *name)
+{
+    int64_t step = -1;
+    int end = 0;
+    if (sscanf(name, PREFIX "%" SCNd64 "%n", &step, &end) != 1 || strcmp(name + end, SUFFIX) != 0)
+        return -1;
+    return step;
+}
+
+char *checkpoint_path(const char *dir, int64_t step)
+{
+    return xasprintf("%s/" PREFIX "%08" PRId64 SUFFIX, dir, step);
+}
+
+/* Whether name is a checkpoint under its temporary name. */
+static bool is_unfinished(const char *name)
+{
+    return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp.");
+}
+
+void checkpoints_prepare(const char *dir)
+{
+    DIR *d;
+
+    mkdir(dir, 0777); /* where that is not enough, writing a checkpoint says why */
+    d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (is_unfinished(e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
+}
+
+int64_t checkpoints_newest(const char *dir, int64_t below)
+{
+    int64_t best = -1;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        int64_t step = step_of(e->d_name);
+        if (step < below && step > best)
+            best = step;
+    }
+    if (d)
+        closedir(d);
+    return best;
+}
+
+bool checkpoints_any(const char *dir) { return checkpoints_newest(dir, INT64_MAX) >= 0; }
+
+void checkpoints_drop_old(const char *dir, int64_t step, int64_t keep)
+{
+    for (int64_t i = 0; i < keep && step >= 0; i++)
+        step = checkpoints_newest(dir, step);
+    while (step >= 0 && (step = checkpoints_newest(dir, step)) >= 0) {
+        AUTO(auto_free) char *path = checkpoint_path(dir, step);
+        unlink(path);
+    }
+}
+
+int checkpoints_link_best(const char *dir, const char *path, struct err *err)
+{
+    AUTO(auto_free) char *best = xasprintf("%s/best" SUFFIX, dir);
+    AUTO(auto_free) char *tmp = xasprintf("%s/.best.tmp", dir);
+    unlink(tmp);
+    if (link(path, tmp) != 0 || rename(tmp, best) != 0)
+        return err_set(err, ERR_IO, "%s: link to %s: %s", best, path, strerror(errno));
+    return 0;
+}

@@ -1,0 +1,137 @@
+#include "worker/train/record.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "paceline/mem.h"
+
+static void add(struct record *m, const char *key, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add(struct record *m, const char *key, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(m->text[m->n], sizeof m->text[0], fmt, args);
+    va_end(args);
+    m->items[m->n] = (struct st_meta){key, m->text[m->n]};
+    m->n++;
+}
+
+/* StrategySwitch: which of the two it is in, and by what losses it may leave the first. */
+static void describe_switch(const struct position *at, struct record *m)
+{
+    char losses[RECORD_TEXT] = "";
+
+    for (int i = 0, len = 0; i < at->losses.n; i++)
+        len +=
+            snprintf(losses + len, sizeof losses - (size_t)len, "%.17g ", at->losses.of_epoch[i]);
+    add(m, "switchStep", "%" PRId64, at->switched.step);
+    add(m, "switchEpoch", "%" PRId64, at->switched.epoch);
+    add(m, "switchReason", "%d", (int)at->switched.reason);
+    add(m, "losses", "%s", losses);
+}
+
+void record_init(struct record *m, const struct trainer *t)
+{
+    const struct position *at = &t->at;
+    m->n = 0;
+    add(m, "format", "pt");
+    add(m, "job", "%.60s", t->job->name);
+    add(m, "step", "%" PRId64, at->step);
+    add(m, "epoch", "%" PRId64, at->epoch);
+    add(m, "batch", "%" PRIu32, at->batch);
+    add(m, "batchSize", "%" PRId64, t->job->training.batch_size);
+    add(m, "trainSamples", "%" PRIu32, t->data.n_train);
+    add(m, "batchesPerEpoch", "%" PRIu32, trainer_batches_per_epoch(t));
+    add(m, "batchesPerUpdate", "%" PRId64, t->job->training.accumulate);
+    add(m, "seed", "%" PRIu64, t->job->training.seed);
+    add(m, "lanes", "%d", t->lanes.total);
+    add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
+    add(m, "sumOrder", "%d", SUM_ORDER_VERSION);
+    add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
+    add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
+    add(m, "epochCorrect", "%" PRId64, at->epoch_totals.correct);
+    add(m, "bestAccuracy", "%.17g", at->best_accuracy);
+    add(m, "bestStep", "%" PRId64, at->best_step);
+    if (t->strategies[1])
+        describe_switch(at, m);
+}
+
+static int64_t meta_int(const struct st_file *f, const char *key)
+{
+    const char *v = st_meta_get(f, key);
+    return v ? strtoll(v, NULL, 10) : -1;
+}
+
+static double meta_double(const struct st_file *f, const char *key)
+{
+    const char *v = st_meta_get(f, key);
+    return v ? strtod(v, NULL) : 0;
+}
+
+/* What must not change between a checkpoint and the job that continues it. */
+int record_check(const struct trainer *t, const struct st_file *f, const char *path,
+                 struct err *err)
+{
+    struct record mine;
+    static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
+                                        "batchesPerUpdate", "seed",         "lanes",
+                                        "optimizer",        "sumOrder"};
+
+    record_init(&mine, t);
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
+        const char *there = st_meta_get(f, fixed[i]), *here = NULL;
+        for (size_t k = 0; k < mine.n; k++)
+            here = strcmp(mine.items[k].key, fixed[i]) == 0 ? mine.items[k].value : here;
+        if (!there || !here || strcmp(there, here) != 0)
+            return err_set(err, ERR_INVALID,
+                           "%s: written with %s %s, but the job has %s; a run is resumed with the "
+                           "same value",
+                           path, fixed[i], there ? there : "unknown", here ? here : "none");
+    }
+    return 0;
+}
+
+static void read_switch(const struct st_file *f, struct position *at)
+{
+    const char *losses = st_meta_get(f, "losses");
+    const int64_t reason = meta_int(f, "switchReason"), step = meta_int(f, "switchStep");
+    char *end;
+
+    if (!losses) /* no StrategySwitch wrote it */
+        return;
+    if (step > 0 && reason > SWITCH_NOT && reason <= SWITCH_FALLBACK)
+        at->switched = (struct switched){.step = step,
+                                         .epoch = meta_int(f, "switchEpoch"),
+                                         .reason = (enum switch_reason)reason};
+    for (double loss = strtod(losses, &end); end != losses; loss = strtod(losses = end, &end))
+        losses_add(&at->losses, LOSSES_MAX, loss);
+}
+
+int record_read(const struct trainer *t, const struct st_file *f, const char *path,
+                struct position *at, struct err *err)
+{
+    const int64_t batches = trainer_batches_per_epoch(t), batch = meta_int(f, "batch");
+    const int64_t step = meta_int(f, "step"), epoch = meta_int(f, "epoch");
+    const int64_t each = t->job->training.accumulate, updates = trainer_updates_per_epoch(t);
+    const int64_t whole = step - batch / each; /* steps of the epochs that are done */
+
+    if (batch < 0 || batch >= batches || batch % each || whole < 0 || whole % updates ||
+        whole / updates != epoch)
+        return err_set(err, ERR_DAMAGED,
+                       "%s: step %" PRId64 " cannot be batch %" PRId64 " of epoch %" PRId64
+                       " with %" PRId64 " batches in an epoch",
+                       path, step, batch, epoch, batches);
+    *at = (struct position){
+        .step = step,
+        .epoch = epoch,
+        .batch = (uint32_t)batch,
+        .epoch_totals = {.loss = meta_double(f, "epochLoss"),
+                         .samples = meta_int(f, "epochSamples"),
+                         .correct = meta_int(f, "epochCorrect")},
+        .best_accuracy = meta_double(f, "bestAccuracy"),
+        .best_step = meta_int(f, "bestStep"),
+    };
+    read_switch(f, at);
+    return 0;
+}

@@ -1,0 +1,33 @@
+/*
+ * What a checkpoint says of its training besides tensors: the job's figures that have to be the
+ * same where it goes on, and the position. Texts, in the metadata of its file.
+ */
+#ifndef PACELINE_RECORD_H
+#define PACELINE_RECORD_H
+
+#include "paceline/err.h"
+#include "worker/checkpoint/safetensors.h"
+#include "worker/train/trainer.h"
+
+#define RECORD_MAX 24
+#define RECORD_TEXT 512
+
+/* Not to be copied: items point into text. */
+struct record {
+    struct st_meta items[RECORD_MAX];
+    char text[RECORD_MAX][RECORD_TEXT];
+    size_t n;
+};
+
+/* Of t as it stands; there is room for another item or two. */
+void record_init(struct record *r, const struct trainer *t);
+
+/* ERR_INVALID, and what differs, when a training of t cannot go on from f. */
+MUST_CHECK int record_check(const struct trainer *t, const struct st_file *f, const char *path,
+                            struct err *err);
+
+/* ERR_DAMAGED when it is no position that a training of t could have. */
+MUST_CHECK int record_read(const struct trainer *t, const struct st_file *f, const char *path,
+                           struct position *at, struct err *err);
+
+#endif
