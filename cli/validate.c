@@ -36,7 +36,7 @@ static const bool keeps_output[] = {
     [LAYER_CONV] = true,      [LAYER_DENSE] = true,         [LAYER_MAXPOOL] = true,
     [LAYER_AVGPOOL] = true,   [LAYER_GLOBALAVGPOOL] = true, [LAYER_BATCHNORM] = true,
     [LAYER_ADD] = true,       [LAYER_CONCAT] = true,        [LAYER_PADCHANNELS] = true,
-    [LAYER_EMBEDDING] = true, [LAYER_LSTM] = true,
+    [LAYER_EMBEDDING] = true, [LAYER_LSTM] = true,          [LAYER_LRN] = true,
 };
 
 static double kept_values(const struct net *net)

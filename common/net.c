@@ -13,6 +13,7 @@ const char *const layer_type_names[] = {
     [LAYER_AVGPOOL] = "avgpool",
     [LAYER_GLOBALAVGPOOL] = "globalavgpool",
     [LAYER_BATCHNORM] = "batchnorm",
+    [LAYER_LRN] = "lrn",
     [LAYER_ADD] = "add",
     [LAYER_CONCAT] = "concat",
     [LAYER_PADCHANNELS] = "padchannels",
@@ -217,6 +218,23 @@ static int batchnorm_derive(struct net_layer *l, struct err *err)
     return 0;
 }
 
+static int lrn_derive(struct net_layer *l, struct err *err)
+{
+    const struct layer_spec *s = &l->spec;
+
+    if (s->size < 1 || s->size > LRN_MAX || s->size % 2 == 0)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found size %d; allowed: an odd number from 1 to %d, as many "
+                       "channels before a channel as behind it and itself",
+                       s->name, s->size, LRN_MAX);
+    if (!(s->alpha >= 0) || !(s->beta >= 0) || !(s->k > 0))
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found alpha %g, beta %g, k %g; allowed: alpha and beta of at "
+                       "least 0, k above 0",
+                       s->name, s->alpha, s->beta, s->k);
+    return 0;
+}
+
 static int padchannels_derive(struct net_layer *l, struct err *err)
 {
     if (l->spec.units < l->in.c)
@@ -271,6 +289,7 @@ static int layer_derive(const struct net *net, struct net_layer *l, struct err *
         [LAYER_AVGPOOL] = window_derive,
         [LAYER_GLOBALAVGPOOL] = globalavgpool_derive,
         [LAYER_BATCHNORM] = batchnorm_derive,
+        [LAYER_LRN] = lrn_derive,
         [LAYER_PADCHANNELS] = padchannels_derive,
         [LAYER_FLATTEN] = flatten_derive,
         [LAYER_EMBEDDING] = embedding_derive,

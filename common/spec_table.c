@@ -126,6 +126,13 @@ const struct field spec_fields[] = {
      .doc = "batchnorm: so many samples of a lane at least are normalised together; by default "
             "lanes have "
             "as many."},
+    {"spec.model.layers[].size", FIELD_INT, LAYER(size), RANGE(1, LRN_MAX),
+     .doc = "lrn: so many neighbouring channels are summed, an odd number."},
+    {"spec.model.layers[].alpha", FIELD_FLOAT, LAYER(alpha), RANGE(0, 1e6),
+     .doc = "lrn: the weight of the sum of squares (PyTorch, Caffe: theirs divided by size)."},
+    {"spec.model.layers[].beta", FIELD_FLOAT, LAYER(beta), RANGE(0, 16), .doc = "lrn: the power."},
+    {"spec.model.layers[].k", FIELD_FLOAT, LAYER(k), RANGE(0, 1e6), .above_min = true,
+     .doc = "lrn: added to the weighted sum."},
     {"spec.model.loss", FIELD_ENUM, JOB(model.loss),
      .names = NAMES("softmaxCrossEntropy", "squaredError"), .default_ = "softmaxCrossEntropy",
      .doc = "What training minimises; softmax is part of the loss, not a layer."},

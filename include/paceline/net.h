@@ -21,6 +21,7 @@ enum layer_type {
     LAYER_AVGPOOL,
     LAYER_GLOBALAVGPOOL,
     LAYER_BATCHNORM,
+    LAYER_LRN,
     LAYER_ADD,
     LAYER_CONCAT,
     LAYER_PADCHANNELS,
@@ -62,6 +63,8 @@ struct layer_spec {
     double forget_bias;       /* lstm: what the forget gates' biases begin with */
     int group;                /* batchnorm: samples that are normalised together, at least */
     double epsilon, momentum; /* batchnorm: added to the variance; the share of new statistics */
+    int size;                 /* lrn: channels that a value is divided by, its own in the middle */
+    double alpha, beta, k;    /* lrn: x / (k + alpha * sum of squares)^beta */
     /* The layers whose outputs it takes, by name, NET_INPUT being the samples; by default the one
      * before it. add, concat: two and more. */
     char **inputs;
@@ -69,6 +72,7 @@ struct layer_spec {
 };
 #define NET_INPUT "input"
 #define NET_INPUTS_MAX 64
+#define LRN_MAX 1023 /* neighbouring channels */
 
 /* One layer with everything derived. */
 struct net_layer {

@@ -123,6 +123,10 @@ static inline double reference_value(const struct reference *r, size_t number, u
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
         return reference_pool(l, x, c, h, v);
+    case LAYER_LRN:
+        for (int k = c - l->spec.size / 2; k <= c + l->spec.size / 2; k++)
+            sum += k >= 0 && k < l->in.c ? pow(x[(k * l->in.h + h) * l->in.w + v], 2) : 0;
+        return x[f] / pow(l->spec.k + l->spec.alpha * sum, l->spec.beta);
     case LAYER_RELU:
         return x[f] > 0 ? x[f] : 0;
     case LAYER_SIGMOID:

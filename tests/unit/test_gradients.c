@@ -224,6 +224,14 @@ static const struct net_case {
      "{type: conv, filters: 5, kernel: 3, padding: same}, {type: batchnorm, frozen: true},"
      "{type: relu, name: b}, {type: add, inputs: [a, b]}, {type: batchnorm}, {type: relu},"
      "{type: flatten}, {type: dense, units: 3}"},
+    /* local response normalisation: of the samples, across blocks of channels, of rows */
+    {{3, 5, 4},
+     "softmaxCrossEntropy",
+     "{type: lrn, size: 3, alpha: 0.5, k: 1}, {type: conv, filters: 21, kernel: 3}, {type: relu},"
+     "{type: lrn, alpha: 0.4, k: 1.5}, {type: conv, filters: 5, kernel: 1}, {type: lrn, size: 1,"
+     "alpha: 2, beta: 0.5, k: 0.5}, {type: flatten}, {type: dense, units: 20}, {type: lrn, size: "
+     "41,"
+     "alpha: 0.1, beta: 1.25}, {type: dense, units: 3}"},
     /* texts: rows of words */
     {{1, 1, 5},
      "softmaxCrossEntropy",

@@ -15,14 +15,15 @@
     extern const struct reduce_kernels reduce_kernels_##isa;   \
     extern const struct update_kernels update_kernels_##isa;   \
     extern const struct norm_kernels norm_kernels_##isa;       \
+    extern const struct lrn_kernels lrn_kernels_##isa;         \
     extern const struct lstm_kernels lstm_kernels_##isa;
-#define SET(name)                                                                       \
-    {                                                                                   \
-        .isa = #name, .product = &product_kernels_##name, .conv = &conv_kernels_##name, \
-        .dense = &dense_kernels_##name, .pool = &pool_kernels_##name,                   \
-        .math = &math_kernels_##name, .random = &random_kernels_##name,                 \
-        .reduce = &reduce_kernels_##name, .update = &update_kernels_##name,             \
-        .norm = &norm_kernels_##name, .lstm = &lstm_kernels_##name,                     \
+#define SET(name)                                                                               \
+    {                                                                                           \
+        .isa = #name, .product = &product_kernels_##name, .conv = &conv_kernels_##name,         \
+        .dense = &dense_kernels_##name, .pool = &pool_kernels_##name,                           \
+        .math = &math_kernels_##name, .random = &random_kernels_##name,                         \
+        .reduce = &reduce_kernels_##name, .update = &update_kernels_##name,                     \
+        .norm = &norm_kernels_##name, .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name, \
     }
 
 DECLARE(c)

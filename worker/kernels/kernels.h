@@ -11,6 +11,7 @@
 
 #include "worker/kernels/conv.h"
 #include "worker/kernels/dense.h"
+#include "worker/kernels/lrn.h"
 #include "worker/kernels/lstm.h"
 #include "worker/kernels/math.h"
 #include "worker/kernels/norm.h"
@@ -34,6 +35,7 @@ struct kernels {
     const struct reduce_kernels *reduce;   /* sums, norms, in the one order */
     const struct update_kernels *update;   /* optimiser steps */
     const struct norm_kernels *norm;       /* batch normalisation */
+    const struct lrn_kernels *lrn;         /* local response normalisation */
     const struct lstm_kernels *lstm;       /* the cell of an LSTM */
 };
 

@@ -110,6 +110,7 @@ struct layer {
     struct conv conv, conv_back;
     struct dense dense;
     struct pool window;
+    struct lrn lrn;
     enum layer_type activation;
     double rate;
     uint32_t number; /* of the net's layer: the key of dropout */
@@ -146,6 +147,7 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
 void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
                  int levels);
 void layer_pool(struct layer *l, const struct net_layer *n);
+void layer_lrn(struct layer *l, const struct net_layer *n);
 void layer_activation(struct layer *l, const struct net_layer *n);
 void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples);
 /* The four parameters of a batchnorm lie one behind the other. */

@@ -161,6 +161,9 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         layer_batchnorm(l, n, f.relu, samples, levels);
         add_norm_params(m, l, n);
         break;
+    case LAYER_LRN:
+        layer_lrn(l, n);
+        break;
     case LAYER_ADD:
     case LAYER_CONCAT:
         make_join(m, l, n);
