@@ -82,6 +82,7 @@ const struct choice spec_choices[] = {
     IMAGES("maxDamaged", "0"),
     IMAGES("testSplit", "0.2"),
     IMAGES("cachePath", NULL),
+    {"spec.dataset.cache", "spec.dataset.staging", "stream", "true"},
     {"spec.dataset.made", "spec.dataset.name", MADE, NULL},
     OPTIMIZER("learningRate", "sgd", "0.05"),
     OPTIMIZER("learningRate", "adam adamw rmsprop", "0.001"),

@@ -207,6 +207,12 @@ const struct field spec_fields[] = {
             "first; absent: equal."},
     {"spec.dataset.distribution.reshuffleEveryEpochs", FIELD_INT, JOB(dataset.distribution.every),
      RANGE(0, 1000000), .doc = "Draws the shares anew every so many epochs; 0: never."},
+    {"spec.dataset.staging", FIELD_ENUM, JOB(dataset.staging),
+     .names = NAMES("materialize", "stream"), .default_ = "materialize",
+     .doc = "materialize: all samples are read and decoded before the first step; stream: an image "
+            "when a batch has it."},
+    {"spec.dataset.cache", FIELD_BOOL, JOB(dataset.cache),
+     .doc = "Keeps what was decoded; false: each image is decoded for each batch that has it."},
     {"spec.dataset.prefetch", FIELD_INT, JOB(dataset.prefetch), RANGE(0, 64), .default_ = "2",
      .doc = "Batches that a thread prepares ahead; 0: each is prepared in its step."},
     {"spec.dataset.shuffle", FIELD_BOOL, JOB(dataset.shuffle),

@@ -32,6 +32,16 @@ static bool broken_text(const struct job *job, struct buf *found)
             job->dataset.pad > 0 || job->dataset.distribution.kind != DISTRIBUTION_DEALT);
 }
 
+/* Else samples would have other numbers than with materialize, or there would be nothing to stream.
+ */
+static bool broken_stream(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "stream with something that needs every sample before the first step");
+    return job->dataset.staging == STAGING_STREAM &&
+           (strcmp(job->dataset.name, "images") != 0 || job->dataset.max_damaged > 0 ||
+            job->dataset.cache_path || job->dataset.normalize_by != NORMALIZE_GIVEN);
+}
+
 static bool broken_volume_path(const struct job *job, struct buf *found)
 {
     const char *path = job->dataset.path ? job->dataset.path : "";
@@ -129,6 +139,16 @@ static const struct rule rules[] = {
             "!{spec.dataset.augment.flip} && {spec.dataset.augment.pad} == 0 && "
             "{spec.dataset.distribution.kind} == 'dealt')",
      .cel_found = "what is done to images, with name text"},
+    {{"spec.dataset.staging", "spec.dataset.name", "spec.dataset.maxDamaged",
+      "spec.dataset.cachePath", "spec.dataset.normalizeBy"},
+     .allowed = "allowed with stream: name images, without maxDamaged, cachePath and a normalizeBy "
+                "that is not given",
+     .job = RULE_BUILTIN,
+     .broken = broken_stream,
+     .cel = "{spec.dataset.staging} != 'stream' || ({spec.dataset.name} == 'images' && "
+            "{spec.dataset.maxDamaged|0.0} == 0.0 && !{?spec.dataset.cachePath} && "
+            "{spec.dataset.normalizeBy} == 'given')",
+     .cel_found = "stream with something that needs every sample before the first step"},
     {{"spec.dataset.path", "spec.dataset.volume"},
      .allowed = "needed with a volume: an absolute path to mount it at",
      .job = RULE_BUILTIN,

@@ -29,6 +29,7 @@ enum optimizer_type {
 };
 enum schedule_type { SCHED_CONSTANT, SCHED_PIECEWISE, SCHED_COSINE, SCHED_EXPONENTIAL };
 enum normalize_by { NORMALIZE_GIVEN, NORMALIZE_CHANNEL, NORMALIZE_PIXEL };
+enum staging { STAGING_MATERIALIZE, STAGING_STREAM };
 enum color { COLOR_AUTO, COLOR_GRAY, COLOR_RGB };
 enum distribution_kind {
     DISTRIBUTION_DEALT, /* nobody has samples of its own */
@@ -145,7 +146,9 @@ struct job {
         bool flip;                      /* augmentation: see worker/data/augment.h */
         int64_t pad;
         struct job_distribution distribution;
-        int64_t prefetch; /* batches made ahead by a thread; 0: in the step itself */
+        enum staging staging; /* whether all is decoded before the first step */
+        bool cache;           /* stream: what was decoded is kept */
+        int64_t prefetch;     /* batches made ahead by a thread; 0: in the step itself */
         bool shuffle;
         int64_t limit;      /* use only the first N training samples; 0: all */
         int64_t image_size; /* images: brought to this height and width; 0: as the first is */

@@ -1,11 +1,14 @@
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <time.h>
 
 #include "paceline/mem.h"
 #include "worker/data/augment.h"
 #include "worker/data/distribution.h"
+#include "worker/data/image_stream.h"
+#include "worker/data/team.h"
 #include "worker/data/text.h"
 #include "worker/kernels/random.h"
 
@@ -34,7 +37,9 @@ struct batcher {
     size_t pixels, labels; /* per sample */
     const struct normalizer *normalizer;
     struct augment augment;
-    uint8_t *view; /* room for a sample that is augmented; NULL: none is */
+    struct team *team;   /* of a stream; NULL: the filling thread alone */
+    struct tools *tools; /* [n_tools], one per thread */
+    int n_tools;
 
     int64_t epoch; /* position of the next batch to fill */
     uint32_t next;
@@ -44,12 +49,24 @@ struct batcher {
     struct slot *slots;
     size_t n_slots;
     uint64_t made, taken, freed;
-    double busy_seconds;
+    struct batcher_seconds seconds;
+    struct err failure;
 
     bool threaded, held, filling, stopping;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
+};
+
+/* A thread's own. */
+struct tools {
+    uint8_t *view; /* room for a sample that is augmented; NULL: none is */
+    /* Of a stream: */
+    struct image_reader *reader;
+    uint8_t *spare;  /* room for a sample */
+    double decoding; /* seconds in this batch */
+    uint32_t failed; /* the first sample that it could not make, or UINT32_MAX */
+    struct err failure;
 };
 
 static double seconds_now(void)
@@ -121,27 +138,79 @@ static void order_epoch(struct batcher *b)
     b->ordered_epoch = b->epoch;
 }
 
+/* A sample's bytes; NULL: t->failure says why there are none. */
+static const uint8_t *pixels_of(const struct batcher *b, struct tools *t, uint32_t id)
+{
+    if (b->set->stream)
+        return image_stream_sample(b->set, id, t->reader, t->spare, &t->decoding, &t->failure);
+    return b->set->images + (size_t)id * b->pixels;
+}
+
 /* A sample as the model sees it. */
-static void prepare(const struct batcher *b, float *x, uint32_t *labels, uint32_t id)
+static int prepare(const struct batcher *b, struct tools *t, float *x, uint32_t *labels,
+                   uint32_t id)
 {
     if (b->set->tokens) {
         text_sample(b->set, id, x, labels);
-        return;
+        return 0;
     }
-    const uint8_t *image = b->set->images + (size_t)id * b->pixels;
+    const uint8_t *image = pixels_of(b, t, id);
 
-    if (b->view) {
-        augment_apply(b->view, image, b->set->shape,
+    if (!image)
+        return -1;
+    if (t->view) {
+        augment_apply(t->view, image, b->set->shape,
                       augment_draw(&b->augment, (uint32_t)b->epoch, id));
-        image = b->view;
+        image = t->view;
     }
     normalizer_apply(b->normalizer, x, image);
     *labels = b->set->labels[id];
+    return 0;
+}
+
+/* What the threads share while they make a batch. */
+struct making {
+    const struct batcher *b;
+    struct slot *slot;
+    atomic_uint next;
+};
+
+static void make_samples(void *arg, int thread)
+{
+    struct making *m = arg;
+    const struct batcher *b = m->b;
+    struct tools *t = &b->tools[thread];
+    uint32_t i;
+
+    t->decoding = 0;
+    t->failed = UINT32_MAX;
+    while (t->failed == UINT32_MAX && (i = atomic_fetch_add(&m->next, 1)) < m->slot->batch.n)
+        if (prepare(b, t, m->slot->x + (size_t)i * b->pixels,
+                    m->slot->labels + (size_t)i * b->labels, m->slot->ids[i]))
+            t->failed = i;
+}
+
+/* Of what the threads could not make the first counts: the same one, however many there are. */
+static void sum_up(struct batcher *b, struct batch *batch, double *decoding)
+{
+    uint32_t first = UINT32_MAX;
+
+    batch->failure = NULL;
+    *decoding = 0;
+    for (int i = 0; i < b->n_tools; i++) {
+        *decoding += b->tools[i].decoding;
+        if (b->tools[i].failed >= first)
+            continue;
+        first = b->tools[i].failed;
+        b->failure = b->tools[i].failure;
+        batch->failure = &b->failure;
+    }
 }
 
 /* Makes the batch at the position and moves the position on. */
-static void fill(struct batcher *b, struct slot *slot)
+static void fill(struct batcher *b, struct slot *slot, double *decoding)
 {
+    struct making making = {.b = b, .slot = slot};
     struct batch *batch = &slot->batch;
     uint32_t begin;
 
@@ -154,23 +223,34 @@ static void fill(struct batcher *b, struct slot *slot)
     for (uint32_t i = 0; i < batch->n; i++) {
         uint32_t at = (uint32_t)(((uint64_t)begin + i) % b->n),
                  drawn = b->order ? b->order[at] : at;
-        uint32_t id = b->index ? b->index[drawn] : drawn;
 
-        prepare(b, slot->x + (size_t)i * b->pixels, slot->labels + (size_t)i * b->labels, id);
-        slot->ids[i] = id;
+        slot->ids[i] = b->index ? b->index[drawn] : drawn;
     }
+    if (b->team)
+        team_run(b->team, make_samples, &making);
+    else
+        make_samples(&making, 0);
+    sum_up(b, batch, decoding);
     if (++b->next == b->n_batches) {
         b->next = 0;
         b->epoch++;
     }
 }
 
-static double timed_fill(struct batcher *b, struct slot *slot)
+static struct batcher_seconds timed_fill(struct batcher *b, struct slot *slot)
 {
+    struct batcher_seconds took;
     double start = seconds_now();
 
-    fill(b, slot);
-    return seconds_now() - start;
+    fill(b, slot, &took.decoding);
+    took.making = seconds_now() - start;
+    return took;
+}
+
+static void add_seconds(struct batcher_seconds *to, struct batcher_seconds s)
+{
+    to->making += s.making;
+    to->decoding += s.decoding;
 }
 
 static void *prefetch(void *arg)
@@ -179,7 +259,7 @@ static void *prefetch(void *arg)
 
     pthread_mutex_lock(&b->lock);
     while (!b->stopping) {
-        double seconds;
+        struct batcher_seconds seconds;
 
         if (b->held || b->made == b->freed + b->n_slots) {
             pthread_cond_wait(&b->changed, &b->lock);
@@ -189,7 +269,7 @@ static void *prefetch(void *arg)
         pthread_mutex_unlock(&b->lock);
         seconds = timed_fill(b, &b->slots[b->made % b->n_slots]);
         pthread_mutex_lock(&b->lock);
-        b->busy_seconds += seconds;
+        add_seconds(&b->seconds, seconds);
         b->filling = false;
         b->made++;
         pthread_cond_broadcast(&b->changed);
@@ -238,6 +318,24 @@ static void slots_init(struct batcher *b, size_t n_slots)
     }
 }
 
+static void tools_init(struct batcher *b)
+{
+    if (b->set->stream)
+        b->team = team_new(b->set->readers);
+    b->n_tools = b->team ? team_threads(b->team) : 1;
+    b->tools = xcalloc((size_t)b->n_tools, sizeof *b->tools);
+    for (int i = 0; i < b->n_tools; i++) {
+        struct tools *t = &b->tools[i];
+
+        if (augment_any(&b->augment))
+            t->view = xcalloc(b->pixels, 1);
+        if (!b->set->stream)
+            continue;
+        t->reader = image_reader_new();
+        t->spare = xmalloc(b->pixels);
+    }
+}
+
 struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, uint32_t n,
                             const struct normalizer *normalizer, struct distribution *distribution,
                             const struct job *job, enum batch_order order, batch_range_fn *range,
@@ -264,8 +362,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->normalizer = normalizer;
     if (training)
         b->augment = (struct augment){job->dataset.flip, (uint32_t)job->dataset.pad, b->seed};
-    if (augment_any(&b->augment))
-        b->view = xcalloc(b->pixels, 1);
+    tools_init(b);
     b->ordered_epoch = -1;
     if (distribution || (training && job->dataset.shuffle && !set->tokens))
         b->order = xcalloc(n, sizeof *b->order);
@@ -296,7 +393,13 @@ void batcher_free(struct batcher *b)
     }
     free(b->slots);
     free(b->order);
-    free(b->view);
+    team_free(b->team);
+    for (int i = 0; i < b->n_tools; i++) {
+        image_reader_free(&b->tools[i].reader);
+        free(b->tools[i].spare);
+        free(b->tools[i].view);
+    }
+    free(b->tools);
     pthread_cond_destroy(&b->changed);
     pthread_mutex_destroy(&b->lock);
     free(b);
@@ -347,7 +450,7 @@ const struct batch *batcher_next(struct batcher *b)
     b->held = false;
     pthread_cond_broadcast(&b->changed);
     if (!b->threaded)
-        b->busy_seconds += timed_fill(b, &b->slots[b->made++ % b->n_slots]);
+        add_seconds(&b->seconds, timed_fill(b, &b->slots[b->made++ % b->n_slots]));
     while (b->made == b->taken)
         pthread_cond_wait(&b->changed, &b->lock);
     batch = &b->slots[b->taken++ % b->n_slots].batch;
@@ -355,12 +458,12 @@ const struct batch *batcher_next(struct batcher *b)
     return batch;
 }
 
-double batcher_busy_seconds(struct batcher *b)
+struct batcher_seconds batcher_seconds(struct batcher *b)
 {
-    double seconds;
+    struct batcher_seconds seconds;
 
     pthread_mutex_lock(&b->lock);
-    seconds = b->busy_seconds;
+    seconds = b->seconds;
     pthread_mutex_unlock(&b->lock);
     return seconds;
 }

@@ -21,11 +21,14 @@ struct dataset {
     struct shape shape;
     int classes;   /* of the named set; "idx": 1 + the largest training label; text: the words */
     int positions; /* labels of a sample */
-    const uint8_t *images;
+    int number;    /* of the set, SET_TRAIN or SET_TEST */
+    const uint8_t *images; /* with a stream: room for those that are kept */
     const uint16_t *labels;
     const uint32_t *tokens; /* text: numbers of words, streams * stream_length of them */
     uint32_t streams;
     size_t stream_length;
+    struct image_stream *stream; /* decodes when asked (image_stream.h); NULL: images are there */
+    int readers;                 /* threads that this rank may decode with */
 };
 
 /* The three sets of a job: train, validation (possibly empty) and test. Index lists refer to
@@ -69,6 +72,8 @@ struct batch {
     float *x;               /* [n][c*h*w], normalised; of a text the words' numbers */
     const uint32_t *labels; /* [n][positions] */
     const uint32_t *ids;    /* [n] index of each sample in the dataset: the key of dropout */
+    const struct err
+        *failure; /* why there is no x: a stream cannot read a file; NULL: all is well */
 };
 
 /* Which samples of its index-th batch, of n, a rank has; given by the lanes (worker/model/lanes.h).
@@ -107,9 +112,13 @@ void batcher_hold(struct batcher *b);
 uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 /* Samples, over all ranks, of n batches of an epoch from this one on. */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
-/* The next batch, across epoch ends; valid until the following call. Never fails. */
+/* The next batch, across epoch ends; valid until the following call. Fails only by its failure. */
 const struct batch *batcher_next(struct batcher *b);
-/* Seconds that making batches has taken so far, ahead or not. */
-double batcher_busy_seconds(struct batcher *b);
+/* What making batches has taken so far, ahead or not: `making` by the clock, and in it `decoding`,
+ * added up over the threads that do so. */
+struct batcher_seconds {
+    double making, decoding;
+};
+struct batcher_seconds batcher_seconds(struct batcher *b);
 
 #endif

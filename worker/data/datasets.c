@@ -2,10 +2,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "paceline/env.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/data/data.h"
 #include "worker/data/image_folder.h"
+#include "worker/data/image_stream.h"
 #include "worker/data/layout.h"
 #include "worker/data/packed.h"
 #include "worker/data/shared.h"
@@ -13,7 +15,24 @@
 #include "worker/data/text.h"
 #include "worker/kernels/random.h"
 
+#define READERS_MAX 64
 #define PTB_WORDS 1012019u /* of the Penn Treebank, as Mikolov has it: 929589 and 82430 */
+
+static bool is_streamed(const struct job *job) { return job->dataset.staging == STAGING_STREAM; }
+
+static size_t host_bytes(const struct layout *plan, const struct source *s)
+{
+    return is_streamed(s->job) ? image_stream_bytes(plan, s) : plan->bytes;
+}
+
+static int host_fill(struct layout *to, const struct layout *plan, struct source *s,
+                     struct err *err)
+{
+    if (!is_streamed(s->job))
+        return layout_fill(to, plan, s, err);
+    image_stream_fill(to, plan, s);
+    return 0;
+}
 
 static int load_private(struct datasets *d, struct layout **layout, const struct job *job,
                         struct err *err)
@@ -24,14 +43,15 @@ static int load_private(struct datasets *d, struct layout **layout, const struct
     if (source_open(&source, job, err))
         return -1;
     plan = layout_plan(&source);
-    *layout = mmap(NULL, plan.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const size_t bytes = host_bytes(&plan, &source);
+    *layout = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (*layout == MAP_FAILED)
         return err_set(err, ERR_IO, "dataset %s: no memory for its %zu bytes", job->dataset.name,
-                       plan.bytes);
+                       bytes);
     d->mapping = *layout;
-    d->mapping_bytes = plan.bytes;
-    madvise(*layout, plan.bytes, MADV_HUGEPAGE); /* refused: only slower */
-    return layout_fill(*layout, &plan, &source, err);
+    d->mapping_bytes = bytes;
+    madvise(*layout, bytes, MADV_HUGEPAGE); /* refused: only slower */
+    return host_fill(*layout, &plan, &source, err);
 }
 
 static struct layout *shared_layout(const struct shared *shared)
@@ -47,9 +67,9 @@ static int fill_shared(struct shared *shared, const struct job *job, struct err 
     if (source_open(&source, job, err))
         return -1;
     plan = layout_plan(&source);
-    if (shared_allocate(shared, plan.bytes, err))
+    if (shared_allocate(shared, host_bytes(&plan, &source), err))
         return err_wrap(err, "dataset %s", job->dataset.name);
-    return layout_fill(shared_layout(shared), &plan, &source, err);
+    return host_fill(shared_layout(shared), &plan, &source, err);
 }
 
 static int load_shared(struct datasets *d, struct layout **layout, const struct job *job,
@@ -163,6 +183,14 @@ static int split(struct datasets *d, const struct job *job, struct err *err)
     return 0;
 }
 
+/* Of a rank, out of this host's. */
+static int readers(int local_size)
+{
+    const int n = env_cores() / local_size;
+
+    return n < 1 ? 1 : n < READERS_MAX ? n : READERS_MAX;
+}
+
 int datasets_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
                   int local_size, struct err *err)
 {
@@ -183,8 +211,12 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
         datasets_release(d);
         return -1;
     }
-    d->train = layout_view(layout, 0);
-    d->test = layout_view(layout, 1);
+    d->train = layout_view(layout, SET_TRAIN);
+    d->test = layout_view(layout, SET_TEST);
+    if (is_streamed(job)) {
+        d->train.stream = d->test.stream = image_stream_behind(layout);
+        d->train.readers = d->test.readers = readers(local_size);
+    }
     if (split(d, job, err) == 0)
         return 0;
     datasets_release(d);

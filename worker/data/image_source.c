@@ -1,96 +1,22 @@
 /* Folders of JPEG and PNG files: decoded and resized by one thread per core, each file to its
  * place. Damaged ones are left out afterwards, so that numbers do not depend on the threads. */
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "paceline/env.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
-#include "worker/data/image.h"
 #include "worker/data/image_folder.h"
-#include "worker/data/resize.h"
+#include "worker/data/image_reader.h"
 #include "worker/data/source.h"
 
 #define MAX_THREADS 64
-#define FILE_MAX (256 << 20)
 #define TOLD 10  /* damaged files that are named */
 #define CHUNK 16 /* files that a thread takes at once */
-
-/* A thread's file, picture and tools. */
-struct reader {
-    struct image_decoder *decoder;
-    struct resizer *resizer;
-    struct image image;
-    uint8_t *bytes;
-    size_t room, len;
-};
-
-static void reader_init(struct reader *r)
-{
-    *r = (struct reader){.decoder = image_decoder_new(), .resizer = resizer_new()};
-}
-
-static void reader_release(struct reader *r)
-{
-    image_decoder_free(&r->decoder);
-    resizer_free(&r->resizer);
-    image_release(&r->image);
-    free(r->bytes);
-}
-
-/* The file's bytes into r->bytes. */
-static int reader_load(struct reader *r, const char *path, struct err *err)
-{
-    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    ssize_t got;
-
-    if (fd < 0 || fstat(fd, &st))
-        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
-        return err_set(err, ERR_DAMAGED, "%s: no file of at most %d MiB", path, FILE_MAX >> 20);
-    if (r->room < (size_t)st.st_size) {
-        free(r->bytes);
-        r->room = (size_t)st.st_size * 2;
-        r->bytes = xmalloc(r->room);
-    }
-    for (r->len = 0; r->len < (size_t)st.st_size; r->len += (size_t)got) {
-        got = read(fd, r->bytes + r->len, (size_t)st.st_size - r->len);
-        if (got < 0)
-            return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
-        if (got == 0)
-            break;
-    }
-    return 0;
-}
 
 static char *file_path(const struct image_file *f)
 {
     return xasprintf("%s/%s", f->folder, f->name);
-}
-
-/* The pixels of one file, in their final size and order, to `to`. */
-static int reader_read(struct reader *r, const struct source *s, const struct image_file *f,
-                       uint8_t *to, struct err *err)
-{
-    AUTO(auto_free) char *path = file_path(f);
-    const struct shape *is = &r->image.shape;
-
-    if (reader_load(r, path, err))
-        return -1;
-    if (image_decode(r->decoder, r->bytes, r->len, s->shape.c, &r->image, err))
-        return err_wrap(err, "%s", path);
-    if (!s->job->dataset.image_size && (is->h != s->shape.h || is->w != s->shape.w))
-        return err_set(err, ERR_INVALID,
-                       "%s: %d x %d pixels; the first image has %d x %d (spec.dataset.imageSize "
-                       "brings all to one size)",
-                       path, is->h, is->w, s->shape.h, s->shape.w);
-    resize(r->resizer, &r->image, s->shape.h, s->shape.w, to);
-    return 0;
 }
 
 /* The shape of the first image whose header can be read. */
@@ -98,19 +24,15 @@ static int measure_first(struct source *s, const struct image_folder *f, struct 
 {
     static const int channels[] = {[COLOR_AUTO] = 0, [COLOR_GRAY] = 1, [COLOR_RGB] = 3};
     int size = (int)s->job->dataset.image_size, c = channels[s->job->dataset.color], rc = -1;
-    struct reader r;
+    AUTO(image_reader_free) struct image_reader *r = image_reader_new();
     struct err failure;
 
-    reader_init(&r);
     for (uint32_t i = 0; i < f->n[SET_TRAIN] && rc; i++) {
         AUTO(auto_free) char *path = file_path(&f->files[SET_TRAIN][i]);
-        rc = reader_load(&r, path, &failure);
-        if (rc == 0 && image_measure(r.decoder, r.bytes, r.len, &s->shape, &failure))
-            rc = err_wrap(&failure, "%s", path);
+        rc = image_reader_measure(r, path, &s->shape, &failure);
         if (rc && i == 0)
             *err = failure;
     }
-    reader_release(&r);
     s->shape.c = c ? c : s->shape.c;
     if (size)
         s->shape.h = s->shape.w = size;
@@ -162,16 +84,18 @@ static void decoding_fail(struct decoding *d, uint32_t i, const struct err *err)
     atomic_store(&d->stop, true);
 }
 
-static void decode_file(struct decoding *d, struct reader *r, uint32_t i)
+static void decode_file(struct decoding *d, struct image_reader *r, uint32_t i)
 {
     const struct source *s = d->source;
     uint32_t at, damaged;
     struct err err;
     int set;
     const struct image_file *f = file_of(d->folder, i, &set, &at);
+    AUTO(auto_free) char *path = file_path(f);
 
     d->to->labels[set][at] = f->label;
-    if (reader_read(r, s, f, d->to->images[set] + at * source_image_bytes(s), &err) == 0)
+    if (image_reader_read(r, path, s->shape, s->job->dataset.image_size > 0,
+                          d->to->images[set] + at * source_image_bytes(s), &err) == 0)
         return;
     if (err.code != ERR_DAMAGED) {
         decoding_fail(d, i, &err);
@@ -190,17 +114,15 @@ static void decode_file(struct decoding *d, struct reader *r, uint32_t i)
 static void *decode_files(void *arg)
 {
     struct decoding *d = arg;
-    struct reader r;
+    AUTO(image_reader_free) struct image_reader *r = image_reader_new();
 
-    reader_init(&r);
     while (!atomic_load(&d->stop)) {
         uint32_t begin = atomic_fetch_add(&d->next, CHUNK);
         if (begin >= d->n)
             break;
         for (uint32_t i = begin; i < d->n && i < begin + CHUNK && !atomic_load(&d->stop); i++)
-            decode_file(d, &r, i);
+            decode_file(d, r, i);
     }
-    reader_release(&r);
     return NULL;
 }
 

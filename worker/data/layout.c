@@ -15,10 +15,12 @@ static size_t layout_place(struct layout *l, size_t n)
 
 struct layout layout_plan(const struct source *s)
 {
+    const bool kept = s->job->dataset.staging == STAGING_MATERIALIZE || s->job->dataset.cache;
+    const size_t image_bytes = kept ? source_image_bytes(s) : 0;
     struct layout l = {.shape = s->shape, .bytes = sizeof l};
 
     for (int set = 0; set < N_SETS; set++) {
-        l.images[set] = layout_place(&l, s->n[set] * source_image_bytes(s));
+        l.images[set] = layout_place(&l, s->n[set] * image_bytes);
         l.labels[set] = layout_place(&l, s->n[set] * sizeof(uint16_t));
     }
     return l;
@@ -29,6 +31,7 @@ struct dataset layout_view(const struct layout *l, int set)
     const uint8_t *base = (const uint8_t *)l;
 
     return (struct dataset){.n = l->n[set],
+                            .number = set,
                             .shape = l->shape,
                             .classes = l->classes,
                             .positions = 1,

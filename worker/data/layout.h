@@ -14,6 +14,7 @@ struct layout {
     size_t bytes;
 };
 
+/* Without pixels where none are kept (dataset.cache). */
 struct layout layout_plan(const struct source *s);
 
 /* Reads the source into the memory at to, which has plan->bytes. */

@@ -6,14 +6,16 @@
 #include "paceline/mem.h"
 
 /* In this order; usage is last. */
-enum { PREPARE = N_PHASES, USAGE, N_MEASURES = USAGE + N_USAGE };
+enum { PREPARE = N_PHASES, DECODE, USAGE, N_MEASURES = USAGE + N_USAGE };
 static_assert(N_MEASURES <= MEASURES_MAX, "room for all of them");
 
 static const char *name_of(int measure)
 {
     if (measure < N_PHASES)
         return phase_names[measure];
-    return measure == PREPARE ? "prepare" : usage_names[measure - USAGE];
+    return measure == PREPARE  ? "prepare"
+           : measure == DECODE ? "decode"
+                               : usage_names[measure - USAGE];
 }
 
 static bool counts(int measure)
@@ -24,7 +26,9 @@ static bool counts(int measure)
 void measure_now(struct trainer *t, struct measured *m)
 {
     phases_read(&t->phases, m->values);
-    m->values[PREPARE] = t->prepared + batcher_busy_seconds(t->batches);
+    const struct batcher_seconds prepared = trainer_prepared(t);
+    m->values[PREPARE] = prepared.making;
+    m->values[DECODE] = prepared.decoding;
     usage_read("", m->values + USAGE);
 }
 

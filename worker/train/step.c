@@ -5,6 +5,7 @@
 #include "paceline/digest.h"
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
+#include "worker/train/events.h"
 #include "worker/train/slowness.h"
 #include "worker/train/step.h"
 #include "worker/train/watchdog.h"
@@ -214,10 +215,22 @@ int step_diverged(struct trainer *t, double loss, struct err *err)
                    layer < t->model.n_layers ? t->model.layers[layer].name : "the loss");
 }
 
+/* A rank that cannot read its samples ends the world: the others wait for what it would send. */
+static const struct batch *next_batch(const struct trainer *t, struct batcher *batches)
+{
+    const struct batch *b = batcher_next(batches);
+
+    if (b->failure) {
+        event_error(err_exit_code(b->failure->code), b->failure->msg);
+        comm_abort(t->comm, err_exit_code(b->failure->code));
+    }
+    return b;
+}
+
 const struct batch *step_batch(struct trainer *t)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_DATA);
-    const struct batch *b = batcher_next(t->batches);
+    const struct batch *b = next_batch(t, t->batches);
 
     phases_leave(&t->phases, was);
     return b;
@@ -319,7 +332,7 @@ struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *
     t->pass.training = false;
     batcher_seek(set, 0, 0);
     for (uint32_t i = 0; i < batcher_batches(set); i++) {
-        const struct batch *b = batcher_next(set);
+        const struct batch *b = next_batch(t, set);
         (t->strategy->evaluate ? t->strategy->evaluate : evaluate_lanes)(t, b, confusion);
         step_add(&sum, step_fold(t, b->n_global, t->all_lane_values));
         watchdog_feed(t->at.step);

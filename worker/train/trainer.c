@@ -176,9 +176,18 @@ static void set_blocks(struct trainer *t)
     t->pass.n_blocks = t->lanes.n_blocks;
 }
 
+struct batcher_seconds trainer_prepared(const struct trainer *t)
+{
+    const struct batcher_seconds now = batcher_seconds(t->batches);
+
+    return (struct batcher_seconds){t->prepared.making + now.making,
+                                    t->prepared.decoding + now.decoding};
+}
+
 static void leave(struct trainer *t)
 {
-    t->prepared += t->batches ? batcher_busy_seconds(t->batches) : 0;
+    if (t->batches)
+        t->prepared = trainer_prepared(t);
     batcher_free(t->batches); /* first: its thread asks the strategy */
     t->batches = NULL;
     if (t->own)

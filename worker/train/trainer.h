@@ -113,8 +113,8 @@ struct trainer {
     double computing;      /* since when */
     int64_t gathered;      /* the step that all ranks have all of; -1: none */
     struct phases phases;
-    struct profile *profile; /* rank 0's, where the job asks for one; else NULL */
-    double prepared;         /* seconds of batchers that are gone */
+    struct profile *profile;         /* rank 0's, where the job asks for one; else NULL */
+    struct batcher_seconds prepared; /* seconds of batchers that are gone */
     float *snapshot; /* the tensor of a checkpoint that is under way; made by the first one */
     int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;   /* in all */
@@ -147,6 +147,8 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy);
 static inline bool trainer_is_apart(const struct trainer *t) { return t->sharded || t->owners; }
 /* For a tensor of a checkpoint that is under way: t->snapshot. */
 float *trainer_room(struct trainer *t);
+/* What making batches has taken so far. */
+struct batcher_seconds trainer_prepared(const struct trainer *t);
 /* Bytes of this rank, besides the data: model, optimiser state, gradients, a tensor on its way. */
 uint64_t trainer_bytes(const struct trainer *t);
 double trainer_seconds(void); /* a monotonic clock */

@@ -1,0 +1,95 @@
+#include "worker/data/image_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "paceline/mem.h"
+#include "worker/data/image.h"
+#include "worker/data/resize.h"
+
+#define FILE_MAX (256 << 20)
+
+struct image_reader {
+    struct image_decoder *decoder;
+    struct resizer *resizer;
+    struct image image;
+    uint8_t *bytes;
+    size_t room, len;
+};
+
+struct image_reader *image_reader_new(void)
+{
+    struct image_reader *r = xcalloc(1, sizeof *r);
+
+    r->decoder = image_decoder_new();
+    r->resizer = resizer_new();
+    return r;
+}
+
+void image_reader_free(struct image_reader **r)
+{
+    if (!*r)
+        return;
+    image_decoder_free(&(*r)->decoder);
+    resizer_free(&(*r)->resizer);
+    image_release(&(*r)->image);
+    free((*r)->bytes);
+    free(*r);
+    *r = NULL;
+}
+
+/* The file's bytes into r->bytes. */
+static int load(struct image_reader *r, const char *path, struct err *err)
+{
+    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    ssize_t got;
+
+    if (fd < 0 || fstat(fd, &st))
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
+        return err_set(err, ERR_DAMAGED, "%s: no file of at most %d MiB", path, FILE_MAX >> 20);
+    if (r->room < (size_t)st.st_size) {
+        free(r->bytes);
+        r->room = (size_t)st.st_size * 2;
+        r->bytes = xmalloc(r->room);
+    }
+    for (r->len = 0; r->len < (size_t)st.st_size; r->len += (size_t)got) {
+        got = read(fd, r->bytes + r->len, (size_t)st.st_size - r->len);
+        if (got < 0)
+            return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        if (got == 0)
+            break;
+    }
+    return 0;
+}
+
+int image_reader_read(struct image_reader *r, const char *path, struct shape shape, bool resized,
+                      uint8_t *to, struct err *err)
+{
+    const struct shape *is = &r->image.shape;
+
+    if (load(r, path, err))
+        return -1;
+    if (image_decode(r->decoder, r->bytes, r->len, shape.c, &r->image, err))
+        return err_wrap(err, "%s", path);
+    if (!resized && (is->h != shape.h || is->w != shape.w))
+        return err_set(err, ERR_INVALID,
+                       "%s: %d x %d pixels; the first image has %d x %d (spec.dataset.imageSize "
+                       "brings all to one size)",
+                       path, is->h, is->w, shape.h, shape.w);
+    resize(r->resizer, &r->image, shape.h, shape.w, to);
+    return 0;
+}
+
+int image_reader_measure(struct image_reader *r, const char *path, struct shape *shape,
+                         struct err *err)
+{
+    if (load(r, path, err))
+        return -1;
+    if (image_measure(r->decoder, r->bytes, r->len, shape, err))
+        return err_wrap(err, "%s", path);
+    return 0;
+}

@@ -1,0 +1,34 @@
+/*
+ * Images that are decoded when a batch asks for them (dataset.staging stream).
+ *
+ * What it needs lies in the host's memory, behind the layout: where the files are, and which are
+ * decoded already. A sample's bytes are a function of its file, so whoever needs it may decode it:
+ * the first to claim it does so into the host's copy, and who comes while that one is at it decodes
+ * for himself. Nobody waits for anybody, who may have died. Without dataset.cache there is no copy.
+ */
+#ifndef PACELINE_IMAGE_STREAM_H
+#define PACELINE_IMAGE_STREAM_H
+
+#include "worker/data/data.h"
+#include "worker/data/image_reader.h"
+#include "worker/data/layout.h"
+
+struct image_stream;
+
+/* Bytes of the layout and of the stream behind it, for an open source of images. */
+size_t image_stream_bytes(const struct layout *plan, const struct source *s);
+
+/* Labels and paths into the memory at to, zeroed before, which has that many bytes. */
+void image_stream_fill(struct layout *to, const struct layout *plan, const struct source *s);
+
+struct image_stream *image_stream_behind(struct layout *l);
+
+/*
+ * The pixels of sample i of a set: in the host's memory, else in spare, which has room for one;
+ * NULL when they cannot be made (ERR_DAMAGED, ERR_INVALID, ERR_IO; the file is named). Adds what
+ * reading and decoding took to *seconds. From many threads at once, each with a reader of its own.
+ */
+const uint8_t *image_stream_sample(const struct dataset *set, uint32_t i, struct image_reader *r,
+                                   uint8_t *spare, double *seconds, struct err *err);
+
+#endif
