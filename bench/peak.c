@@ -2,11 +2,13 @@
  * The multiply-add rate of this machine's cores, the yardstick of docs/performance.md: independent
  * fused multiply-adds on registers, no memory. One JSON line per instruction set and process count:
  * one process on the first allowed core, then two processes at once on the first two (they may be
- * hyper-threads of one core).
+ * hyper-threads of one core). Then what one process moves from and to memory: y = y + a * x over
+ * arrays far larger than caches, two floats read and one written.
  *   build/gcc/bench/peak [CORE CORE]
  */
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -15,6 +17,8 @@
 #define CHAINS 12 /* enough to hide the latency of two FMA units */
 #define ROUNDS 100
 #define REPEATS 1000000
+#define STREAM ((size_t)32 << 20) /* floats of an array */
+#define SWEEPS 12
 
 typedef void burn_fn(float *sink);
 
@@ -164,6 +168,31 @@ static double measure_together(const struct isa *isa, const int cores[], int n)
     return sum;
 }
 
+__attribute__((noinline)) static void sweep(float *restrict y, const float *restrict x, float a)
+{
+    for (size_t i = 0; i < STREAM; i++)
+        y[i] += a * x[i];
+}
+
+/* GB/s of the best sweep. */
+static double bandwidth(void)
+{
+    float *x = malloc(STREAM * sizeof *x), *y = malloc(STREAM * sizeof *y);
+    double best = 0;
+
+    for (size_t i = 0; x && y && i < STREAM; i++)
+        x[i] = y[i] = (float)(i % 3);
+    for (int i = 0; x && y && i < SWEEPS; i++) {
+        double begin = now();
+        sweep(y, x, 1e-3f);
+        double rate = 3.0 * sizeof *x * STREAM / (now() - begin) / 1e9;
+        best = rate > best ? rate : best;
+    }
+    free(x);
+    free(y);
+    return best;
+}
+
 int main(int argc, char **argv)
 {
     int cores[2], n = allowed_cores(cores, 2);
@@ -176,5 +205,7 @@ int main(int argc, char **argv)
         for (int processes = 1; supported(&isas[k]) && processes <= n; processes++)
             printf("{\"isa\":\"%s\",\"processes\":%d,\"gflops\":%.1f}\n", isas[k].name, processes,
                    measure_together(&isas[k], cores, processes));
+    pin(cores[0]);
+    printf("{\"bandwidth\":%.2f}\n", bandwidth());
     return 0;
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""make bench: the engine against PyTorch and TensorFlow, and against the machine's own FMA peak.
+"""make bench: the engine against PyTorch and TensorFlow, and against the machine's own peaks.
 
-Everything on one core (the first allowed one), the same batch, the real images held in memory, a
-step is forward, backward and update. Each round measures every contender once, in turn, and only
-figures of one round are divided by each other. A peer that is absent is "not compared".
+Everything on one core (the first allowed one), the same batch, samples held in memory, a step is
+forward, backward and update. Peers build the networks from the engine's own description of the
+layers. Each round measures every contender once, in turn, and only figures of one round are divided
+by each other. A peer that is absent, or whose network has other parameters, is "not compared".
 
     make bench BENCH="--only fashion-cnn --batch 128 --rounds 3"
     make bench BENCH="--sections peak,kernels"
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import networks
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENVS = pathlib.Path(os.environ.get("BENCH_VENVS", ROOT))
@@ -66,8 +69,10 @@ class Engine:
         job = {
             "apiVersion": "paceline.dev/v1", "kind": "TrainingJob", "metadata": {"name": "bench"},
             "spec": {
-                "model": {"name": network}, "dataset": {"name": "fashion-mnist"},
-                "training": {"batchSize": batch, "threads": 1, **training},
+                "model": {"name": network},
+                "dataset": networks.dataset(network, args.folder, args.data),
+                "training": {"batchSize": batch, "threads": 1, **training,
+                             "optimizer": {"name": "sgd", "learningRate": 0.001, "momentum": 0.9}},
                 "replicas": {"worker": {"replicas": ranks}},
             },
         }
@@ -81,6 +86,9 @@ class Engine:
     def measure(self, steps):
         return self.run("--steps", str(steps))[-1]
 
+    def describe(self):
+        return self.run("--describe")
+
     def close(self):
         pass
 
@@ -88,20 +96,28 @@ class Engine:
 class Peer:
     """Started once; asked for steps over a pipe."""
 
-    def __init__(self, args, name, network, batch):
+    def __init__(self, args, name, network, layers, batch):
         venv, script, variant, environment = PEERS[name]
         python = VENVS / f".venv-{venv}/bin/python"
         if not python.exists():
             raise Absent(f"no {python.parent.parent.name}")
         self.errors = tempfile.TemporaryFile("w+", dir=args.folder)
+        description = args.folder / f"{network}.layers"
+        description.write_text("".join(json.dumps(layer) + "\n" for layer in layers))
+        data = ["--data", args.data] if networks.NETWORKS[network][0] == "fashion" else []
         begin = time.perf_counter()
         self.process = subprocess.Popen(
-            pinned(args.cores[:1]) + [python, ROOT / "bench/peers" / script, "--network", network,
-             "--batch", str(batch), "--variant", variant, "--data", args.data],
+            pinned(args.cores[:1]) + [python, ROOT / "bench/peers" / script, "--network", description,
+             "--batch", str(batch), "--variant", variant] + data,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
             env={**os.environ, **ONE_THREAD, **environment})
-        self.version = self.answer()["version"]
+        first = self.answer()
         self.first_step = time.perf_counter() - begin
+        self.version = first["version"]
+        if first["parameters"] != networks.parameters(layers):
+            self.close()
+            raise Absent(f"it has {first['parameters']} parameters, "
+                         f"not {networks.parameters(layers)}")
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -134,7 +150,7 @@ def contend(args, contenders, batch):
     steps, rates = {}, {name: [] for name in contenders}
     for name, contender in list(contenders.items()):
         try:
-            rate = contender.measure(max(3, 256 // batch))["samplesPerSecond"]
+            rate = contender.measure(max(3, 64 // batch))["samplesPerSecond"]
             steps[name] = max(3, int(args.seconds * rate / batch))
         except Absent as why:
             print(f"  {name:<22} not compared: {why}")
@@ -150,23 +166,30 @@ def ratios(ours, theirs):
 
 
 def section_peers(args):
-    for network in args.only:
-        for batch in args.batch:
-            print(f"\n{network}, batch {batch}, one core: samples/s; ratio: Paceline / that row")
-            contenders = {"Paceline": Engine(args, network, batch)}
-            try:
-                for name in args.peers:
-                    try:
-                        contenders[name] = Peer(args, name, network, batch)
-                    except Absent as why:
-                        print(f"  {name:<22} not compared: {why}")
-                compare(args, contenders, batch)
-            finally:
-                for contender in contenders.values():
-                    contender.close()
+    peak, bandwidth = max(one_process(args).values()), memory_bandwidth(args)
+    print(f"\nroofline: FMA peak {peak:.1f} GFLOP/s, memory {bandwidth:.1f} GB/s")
+    for network, batch in cases(args):
+        print(f"\n{network}, {networks.fed_with(network)}, batch {batch}, one core: samples/s; "
+              "ratio: Paceline / that row")
+        engine = Engine(args, network, batch)
+        layers = engine.describe()
+        seconds = networks.bound(layers, batch, peak * 1e9, bandwidth * 1e9)
+        contenders = {"Paceline": engine}
+        try:
+            for name in args.peers:
+                try:
+                    contenders[name] = Peer(args, name, network, layers, batch)
+                except Absent as why:
+                    print(f"  {name:<22} not compared: {why}")
+            compare(args, contenders, batch, batch / seconds)
+        finally:
+            for contender in contenders.values():
+                contender.close()
+        sys.stdout.flush()
 
 
-def compare(args, contenders, batch):
+def compare(args, contenders, batch, most):
+    """most: samples per second by the roofline."""
     rates = contend(args, contenders, batch)
     ours = rates.get("Paceline")
     if not ours:
@@ -175,6 +198,7 @@ def compare(args, contenders, batch):
         against = spread(ratios(ours, values)) if name != "Paceline" else ""
         print(f"  {name:<22} {statistics.median(values):9.1f} "
               f"({min(values):.1f}-{max(values):.1f})   {against}")
+    print(f"  {'roofline bound':<22} {most:9.1f}   {spread(ratios(ours, [most] * len(ours)))}")
     best = max((name for name in rates if name not in ("Paceline", "PyTorch eager")),
                key=lambda name: statistics.median(rates[name]), default=None)
     if best:
@@ -199,8 +223,9 @@ def section_start(args):
     for name in args.peers:
         firsts, memory = [], []
         try:
+            layers = Engine(args, "fashion-cnn", 128).describe()
             for _ in range(args.rounds):
-                peer = Peer(args, name, "fashion-cnn", 128)
+                peer = Peer(args, name, "fashion-cnn", layers, 128)
                 firsts.append(peer.first_step)
                 memory.append(peer.measure(20)["memoryMiB"])
                 peer.close()
@@ -209,32 +234,51 @@ def section_start(args):
             print(f"  {name:<20} not compared: {why}")
 
 
-def peak_rates(args):
+def cases(args):
+    for network in args.only:
+        for batch in args.batch or networks.NETWORKS[network][2]:
+            yield network, batch
+
+
+def peaks(args):
     cores = [str(core) for core in args.cores[:2]]
+    return json_lines([args.build / "bench/peak"] + cores)
+
+
+def peak_rates(args):
     return {(line["isa"], line["processes"]): line["gflops"]
-            for line in json_lines([args.build / "bench/peak"] + cores)}
+            for line in peaks(args) if "isa" in line}
+
+
+def one_process(args):
+    return {isa: rate for (isa, processes), rate in peak_rates(args).items() if processes == 1}
+
+
+def memory_bandwidth(args):
+    return next(line["bandwidth"] for line in peaks(args) if "bandwidth" in line)
 
 
 def section_peak(args):
     print("\nFMA peak, GFLOP/s")
     for (isa, processes), rate in peak_rates(args).items():
         print(f"  {isa:<8} {processes} process{'es' if processes > 1 else '  '} {rate:8.1f}")
+    print(f"\nmemory bandwidth of one process, GB/s: {memory_bandwidth(args):.1f}")
 
 
 def section_kernels(args):
-    for network in args.only:
-        for batch in args.batch:
-            engine = Engine(args, network, batch)
-            peak = max(rate for (_, processes), rate in peak_rates(args).items() if processes == 1)
-            best = {}
-            for _ in range(args.rounds):
-                for line in engine.run("--layers"):
-                    best.setdefault(line["kernel"], []).append(line["gflops"])
-            print(f"\n{network}, batch {batch}: GFLOP/s, share of the {peak:.1f} GFLOP/s FMA peak")
-            for kernel, values in best.items():
-                median = statistics.median(values)
-                print(f"  {kernel:<26} {median:8.1f} ({min(values):.1f}-{max(values):.1f})"
-                      f"  {100 * median / peak:5.1f}%")
+    for network, batch in cases(args):
+        engine = Engine(args, network, batch)
+        peak = max(one_process(args).values())
+        rates, seconds = {}, {}
+        for _ in range(args.rounds):
+            for line in engine.run("--layers"):
+                rates.setdefault(line["kernel"], []).append(line["gflops"])
+                seconds.setdefault(line["kernel"], []).append(line["seconds"])
+        print(f"\n{network}, batch {batch}: GFLOP/s, share of the {peak:.1f} GFLOP/s FMA peak, ms")
+        for kernel, values in rates.items():
+            median = statistics.median(values)
+            print(f"  {kernel:<26} {median:8.1f} ({min(values):.1f}-{max(values):.1f})"
+                  f"  {100 * median / peak:5.1f}%  {1e3 * statistics.median(seconds[kernel]):8.3f}")
 
 
 def interval(values):
@@ -247,15 +291,14 @@ def interval(values):
 
 def section_order(args):
     """What the one sum order costs: the default lanes against one lane."""
-    for network in args.only:
-        for batch in (batch for batch in args.batch if batch >= 32):
-            both = {"lanes": Engine(args, network, batch), "lane": Engine(args, network, batch, lanes=1)}
-            rates = contend(args, both, batch)
-            if len(rates) < 2:
-                continue
-            mean, half = interval([100 * (1 - r) for r in ratios(rates["lanes"], rates["lane"])])
-            print(f"\n{network}, batch {batch}: the one sum order costs {mean:.1f}% +- {half:.1f}%"
-                  f" ({args.rounds} pairs)")
+    for network, batch in ((network, batch) for network, batch in cases(args) if batch >= 32):
+        both = {"lanes": Engine(args, network, batch), "lane": Engine(args, network, batch, lanes=1)}
+        rates = contend(args, both, batch)
+        if len(rates) < 2:
+            continue
+        mean, half = interval([100 * (1 - r) for r in ratios(rates["lanes"], rates["lane"])])
+        print(f"\n{network}, batch {batch}: the one sum order costs {mean:.1f}% +- {half:.1f}%"
+              f" ({args.rounds} pairs)")
 
 
 def section_ranks(args):
@@ -266,12 +309,11 @@ def section_ranks(args):
     peak = peak_rates(args)
     isa = max((isa for isa, _ in peak), key=lambda isa: peak[isa, 1])
     host = peak[isa, 2] / peak[isa, 1]
-    for network in args.only:
-        for batch in (batch for batch in args.batch if batch >= 8):
-            rates = contend(args, {ranks: Engine(args, network, batch, ranks) for ranks in (1, 2)}, batch)
-            if len(rates) == 2:
-                print(f"\n{network}, batch {batch}: two ranks / one {spread(ratios(rates[2], rates[1]))},"
-                      f" two-process / one-process FMA peak {host:.2f}")
+    for network, batch in ((network, batch) for network, batch in cases(args) if batch >= 8):
+        rates = contend(args, {ranks: Engine(args, network, batch, ranks) for ranks in (1, 2)}, batch)
+        if len(rates) == 2:
+            print(f"\n{network}, batch {batch}: two ranks / one {spread(ratios(rates[2], rates[1]))},"
+                  f" two-process / one-process FMA peak {host:.2f}")
 
 
 SECTIONS = {
@@ -299,9 +341,9 @@ def listed(allowed, convert=str):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    networks = ["fashion-cnn", "mnist-cnn"]
-    parser.add_argument("--only", type=listed(networks), default=networks, help="networks, by commas")
-    parser.add_argument("--batch", type=listed(None, int), default=[128, 32, 8, 1])
+    names = list(networks.NETWORKS)
+    parser.add_argument("--only", type=listed(names), default=names, help="networks, by commas")
+    parser.add_argument("--batch", type=listed(None, int), help="instead of each network's own")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0, help="of one measurement")
     parser.add_argument("--sections", type=listed(SECTIONS), default=list(SECTIONS))

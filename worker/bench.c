@@ -1,4 +1,5 @@
-/* paceline-worker bench: training steps in memory, and each kernel alone; for bench/. */
+/* paceline-worker bench: training steps in memory, each kernel alone, or the network as a list that
+ * others can build it from; for bench/. */
 #include "paceline/mem.h"
 #include "worker/commands.h"
 #include "worker/train/events.h"
@@ -95,10 +96,53 @@ static void bench_layers(struct trainer *t, const float *input)
     t->pass.sink = &t->sink;
 }
 
+static void add_pair(cJSON *e, const char *name, int first, int second)
+{
+    cJSON_AddItemToObject(e, name, cJSON_CreateIntArray((const int[]){first, second}, 2));
+}
+
+static void add_shape(cJSON *e, const char *name, struct shape s)
+{
+    cJSON_AddItemToObject(e, name, cJSON_CreateIntArray((const int[]){s.c, s.h, s.w}, 3));
+}
+
+/* All that is needed to build the layer elsewhere, and to say what it costs. */
+static void send_layer(const struct net *net, const struct net_layer *n)
+{
+    cJSON *e = event_new("layer"), *inputs = cJSON_AddArrayToObject(e, "inputs");
+
+    for (int i = 0; i < n->n_inputs; i++) {
+        const char *from = n->inputs[i] < 0 ? NET_INPUT : net->layers[n->inputs[i]].spec.name;
+
+        cJSON_AddItemToArray(inputs, cJSON_CreateString(from));
+    }
+    cJSON_AddStringToObject(e, "name", n->spec.name);
+    cJSON_AddStringToObject(e, "type", layer_type_names[n->spec.type]);
+    cJSON_AddBoolToObject(e, "rows", n->rows);
+    add_shape(e, "in", n->in);
+    add_shape(e, "out", n->out);
+    add_pair(e, "kernel", n->spec.kernel[0], n->spec.kernel[1]);
+    add_pair(e, "stride", n->spec.stride[0], n->spec.stride[1]);
+    add_pair(e, "padding", n->pad_top, n->pad_left); /* before; behind: what is left to need */
+    cJSON_AddBoolToObject(e, "bias", n->spec.bias);
+    cJSON_AddNumberToObject(e, "rate", n->spec.rate);
+    cJSON_AddNumberToObject(e, "epsilon", n->spec.epsilon);
+    cJSON_AddNumberToObject(e, "momentum", n->spec.momentum);
+    cJSON_AddNumberToObject(e, "range", n->spec.range);
+    cJSON_AddNumberToObject(e, "vocabulary", n->spec.vocabulary);
+    cJSON_AddNumberToObject(e, "parameters", (double)(n->weights + n->biases));
+    cJSON_AddNumberToObject(e, "flopsForward", n->flops_forward);
+    event_send(e);
+}
+
 int worker_bench(struct trainer *t, const struct worker_options *o, struct err *err)
 {
     long steps = o->steps > 0 ? o->steps : 50;
 
+    for (size_t i = 0; o->describe && i < t->net.n_layers; i++)
+        send_layer(&t->net, &t->net.layers[i]);
+    if (o->describe)
+        return 0;
     for (int i = 0; i < WARM_STEPS; i++) {
         if (trainer_step(t, err) != 0)
             return -1;

@@ -7,7 +7,7 @@
 
 struct worker_options {
     const char *spec, *out, *durable, *checkpoint, *input;
-    bool resume, resume_if_any, mirror, time_transfer, layers;
+    bool resume, resume_if_any, mirror, time_transfer, layers, describe;
     long limit, batch, steps;                       /* limit -1: all */
     long workers, checkpoint_seconds, step_timeout; /* 0: not given */
     double idle[N_USAGE];                           /* when the process began */

@@ -101,6 +101,7 @@ static int parse_options(int argc, char **argv, struct worker_options *o)
         {"batch", .number = &o->batch},
         {"steps", .number = &o->steps},
         {"layers", .flag = &o->layers},
+        {"describe", .flag = &o->describe},
     };
     struct option options[ARRAY_LEN(known) + 1] = {0};
     int i;

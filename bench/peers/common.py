@@ -1,7 +1,10 @@
-"""What the peers share: the networks, the data, and the protocol with bench/run.py.
+"""What the peers share: the network as the engine describes it, the data, and the protocol with
+bench/run.py.
 
-A peer is started once per network, batch and variant, makes one step, and prints a line of JSON.
-Then each line on its standard input is a number of steps to run; it answers with a line of JSON.
+A peer is started once per network, batch and variant, builds the network layer by layer from the
+engine's own description (`paceline-worker bench --describe`), makes one step, and prints a line of
+JSON. Then each line on its standard input is a number of steps to run; it answers with a line of
+JSON.
 """
 
 import argparse
@@ -11,31 +14,55 @@ import pathlib
 import sys
 import time
 
-NETWORKS = {
-    "fashion-cnn": [
-        ("conv", 32, 5, "same"), ("pool",), ("conv", 64, 5, "same"), ("pool",), ("flatten",),
-        ("dense", 1024, "relu"), ("dropout", 0.4), ("dense", 10, None),
-    ],
-    "mnist-cnn": [
-        ("conv", 32, 3, "valid"), ("conv", 64, 3, "valid"), ("pool",), ("dropout", 0.25),
-        ("flatten",), ("dense", 128, "relu"), ("dropout", 0.5), ("dense", 10, None),
-    ],
-}
-LEARNING_RATE, MOMENTUM = 0.05, 0.9
-SAMPLES = 8192  # of the training set, held normalised in memory
+LEARNING_RATE, MOMENTUM = 0.001, 0.9  # as bench/run.py writes into the job
+SAMPLES = 8192  # of a set, held normalised in memory
+VALUES = 1 << 24  # at most, of made samples
 
 
 def arguments(variants):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--network", choices=NETWORKS, required=True)
+    parser.add_argument("--network", type=pathlib.Path, required=True, help="lines of JSON")
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--variant", choices=variants, required=True)
-    parser.add_argument("--data", type=pathlib.Path, required=True)
-    return parser.parse_args()
+    parser.add_argument("--data", type=pathlib.Path, help="IDX files; else noise of the same shape")
+    args = parser.parse_args()
+    args.layers = [json.loads(line) for line in args.network.read_text().splitlines()]
+    return args
 
 
-def load(folder):
-    """Images as float32 [n][28][28], normalised, and labels as int64."""
+def users(layers):
+    """How many layers take each output."""
+    count = {}
+    for layer in layers:
+        for name in layer["inputs"]:
+            count[name] = count.get(name, 0) + 1
+    return count
+
+
+def padding_behind(layer, axis):
+    """Rows (axis 0) or columns of padding that windows need below or to the right."""
+    need = (layer["out"][1 + axis] - 1) * layer["stride"][axis] + layer["kernel"][axis]
+    return max(0, need - layer["in"][1 + axis] - layer["padding"][axis])
+
+
+def load(args):
+    """Samples as float32 [n][c][h][w], normalised, or words [n][positions]; labels as int64."""
+    import numpy as np
+
+    first, last = args.layers[0], args.layers[-1]
+    rng = np.random.default_rng(1)
+    classes, positions = last["out"][0], last["out"][2]
+    if first["type"] == "embedding":
+        shape = (args.batch * 8, positions)
+        return rng.integers(0, classes, shape), rng.integers(0, classes, shape)
+    if args.data:
+        return images(args.data)
+    shape = first["in"]
+    n = max(args.batch, min(SAMPLES, VALUES // (shape[0] * shape[1] * shape[2])))
+    return rng.standard_normal((n, *shape), np.float32), rng.integers(0, classes, n)
+
+
+def images(folder):
     import numpy as np
 
     def idx(name, header):
@@ -43,9 +70,9 @@ def load(folder):
         raw = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / name).read_bytes()
         return np.frombuffer(raw, np.uint8, offset=header)
 
-    images = idx("train-images-idx3-ubyte", 16)[: SAMPLES * 784].reshape(-1, 28, 28)
+    pixels = idx("train-images-idx3-ubyte", 16)[: SAMPLES * 784].reshape(-1, 1, 28, 28)
     labels = idx("train-labels-idx1-ubyte", 8)[:SAMPLES]
-    x = (images.astype(np.float32) / np.float32(255) - np.float32(0.2860)) / np.float32(0.3530)
+    x = (pixels.astype(np.float32) / np.float32(255) - np.float32(0.2860)) / np.float32(0.3530)
     return x, labels.astype(np.int64)
 
 
@@ -63,10 +90,10 @@ def peak_memory_mib():
     return None
 
 
-def serve(version, step, source, batch):
+def serve(version, parameters, step, source, batch):
     """step(x, y) returns the loss as a float, so that asynchronous work has ended."""
     loss = step(*next(source))
-    print(json.dumps({"version": version, "loss": loss}), flush=True)
+    print(json.dumps({"version": version, "parameters": parameters, "loss": loss}), flush=True)
     for line in sys.stdin:
         steps = int(line)
         begin = time.perf_counter()

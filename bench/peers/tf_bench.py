@@ -12,19 +12,48 @@ import tensorflow as tf
 
 import common
 
+keras = tf.keras.layers
 
-def build(network, shape):
-    layers = [tf.keras.Input(shape)]
-    for kind, *rest in common.NETWORKS[network]:
-        if kind == "conv":
-            filters, kernel, padding = rest
-            layers.append(tf.keras.layers.Conv2D(filters, kernel, padding=padding, activation="relu"))
-        elif kind == "dense":
-            layers.append(tf.keras.layers.Dense(rest[0], activation=rest[1]))
-        else:
-            layers.append({"pool": tf.keras.layers.MaxPooling2D, "flatten": tf.keras.layers.Flatten,
-                           "dropout": tf.keras.layers.Dropout}[kind](*rest))
-    return tf.keras.Sequential(layers)
+
+def padded(layer):
+    """Keras splits padding as the engine does."""
+    needs = any(layer["padding"]) or any(common.padding_behind(layer, axis) for axis in (0, 1))
+    return {"strides": layer["stride"], "padding": "same" if needs else "valid"}
+
+
+def made(layer):
+    units, before = layer["out"][0], layer["in"][0]
+    return {
+        "conv": lambda: keras.Conv2D(units, layer["kernel"], use_bias=layer["bias"], **padded(layer)),
+        "dense": lambda: keras.Dense(units, use_bias=layer["bias"]),
+        "maxpool": lambda: keras.MaxPooling2D(layer["kernel"], **padded(layer)),
+        "avgpool": lambda: keras.AveragePooling2D(layer["kernel"], **padded(layer)),
+        "globalavgpool": keras.GlobalAveragePooling2D,
+        "batchnorm": lambda: keras.BatchNormalization(epsilon=layer["epsilon"],
+                                                      momentum=1 - layer["momentum"]),
+        "add": keras.Add,
+        "concat": keras.Concatenate,
+        "padchannels": lambda: keras.Lambda(lambda x: tf.pad(x, [[0, 0]] * 3 + [[0, units - before]])),
+        "relu": keras.ReLU,
+        "sigmoid": lambda: keras.Activation("sigmoid"),
+        "tanh": lambda: keras.Activation("tanh"),
+        "dropout": lambda: keras.Dropout(layer["rate"]),
+        "flatten": keras.Flatten,
+        "embedding": lambda: keras.Embedding(layer["vocabulary"], units),
+        "lstm": lambda: keras.LSTM(units, return_sequences=True, stateful=True),
+    }[layer["type"]]()
+
+
+def build(layers, batch):
+    """Maps are [n][h][w][c]."""
+    c, h, w = layers[0]["in"]
+    words = layers[0]["type"] == "embedding"
+    samples = tf.keras.Input(batch_shape=(batch, w) if words else (batch, h, w, c))
+    values = {"input": samples}
+    for layer in layers:
+        inputs = [values[name] for name in layer["inputs"]]
+        values[layer["name"]] = made(layer)(inputs if len(inputs) > 1 else inputs[0])
+    return tf.keras.Model(samples, values[layers[-1]["name"]])
 
 
 def main():
@@ -32,9 +61,10 @@ def main():
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.random.set_seed(1)
-    images, labels = common.load(args.data)
-    x, y = tf.constant(images[..., None]), tf.constant(labels)
-    model = build(args.network, (28, 28, 1))
+    samples, labels = common.load(args)
+    x = tf.constant(samples.transpose(0, 2, 3, 1) if samples.ndim == 4 else samples)
+    y = tf.constant(labels)
+    model = build(args.layers, args.batch)
     weights = [variable.value for variable in model.trainable_variables]
     moments = [tf.Variable(tf.zeros_like(w)) for w in weights]
 
@@ -45,12 +75,13 @@ def main():
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
         for w, m, g in zip(weights, moments, tape.gradient(loss, weights)):
             tf.raw_ops.ResourceApplyMomentum(
-                var=w.handle, accum=m.handle, lr=common.LEARNING_RATE, grad=g,
+                var=w.handle, accum=m.handle, lr=common.LEARNING_RATE, grad=tf.convert_to_tensor(g),
                 momentum=common.MOMENTUM)
         return loss
 
     source = common.batches(x, y, args.batch)
-    common.serve(tf.__version__, lambda x, y: float(step(x, y)), source, args.batch)
+    common.serve(tf.__version__, sum(w.shape.num_elements() for w in weights),
+                 lambda x, y: float(step(x, y)), source, args.batch)
 
 
 if __name__ == "__main__":

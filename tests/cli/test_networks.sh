@@ -26,6 +26,29 @@ done
 model=$(find resnet20-1 -name 'checkpoint-*.safetensors' | tail -1)
 check "classes of the data" "$(head -c 20000 "$model" | tr -d '\0')" '"dense1.bias":{"dtype":"F32","shape":[4]'
 
+# What peers of the bench build the network from.
+"$PACELINE" models densenet40 --json >models.json
+sed 's/name: resnet20/name: densenet40/' job.yaml >densenet.yaml
+"${PACELINE%/*}/paceline-worker" bench --describe --spec densenet.yaml >layers.json || exit 1
+python3 - <<'PYTHON' || fail "the description is not the network"
+import json
+
+known = {layer["name"]: layer for layer in json.load(open("models.json"))["layers"]}
+told = [json.loads(line) for line in open("layers.json")]
+assert [layer["name"] for layer in told] == list(known), told
+for layer in told:
+    same = known[layer["name"]]
+    assert layer["inputs"] == same["inputs"] and layer["type"] == same["type"], layer
+    if layer["type"] != "dense": # 4 classes here, not 10
+        assert layer["parameters"] == same["parameters"], layer
+first = told[0]
+assert (first["kernel"], first["stride"], first["padding"], first["bias"]) == ([3, 3], [1, 1], [1, 1], False), first
+assert (first["in"], first["out"]) == ([1, 16, 12], [24, 16, 12]), first
+assert [layer["rate"] for layer in told if layer["type"] == "dropout"][0] == 0.1
+norm = next(layer for layer in told if layer["type"] == "batchnorm")
+assert (norm["epsilon"], norm["momentum"]) == (1e-5, 0.1), norm
+PYTHON
+
 # What is wrong for it is said before it starts.
 cat >other.yaml <<'JOB'
 apiVersion: paceline.dev/v1
