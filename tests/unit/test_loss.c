@@ -114,6 +114,52 @@ static void test_many_classes(void)
     CHECK_NEAR((double)dy[1000], exp(3) / (CLASSES - 1 + exp(3)) / 2, 1e-7);
 }
 
+/* The definition: one score after the other. */
+static size_t rank_of(const float *y, size_t n, size_t label, size_t *above)
+{
+    size_t best = 0;
+
+    *above = 0;
+    for (size_t i = 0; i < n; i++) {
+        best = y[i] > y[best] ? i : best;
+        *above += y[i] > y[label] || (y[i] == y[label] && i < label);
+    }
+    return best;
+}
+
+/* Few different scores, so that many are equal, some of them NaN. */
+static void test_rank_kernel(const struct kernels *k)
+{
+    enum { MOST = 70 };
+    float y[MOST];
+
+    for (uint32_t i = 0; i < 400; i++) {
+        const size_t n = 1 + fill_u32(i, 100) % MOST, label = fill_u32(i, 101) % n;
+        size_t want_above, above;
+
+        for (uint32_t c = 0; c < n; c++) {
+            const uint32_t draw = fill_u32(i, c) % 13;
+            y[c] = draw == 12 && i % 3 == 0 ? NAN : (float)draw - (float)(i % 20);
+        }
+        const size_t want = rank_of(y, n, label, &want_above);
+        CHECK_INT((int)k->math->rank(y, n, label, &above), (int)want);
+        CHECK_INT((int)above, (int)want_above);
+    }
+}
+
+/* Gradients below 2^-60 are none; NaN stays. */
+static void test_divide_kernel(const struct kernels *k)
+{
+    const float x[19] = {
+        1, -3, 0x1p-59f, 0x1p-58f, -0x1p-59f, 0x1.fffffep-60f, [17] = NAN, [18] = 6};
+    float y[19];
+
+    k->math->divide(y, x, 2, 19);
+    CHECK(y[0] == 0.5f && y[1] == -1.5f && y[2] == 0x1p-60f && y[3] == 0x1p-59f);
+    CHECK(y[4] == -0x1p-60f && y[5] == 0 && !signbit(y[5]));
+    CHECK(isnan(y[17]) && y[18] == 3);
+}
+
 static void test_same_bytes(void)
 {
     float y[ROW], want[ROW], got[ROW];
@@ -144,6 +190,12 @@ int main(void)
     test_ranks();
     test_large();
     test_many_classes();
+    for (const char *const *isa = kernels_isas; *isa; isa++) {
+        if (!kernels_find(*isa))
+            continue;
+        test_rank_kernel(kernels_find(*isa));
+        test_divide_kernel(kernels_find(*isa));
+    }
     test_same_bytes();
     return test_result();
 }

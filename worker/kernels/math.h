@@ -23,6 +23,11 @@ struct math_kernels {
      * Maximum first, then 16 interleaved partials folded 8-4-2-1. All NaN when a logit is NaN or
      * +infinity or all are -infinity. */
     float (*softmax)(float *p, const float *x, size_t n);
+    /* y[i] = x[i] / divisor, +0 where that is below 2^-60 either way; y may be x. */
+    void (*divide)(float *y, const float *x, float divisor, size_t n);
+    /* The first of the largest of n > 0 scores (0 when x[0] is NaN; other NaNs are none), and how
+     * many are above x[label] or equal to it before it. */
+    size_t (*rank)(const float *x, size_t n, size_t label, size_t *above);
 };
 
 /*

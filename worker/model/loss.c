@@ -1,4 +1,4 @@
-/* Losses; see loss.h. Plain C: ten outputs a sample, the order is the loop's. */
+/* Losses; see loss.h. */
 #include "worker/model/loss.h"
 
 /* A gradient this small would only make subnormal numbers, which are slow, further down. */
@@ -7,26 +7,13 @@ static float settle(float gradient)
     return gradient < 0x1p-60f && gradient > -0x1p-60f ? 0.0f : gradient;
 }
 
-static void rank_outputs(const float *y, int n, int label, struct loss_result *r)
-{
-    const float score = y[label];
-    int best = 0, above = 0;
-
-    for (int i = 0; i < n; i++) {
-        best = y[i] > y[best] ? i : best;
-        above += y[i] > score || (y[i] == score && i < label);
-    }
-    r->predicted = best;
-    r->correct = best == label;
-    r->top5 = above < 5;
-}
-
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
                                size_t row, int n_classes, int label, uint32_t n_global, float *dy,
                                float *probabilities)
 {
     struct loss_result r = {0};
     float *p = probabilities ? probabilities : dy;
+    size_t above;
 
     if (type == LOSS_SOFTMAX_CROSS_ENTROPY) {
         r.loss = (double)k->math->softmax(p, y, (size_t)n_classes) - (double)y[label];
@@ -37,12 +24,13 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
             p[i] = y[i];
         }
     }
-    rank_outputs(y, n_classes, label, &r);
+    r.predicted = (int)k->math->rank(y, (size_t)n_classes, (size_t)label, &above);
+    r.correct = r.predicted == label;
+    r.top5 = above < 5;
     if (!dy)
         return r;
     const float of_label = settle((p[label] - 1.0f) / (float)n_global);
-    for (int i = 0; i < n_classes; i++)
-        dy[i] = settle(p[i] / (float)n_global);
+    k->math->divide(dy, p, (float)n_global, (size_t)n_classes);
     dy[label] = of_label;
     memset(dy + n_classes, 0, (row - (size_t)n_classes) * sizeof *dy);
     return r;
