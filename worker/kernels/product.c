@@ -66,12 +66,14 @@ typedef void product_fn(const struct product *p);
 typedef void lanes_fn(const struct product *p, const uint32_t *end, int level, float *stack);
 #define PRODUCT_FN(U, T)                                                                 \
     static void product_##U##_##T(const struct product *p) { product_tile(p, U, T, 1); } \
+    static void apart_##U##_##T(const struct product *p) { product_tile(p, U, T, 2); }   \
     static void lanes_##U##_##T(const struct product *p, const uint32_t *end, int level, \
                                 float *stack)                                            \
     {                                                                                    \
         lanes_tile(p, U, T, end, level, stack);                                          \
     }
 #define PRODUCT_ENTRY(U, T) product_##U##_##T,
+#define APART_ENTRY(U, T) apart_##U##_##T,
 #define LANES_ENTRY(U, T) lanes_##U##_##T,
 
 TILE_FOR_EACH(PRODUCT_FN, 1)
@@ -82,6 +84,14 @@ static product_fn *const product_fns[TILE_U][TILE_T] = {
     {TILE_FOR_EACH(PRODUCT_ENTRY, 1)},
 #if TILE_U > 1
     {TILE_FOR_EACH(PRODUCT_ENTRY, 2)},
+#endif
+};
+
+/* Scalars of a tile two apart: first convolutions of stride 2. */
+static product_fn *const apart_fns[TILE_U][TILE_T] = {
+    {TILE_FOR_EACH(APART_ENTRY, 1)},
+#if TILE_U > 1
+    {TILE_FOR_EACH(APART_ENTRY, 2)},
 #endif
 };
 
@@ -98,7 +108,7 @@ static void product_run_lanes(const struct product *p, int n_u, int n_t, const u
     lanes_fns[n_u - 1][n_t - 1](p, end, level, stack);
 }
 
-/* Any distance between the scalars of a tile: strided first convolutions. */
+/* Any distance between them. */
 static void product_strided(const struct product *p, int n_u, int n_t)
 {
     for (int u = 0; u < n_u; u++) {
@@ -116,6 +126,8 @@ static void product_run(const struct product *p, int n_u, int n_t)
 {
     if (p->x_t == 1)
         product_fns[n_u - 1][n_t - 1](p);
+    else if (p->x_t == 2)
+        apart_fns[n_u - 1][n_t - 1](p);
     else
         product_strided(p, n_u, n_t);
 }
