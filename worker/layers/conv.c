@@ -7,7 +7,9 @@ struct conv_task {
     struct layer *l;
     const struct pass *p;
     float *dx;
-    const float *dy, *x, *y;
+    float *dy;
+    bool gated; /* what ReLU lets through is already all that is in dy */
+    const float *x, *y;
     float *out;
     float *target; /* where the block's gradient goes: weights, then biases */
     const struct lane_ends *block;
@@ -50,11 +52,19 @@ static const float *sums_gradient(const struct conv_task *t, int i, int ob0, int
                    l->conv.oh, l->conv.ow);
         return buffer;
     }
-    if (l->relu) {
+    if (l->relu && !t->gated) {
         k->relu_backward(buffer, t->dy + at, t->y + at, (size_t)(ob1 - ob0) * block);
         return buffer;
     }
     return t->dy + at;
+}
+
+/* The gradient of the sums takes the place of dy: for both gradients at once. */
+static void gate_sample(const struct conv_task *t, int i)
+{
+    const size_t n = t->l->out_floats, at = (size_t)i * n;
+
+    t->p->kernels->pool->relu_backward(t->dy + at, t->dy + at, t->y + at, n);
 }
 
 static void data_share(void *arg, int thread, int n_threads)
@@ -66,6 +76,8 @@ static void data_share(void *arg, int thread, int n_threads)
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
     for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
+        if (t->gated)
+            gate_sample(t, i);
         const float *dy = sums_gradient(t, i, 0, blocks_of(l->conv.k), buffer);
         float *dx = t->dx + (size_t)i * l->in_floats;
         if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
@@ -100,8 +112,8 @@ static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
         size_t at = i * l->out_floats + (size_t)s->ob0 * block;
         if (l->bias)
             t->p->kernels->pool->channel_sums(dst + l->weight->floats + s->ob0 * 16, t->dy + at,
-                                              l->relu ? t->y + at : NULL, blocks, (int)(block / 16),
-                                              i == begin);
+                                              l->relu && !t->gated ? t->y + at : NULL, blocks,
+                                              (int)(block / 16), i == begin);
         if (s->thread == 0 && t->p->poll)
             t->p->poll(t->p->poll_arg);
     }
@@ -156,6 +168,7 @@ static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx
                                 const float *x, const float *y)
 {
     struct conv_task t = {.l = l, .p = p, .dx = dx, .dy = dy, .x = x, .y = y};
+    t.gated = dx && l->relu && !l->pool;
     if (dx) {
         p->kernels->conv->transpose_weights(&l->conv, l->transposed, p->params + l->weight->offset);
         threads_run(p->threads, data_share, &t);
