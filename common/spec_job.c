@@ -232,9 +232,24 @@ static bool state_of_several(const struct job *job, const struct net *net, struc
 
 struct shape job_published_shape(const struct job *job)
 {
-    if (job->dataset.name && strcmp(job->dataset.name, "text") == 0)
+    const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
+    const char *data = job->dataset.name ? job->dataset.name : "";
+
+    if (strcmp(data, "text") == 0)
         return (struct shape){1, 1, (int)job->dataset.steps};
-    return (struct shape){1, 28, 28};
+    if (strncmp(data, "cifar", 5) == 0)
+        return (struct shape){3, 32, 32};
+    return def && !job_publishes_shape(job) ? def->in : (struct shape){1, 28, 28};
+}
+
+bool job_publishes_shape(const struct job *job)
+{
+    static const char *const known[] = {"text", "fashion-mnist", "mnist", "cifar10", "cifar100"};
+
+    for (size_t i = 0; job->dataset.name && i < ARRAY_LEN(known); i++)
+        if (strcmp(job->dataset.name, known[i]) == 0)
+            return true;
+    return false;
 }
 
 int job_network(const struct job *job, struct shape in, int classes, struct net *net,

@@ -313,8 +313,10 @@ bool job_simulated(const struct job *job);
 /* What the job's algorithm and wire format promise: "same bytes on any number of workers". */
 const char *job_promise(const struct job *job);
 
-/* The shape of the job's samples as far as the job says it: for who has no data. */
+/* The shape of the job's samples for who has no data: as far as the job says it, else that which
+ * its built-in network was designed for, else a guess. */
 struct shape job_published_shape(const struct job *job);
+bool job_publishes_shape(const struct job *job); /* it says it: others only their readers know */
 
 /* The layers of the job's network, a built-in one's for so many classes (0: its own number), into
  * an empty list. Names and inputs of inline layers stay the job's. */

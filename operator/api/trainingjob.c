@@ -23,13 +23,13 @@ static const char *join_problems(const struct problems *problems, struct arena *
 
 /*
  * Whether the network can be built for the job's samples, as `paceline validate` asks: the one rule
- * that the API server cannot check. The shapes of idx files only their readers know.
+ * that the API server cannot check. Some data's shapes only their readers know.
  */
 static int check_network(const struct job *job, struct err *err)
 {
     struct net net;
 
-    if (!job_builtin(job) || strcmp(job->dataset.name, "idx") == 0)
+    if (!job_builtin(job) || !job_publishes_shape(job))
         return 0;
     if (job_network(job, job_published_shape(job), 0, &net, err))
         return -1;

@@ -67,7 +67,16 @@ static void test_network(void)
     AUTO(auto_tj) struct tj *image = decode(NETWORK("mnist", DENSE));
     AUTO(auto_tj) struct tj *unknown = decode(NETWORK("idx", DENSE));
 
+    AUTO(auto_tj)
+    struct tj *large = decode(NETWORK(
+        "images", "{\"type\":\"conv\",\"filters\":4,\"kernel\":31},{\"type\":\"globalavgpool\"}"));
+    AUTO(auto_tj)
+    struct tj *colour = decode(NETWORK(
+        "cifar10", "{\"type\":\"conv\",\"filters\":4,\"kernel\":31},{\"type\":\"globalavgpool\"}"));
+
     CHECK(fits->job && !fits->problem);
+    CHECK(large->job && !large->problem);
+    CHECK(colour->job && !colour->problem); /* 32x32 */
     CHECK(!image->job);
     CHECK_CONTAINS(image->problem ? image->problem : "",
                    "a dense layer gets a 1x28x28 image; it takes a flat vector");
