@@ -75,6 +75,8 @@ static cJSON *net_json(const struct net_def *def, const struct net *net)
 
         cJSON_AddStringToObject(layer, "name", l->spec.name);
         cJSON_AddStringToObject(layer, "type", layer_type_names[l->spec.type]);
+        if (l->spec.loss_weight > 0)
+            cJSON_AddNumberToObject(layer, "lossWeight", l->spec.loss_weight);
         cJSON_AddItemToObject(layer, "inputs", inputs_json(net, l));
         cJSON_AddItemToObject(layer, "output", shape_json(l->out));
         cJSON_AddNumberToObject(layer, "parameters", (double)(l->weights + l->biases));
@@ -82,6 +84,30 @@ static cJSON *net_json(const struct net_def *def, const struct net *net)
         cJSON_AddItemToArray(layers, layer);
     }
     return root;
+}
+
+static void print_sides(const struct net *net)
+{
+    AUTO(buf_release) struct buf names, weights;
+    int n = 0;
+
+    buf_init(&names, 0);
+    buf_init(&weights, 0);
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct layer_spec *s = &net->layers[i].spec;
+        const char *between = !n ? "" : n + 1 < net->n_sides ? ", " : " and ";
+
+        if (s->loss_weight == 0)
+            continue;
+        buf_printf(&names, "%s%s", between, s->name);
+        buf_printf(&weights, "%s%g", between, s->loss_weight);
+        n++;
+    }
+    if (n)
+        printf(
+            "\n%s ha%s of %s own, which count%s %s times in training; evaluation leaves %s out\n",
+            names.data, n > 1 ? "ve losses" : "s a loss", n > 1 ? "their" : "its", n > 1 ? "" : "s",
+            weights.data, n > 1 ? "them" : "it");
 }
 
 static void print_net(const struct net_def *def, const struct net *net)
@@ -107,6 +133,7 @@ static void print_net(const struct net_def *def, const struct net *net)
             table_cell(&t, inputs.data);
     }
     table_print(&t, stdout);
+    print_sides(net);
     printf("\n%s parameters; %s MFLOP per sample and update (forward and backward)\n",
            format_count((double)net->params).s, mega(net->flops_train).s);
 }

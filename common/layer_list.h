@@ -32,6 +32,7 @@ void net_write_resnet_v2(struct layer_list *l, const struct net_def *def, int cl
 void net_write_resnet34(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_densenet(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_squeezenet(struct layer_list *l, const struct net_def *def, int classes);
+void net_write_googlenet(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_vgg(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_lstm(struct layer_list *l, const struct net_def *def, int classes);
 

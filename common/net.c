@@ -1,5 +1,7 @@
 #include "paceline/net.h"
 
+#include <math.h>
+
 #include "paceline/mem.h"
 
 /* Larger sizes are mistakes, and products of three of them still fit an int64_t. */
@@ -379,6 +381,7 @@ static int layer_add(struct net *net, const struct layer_spec *spec, struct err 
         return -1;
     net->out = l->out;
     net->rows = l->rows;
+    net->n_sides += l->spec.loss_weight > 0;
     net->params += l->weights + l->biases;
     return 0;
 }
@@ -402,15 +405,48 @@ static double flops_train(const struct net *net)
     return flops;
 }
 
-/* What nobody takes would be computed for nothing: a mistake in the names. */
-static int check_used(const struct net *net, struct err *err)
+/* A side output is scored as the network's is. */
+static int check_side(const struct net *net, const struct net_layer *l, struct err *err)
 {
-    for (size_t i = 0; i + 1 < net->n_layers; i++)
-        if (!net->layers[i].n_users)
+    const double weight = l->spec.loss_weight;
+    const struct shape a = l->out, b = net->out;
+
+    if (!(weight > 0 && weight < INFINITY))
+        return err_set(err, ERR_INVALID, "layer %s: found lossWeight %g; allowed: above 0",
+                       l->spec.name, weight);
+    if (l == &net->layers[net->n_layers - 1])
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found lossWeight %g on the last layer, whose loss counts once; "
+                       "allowed: on layers before it",
+                       l->spec.name, weight);
+    if (l->n_users)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found lossWeight %g, but a layer takes its output; allowed: "
+                       "where none does",
+                       l->spec.name, weight);
+    if (a.c != b.c || a.h != b.h || a.w != b.w || l->rows != net->rows)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: its output with a lossWeight is %dx%dx%d; needed: %dx%dx%d, as "
+                       "the last layer's, since both are scored alike",
+                       l->spec.name, a.c, a.h, a.w, b.c, b.h, b.w);
+    return 0;
+}
+
+/* What nobody takes would be computed for nothing: a mistake in the names. */
+static int check_outputs(const struct net *net, struct err *err)
+{
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const struct net_layer *l = &net->layers[i];
+
+        if (l->spec.loss_weight != 0 && check_side(net, l, err) != 0)
+            return -1;
+        if (!l->n_users && i + 1 < net->n_layers && l->spec.loss_weight == 0)
             return err_set(err, ERR_INVALID,
                            "layer %s: no layer takes its output; needed: one that names it in "
-                           "`inputs`, as only the last layer's output is the network's",
-                           net->layers[i].spec.name);
+                           "`inputs`, as only the last layer's output is the network's, or a "
+                           "lossWeight for a loss of its own",
+                           l->spec.name);
+    }
     return 0;
 }
 
@@ -430,7 +466,7 @@ int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
             return -1;
         }
     }
-    if (check_used(net, err)) {
+    if (check_outputs(net, err)) {
         net_release(net);
         return -1;
     }
@@ -454,6 +490,14 @@ bool net_follows(const struct net *net, size_t i)
 
     return i + 1 < net->n_layers && next->n_inputs == 1 && next->inputs[0] == (int)i &&
            net->layers[i].n_users == 1;
+}
+
+const struct net_layer *net_side(const struct net *net)
+{
+    for (size_t i = 0; i < net->n_layers; i++)
+        if (net->layers[i].spec.loss_weight > 0)
+            return &net->layers[i];
+    return NULL;
 }
 
 const struct net_layer *net_branch(const struct net *net)

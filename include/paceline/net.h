@@ -65,6 +65,7 @@ struct layer_spec {
     double epsilon, momentum; /* batchnorm: added to the variance; the share of new statistics */
     int size;                 /* lrn: channels that a value is divided by, its own in the middle */
     double alpha, beta, k;    /* lrn: x / (k + alpha * sum of squares)^beta */
+    double loss_weight;       /* above 0: of its output's own loss, in training; nobody takes it */
     /* The layers whose outputs it takes, by name, NET_INPUT being the samples; by default the one
      * before it. add, concat: two and more. */
     char **inputs;
@@ -90,13 +91,16 @@ struct net {
     struct net_layer *layers;
     size_t n_layers;
     struct shape in, out;
-    bool rows; /* of the output */
+    bool rows;   /* of the output */
+    int n_sides; /* layers with a loss of their own, besides the last one */
     size_t params;
     double flops_train; /* per sample, forward and backward, exact taps; no dX of the first layer */
 };
 
 /*
  * Derives shapes and counts; the names are copied, spec.inputs of the result is not set.
+ * The last layer's output is the network's; others may have a loss of their own (loss_weight), and
+ * the network's shape.
  * Fails (ERR_INVALID) naming the layer, the shape it got and what would fit.
  * On failure *net is empty; after success the caller owns it (net_release).
  * Same padding splits as Keras: total = max((ceil(H/s)-1)*s + k - H, 0), the smaller half first.
@@ -107,6 +111,8 @@ void net_release(struct net *net);
 
 /* Whether layer i + 1 takes layer i's output, nothing else, and nobody else does. */
 bool net_follows(const struct net *net, size_t i);
+/* The first layer with a loss of its own besides the last one; NULL: there is none. */
+const struct net_layer *net_side(const struct net *net);
 /* The first layer that takes several outputs, or whose output several take; NULL: it is a chain. */
 const struct net_layer *net_branch(const struct net *net);
 

@@ -23,6 +23,18 @@ for network in resnet20 resnet56v2 densenet40 squeezenet resnet34-zerofill; do
     check "$network" "$want" "  -"
     same "$network on 3 ranks" "$(result "$network-3" "${set[@]}" --workers 3 --set training.threads=2)" "$want"
 done
+# Its side classifiers' pools need images of 65 at least.
+mkdir large
+python3 "$repo/tests/cli/make_idx.py" large 24 8 65 66 || exit 1
+set=(--set model.name=googlenet --set dataset.path=large)
+want=$(result googlenet-1 "${set[@]}")
+check googlenet "$want" "  -"
+same "googlenet on 3 ranks" "$(result googlenet-3 "${set[@]}" --workers 3 --set training.threads=2)" "$want"
+check "too small for googlenet" "$("$PACELINE" run job.yaml --out small --set model.name=googlenet 2>&1)" \
+    "layer avgpool1: its 5x5 kernel does not fit into the 1x1 image"
+check "side outputs" "$("$PACELINE" models googlenet)" \
+    "side1 and side2 have losses of their own, which count 0.3 and 0.3 times in training; evaluation leaves them out"
+check "side outputs, JSON" "$("$PACELINE" models googlenet --json | tr -d " \n")" '"name":"side2","type":"dense","lossWeight":0.3'
 model=$(find resnet20-1 -name 'checkpoint-*.safetensors' | tail -1)
 check "classes of the data" "$(head -c 20000 "$model" | tr -d '\0')" '"dense1.bias":{"dtype":"F32","shape":[4]'
 

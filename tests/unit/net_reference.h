@@ -263,8 +263,10 @@ static inline double reference_joined(const struct net *net, size_t number, doub
     return sum;
 }
 
-/* The outputs for the n samples of the engine's last pass; the caller owns them. */
-static inline double *reference_forward(const struct reference *r, const float *images, uint32_t n)
+/* The outputs of the net's layer `layer` for the n samples of the engine's last pass; the caller
+ * owns them. */
+static inline double *reference_layer(const struct reference *r, const float *images, uint32_t n,
+                                      size_t layer)
 {
     const struct net *net = r->model->net;
     double **out = xcalloc(net->n_layers + 1, sizeof *out), *last; /* out[0]: the samples */
@@ -290,11 +292,18 @@ static inline double *reference_forward(const struct reference *r, const float *
         param += (l->weights > 0) + (l->biases > 0) + 2 * (l->spec.type == LAYER_BATCHNORM) +
                  3 * (l->spec.type == LAYER_LSTM);
     }
-    last = out[net->n_layers];
-    for (size_t k = 0; k < net->n_layers; k++)
-        free(out[k]);
+    last = out[layer + 1];
+    for (size_t k = 0; k <= net->n_layers; k++)
+        if (k != layer + 1)
+            free(out[k]);
     free(out);
     return last;
+}
+
+/* Those of the network. */
+static inline double *reference_forward(const struct reference *r, const float *images, uint32_t n)
+{
+    return reference_layer(r, images, n, r->model->net->n_layers - 1);
 }
 
 /* Softmax cross-entropy or half the squared distance, of one sample. */

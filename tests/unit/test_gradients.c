@@ -1,5 +1,6 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
-// LINK: worker/model/params.c worker/model/loss.c worker/model/lanes.c worker/threads
+// LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/model/lanes.c
+// LINK: worker/threads
 // Finite differences: outputs and gradients of every kind of layer beside a net in double
 // precision, over odd shapes, fused and not, in chains and with branches; and the same bytes on one
 // thread, on three, and when gradients are applied as they come.
@@ -232,6 +233,30 @@ static const struct net_case {
      "alpha: 2, beta: 0.5, k: 0.5}, {type: flatten}, {type: dense, units: 20}, {type: lrn, size: "
      "41,"
      "alpha: 0.1, beta: 1.25}, {type: dense, units: 3}"},
+    /* side outputs: behind what others take, on the samples, of flattened maps, before and behind
+     * frozen layers, with the network's own output elsewhere than in the last layer */
+    {{2, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, name: a, filters: 5, kernel: 3}, {type: relu, name: b}, {type: globalavgpool},"
+     "{type: dropout, rate: 0.2}, {type: dense, units: 3, lossWeight: 0.3}, {type: conv,"
+     "inputs: [b], filters: 18, kernel: 3}, {type: relu, name: c}, {type: flatten, name: f},"
+     "{type: dense, units: 20}, {type: relu}, {type: dense, units: 3, lossWeight: 2}, {type: dense,"
+     "units: 3, inputs: [f]}"},
+    {{3, 4, 4},
+     "squaredError",
+     "{type: conv, name: a, filters: 3, kernel: 4}, {type: flatten, lossWeight: 0.5}, {type: "
+     "flatten, name: b, inputs: [input]}, {type: dense, units: 3, lossWeight: 0.25}, {type: relu, "
+     "inputs: [a], lossWeight: 1}, {type: flatten, inputs: [a]}"},
+    {{2, 6, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, name: a, filters: 6, kernel: 3, frozen: true}, {type: globalavgpool},"
+     "{type: dense, units: 3, frozen: true, lossWeight: 0.5}, {type: batchnorm, inputs: [a]},"
+     "{type: relu, name: c}, {type: globalavgpool, name: d}, {type: dense, units: 3,"
+     "lossWeight: 0.5}, {type: dense, units: 3, inputs: [d]}, {type: dropout, rate: 0.1}"},
+    {{1, 1, 4},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 20, units: 19}, {type: lstm, name: a, units: 17}, {type: dense,"
+     "units: 5, lossWeight: 0.3}, {type: lstm, inputs: [a], units: 6}, {type: dense, units: 5}"},
     /* texts: rows of words */
     {{1, 1, 5},
      "softmaxCrossEntropy",
@@ -354,12 +379,21 @@ static void run(struct rank *r, const struct trial *t, struct threads *threads, 
     for (size_t i = 0; i < SAMPLES * (size_t)m->positions; i++)
         loss_sample(t->job->model.loss, m->kernels, y + i * row, row, m->classes, t->labels[i],
                     SAMPLES, dy + i * row, NULL);
+    for (int k = 0; k < m->n_sides; k++) {
+        const struct layer *l = &m->layers[m->sides[k]];
+        const size_t side = l->out_floats / (size_t)m->positions;
+        for (size_t i = 0; i < SAMPLES * (size_t)m->positions; i++)
+            loss_side(t->job->model.loss, m->kernels, m->activations[m->sides[k]] + i * side, side,
+                      m->classes, t->labels[i], SAMPLES, model_side_gradient(m, k) + i * side,
+                      l->loss_weight);
+    }
     model_backward(m, &r->pass, t->x);
 }
 
-static double mean_loss(const struct reference *ref, const struct trial *t)
+/* Of the scores that the net's layer `layer` gives. */
+static double layer_loss(const struct reference *ref, const struct trial *t, size_t layer)
 {
-    AUTO(auto_free) double *y = reference_forward(ref, t->x, SAMPLES);
+    AUTO(auto_free) double *y = reference_layer(ref, t->x, SAMPLES, layer);
     const int classes = ref->model->classes, positions = t->positions;
     double sum = 0, scores[128];
     for (int i = 0; i < SAMPLES * positions; i++) {
@@ -368,6 +402,15 @@ static double mean_loss(const struct reference *ref, const struct trial *t)
         sum += reference_loss(t->job->model.loss, scores, classes, t->labels[i]);
     }
     return sum / SAMPLES;
+}
+
+static double mean_loss(const struct reference *ref, const struct trial *t)
+{
+    double sum = layer_loss(ref, t, t->net.n_layers - 1);
+    for (size_t i = 0; i < t->net.n_layers; i++)
+        if (t->net.layers[i].spec.loss_weight > 0)
+            sum += t->net.layers[i].spec.loss_weight * layer_loss(ref, t, i);
+    return sum;
 }
 
 static void check_outputs(const struct reference *ref, const struct trial *t)
@@ -457,7 +500,11 @@ static void test_case(const struct net_case *c, uint32_t seed)
         check_tensor(&ref, &t, i, r.sink.blocks[0]);
     check_padding(&r.model, r.sink.blocks[0]);
     r.pass.training = ref.training = false;
+    for (int k = 0; k < r.model.n_sides; k++)
+        *r.model.activations[r.model.sides[k]] = 77;
     model_forward(&r.model, &r.pass, t.x);
+    for (int k = 0; k < r.model.n_sides; k++) /* left out of evaluation */
+        CHECK_NEAR((double)*r.model.activations[r.model.sides[k]], 77, 0);
     check_outputs(&ref, &t);
     check_same(&t, &r, 3, false, seed);
     check_same(&t, &r, 1, true, seed);

@@ -1,5 +1,6 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
-// LINK: worker/model/params.c worker/model/loss.c worker/model/lanes.c worker/threads
+// LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/model/lanes.c
+// LINK: worker/threads
 // LINK: worker/optim/optimizer.c worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates, and
 // outputs by running statistics; and the same bytes on every instruction set, thread count and cut
@@ -27,6 +28,14 @@ static double rank_step(struct rank *r, const struct job *job, const float *x,
         if (outputs)
             memcpy(outputs + i * (size_t)m->classes, y + i * row,
                    sizeof(float) * (size_t)m->classes);
+    }
+    for (int k = 0; k < m->n_sides; k++) {
+        const struct layer *l = &m->layers[m->sides[k]];
+        for (uint32_t i = 0; i < r->pass.n; i++)
+            loss += loss_side(job->model.loss, m->kernels,
+                              m->activations[m->sides[k]] + i * l->out_floats, l->out_floats,
+                              m->classes, labels[r->first + i], n,
+                              model_side_gradient(m, k) + i * l->out_floats, l->loss_weight);
     }
     model_backward(m, &r->pass, x + r->first * in);
     return loss;
@@ -268,5 +277,6 @@ int main(void)
     test_vectors("residual-v2", false);
     test_vectors("dense-block", false);
     test_vectors("fire", false);
+    test_vectors("inception", true);
     return test_result();
 }

@@ -77,8 +77,10 @@ static void test_families(void)
         {"squeezenet", {3, 224, 224}, 1000, 1248424}, /* torchvision, as the next ones */
         {"vgg16e", {3, 224, 224}, 1000, 143667240},
         {"squeezenet", {3, 224, 224}, 256, 866752}, /* "0.867 M" of study 003 */
-        {"vgg16e", {3, 128, 128}, 256, 71413056},   /* "71.4 M" */
-        {"vgg16e", {3, 224, 224}, 256, 140619072},  /* "140.6 M" */
+        /* by hand, from the tables; without its side classifiers "6.24 M" of study 003 */
+        {"googlenet", {3, 224, 224}, 256, 6235952 + 2 * 2426240 + 2048},
+        {"vgg16e", {3, 128, 128}, 256, 71413056},  /* "71.4 M" */
+        {"vgg16e", {3, 224, 224}, 256, 140619072}, /* "140.6 M" */
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -92,14 +94,50 @@ static void test_families(void)
     for (size_t i = 0; i < n_net_defs; i++) { /* the samples of every built-in data set */
         AUTO(net_release) struct net small, large;
 
-        if (net_defs[i].in.h == 1) /* of words */
-            continue;
+        if (net_defs[i].in.h == 1 || strcmp(net_defs[i].name, "googlenet") == 0)
+            continue; /* of words; of large images */
         build_for(&small, net_defs[i].name, image, 7);
         build_for(&large, net_defs[i].name, (struct shape){3, 64, 48}, 300);
         CHECK_INT(small.out.c, 7);
         CHECK_INT(large.out.c, 300);
         CHECK(net_def_find(net_defs[i].name) == &net_defs[i]);
     }
+}
+
+/* Its side classifiers: what they take, what takes past them, how large samples have to be. */
+static void test_googlenet(void)
+{
+    AUTO(layer_list_release) struct layer_list l = {0};
+    AUTO(net_release) struct net net, large;
+    struct err err = {0};
+    int sides = 0;
+
+    build_def(&net, "googlenet");
+    CHECK_INT(net.n_sides, 2);
+    for (size_t i = 0; i < net.n_layers; i++) {
+        const struct net_layer *side = &net.layers[i], *pool = &side[-7], *next = &side[1];
+
+        if (side->spec.loss_weight == 0)
+            continue;
+        CHECK_NEAR(side->spec.loss_weight, 0.3, 0);
+        CHECK_INT(pool->spec.type, LAYER_AVGPOOL);
+        CHECK_INT(pool->in.c, sides ? 528 : 512); /* tables 2.2 and 2.3 of study 003: 4a, 4d */
+        CHECK_INT(pool->in.h, 14);
+        CHECK_INT(pool->out.h * pool->out.w, 16);
+        CHECK_INT(side[-2].spec.type, LAYER_RELU);
+        CHECK_INT(side[-2].in.c, 1024);
+        CHECK_NEAR(side[-1].spec.rate, 0.7, 0);
+        CHECK_INT(next->inputs[0], pool->inputs[0]);
+        CHECK_INT(net.layers[pool->inputs[0]].n_users, 5); /* four branches and the pool */
+        sides++;
+    }
+    CHECK_STR(net_side(&net)->spec.name, "side1");
+    build_for(&large, "googlenet", (struct shape){1, 65, 80}, 7);
+    CHECK_INT(large.out.c, 7);
+    net_def_layers(&l, net_def_find("googlenet"), 7);
+    struct net small;
+    CHECK_INT(net_build(&small, l.items, l.n, (struct shape){3, 64, 80}, &err), -1);
+    CHECK_CONTAINS(err.msg, "layer avgpool1: its 5x5 kernel does not fit into the 4x5 image");
 }
 
 /* The shortcuts: which layers are summed, and what the first of a smaller stage takes. */
@@ -213,6 +251,7 @@ static void test_strides_default(void)
 
 static void test_refused(void)
 {
+    static char *samples[] = {(char *)NET_INPUT};
     static const struct {
         struct layer_spec layers[2];
         struct shape in;
@@ -250,6 +289,27 @@ static void test_refused(void)
         {{{.type = LAYER_RELU, .name = (char *)"a"}, {.type = LAYER_TANH, .name = (char *)"a"}},
          {1, 28, 28},
          "layer a: layers 1 and 2"},
+        {{{.type = LAYER_RELU, .name = (char *)"a", .loss_weight = 1},
+          {.type = LAYER_TANH, .name = (char *)"b"}},
+         {1, 28, 28},
+         "layer a: found lossWeight 1, but a layer takes its output; allowed: where none does"},
+        {{{.type = LAYER_RELU, .name = (char *)"a"},
+          {.type = LAYER_TANH, .name = (char *)"b", .loss_weight = 0.3}},
+         {1, 28, 28},
+         "layer b: found lossWeight 0.3 on the last layer"},
+        {{{.type = LAYER_RELU, .name = (char *)"a", .loss_weight = -1},
+          {.type = LAYER_TANH, .name = (char *)"b", .inputs = samples, .n_inputs = 1}},
+         {1, 28, 28},
+         "layer a: found lossWeight -1; allowed: above 0"},
+        {{{.type = LAYER_GLOBALAVGPOOL, .name = (char *)"a", .loss_weight = 1},
+          {.type = LAYER_FLATTEN, .name = (char *)"b", .inputs = samples, .n_inputs = 1}},
+         {3, 4, 4},
+         "layer a: its output with a lossWeight is 3x1x1; needed: 48x1x1"},
+        {{{.type = LAYER_RELU, .name = (char *)"a"},
+          {.type = LAYER_TANH, .name = (char *)"b", .inputs = samples, .n_inputs = 1}},
+         {1, 28, 28},
+         "layer a: no layer takes its output; needed: one that names it in `inputs`, as only the "
+         "last layer's output is the network's, or a lossWeight for a loss of its own"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -269,6 +329,7 @@ int main(void)
     test_built_in();
     test_families();
     test_branches();
+    test_googlenet();
     test_windows();
     test_training_flops();
     test_strides_default();

@@ -73,6 +73,22 @@ NETWORKS = {
         conv("three", 10, 3, bias=True, inputs=["few-relu"]), relu("three-relu"),
         join("concat", "fire", "one-relu", "three-relu"), conv("last", 4, 1, bias=True), relu("scores"),
         dict(type="globalavgpool", name="mean")]),
+    # An inception module between local response normalisations, with a side classifier.
+    "inception": dict(shape=(3, 13, 12), samples=5, layers=[
+        conv("stem", 18, 3, 2, bias=True), relu("stem-relu"),
+        dict(type="lrn", name="first", size=5, alpha=0.3, beta=0.75, k=1.0),
+        conv("few3", 5, 1, bias=True), relu("few3-relu"), conv("three", 9, 3, bias=True), relu("three-relu"),
+        conv("one", 6, 1, bias=True, inputs=["first"]), relu("one-relu"),
+        conv("few5", 3, 1, bias=True, inputs=["first"]), relu("few5-relu"), conv("five", 5, 5, bias=True),
+        relu("five-relu"), dict(type="maxpool", name="pool", kernel=3, stride=1, padding="same", inputs=["first"]),
+        conv("pooled", 4, 1, bias=True), relu("pooled-relu"),
+        join("concat", "a", "one-relu", "three-relu", "five-relu", "pooled-relu"),
+        dict(type="avgpool", name="side-pool", kernel=3, stride=2, padding="valid"),
+        conv("side-conv", 5, 1, bias=True), relu("side-relu"), dict(type="flatten", name="side-flat"),
+        dict(type="dense", name="side-dense", units=7), relu("side-dense-relu"),
+        dict(type="dense", name="side", units=4, lossWeight=0.3),
+        conv("last", 20, 3, bias=True, inputs=["a"]), relu("last-relu"),
+        dict(type="lrn", name="second", size=3, alpha=0.5, beta=0.6, k=2.0), *HEAD]),
 }
 
 
@@ -106,6 +122,12 @@ def computed(spec, x, p, training):
         return F.conv2d(padded(x, kernel, stride), p[name + ".weight"], p.get(name + ".bias"), stride)
     if kind == "batchnorm":
         return normalised(spec, x, p, training)
+    if kind == "lrn":  # its alpha is divided by the size
+        return F.local_response_norm(x, spec["size"], spec["alpha"] * spec["size"], spec["beta"], spec["k"])
+    if kind == "flatten":
+        return x.flatten(1)
+    if spec.get("padding") == "valid":
+        return F.avg_pool2d(x, kernel, stride)
     if kind == "maxpool":
         return F.max_pool2d(padded(x, kernel, stride, -torch.inf), kernel, stride)
     if kind == "avgpool":  # the mean over what is inside
@@ -118,7 +140,8 @@ def computed(spec, x, p, training):
     return F.relu(x)
 
 
-def forward(layers, x, p, training=True):
+def forward(layers, x, p, training=True, sides=None):
+    """Of the last layer; sides gets the weights and outputs of those with a loss of their own."""
     out, last = {}, x
     for spec in layers:
         inputs = [out[name] for name in spec.get("inputs", [])] or [last]
@@ -129,6 +152,8 @@ def forward(layers, x, p, training=True):
         else:
             last = computed(spec, inputs[0], p, training)
         out[spec["name"]] = last
+        if sides is not None and "lossWeight" in spec:
+            sides.append((spec["lossWeight"], last))
     return last.flatten(1)
 
 
@@ -207,8 +232,10 @@ def make(name, network):
     losses = []
     for step in range(STEPS):
         optimizer.zero_grad()
-        scores = forward(network["layers"], inputs, p)
+        sides = []
+        scores = forward(network["layers"], inputs, p, sides=sides)
         loss = F.cross_entropy(scores, targets)
+        loss += sum(weight * F.cross_entropy(y, targets) for weight, y in sides)
         loss.backward()
         losses.append(loss.item())
         if step == 0:

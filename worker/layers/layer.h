@@ -102,6 +102,8 @@ struct layer {
     size_t scratch_floats;         /* per thread */
     bool in_place;                 /* y may be x */
     bool relu, pool;               /* fused behind a convolution or dense layer */
+    bool aside;                    /* only side outputs need it: it is left out of evaluation */
+    double loss_weight;            /* above 0: a side output */
     bool elsewhere;                /* another worker has it: described here, without memory */
     struct param *weight, *bias;   /* NULL: none */
     struct param *mean, *variance; /* batchnorm: the running ones */

@@ -35,3 +35,13 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
     memset(dy + n_classes, 0, (row - (size_t)n_classes) * sizeof *dy);
     return r;
 }
+
+double loss_side(enum loss_type type, const struct kernels *k, const float *y, size_t row,
+                 int n_classes, int label, uint32_t n_global, float *dy, double weight)
+{
+    const double loss = loss_sample(type, k, y, row, n_classes, label, n_global, dy, NULL).loss;
+
+    for (int i = 0; i < n_classes; i++)
+        dy[i] = settle((float)weight * dy[i]);
+    return weight * loss;
+}

@@ -25,5 +25,8 @@ struct loss_result {
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
                                size_t row, int n_classes, int label, uint32_t n_global, float *dy,
                                float *probabilities);
+/* The same of a side output, times its weight: its gradient, which dy gets, and its loss. */
+double loss_side(enum loss_type type, const struct kernels *k, const float *y, size_t row,
+                 int n_classes, int label, uint32_t n_global, float *dy, double weight);
 
 #endif

@@ -3,115 +3,7 @@
 
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
-
-/* A tensor of the layer that is being made. */
-static struct param *add_param(struct model *m, const struct net_layer *n, const char *suffix,
-                               enum param_kind kind, size_t floats)
-{
-    const bool elsewhere = m->layers[m->n_layers].elsewhere;
-    struct param *p = &m->params[m->n_params++];
-
-    p->layer = m->n_layers;
-    p->kind = kind;
-    snprintf(p->name, sizeof p->name, "%.64s.%s", n->spec.name, suffix);
-    p->offset = m->n_floats;
-    p->floats = elsewhere ? 0 : floats;
-    p->frozen = n->spec.frozen;
-    p->initializer = n->spec.initializer;
-    p->range = n->spec.range;
-    m->n_floats += p->floats;
-    return p;
-}
-
-static struct param *add_per_channel(struct model *m, const struct net_layer *n, const char *suffix,
-                                     enum param_kind kind, enum initializer initializer)
-{
-    struct param *p = add_param(m, n, suffix, kind, (size_t)blocks_of(n->out.c) * 16);
-
-    p->n_dims = 1;
-    p->dims[0] = n->out.c;
-    p->initializer = initializer;
-    return p;
-}
-
-static void add_params(struct model *m, struct layer *l, const struct net_layer *n)
-{
-    bool conv = n->spec.type == LAYER_CONV;
-    int taps = conv ? n->spec.kernel[0] * n->spec.kernel[1] : 1;
-    int in = conv || n->rows ? n->in.c : n->in.c * n->in.h * n->in.w;
-
-    l->weight =
-        add_param(m, n, "weight", PARAM_WEIGHT,
-                  conv ? conv_weight_floats(&l->conv) : (size_t)l->dense.in * (size_t)l->dense.out);
-    l->weight->fan_in = in * taps;
-    l->weight->fan_out = n->out.c * taps;
-    l->weight->n_dims = conv ? 4 : 2;
-    l->weight->dims[0] = n->out.c;
-    l->weight->dims[1] = in;
-    if (conv) {
-        l->weight->dims[2] = n->spec.kernel[0];
-        l->weight->dims[3] = n->spec.kernel[1];
-    }
-    if (n->spec.bias)
-        l->bias = add_per_channel(m, n, "bias", PARAM_BIAS, INIT_ZERO);
-}
-
-/* A row for each word. */
-static void add_embedding_params(struct model *m, struct layer *l, const struct net_layer *n)
-{
-    l->weight = add_param(m, n, "weight", PARAM_WEIGHT,
-                          (size_t)n->spec.vocabulary * (size_t)blocks_of(n->out.c) * 16);
-    l->weight->fan_in = n->spec.vocabulary;
-    l->weight->fan_out = n->out.c;
-    l->weight->n_dims = 2;
-    l->weight->dims[0] = n->spec.vocabulary;
-    l->weight->dims[1] = n->out.c;
-}
-
-/* PyTorch's, but for one bias instead of two, and [i, f, g, o] as there. */
-static void add_lstm_params(struct model *m, struct layer *l, const struct net_layer *n,
-                            uint32_t batch)
-{
-    const int ins[] = {n->in.c, n->out.c};
-    const size_t units = (size_t)blocks_of(n->out.c) * 16;
-    struct param *weights[2], *bias, **states[] = {&l->hidden, &l->cell};
-
-    for (int i = 0; i < 2; i++) {
-        const struct dense d = layer_lstm_dense(l, i);
-
-        weights[i] =
-            add_param(m, n, i ? "recurrent" : "weight", PARAM_WEIGHT, (size_t)d.in * (size_t)d.out);
-        weights[i]->fan_in = ins[i];
-        weights[i]->fan_out = n->out.c;
-        weights[i]->n_dims = 2;
-        weights[i]->dims[0] = 4 * n->out.c;
-        weights[i]->dims[1] = ins[i];
-    }
-    bias = add_param(m, n, "bias", PARAM_BIAS, 4 * units);
-    bias->n_dims = 1;
-    bias->dims[0] = 4 * n->out.c;
-    bias->initializer = INIT_ZERO;
-    bias->forget = n->spec.forget_bias;
-    layer_lstm_params(l, weights[0], weights[1], bias);
-    for (int i = 0; i < 2; i++) {
-        struct param *state = add_param(m, n, i ? "cell" : "hidden", PARAM_STATE, batch * units);
-
-        state->n_dims = 2;
-        state->dims[0] = batch;
-        state->dims[1] = n->out.c;
-        state->initializer = INIT_ZERO;
-        *states[i] = state;
-    }
-}
-
-/* As the layer wants them: one behind the other. */
-static void add_norm_params(struct model *m, struct layer *l, const struct net_layer *n)
-{
-    l->weight = add_per_channel(m, n, "weight", PARAM_BIAS, INIT_ONE);
-    l->bias = add_per_channel(m, n, "bias", PARAM_BIAS, INIT_ZERO);
-    l->mean = add_per_channel(m, n, "running_mean", PARAM_STATISTIC, INIT_ZERO);
-    l->variance = add_per_channel(m, n, "running_var", PARAM_STATISTIC, INIT_ONE);
-}
+#include "worker/model/tensors.h"
 
 static void make_join(struct model *m, struct layer *l, const struct net_layer *n)
 {
@@ -138,19 +30,15 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     switch (n->spec.type) {
     case LAYER_CONV:
         layer_conv(l, n, &o);
-        add_params(m, l, n);
         break;
     case LAYER_DENSE:
         layer_dense(l, n, f.relu, samples, levels);
-        add_params(m, l, n);
         break;
     case LAYER_EMBEDDING:
         layer_embedding(l, n, samples, levels, threads_count(m->threads));
-        add_embedding_params(m, l, n);
         break;
     case LAYER_LSTM:
         layer_lstm(l, n, samples, levels, l->elsewhere ? 0 : config->batch);
-        add_lstm_params(m, l, n, config->batch);
         break;
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
@@ -159,7 +47,6 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         break;
     case LAYER_BATCHNORM:
         layer_batchnorm(l, n, f.relu, samples, levels);
-        add_norm_params(m, l, n);
         break;
     case LAYER_LRN:
         layer_lrn(l, n);
@@ -213,6 +100,15 @@ static bool needs_order(const struct net *net, size_t i)
 static bool flatten_moves(const struct net *net, size_t i, struct shape map)
 {
     return map.h * map.w > 1 && needs_order(net, i);
+}
+
+/* Whether layer i's output is scored, and lies in no other runtime layer than the last one. */
+static bool is_output(const struct model *m, size_t i)
+{
+    const bool last = i + 1 == m->net->n_layers;
+
+    return m->net->layers[i].spec.loss_weight > 0 ||
+           (last && m->layers[m->n_layers].inputs[0] != m->n_layers - 1);
 }
 
 static bool is_elsewhere(const struct model_config *config, size_t layer)
@@ -283,7 +179,8 @@ static void build_layers(struct model *m, const struct model_config *config)
         struct layer *l = &m->layers[m->n_layers];
 
         connect(m, l, i, made);
-        if (net->layers[i].spec.type == LAYER_FLATTEN && !flatten_moves(net, i, l->out)) {
+        if (net->layers[i].spec.type == LAYER_FLATTEN && !flatten_moves(net, i, l->out) &&
+            !is_output(m, i)) {
             made[i++] = l->inputs[0];
             m->layers[l->inputs[0]].n_users--;
             free(l->inputs);
@@ -292,9 +189,11 @@ static void build_layers(struct model *m, const struct model_config *config)
         }
         l->elsewhere = is_elsewhere(config, i);
         make_layer(m, l, i, f, config);
+        tensors_add(m, l, &net->layers[i], config->batch);
         l->in_place = l->mask && !l->elsewhere && may_overwrite(&m->layers[l->inputs[0]]);
         for (int k = 0; k < f.taken; k++)
             made[i++] = m->n_layers;
+        l->loss_weight = net->layers[i - 1].spec.loss_weight;
         m->n_layers++;
     }
 }
@@ -313,6 +212,21 @@ static bool is_used(const struct model *m, int i)
         for (int k = 0; k < m->layers[user].n_inputs; k++)
             used |= m->layers[user].inputs[k] == i && !m->layers[user].elsewhere;
     return used;
+}
+
+/* Side outputs, and what leads to them alone. */
+static void find_sides(struct model *m)
+{
+    m->sides = xcalloc((size_t)m->net->n_sides + 1, sizeof *m->sides);
+    for (int i = 0; i < m->n_layers; i++) {
+        m->layers[i].aside = i + 1 < m->n_layers;
+        if (m->layers[i].loss_weight > 0)
+            m->sides[m->n_sides++] = i;
+    }
+    for (int i = m->n_layers - 1; i >= 0; i--)
+        for (int k = 0; k < m->layers[i].n_inputs && !m->layers[i].aside; k++)
+            if (m->layers[i].inputs[k] >= 0)
+                m->layers[m->layers[i].inputs[k]].aside = false;
 }
 
 /*
@@ -343,8 +257,11 @@ static void place_gradients(struct model *m)
             m->layers[from].gradient = buffer;
             m->n_gradients = buffer + 1 > m->n_gradients ? buffer + 1 : m->n_gradients;
         }
-        taken[l->gradient] = false;
+        if (l->gradient >= 0) /* that of a side output is nobody else's */
+            taken[l->gradient] = false;
     }
+    for (int k = 0; k < m->n_sides; k++)
+        m->layers[m->sides[k]].gradient = m->n_gradients + 1 + k;
 }
 
 static void take_memory(struct model *m)
@@ -369,9 +286,11 @@ static void take_memory(struct model *m)
     place_gradients(m);
     m->given = xcalloc((size_t)m->n_layers, sizeof *m->given);
     m->widest = widest;
-    m->gradients = xcalloc((size_t)m->n_gradients + 1, sizeof *m->gradients);
+    m->gradients = xcalloc((size_t)(m->n_gradients + 1 + m->n_sides), sizeof *m->gradients);
     for (int i = 0; i <= m->n_gradients; i++)
         m->gradients[i] = i < m->n_gradients || net_branch(m->net) ? take(m, widest) : NULL;
+    for (int k = 0; k < m->n_sides; k++)
+        m->gradients[m->n_gradients + 1 + k] = take(m, m->layers[m->sides[k]].out_floats);
     m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
     for (int i = 0; i < threads_count(m->threads); i++)
         m->scratch[i] = xaligned((m->scratch_floats + 16) * sizeof(float));
@@ -388,6 +307,7 @@ void model_init(struct model *m, const struct net *net, const struct model_confi
     m->positions = net->rows ? net->out.w : 1;
     m->classes = net->out.c * net->out.h * net->out.w / m->positions;
     build_layers(m, config);
+    find_sides(m);
     take_memory(m);
 }
 
@@ -404,9 +324,10 @@ void model_release(struct model *m)
         free(m->scratch[i]);
     free(m->scratch);
     free(m->activations);
-    for (int i = 0; m->gradients && i <= m->n_gradients; i++)
+    for (int i = 0; m->gradients && i <= m->n_gradients + m->n_sides; i++)
         free(m->gradients[i]);
     free(m->gradients);
+    free(m->sides);
     free(m->weights);
     free(m->given);
     free(m->layers);
@@ -430,6 +351,8 @@ size_t model_bytes(const struct model *m)
     fixed += m->scratch_floats * (size_t)threads_count(m->threads);
     for (int i = 0; i <= m->n_gradients; i++)
         per_sample += m->gradients[i] ? m->widest : 0;
+    for (int k = 0; k < m->n_sides; k++)
+        per_sample += m->layers[m->sides[k]].out_floats;
     return sizeof(float) * (fixed + per_sample * m->max_samples);
 }
 
@@ -464,11 +387,17 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 const float *model_forward(struct model *m, struct pass *p, const float *x)
 {
     for (int i = 0; i < m->n_layers; i++)
-        model_forward_layer(m, p, i, x);
+        if (p->training || !m->layers[i].aside)
+            model_forward_layer(m, p, i, x);
     return model_output(m, m->n_layers - 1, p, x);
 }
 
 float *model_output_gradient(struct model *m) { return m->gradients[0]; }
+
+float *model_side_gradient(const struct model *m, int k)
+{
+    return m->gradients[m->layers[m->sides[k]].gradient];
+}
 
 /* The gradient of layer i's output; NULL where nothing trained is below. */
 static float *gradient_of(const struct model *m, int i)

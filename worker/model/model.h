@@ -26,9 +26,11 @@ struct model {
     float **activations; /* output of each layer, samples * out_floats; some share a buffer */
     float **gradients;   /* of activations: n_gradients buffers, and one for what is added */
     int n_gradients;
-    size_t widest;   /* floats of each, per sample */
-    bool *given;     /* on the way back: of the layers whose gradient has begun */
-    float **scratch; /* per thread */
+    int *sides, n_sides; /* layers that are scored besides the last one, each with a buffer of its
+                            own for its output's gradient behind those of the others */
+    size_t widest;       /* floats of each, per sample */
+    bool *given;         /* on the way back: of the layers whose gradient has begun */
+    float **scratch;     /* per thread */
     size_t scratch_floats;
     struct param *params;
     int n_params;
@@ -59,14 +61,18 @@ size_t model_bytes(const struct model *m);
 /* Initial weights from (seed, tensor, element): independent of layout, ranks and ISA. */
 void model_init_weights(struct model *m, uint64_t seed);
 
-/* Outputs [n][out_floats of the last layer] of p->n samples x ([n][c*h*w]). */
+/* Outputs [n][out_floats of the last layer] of p->n samples x ([n][c*h*w]). Side outputs are there
+ * in training only. */
 const float *model_forward(struct model *m, struct pass *p, const float *x);
 /* The output of layer i for sample p->first, and the others behind it; layer -1: x itself. */
 float *model_output(const struct model *m, int i, const struct pass *p, const float *x);
 /* One layer of it; x: of the whole pass. */
 void model_forward_layer(struct model *m, struct pass *p, int i, const float *x);
-/* From the gradient of the outputs, which model_output_gradient() holds. */
+/* From the gradient of the outputs, which model_output_gradient() and model_side_gradient() hold.
+ */
 float *model_output_gradient(struct model *m);
+/* That of side output k, layer m->sides[k]. */
+float *model_side_gradient(const struct model *m, int k);
 void model_backward(struct model *m, struct pass *p, const float *x);
 /* The same in steps: layers from the last one to lowest_trained, where they are not elsewhere. away
  * (or NULL): for each input a buffer that its gradient goes to, instead of being added to those

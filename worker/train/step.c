@@ -48,6 +48,24 @@ struct loss_task {
     uint32_t n, n_mean;
 };
 
+/* What the side outputs add to the loss of position i. */
+static double side_losses(const struct loss_task *task, size_t i)
+{
+    const struct trainer *t = task->t;
+    const struct model *m = &t->model;
+    double sum = 0;
+
+    for (int k = 0; k < m->n_sides; k++) {
+        const struct layer *l = &m->layers[m->sides[k]];
+        const size_t row = l->out_floats / (size_t)m->positions;
+
+        sum += loss_side(t->job->model.loss, t->kernels, m->activations[m->sides[k]] + i * row, row,
+                         m->classes, (int)task->b->labels[i], task->n_mean,
+                         model_side_gradient(m, k) + i * row, l->loss_weight);
+    }
+    return sum;
+}
+
 /* Of all samples of the rank, each position by itself. */
 static void losses_share(void *arg, int thread, int n_threads)
 {
@@ -62,6 +80,8 @@ static void losses_share(void *arg, int thread, int n_threads)
         t->losses[i] =
             loss_sample(t->job->model.loss, t->kernels, task->y + (size_t)i * row, row, m->classes,
                         (int)task->b->labels[i], task->n_mean, task->n_mean ? p : NULL, p);
+        if (task->n_mean)
+            t->losses[i].loss += side_losses(task, (size_t)i);
     }
 }
 
