@@ -5,9 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/calibrate.h"
 #include "cli/cli.h"
 #include "cli/folder.h"
 #include "cli/options.h"
+#include "cli/study_calibrate.h"
+#include "cli/study_estimate.h"
 #include "cli/study_page.h"
 #include "cli/table.h"
 #include "cli/trial.h"
@@ -142,13 +145,19 @@ static void add_sets(struct options *o, const cJSON *set)
     }
 }
 
-/* The scale's overrides, the variant's, the seed's, the user's; the last counts. */
+/* The scale's overrides, those of presets, the variant's, the seed's, the user's; the last counts.
+ */
 static struct job *load(const struct command *c, int variant, int seed, int *code)
 {
+    const struct study_variant *v = &c->study.variants[variant];
     AUTO(options_release) struct options o = {0};
+    const cJSON *item;
 
     add_sets(&o, c->scale->set);
-    add_sets(&o, c->study.variants[variant].set);
+    cJSON_ArrayForEach(item, v->use)
+        add_sets(&o, study_preset(&c->study, c->scale, item->valuestring));
+    add_sets(&o, v->set);
+    cJSON_ArrayForEach(item, v->at) options_set(&o, "%s=%g", item->valuestring, v->x);
     options_set(&o, "training.seed=%d", seed + 1);
     for (size_t i = 0; i < c->options.sets.n; i++)
         cli_sets_add(&o.sets, c->options.sets.items[i]);
@@ -161,9 +170,11 @@ static int check_jobs(const struct command *c)
     int code = EXIT_OK;
 
     for (size_t v = 0; v < c->study.n_variants && code == EXIT_OK; v++) {
-        AUTO(auto_job) struct job *job = load(c, (int)v, 0, &code);
+        AUTO(auto_job)
+        struct job *job =
+            study_runs(c->scale, &c->study.variants[v]) ? load(c, (int)v, 0, &code) : NULL;
 
-        if (!job)
+        if (code != EXIT_OK)
             fprintf(stderr, "paceline study: variant %s is no job that runs\n",
                     c->study.variants[v].name);
     }
@@ -182,6 +193,18 @@ static bool is_text_of(const char *path, const struct job *job)
     job_to_text(job, &wanted);
     return buf_read_file(&is, path, JSON_MAX_BYTES, &err) == 0 && is.len == wanted.len &&
            memcmp(is.data, wanted.data, is.len) == 0;
+}
+
+static int run_calibration(struct command *c, int variant, int seed, const struct job *job,
+                           const char *path)
+{
+    struct err err;
+    const int code = study_calibrate(study_run(&c->results, variant, seed), job, path, &err);
+
+    if (code != EXIT_OK)
+        fprintf(stderr, "paceline study: %s, seed %d: %s\n", c->study.variants[variant].name,
+                seed + 1, err.msg);
+    return code;
 }
 
 /* Takes an ended run of the same job as it is; else trains, or goes on. */
@@ -207,6 +230,8 @@ static int run(struct command *c, int variant, int seed)
         history_read(h, events);
     if (h->done)
         return EXIT_OK;
+    if (c->study.variants[variant].calibrates)
+        return run_calibration(c, variant, seed, job, path);
     code = trial_run(&session, job, path, same ? TRIAL_RESUME : TRIAL_ASIDE, &err);
     if (code != EXIT_OK) {
         fprintf(stderr, "paceline study: %s, seed %d: ", c->study.variants[variant].name, seed + 1);
@@ -218,13 +243,22 @@ static int run(struct command *c, int variant, int seed)
     return EXIT_OK;
 }
 
+static int count_runs(const struct command *c)
+{
+    int n = 0;
+
+    for (size_t v = 0; v < c->study.n_variants; v++)
+        n += study_runs(c->scale, &c->study.variants[v]);
+    return n * c->results.seeds;
+}
+
 static void say_run(const struct command *c, int number, int variant, int seed)
 {
     const struct history *h = study_run(&c->results, variant, seed);
 
-    fprintf(stderr, "%d/%zu  %s, seed %d: %s", number,
-            c->study.n_variants * (size_t)c->results.seeds, c->study.variants[variant].name,
-            seed + 1, format_seconds(event_number(h->done, "seconds")).s);
+    fprintf(stderr, "%d/%d  %s, seed %d: %s", number, count_runs(c),
+            c->study.variants[variant].name, seed + 1,
+            format_seconds(event_number(h->done, "seconds")).s);
     if (cJSON_GetObjectItem(h->done, "testAccuracy"))
         fprintf(stderr, ", test %s", format_percent(event_number(h->done, "testAccuracy")).s);
     fputc('\n', stderr);
@@ -238,10 +272,45 @@ static int run_all(struct command *c)
 
     for (int seed = 0; seed < c->results.seeds && code == EXIT_OK; seed++)
         for (int v = 0; v < variants && code == EXIT_OK; v++) {
+            if (!study_runs(c->scale, &c->study.variants[v]))
+                continue;
             code = run(c, v, seed);
             if (code == EXIT_OK)
                 say_run(c, ++number, v, seed);
         }
+    return code;
+}
+
+/* What a run should have reached, from the calibration of its seed. */
+static int estimate_run(struct command *c, int variant, int seed)
+{
+    const struct study_variant *v = &c->study.variants[variant];
+    AUTO(auto_free) size_t *tensors = NULL;
+    AUTO(auto_job) struct job *job = NULL;
+    struct estimate_costs costs = {0};
+    struct err err;
+    int code = EXIT_OK;
+
+    job = load(c, variant, seed, &code);
+    if (!job)
+        return code;
+    if (tensors_of_job(&costs, &tensors, job, &err) < 0) {
+        fprintf(stderr, "paceline study: %s: %s\n", v->name, err.msg);
+        return err_exit_code(err.code);
+    }
+    study_estimate(study_run(&c->results, variant, seed), job,
+                   study_run(&c->results, v->calibration, seed), tensors, costs.n_tensors);
+    return EXIT_OK;
+}
+
+static int estimate_all(struct command *c)
+{
+    int code = EXIT_OK;
+
+    for (size_t v = 0; v < c->study.n_variants; v++)
+        for (int seed = 0; seed < c->results.seeds && code == EXIT_OK; seed++)
+            if (c->study.variants[v].calibration >= 0 && study_has_run(&c->results, (int)v))
+                code = estimate_run(c, (int)v, seed);
     return code;
 }
 
@@ -259,6 +328,8 @@ static void print_table(const struct study_results *r, const struct study_table 
     }
     table_init(&table, head);
     for (size_t i = 0; i < t->n_variants; i++) {
+        if (!study_has_run(r, t->variants[i]))
+            continue;
         table_cell(&table, r->study->variants[t->variants[i]].name);
         for (size_t k = 0; k < t->n_columns; k++) {
             const struct study_measure *m = &t->columns[k].measure;
@@ -295,7 +366,7 @@ static void print_json(const struct command *c, const char *report)
     cJSON_AddStringToObject(result, "scale", c->scale->name);
     runs = cJSON_AddArrayToObject(result, "runs");
     for (size_t v = 0; v < s->n_variants; v++)
-        for (int seed = 0; seed < c->results.seeds; seed++) {
+        for (int seed = 0; seed < c->results.seeds && study_has_run(&c->results, (int)v); seed++) {
             cJSON *run = cJSON_CreateObject();
 
             cJSON_AddStringToObject(run, "variant", s->variants[v].name);
@@ -398,5 +469,7 @@ int cmd_study(int argc, char **argv)
         code = check_jobs(&c);
     if (code == EXIT_OK)
         code = run_all(&c);
+    if (code == EXIT_OK)
+        code = estimate_all(&c);
     return code == EXIT_OK ? report(&c) : code;
 }

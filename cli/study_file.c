@@ -124,6 +124,42 @@ const struct study_scale *study_scale(const struct study *s, const char *name)
     return NULL;
 }
 
+bool study_runs(const struct study_scale *scale, const struct study_variant *v)
+{
+    const cJSON *point;
+
+    cJSON_ArrayForEach(point, scale->points)
+    {
+        if (cJSON_IsNumber(point) && point->valuedouble == v->x)
+            return true;
+    }
+    return !v->point || !scale->points;
+}
+
+const cJSON *study_preset(const struct study *s, const struct study_scale *scale, const char *name)
+{
+    const cJSON *own = cJSON_GetObjectItemCaseSensitive(scale->presets, name);
+
+    return own ? own : cJSON_GetObjectItemCaseSensitive(s->presets, name);
+}
+
+static bool is_series(const cJSON *name, const char *series)
+{
+    return series && cJSON_IsString(name) && strcmp(name->valuestring, series) == 0;
+}
+
+bool study_shows(const cJSON *list, const char *series)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        if (is_series(item, series))
+            return true;
+    }
+    return !list;
+}
+
 static int variant_of(struct reader *r, const struct study *s, const cJSON *at, const char *name)
 {
     const int i = study_variant(s, name);
@@ -198,6 +234,39 @@ static double *published_of(struct reader *r, const struct study *s, const cJSON
     return values;
 }
 
+/* Fields of the job by name. */
+static const cJSON *presets_of(struct reader *r, const cJSON *map)
+{
+    const cJSON *presets = map_of(r, map, "presets"), *item;
+
+    cJSON_ArrayForEach(item, presets) map_of(r, presets, item->string);
+    return presets;
+}
+
+/* A list of some that are all of one kind; NULL: there is no such key. */
+static const cJSON *all_of(struct reader *r, const cJSON *map, const char *key,
+                           cJSON_bool (*is)(const cJSON *), const char *kind)
+{
+    const cJSON *list = get(map, key) ? list_of(r, map, key, 1, 32) : NULL, *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        if (!is(item))
+            fault(r, item, "%s: found something else; needed: a list of %s", key, kind);
+    }
+    return list;
+}
+
+static const cJSON *texts_of(struct reader *r, const cJSON *map, const char *key)
+{
+    return all_of(r, map, key, cJSON_IsString, "texts");
+}
+
+static const cJSON *numbers_of(struct reader *r, const cJSON *map, const char *key)
+{
+    return all_of(r, map, key, cJSON_IsNumber, "numbers");
+}
+
 static void read_scales(struct reader *r, struct study *s)
 {
     const cJSON *list = list_of(r, s->doc.root, "scales", 1, 16), *item;
@@ -207,14 +276,16 @@ static void read_scales(struct reader *r, struct study *s)
     {
         const cJSON *seeds = get(item, "seeds");
 
-        only(r, item, "name note seeds set");
+        only(r, item, "name note seeds set presets points");
         if (!cJSON_IsNumber(seeds) || seeds->valuedouble < 1 ||
             seeds->valuedouble > STUDY_SEEDS_MAX)
             fault(r, item, "seeds: needed: a number from 1 to %d", STUDY_SEEDS_MAX);
         s->scales[s->n_scales++] = (struct study_scale){.name = text_of(r, item, "name"),
                                                         .note = text_or(r, item, "note", ""),
                                                         .seeds = seeds ? seeds->valueint : 1,
-                                                        .set = map_of(r, item, "set")};
+                                                        .set = map_of(r, item, "set"),
+                                                        .presets = presets_of(r, item),
+                                                        .points = numbers_of(r, item, "points")};
     }
 }
 
@@ -225,26 +296,107 @@ static bool is_plain(const char *name)
                                       "0123456789-_")] == '\0';
 }
 
+/* The presets that a variant uses are there, in every scale. */
+static const cJSON *use_of(struct reader *r, const struct study *s, const cJSON *map)
+{
+    const cJSON *use = texts_of(r, map, "use"), *item;
+
+    cJSON_ArrayForEach(item, use)
+    {
+        for (size_t i = 0; i < s->n_scales; i++)
+            if (!r->failed && !study_preset(s, &s->scales[i], item->valuestring))
+                fault(r, item, "use: found \"%.60s\"; needed: a preset of the study or of scale %s",
+                      item->valuestring, s->scales[i].name);
+    }
+    return use;
+}
+
+/* The variant before that calibrates for this one. */
+static int calibration_of(struct reader *r, const struct study *s, const cJSON *map)
+{
+    const char *name = text_or(r, map, "calibration", NULL);
+    const int i = name ? study_variant(s, name) : -1;
+
+    if (name && (i < 0 || !s->variants[i].calibrates))
+        fault(r, map, "calibration: found \"%.60s\"; needed: a variant before that calibrates",
+              name);
+    return i;
+}
+
+static void add_variant(struct reader *r, struct study *s, const cJSON *at,
+                        const struct study_variant *v)
+{
+    if (!is_plain(v->name) || study_variant(s, v->name) >= 0)
+        fault(r, at, "name: found \"%.60s\"; needed: letters, digits, - and _, once", v->name);
+    if (s->n_variants == STUDY_VARIANTS_MAX)
+        fault(r, at, "found more variants; needed: at most %d", STUDY_VARIANTS_MAX);
+    if (r->failed)
+        free(v->name);
+    else
+        s->variants[s->n_variants++] = *v;
+}
+
 static void read_variants(struct reader *r, struct study *s)
 {
-    const cJSON *list = list_of(r, s->doc.root, "variants", 1, STUDY_VARIANTS_MAX), *item;
+    const cJSON *list = list_of(r, s->doc.root, "variants", 1, STUDY_VARIANTS_MAX), *item, *point;
 
-    s->variants = xcalloc(count(list) + 1, sizeof *s->variants);
+    s->variants = xcalloc(STUDY_VARIANTS_MAX, sizeof *s->variants);
     cJSON_ArrayForEach(item, list)
     {
-        const cJSON *x = get(item, "x");
+        const cJSON *x = get(item, "x"), *points = numbers_of(r, item, "points");
         const char *name = text_of(r, item, "name");
-
-        only(r, item, "name series x set");
-        if (!is_plain(name) || study_variant(s, name) >= 0)
-            fault(r, item, "name: found \"%.60s\"; needed: letters, digits, - and _, once", name);
-        s->variants[s->n_variants++] = (struct study_variant){
-            .name = name,
+        struct study_variant v = {
             .series = text_or(r, item, "series", NULL),
             .x = cJSON_IsNumber(x) ? x->valuedouble : NAN,
+            .use = use_of(r, s, item),
             .set = map_of(r, item, "set"),
+            .at = texts_of(r, item, "at"),
+            .point = points,
+            .calibrates = cJSON_IsTrue(get(item, "calibrate")),
+            .calibration = calibration_of(r, s, item),
         };
+
+        only(r, item, "name series x use set points at calibrate calibration");
+        if (!points) {
+            v.name = xstrdup(name);
+            add_variant(r, s, item, &v);
+        }
+        cJSON_ArrayForEach(point, points)
+        {
+            v.x = point->valuedouble;
+            v.name = xasprintf("%s-%g", name, v.x);
+            add_variant(r, s, item, &v);
+        }
     }
+}
+
+/* Of a list of series each is one of a variant. */
+static const cJSON *series_of(struct reader *r, const struct study *s, const cJSON *map)
+{
+    const cJSON *list = texts_of(r, map, "series"), *item;
+
+    cJSON_ArrayForEach(item, list)
+    {
+        size_t v = 0;
+
+        while (v < s->n_variants && !is_series(item, s->variants[v].series))
+            v++;
+        if (v == s->n_variants)
+            fault(r, item, "series: found \"%.60s\"; needed: the series of a variant",
+                  cJSON_IsString(item) ? item->valuestring : "");
+    }
+    return list;
+}
+
+/* Rows of other series go. */
+static void keep_series(const struct study *s, struct study_table *t, const cJSON *series)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_variants; i++)
+        if (study_shows(series, s->variants[t->variants[i]].series))
+            t->variants[n++] = t->variants[i];
+    t->n_variants = n;
 }
 
 static void read_tables(struct reader *r, struct study *s)
@@ -257,9 +409,10 @@ static void read_tables(struct reader *r, struct study *s)
         struct study_table *t = &s->tables[s->n_tables++];
         const cJSON *columns = list_of(r, item, "columns", 1, TABLE_COLUMNS - 1);
 
-        only(r, item, "title variants columns");
+        only(r, item, "title variants series columns");
         t->title = text_of(r, item, "title");
         t->variants = variants_of(r, s, item, "variants", 0, &t->n_variants);
+        keep_series(s, t, series_of(r, s, item));
         t->columns = xcalloc(count(columns) + 1, sizeof *t->columns);
         cJSON_ArrayForEach(column, columns)
         {
@@ -281,12 +434,20 @@ static void read_plots(struct reader *r, struct study *s)
     cJSON_ArrayForEach(item, list)
     {
         const char *over = text_of(r, item, "over");
+        const cJSON *beside = map_of(r, item, "beside");
+        struct study_plot *p = &s->plots[s->n_plots++];
 
-        only(r, item, "title over " MEASURE_KEYS);
-        s->plots[s->n_plots++] = (struct study_plot){.title = text_of(r, item, "title"),
-                                                     .x_label = over,
-                                                     .measure = measure_of(r, s, item),
-                                                     .over_epochs = strcmp(over, "epoch") == 0};
+        only(r, item, "title over series beside " MEASURE_KEYS);
+        *p = (struct study_plot){.title = text_of(r, item, "title"),
+                                 .x_label = over,
+                                 .measure = measure_of(r, s, item),
+                                 .over_epochs = strcmp(over, "epoch") == 0,
+                                 .series = series_of(r, s, item)};
+        if (!beside)
+            continue;
+        only(r, beside, "title " MEASURE_KEYS);
+        p->beside = measure_of(r, s, beside);
+        p->beside_title = text_of(r, beside, "title");
     }
 }
 
@@ -313,7 +474,8 @@ static void read_head(struct reader *r, struct study *s)
     const cJSON *root = s->doc.root, *metadata = map_of(r, root, "metadata");
 
     only(r, root,
-         "apiVersion kind metadata title source about job scales variants tables plots orderings");
+         "apiVersion kind metadata title source about job presets scales variants tables plots "
+         "orderings");
     if (strcmp(text_of(r, root, "apiVersion"), API_VERSION) != 0 ||
         strcmp(text_of(r, root, "kind"), "Study") != 0)
         fault(r, root, "found another apiVersion or kind; needed: " API_VERSION " and Study");
@@ -324,6 +486,7 @@ static void read_head(struct reader *r, struct study *s)
     s->source = text_or(r, root, "source", "");
     s->about = text_or(r, root, "about", "");
     s->job = map_of(r, root, "job");
+    s->presets = presets_of(r, root);
     if (!s->job)
         fault(r, root, "job: found nothing; needed: the spec that all variants share");
 }
@@ -354,6 +517,8 @@ void study_release(struct study *s)
     }
     for (size_t i = 0; i < s->n_orderings; i++)
         free(s->orderings[i].variants);
+    for (size_t i = 0; i < s->n_variants; i++)
+        free(s->variants[i].name);
     free(s->scales);
     free(s->variants);
     free(s->tables);

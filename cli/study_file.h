@@ -11,7 +11,7 @@
 #include "paceline/err.h"
 #include "paceline/yaml.h"
 
-#define STUDY_VARIANTS_MAX 64
+#define STUDY_VARIANTS_MAX 256
 #define STUDY_SEEDS_MAX 100
 
 enum study_format {
@@ -32,16 +32,23 @@ struct study_measure {
 };
 
 struct study_variant {
-    const char *name;
+    char *name;         /* its own */
     const char *series; /* the curve it is a point of; NULL: none */
     double x;           /* where on it */
+    const cJSON *use;   /* names of presets; NULL: none */
     const cJSON *set;   /* fields of the job; NULL: none */
+    const cJSON *at;    /* paths of fields that are x; NULL: none */
+    bool point;         /* one of `points`, which a scale may leave out */
+    bool calibrates;    /* a gradient and a transfer are timed; nothing is trained */
+    int calibration;    /* the variant whose times estimates are made of; -1: none */
 };
 
 struct study_scale {
     const char *name, *note; /* note may be "" */
     int seeds;
     const cJSON *set;
+    const cJSON *presets; /* before the study's; NULL: none */
+    const cJSON *points;  /* that are run; NULL: all */
 };
 
 struct study_column {
@@ -61,7 +68,10 @@ struct study_table {
 struct study_plot {
     const char *title, *x_label;
     struct study_measure measure;
-    bool over_epochs; /* a curve per variant, of a field of the epochs; else one per series */
+    bool over_epochs;    /* a curve per variant, of a field of the epochs; else one per series */
+    const cJSON *series; /* the names of those drawn; NULL: all */
+    struct study_measure beside; /* dashed, of each series too; no field: none */
+    const char *beside_title;
 };
 
 /* The measure rises from each of these variants to the next. */
@@ -76,7 +86,8 @@ struct study_ordering {
 struct study {
     struct yaml_doc doc;
     const char *name, *title, *source, *about;
-    const cJSON *job; /* the spec that all variants share */
+    const cJSON *job;     /* the spec that all variants share */
+    const cJSON *presets; /* fields of the job by name, for variants to use; NULL: none */
     struct study_scale *scales;
     struct study_variant *variants;
     struct study_table *tables;
@@ -94,5 +105,12 @@ void study_release(struct study *s); /* also fit for AUTO */
 /* -1: there is none of that name. */
 int study_variant(const struct study *s, const char *name);
 const struct study_scale *study_scale(const struct study *s, const char *name); /* or NULL */
+
+/* Whether the scale runs it. */
+bool study_runs(const struct study_scale *scale, const struct study_variant *v);
+/* Whether a list has the series; no list (NULL) has all. */
+bool study_shows(const cJSON *list, const char *series);
+/* The fields of a preset: the scale's, else the study's; NULL: there is none of that name. */
+const cJSON *study_preset(const struct study *s, const struct study_scale *scale, const char *name);
 
 #endif

@@ -51,6 +51,8 @@ static void table_html(const struct study_results *r, const struct study_table *
     for (size_t i = 0; i < t->n_variants; i++) {
         const int v = t->variants[i];
 
+        if (!study_has_run(r, v))
+            continue;
         buf_puts(out, "</tr><tr>");
         cell(out, r->study->variants[v].name);
         for (size_t c = 0; c < t->n_columns; c++) {
@@ -119,7 +121,7 @@ static struct curve switch_mark(const struct study_results *r, const struct curv
 }
 
 /* The points of variants of one series. */
-static struct curve series_curve(const struct study_results *r, const struct study_plot *p,
+static struct curve series_curve(const struct study_results *r, const struct study_measure *m,
                                  const char *series)
 {
     const struct study *s = r->study;
@@ -127,13 +129,14 @@ static struct curve series_curve(const struct study_results *r, const struct stu
 
     for (size_t v = 0; v < s->n_variants; v++)
         if (s->variants[v].series && strcmp(s->variants[v].series, series) == 0)
-            point(&c, s->variants[v].x, study_mean_of(r, &p->measure, (int)v).mean);
+            point(&c, s->variants[v].x, study_mean_of(r, m, (int)v).mean);
     return c;
 }
 
-static bool is_first_of_series(const struct study *s, size_t v)
+/* Whether the variant is the first of a series that the plot shows. */
+static bool is_first_of_series(const struct study *s, const struct study_plot *p, size_t v)
 {
-    if (!s->variants[v].series)
+    if (!s->variants[v].series || !study_shows(p->series, s->variants[v].series))
         return false;
     for (size_t i = 0; i < v; i++)
         if (s->variants[i].series && strcmp(s->variants[i].series, s->variants[v].series) == 0)
@@ -144,14 +147,34 @@ static bool is_first_of_series(const struct study *s, size_t v)
 struct drawing {
     struct svg_series series[2 * SERIES_MAX];
     struct curve curves[2 * SERIES_MAX];
+    char *labels[2 * SERIES_MAX];
     size_t n;
 };
 
-static void draw(struct drawing *d, struct curve c, const char *label, int colour, bool marks)
+static struct svg_series *draw(struct drawing *d, struct curve c, const char *label, int colour,
+                               bool marks)
 {
     d->curves[d->n] = c;
-    d->series[d->n++] = (struct svg_series){
-        .label = label, .colour = colour % COLOURS, .x = c.x, .y = c.y, .n = c.n, .marks = marks};
+    d->labels[d->n] = xstrdup(label);
+    d->series[d->n] = (struct svg_series){.label = d->labels[d->n],
+                                          .colour = colour % COLOURS,
+                                          .x = c.x,
+                                          .y = c.y,
+                                          .n = c.n,
+                                          .marks = marks};
+    return &d->series[d->n++];
+}
+
+static void draw_series(struct drawing *d, const struct study_results *r,
+                        const struct study_plot *p, const char *series, int colour)
+{
+    AUTO(auto_free) char *label = NULL;
+
+    draw(d, series_curve(r, &p->measure, series), series, colour, true);
+    if (!p->beside.field)
+        return;
+    label = xasprintf("%s, %s", series, p->beside_title);
+    draw(d, series_curve(r, &p->beside, series), label, colour, false)->dashed = true;
 }
 
 static void plot_html(const struct study_results *r, const struct study_plot *p, struct buf *out)
@@ -166,9 +189,8 @@ static void plot_html(const struct study_results *r, const struct study_plot *p,
 
             draw(d, c, s->variants[v].name, (int)v, false);
             draw(d, switch_mark(r, &c, (int)v), "switch", (int)v, true);
-        } else if (is_first_of_series(s, v)) {
-            draw(d, series_curve(r, p, s->variants[v].series), s->variants[v].series, colour++,
-                 true);
+        } else if (is_first_of_series(s, p, v)) {
+            draw_series(d, r, p, s->variants[v].series, colour++);
         }
     }
     page_plot(out, p->title,
@@ -179,6 +201,7 @@ static void plot_html(const struct study_results *r, const struct study_plot *p,
     for (size_t i = 0; i < d->n; i++) {
         free(d->curves[i].x);
         free(d->curves[i].y);
+        free(d->labels[i]);
     }
 }
 

@@ -35,6 +35,14 @@ struct history *study_run(const struct study_results *r, int variant, int seed)
     return &r->runs[variant * r->seeds + seed];
 }
 
+bool study_has_run(const struct study_results *r, int variant)
+{
+    for (int seed = 0; seed < r->seeds; seed++)
+        if (study_run(r, variant, seed)->done)
+            return true;
+    return false;
+}
+
 /* --- measures --- */
 
 /* The event that a field is of; *field loses its name. */

@@ -16,6 +16,7 @@ struct study_results {
 void study_results_init(struct study_results *r, const struct study *s, int seeds);
 void study_results_release(struct study_results *r); /* also fit for AUTO */
 struct history *study_run(const struct study_results *r, int variant, int seed);
+bool study_has_run(const struct study_results *r, int variant); /* to its end, with any seed */
 
 /* Of one run; seed from 0. NAN: the run does not say. A list counts as its largest entry. */
 double study_value(const struct study_results *r, const struct study_measure *m, int variant,

@@ -98,6 +98,20 @@ double predict_rate(const struct job *job, const struct estimate_costs *given)
     return batch_rate(job, &costs) * (double)job->training.batch_size;
 }
 
+bool predict_case(const struct job *job, enum estimate_type *type, enum estimate_server *server)
+{
+    const bool servers = job->strategy.type == STRATEGY_PARAMETER_SERVER;
+
+    if ((!servers && job->strategy.type != STRATEGY_ALL_REDUCE) ||
+        (servers && job->strategy.groups > 0))
+        return false;
+    *server = server_of(job);
+    *type = job->strategy.batch == BATCH_JOIN ? ESTIMATE_SYNC_JOIN : ESTIMATE_SYNC_SPLIT;
+    if (servers && job->strategy.mode != MODE_SYNC)
+        *type = ESTIMATE_ASYNC;
+    return true;
+}
+
 double predict_gradient(const struct job *job, const struct estimate_costs *given,
                         double samples_per_second)
 {

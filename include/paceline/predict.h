@@ -15,6 +15,10 @@
  */
 double predict_rate(const struct job *job, const struct estimate_costs *costs);
 
+/* Which case of study 003's formulas the job is; false: none of them. One worker's all-reduce is
+ * one worker. */
+bool predict_case(const struct job *job, enum estimate_type *type, enum estimate_server *server);
+
 /* The gradient's seconds, from the samples per second that one worker of the job reached: what is
  * left of a batch's time without its transfers. NAN as above, or when nothing is left. */
 double predict_gradient(const struct job *job, const struct estimate_costs *costs,

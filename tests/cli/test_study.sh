@@ -1,4 +1,5 @@
 #!/bin/bash
+# TIMEOUT: 900
 # paceline study: the slice of each built-in study on small data, a study of one's own, going on where it was
 # left, and its messages.
 . tests/cli/lib.sh
@@ -17,6 +18,38 @@ for built in $("$PACELINE" study | awk 'NR > 1 { print $1 }'); do
 done
 check "a table" "$(study 002 --scale slice "${small[@]}" --out slice-002)" "servers       100.00%"
 check "published" "$(cat slice-002/report.html)" "<td>92.71%</td>"
+
+# 003: what was timed, what should come of it, and what did, at the points of the scale only.
+times=slice-003/vgg16e-times-seed-1/events.jsonl
+python3 - "$(tail -1 $times)" <<'P' || fail "003: the times"
+import json, sys
+d = json.loads(sys.argv[1])
+assert d["gradientSeconds"] >= 0.01 and d["simulated"], d
+assert d["transferToGradient"] == d["transferSeconds"] / d["gradientSeconds"], d
+assert d["transferSeconds"] >= d["bytes"] / 490000, d  # what its line carries in a second
+P
+timed=$(stat -c %Y.%i $times)
+study 003 --scale slice "${small[@]}" --out slice-003 --json >003.json || fail "003, again: $(cat errors)"
+same "003: timed once" "$(stat -c %Y.%i $times)" "$timed"
+python3 - <<'P' || fail "003: the estimates"
+import json
+runs = {r["variant"]: r["done"] for r in json.load(open("003.json"))["runs"]}
+g, c = runs["resnet34-times"]["gradientSeconds"], runs["resnet34-times"]["transferSeconds"]
+assert "resnet34-join-central-2" in runs and "resnet34-join-central-4" not in runs, sorted(runs)
+def near(name, field, want):
+    found = runs[name]["estimate"][field]
+    assert abs(found - want) < 1e-6 * want, (name, field, found, want)
+near("resnet34-join-central-2", "best", 2 * g / (3 * c + g))
+near("resnet34-join-central-2", "worst", 2 * g / (4 * c + g))
+near("resnet34-join-distributed-2", "speedup", 2 * g / (c + g))
+near("resnet34-split-central-2", "best", g / (3 * c + g / 2))
+near("resnet34-async-central-2", "worst", 2 * g / (4 * c + g))
+for name in ("resnet34-alone", "resnet34-async-semaphore-2", "resnet34-at-once-2"):
+    near(name, "measured", runs[name]["samplesPerSecond"] * g / 64)
+P
+check "003: published" "$(cat slice-003/report.html)" "<td>5.15 s</td>"
+check "003: a figure" "$(cat slice-003/report.html)" "SqueezeNet, split, central, estimated"
+check "003: said to be simulated" "$(cat slice-003/report.html)" "simulated: times are those of slower"
 
 cat >own.yaml <<'YAML'
 apiVersion: paceline.dev/v1

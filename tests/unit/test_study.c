@@ -13,18 +13,24 @@ static const char good[] =
     "metadata: {name: \"7\"}\n"
     "title: Seven\n"
     "job: {model: {name: mlp}}\n"
+    "presets: {p: {training.seed: 3}, q: {}}\n"
     "scales:\n"
     "- {name: small, seeds: 3, set: {training.epochs: 1}}\n"
+    "- {name: part, seeds: 1, points: [4, 8], presets: {p: {training.seed: 5}}}\n"
     "variants:\n"
-    "- {name: a, series: S, x: 1}\n"
+    "- {name: a, series: S, x: 1, use: [p, q]}\n"
     "- {name: b, series: S, x: 2, set: {strategy.type: AllReduce}}\n"
+    "- {name: c, calibrate: true}\n"
+    "- {name: d, series: D, calibration: c, points: [2, 4], at: [training.seed]}\n"
     "tables:\n"
     "- title: T\n"
     "  columns:\n"
     "  - {title: accuracy, measure: testAccuracy, format: percent, published: {b: 0.5}}\n"
     "  - {title: share, measure: phases.update, per: seconds, against: a}\n"
+    "- {title: U, series: [D, S], columns: [{title: x, measure: x}]}\n"
     "plots:\n"
     "- {title: P, over: workers, measure: seconds}\n"
+    "- {title: Q, over: workers, measure: x, series: [D], beside: {title: y, measure: z}}\n"
     "orderings:\n"
     "- {text: O, measure: seconds, rising: [a, b]}\n";
 
@@ -40,12 +46,12 @@ static void test_file(void)
 
     CHECK_INT(parse(&s, good, &err), 0);
     CHECK_STR(s.name, "7");
-    CHECK_INT(s.n_variants, 2);
+    CHECK_INT(s.n_variants, 5);
     CHECK_STR(s.variants[1].series, "S");
     CHECK(s.variants[1].x == 2);
     CHECK_INT(study_scale(&s, "small")->seeds, 3);
     CHECK(study_scale(&s, "large") == NULL);
-    CHECK_INT(s.tables[0].n_variants, 2);
+    CHECK_INT(s.tables[0].n_variants, 5);
     CHECK_INT(s.tables[0].columns[0].measure.format, STUDY_PERCENT);
     CHECK_INT(s.tables[0].columns[0].measure.against, -1);
     CHECK(isnan(s.tables[0].columns[0].published[0]));
@@ -53,6 +59,35 @@ static void test_file(void)
     CHECK_INT(s.tables[0].columns[1].measure.against, 0);
     CHECK(!s.plots[0].over_epochs);
     CHECK_INT(s.orderings[0].n_variants, 2);
+}
+
+/* Presets, a variant at several points, and what only some scales run. */
+static void test_points(void)
+{
+    AUTO(study_release) struct study s;
+    const struct study_scale *small, *part;
+    struct err err;
+
+    CHECK_INT(parse(&s, good, &err), 0);
+    small = study_scale(&s, "small");
+    part = study_scale(&s, "part");
+    CHECK_INT(study_variant(&s, "d"), -1);
+    CHECK_INT(study_variant(&s, "d-2"), 3);
+    CHECK_STR(s.variants[4].name, "d-4");
+    CHECK(s.variants[4].x == 4 && s.variants[4].calibration == 2 && s.variants[2].calibrates);
+    CHECK_INT(s.variants[0].calibration, -1);
+    CHECK(study_runs(small, &s.variants[3]) && study_runs(small, &s.variants[1]));
+    CHECK(!study_runs(part, &s.variants[3]) && study_runs(part, &s.variants[4]));
+    CHECK(study_runs(part, &s.variants[1])); /* no point: its x says nothing */
+    CHECK_INT(cJSON_GetObjectItem(study_preset(&s, small, "p"), "training.seed")->valueint, 3);
+    CHECK_INT(cJSON_GetObjectItem(study_preset(&s, part, "p"), "training.seed")->valueint, 5);
+    CHECK(study_preset(&s, part, "q") && !study_preset(&s, part, "r"));
+    CHECK_INT(s.tables[1].n_variants, 4); /* all but c, which is in no series */
+    CHECK_INT(s.tables[1].variants[2], 3);
+    CHECK(study_shows(s.plots[0].series, "S") && study_shows(s.plots[1].series, "D"));
+    CHECK(!study_shows(s.plots[1].series, "S"));
+    CHECK(s.plots[0].beside.field == NULL);
+    CHECK_STR(s.plots[1].beside.field, "z");
 }
 
 /* The good file with one text replaced. */
@@ -75,17 +110,27 @@ static void test_faults(void)
     check_refused("\"7\"", "7", "7.yaml:3: name: found no text; needed: one");
     check_refused("\"7\"", "a/b", "7.yaml:3: name: needed: letters");
     check_refused("job: {model: {name: mlp}}", "job: mlp", "7.yaml:5: job: found no mapping");
-    check_refused("seeds: 3", "seeds: 101", "7.yaml:7: seeds: needed: a number from 1 to 100");
+    check_refused("{p: {training.seed: 3}", "{p: 3", "7.yaml:6: p: found no mapping");
+    check_refused("seeds: 3", "seeds: 101", "7.yaml:8: seeds: needed: a number from 1 to 100");
+    check_refused("[4, 8]", "[4, x]", "7.yaml:9: points: found something else; needed: a list of");
     check_refused("series: S, x: 1", "serie: S",
-                  "7.yaml:9: found the key \"serie\"; allowed: name");
-    check_refused("name: b", "name: a", "7.yaml:10: name: found \"a\"; needed: letters");
-    check_refused("name: b", "name: ../b", "7.yaml:10: name: found \"../b\"");
-    check_refused("percent", "percents", "7.yaml:14: format: found \"percents\"; allowed: number");
-    check_refused("{b: 0.5}", "{c: 0.5}", "7.yaml:14: found \"c\"; needed: the name of a variant");
-    check_refused("{b: 0.5}", "{b: x}", "7.yaml:14: published: found no number");
-    check_refused("measure: phases.update, ", "", "7.yaml:15: measure: found nothing");
-    check_refused("[a, b]", "[a]", "7.yaml:19: rising: found 1 entries; needed: a list of 2");
-    check_refused("[a, b]", "[a, z]", "7.yaml:19: found \"z\"; needed: the name of a variant");
+                  "7.yaml:11: found the key \"serie\"; allowed: name");
+    check_refused("[p, q]", "[p, r]",
+                  "7.yaml:11: use: found \"r\"; needed: a preset of the study or of scale small");
+    check_refused("name: b", "name: a", "7.yaml:12: name: found \"a\"; needed: letters");
+    check_refused("name: b", "name: ../b", "7.yaml:12: name: found \"../b\"");
+    check_refused("calibration: c", "calibration: b",
+                  "7.yaml:14: calibration: found \"b\"; needed: a variant before that calibrates");
+    check_refused("[2, 4]", "[2, 2]", "7.yaml:14: name: found \"d-2\"; needed: letters");
+    check_refused("percent", "percents", "7.yaml:18: format: found \"percents\"; allowed: number");
+    check_refused("{b: 0.5}", "{e: 0.5}", "7.yaml:18: found \"e\"; needed: the name of a variant");
+    check_refused("{b: 0.5}", "{b: x}", "7.yaml:18: published: found no number");
+    check_refused("measure: phases.update, ", "", "7.yaml:19: measure: found nothing");
+    check_refused("[D, S]", "[D, T]", "7.yaml:20: series: found \"T\"; needed: the series of");
+    check_refused("measure: z", "measured: z",
+                  "7.yaml:23: found the key \"measured\"; allowed: title");
+    check_refused("[a, b]", "[a]", "7.yaml:25: rising: found 1 entries; needed: a list of 2");
+    check_refused("[a, b]", "[a, z]", "7.yaml:25: found \"z\"; needed: the name of a variant");
     check_refused(good, "", "7.yaml:1: ");
     check_refused(good, "[1]", "7.yaml:1: ");
 }
@@ -168,6 +213,7 @@ static void test_results(void)
 int main(void)
 {
     test_file();
+    test_points();
     test_faults();
     test_results();
     return test_result();
