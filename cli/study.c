@@ -275,8 +275,10 @@ static int run_all(struct command *c)
             if (!study_runs(c->scale, &c->study.variants[v]))
                 continue;
             code = run(c, v, seed);
-            if (code == EXIT_OK)
-                say_run(c, ++number, v, seed);
+            if (code != EXIT_OK)
+                break;
+            study_add_traffic(study_run(&c->results, v, seed));
+            say_run(c, ++number, v, seed);
         }
     return code;
 }
@@ -320,6 +322,8 @@ static void print_table(const struct study_results *r, const struct study_table 
 {
     const char *head[TABLE_COLUMNS + 1] = {""};
     char titles[TABLE_COLUMNS][64];
+    AUTO(auto_free) struct study_row *rows = xcalloc(STUDY_ROWS_MAX, sizeof *rows);
+    const size_t n = study_rows(r, t, rows, STUDY_ROWS_MAX);
     AUTO(table_release) struct table table;
 
     for (size_t i = 0; i < t->n_columns; i++) {
@@ -327,15 +331,12 @@ static void print_table(const struct study_results *r, const struct study_table 
         head[i + 1] = titles[i];
     }
     table_init(&table, head);
-    for (size_t i = 0; i < t->n_variants; i++) {
-        if (!study_has_run(r, t->variants[i]))
-            continue;
-        table_cell(&table, r->study->variants[t->variants[i]].name);
-        for (size_t k = 0; k < t->n_columns; k++) {
-            const struct study_measure *m = &t->columns[k].measure;
-
-            table_cell(&table, study_format_mean(m->format, study_mean_of(r, m, t->variants[i])).s);
-        }
+    for (size_t i = 0; i < n; i++) {
+        table_cell(&table, rows[i].label);
+        for (size_t k = 0; k < t->n_columns; k++)
+            table_cell(&table, study_format_mean(t->columns[k].measure.format,
+                                                 study_cell(r, &t->columns[k], &rows[i]))
+                                   .s);
     }
     printf("%s\n", t->title);
     table_print(&table, stdout);

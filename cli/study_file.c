@@ -169,7 +169,7 @@ static int variant_of(struct reader *r, const struct study *s, const cJSON *at, 
     return i;
 }
 
-#define MEASURE_KEYS "measure per against format"
+#define MEASURE_KEYS "measure less per against format"
 
 static struct study_measure measure_of(struct reader *r, const struct study *s, const cJSON *map)
 {
@@ -179,6 +179,7 @@ static struct study_measure measure_of(struct reader *r, const struct study *s, 
     const char *format = text_or(r, map, "format", "number");
     const char *against = text_or(r, map, "against", NULL);
     struct study_measure m = {.field = text_of(r, map, "measure"),
+                              .less = text_or(r, map, "less", NULL),
                               .per = text_or(r, map, "per", NULL),
                               .against = against ? variant_of(r, s, map, against) : -1};
     size_t i = 0;
@@ -399,6 +400,16 @@ static void keep_series(const struct study *s, struct study_table *t, const cJSO
     t->n_variants = n;
 }
 
+static bool by_rank(struct reader *r, const cJSON *map)
+{
+    const char *by = text_or(r, map, "by", "variant");
+    const bool rank = strcmp(by, "rank") == 0;
+
+    if (!rank && strcmp(by, "variant") != 0)
+        fault(r, map, "by: found \"%.40s\"; allowed: variant, rank", by);
+    return rank;
+}
+
 static void read_tables(struct reader *r, struct study *s)
 {
     const cJSON *list = list_of(r, s->doc.root, "tables", 1, 32), *item, *column;
@@ -409,8 +420,9 @@ static void read_tables(struct reader *r, struct study *s)
         struct study_table *t = &s->tables[s->n_tables++];
         const cJSON *columns = list_of(r, item, "columns", 1, TABLE_COLUMNS - 1);
 
-        only(r, item, "title variants series columns");
+        only(r, item, "title variants series by columns");
         t->title = text_of(r, item, "title");
+        t->by_rank = by_rank(r, item);
         t->variants = variants_of(r, s, item, "variants", 0, &t->n_variants);
         keep_series(s, t, series_of(r, s, item));
         t->columns = xcalloc(count(columns) + 1, sizeof *t->columns);

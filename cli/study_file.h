@@ -26,9 +26,11 @@ enum study_format {
 /* A number of a run. */
 struct study_measure {
     const char *field; /* of the event done, or "epoch.", of the last epoch, or "start." */
+    const char *less;  /* without this field of the same run; NULL: nothing */
     const char *per;   /* divided by this field of the same run; NULL: by nothing */
     int against;       /* and by what this variant has for the same seed; -1: by nothing */
     enum study_format format;
+    int rank; /* from 1: lists are read at this rank; 0: their largest entry */
 };
 
 struct study_variant {
@@ -63,6 +65,7 @@ struct study_table {
     size_t n_columns;
     int *variants; /* its rows */
     size_t n_variants;
+    bool by_rank; /* a row for each rank of these */
 };
 
 struct study_plot {

@@ -40,6 +40,9 @@ static void cell(struct buf *out, const char *text)
 
 static void table_html(const struct study_results *r, const struct study_table *t, struct buf *out)
 {
+    AUTO(auto_free) struct study_row *rows = xcalloc(STUDY_ROWS_MAX, sizeof *rows);
+    const size_t n = study_rows(r, t, rows, STUDY_ROWS_MAX);
+
     buf_puts(out, "<section class=\"card\"><div class=\"head\"><h2>");
     svg_text(out, t->title);
     buf_puts(out, "</h2></div><table class=\"num\"><tr><th></th>");
@@ -48,20 +51,16 @@ static void table_html(const struct study_results *r, const struct study_table *
         svg_text(out, t->columns[c].title);
         buf_puts(out, t->columns[c].published ? "</th><th>published</th>" : "</th>");
     }
-    for (size_t i = 0; i < t->n_variants; i++) {
-        const int v = t->variants[i];
-
-        if (!study_has_run(r, v))
-            continue;
+    for (size_t i = 0; i < n; i++) {
         buf_puts(out, "</tr><tr>");
-        cell(out, r->study->variants[v].name);
+        cell(out, rows[i].label);
         for (size_t c = 0; c < t->n_columns; c++) {
             const struct study_column *column = &t->columns[c];
             const enum study_format format = column->measure.format;
 
-            cell(out, study_format_mean(format, study_mean_of(r, &column->measure, v)).s);
+            cell(out, study_format_mean(format, study_cell(r, column, &rows[i])).s);
             if (column->published)
-                cell(out, study_format(format, column->published[v]).s);
+                cell(out, study_format(format, column->published[rows[i].variant]).s);
         }
     }
     buf_puts(out, "</tr></table></section>\n");

@@ -72,7 +72,7 @@ static double largest(const cJSON *list)
 }
 
 /* "perRank.forward.1" of an event: of rank 1. */
-static double number_at(const cJSON *at, const char *path)
+static double number_at(const cJSON *at, const char *path, int rank)
 {
     while (at && path) {
         const char *dot = strchr(path, '.');
@@ -85,23 +85,27 @@ static double number_at(const cJSON *at, const char *path)
     }
     if (!at)
         return NAN;
-    if (cJSON_IsArray(at))
+    if (cJSON_IsArray(at) && !rank)
         return largest(at);
+    if (cJSON_IsArray(at))
+        at = cJSON_GetArrayItem(at, rank - 1);
     return cJSON_IsNumber(at) ? at->valuedouble : NAN;
 }
 
-static double field_value(const struct history *h, const char *field)
+static double field_value(const struct history *h, const char *field, int rank)
 {
     const cJSON *event = event_of(h, &field);
 
-    return number_at(event, field);
+    return number_at(event, field, rank);
 }
 
 static double own_value(const struct history *h, const struct study_measure *m)
 {
-    const double value = field_value(h, m->field);
+    double value = field_value(h, m->field, m->rank);
 
-    return m->per ? value / field_value(h, m->per) : value;
+    if (m->less)
+        value -= field_value(h, m->less, m->rank);
+    return m->per ? value / field_value(h, m->per, m->rank) : value;
 }
 
 double study_value(const struct study_results *r, const struct study_measure *m, int variant,
@@ -144,6 +148,79 @@ struct study_mean study_mean_of(const struct study_results *r, const struct stud
     for (int seed = 0; seed < r->seeds; seed++)
         values[seed] = study_value(r, m, variant, seed);
     return study_mean(values, r->seeds);
+}
+
+/* --- rows --- */
+
+static struct study_row row_of(const struct study_results *r, int variant, int rank, int workers)
+{
+    const char *name = r->study->variants[variant].name;
+    struct study_row row = {.variant = variant, .rank = rank};
+
+    if (!rank)
+        snprintf(row.label, sizeof row.label, "%.60s", name);
+    else
+        snprintf(row.label, sizeof row.label, "%.60s, %s %d", name,
+                 rank <= workers ? "worker" : "server",
+                 rank <= workers ? rank - 1 : rank - 1 - workers);
+    return row;
+}
+
+size_t study_rows(const struct study_results *r, const struct study_table *t,
+                  struct study_row *rows, size_t most)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_variants; i++) {
+        const int v = t->variants[i];
+        const cJSON *start = study_run(r, v, 0)->start;
+        const int ranks = t->by_rank ? (int)event_integer(start, "ranks") : 1;
+
+        for (int k = 0; study_has_run(r, v) && k < ranks && n < most; k++)
+            rows[n++] = row_of(r, v, t->by_rank ? k + 1 : 0, (int)event_integer(start, "workers"));
+    }
+    return n;
+}
+
+struct study_mean study_cell(const struct study_results *r, const struct study_column *column,
+                             const struct study_row *row)
+{
+    struct study_measure m = column->measure;
+
+    m.rank = row->rank;
+    return study_mean_of(r, &m, row->variant);
+}
+
+/* --- what went from rank to rank --- */
+
+static double entry(const cJSON *matrix, int row, int column)
+{
+    const cJSON *item = cJSON_GetArrayItem(cJSON_GetArrayItem(matrix, row), column);
+
+    return cJSON_IsNumber(item) ? item->valuedouble : 0;
+}
+
+void study_add_traffic(struct history *h)
+{
+    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(h->done, "bytesTo");
+    cJSON *ranks = cJSON_GetObjectItemCaseSensitive(h->done, "perRank");
+    const int n = cJSON_GetArraySize(matrix);
+    cJSON *sent, *received;
+
+    if (!n || !ranks)
+        return;
+    sent = cJSON_AddArrayToObject(ranks, "sentBytes");
+    received = cJSON_AddArrayToObject(ranks, "receivedBytes");
+    for (int i = 0; i < n; i++) {
+        double out = 0, in = 0;
+
+        for (int k = 0; k < n; k++) {
+            out += entry(matrix, i, k);
+            in += entry(matrix, k, i);
+        }
+        cJSON_AddItemToArray(sent, cJSON_CreateNumber(out));
+        cJSON_AddItemToArray(received, cJSON_CreateNumber(in));
+    }
 }
 
 enum study_verdict study_rises(const struct study_results *r, const struct study_measure *m,

@@ -18,7 +18,8 @@ void study_results_release(struct study_results *r); /* also fit for AUTO */
 struct history *study_run(const struct study_results *r, int variant, int seed);
 bool study_has_run(const struct study_results *r, int variant); /* to its end, with any seed */
 
-/* Of one run; seed from 0. NAN: the run does not say. A list counts as its largest entry. */
+/* Of one run; seed from 0: (field - less) / per, against the same of another variant. NAN: the run
+ * does not say. A list counts as its largest entry. */
 double study_value(const struct study_results *r, const struct study_measure *m, int variant,
                    int seed);
 
@@ -27,6 +28,24 @@ struct study_mean {
     double mean, half;
     int n; /* seeds that have it */
 };
+/* The rows of a table: variants with a run, by rank each of its ranks. */
+struct study_row {
+    int variant;
+    int rank;        /* from 1; 0: all */
+    char label[100]; /* "split-2, worker 1" */
+};
+/* Fills rows, whose caller has room for most; returns how many there are. */
+size_t study_rows(const struct study_results *r, const struct study_table *t,
+                  struct study_row *rows, size_t most);
+/* Of a column in a row. */
+struct study_mean study_cell(const struct study_results *r, const struct study_column *column,
+                             const struct study_row *row);
+
+#define STUDY_ROWS_MAX 1024
+
+/* Adds to a run's perRank of the event done sentBytes and receivedBytes, the sums of bytesTo. */
+void study_add_traffic(struct history *h);
+
 struct study_mean study_mean(const double *values, int n);
 struct study_mean study_mean_of(const struct study_results *r, const struct study_measure *m,
                                 int variant);

@@ -27,7 +27,7 @@ static const char good[] =
     "  columns:\n"
     "  - {title: accuracy, measure: testAccuracy, format: percent, published: {b: 0.5}}\n"
     "  - {title: share, measure: phases.update, per: seconds, against: a}\n"
-    "- {title: U, series: [D, S], columns: [{title: x, measure: x}]}\n"
+    "- {title: U, series: [D, S], by: rank, columns: [{title: x, measure: x}]}\n"
     "plots:\n"
     "- {title: P, over: workers, measure: seconds}\n"
     "- {title: Q, over: workers, measure: x, series: [D], beside: {title: y, measure: z}}\n"
@@ -54,6 +54,7 @@ static void test_file(void)
     CHECK_INT(s.tables[0].n_variants, 5);
     CHECK_INT(s.tables[0].columns[0].measure.format, STUDY_PERCENT);
     CHECK_INT(s.tables[0].columns[0].measure.against, -1);
+    CHECK(!s.tables[0].by_rank && s.tables[1].by_rank);
     CHECK(isnan(s.tables[0].columns[0].published[0]));
     CHECK(s.tables[0].columns[0].published[1] == 0.5);
     CHECK_INT(s.tables[0].columns[1].measure.against, 0);
@@ -127,6 +128,7 @@ static void test_faults(void)
     check_refused("{b: 0.5}", "{b: x}", "7.yaml:18: published: found no number");
     check_refused("measure: phases.update, ", "", "7.yaml:19: measure: found nothing");
     check_refused("[D, S]", "[D, T]", "7.yaml:20: series: found \"T\"; needed: the series of");
+    check_refused("by: rank", "by: pod", "7.yaml:20: by: found \"pod\"; allowed: variant, rank");
     check_refused("measure: z", "measured: z",
                   "7.yaml:23: found the key \"measured\"; allowed: title");
     check_refused("[a, b]", "[a]", "7.yaml:25: rising: found 1 entries; needed: a list of 2");
@@ -210,11 +212,53 @@ static void test_results(void)
     check_rises(a, c, STUDY_UNDECIDED);
 }
 
+/* Rows by rank: servers behind workers, what each sent, memory without what was there before. */
+static void test_ranks(void)
+{
+    AUTO(study_release) struct study s;
+    AUTO(study_results_release) struct study_results r;
+    struct study_row rows[8];
+    struct study_column column = {.measure = {.field = "perRank.sentBytes", .against = -1}};
+    struct err err;
+
+    CHECK_INT(parse(&s, good, &err), 0);
+    study_results_init(&r, &s, 1);
+    add(study_run(&r, 0, 0),
+        "{\"event\":\"start\",\"ranks\":3,\"workers\":2,\"perRank\":{\"idle\":[1,2,4]}}", 0);
+    CHECK_INT(study_rows(&r, &s.tables[1], rows, 8), 0); /* it has not ended */
+    add(study_run(&r, 0, 0),
+        "{\"event\":\"done\",\"perRank\":{\"peak\":[10,20,30]},"
+        "\"bytesTo\":[[0,1,2],[10,0,20],[100,200,0]]}",
+        0);
+    study_add_traffic(study_run(&r, 0, 0));
+    study_add_traffic(study_run(&r, 1, 0)); /* no run */
+    CHECK_INT(study_rows(&r, &s.tables[0], rows, 8), 1);
+    CHECK_STR(rows[0].label, "a");
+    CHECK(study_cell(&r, &column, &rows[0]).mean == 300);
+    CHECK_INT(study_rows(&r, &s.tables[1], rows, 2), 2);
+    CHECK_INT(study_rows(&r, &s.tables[1], rows, 8), 3);
+    CHECK_STR(rows[0].label, "a, worker 0");
+    CHECK_STR(rows[1].label, "a, worker 1");
+    CHECK_STR(rows[2].label, "a, server 0");
+    CHECK(study_cell(&r, &column, &rows[0]).mean == 3);
+    CHECK(study_cell(&r, &column, &rows[1]).mean == 30);
+    column.measure.field = "perRank.receivedBytes";
+    CHECK(study_cell(&r, &column, &rows[0]).mean == 110);
+    CHECK(study_cell(&r, &column, &rows[2]).mean == 22);
+    column.measure.field = "perRank.peak";
+    column.measure.less = "start.perRank.idle";
+    CHECK(study_cell(&r, &column, &rows[1]).mean == 18);
+    CHECK(study_cell(&r, &column, &rows[2]).mean == 26);
+    column.measure.less = "start.perRank.none";
+    CHECK(isnan(study_cell(&r, &column, &rows[1]).mean));
+}
+
 int main(void)
 {
     test_file();
     test_points();
     test_faults();
     test_results();
+    test_ranks();
     return test_result();
 }
