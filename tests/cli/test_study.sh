@@ -51,6 +51,34 @@ check "003: published" "$(cat slice-003/report.html)" "<td>5.15 s</td>"
 check "003: a figure" "$(cat slice-003/report.html)" "SqueezeNet, split, central, estimated"
 check "003: said to be simulated" "$(cat slice-003/report.html)" "simulated: times are those of slower"
 
+# By worker and server, and memory without what was there before the job.
+check "002: by rank" "$(cat slice-002/report.html)" "<td>servers, server 0</td>"
+python3 - <<'P' || fail "000: memory"
+import json, pathlib, re
+folder = pathlib.Path("slice-000")
+events = [json.loads(line) for line in (folder / "ahead-96-seed-1/events.jsonl").read_text().splitlines()]
+start = next(e for e in events if e["event"] == "start")
+net = events[-1]["perRank"]["peakBytes"][1] - start["perRank"]["idleBytes"][1]
+row = re.search(r"<td>ahead-96, worker 1</td>(.*?)</tr>", (folder / "report.html").read_text())[1]
+shown = re.findall(r"<td>(.*?)</td>", row)[2]
+assert net > 0 and shown == f"{net / 2**20:.1f} MiB", (net, shown)
+P
+
+# 001: the network before and after its split, by worker; the same weights, so the same accuracy.
+check "001: by worker" "$(cat slice-001/report.html)" "<td>split-4, worker 3</td>"
+python3 - <<'P' || fail "001: the split"
+import json, pathlib, re
+folder = pathlib.Path("slice-001")
+def done(name):
+    return json.loads((folder / f"{name}-seed-1/events.jsonl").read_text().splitlines()[-1])
+whole, split = done("whole"), done("split-2")
+assert whole["testLoss"] == split["testLoss"], (whole, split)
+row = re.search(r"<td>split-2, worker 1</td>(.*?)</tr>", (folder / "report.html").read_text())[1]
+shown = re.findall(r"<td>(.*?)</td>", row)[5]
+sent = split["bytesTo"][1][0]
+assert sent > 0 and shown == f"{sent / 2**20:.1f} MiB", (sent, shown)
+P
+
 cat >own.yaml <<'YAML'
 apiVersion: paceline.dev/v1
 kind: Study
