@@ -79,6 +79,7 @@ const struct choice spec_choices[] = {
     NORMALIZE("std", MADE, "0.25"),
     IMAGES("imageSize", "0"),
     IMAGES("color", "auto"),
+    IMAGES("draft", "false"),
     IMAGES("maxDamaged", "0"),
     IMAGES("testSplit", "0.2"),
     IMAGES("cachePath", NULL),

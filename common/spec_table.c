@@ -165,6 +165,9 @@ const struct field spec_fields[] = {
             "channel: mean and deviation of each channel; pixel: the mean of each pixel."},
     {"spec.dataset.imageSize", FIELD_INT, JOB(dataset.image_size), RANGE(0, 4096),
      .doc = "images: height and width that all are brought to; 0: all have those of the first."},
+    {"spec.dataset.draft", FIELD_BOOL, JOB(dataset.draft),
+     .doc = "images: decodes JPEGs at 1/2, 1/4 or 1/8 where that is at least imageSize: faster, "
+            "other pixels."},
     {"spec.dataset.color", FIELD_ENUM, JOB(dataset.color), .names = NAMES("auto", "gray", "rgb"),
      .doc = "images: what all become; auto: what the first one is."},
     {"spec.dataset.maxDamaged", FIELD_FLOAT, JOB(dataset.max_damaged), RANGE(0, 1),

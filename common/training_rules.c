@@ -42,6 +42,12 @@ static bool broken_stream(const struct job *job, struct buf *found)
             job->dataset.cache_path || job->dataset.normalize_by != NORMALIZE_GIVEN);
 }
 
+static bool broken_draft(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "it without");
+    return job->dataset.draft && job->dataset.image_size == 0;
+}
+
 static bool broken_volume_path(const struct job *job, struct buf *found)
 {
     const char *path = job->dataset.path ? job->dataset.path : "";
@@ -149,6 +155,12 @@ static const struct rule rules[] = {
             "{spec.dataset.maxDamaged|0.0} == 0.0 && !{?spec.dataset.cachePath} && "
             "{spec.dataset.normalizeBy} == 'given')",
      .cel_found = "stream with something that needs every sample before the first step"},
+    {{"spec.dataset.draft", "spec.dataset.imageSize"},
+     .allowed = "needed with it: an imageSize above 0",
+     .job = RULE_BUILTIN,
+     .broken = broken_draft,
+     .cel = "!{spec.dataset.draft|false} || {spec.dataset.imageSize|0} > 0",
+     .cel_found = "it without"},
     {{"spec.dataset.path", "spec.dataset.volume"},
      .allowed = "needed with a volume: an absolute path to mount it at",
      .job = RULE_BUILTIN,

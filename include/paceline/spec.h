@@ -152,6 +152,7 @@ struct job {
         bool shuffle;
         int64_t limit;      /* use only the first N training samples; 0: all */
         int64_t image_size; /* images: brought to this height and width; 0: as the first is */
+        bool draft;         /* images: JPEGs are decoded smaller where they shrink by 2 or more */
         enum color color;
         double max_damaged;        /* share of the images that may be damaged, and are left out */
         double test_split;         /* share kept back where no folder of test images is */

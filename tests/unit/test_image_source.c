@@ -5,7 +5,9 @@
 #include "tests/unit/picture.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
+#include "worker/data/image.h"
 #include "worker/data/packed.h"
+#include "worker/data/resize.h"
 
 enum { H = 3, W = 2, PIXELS = H * W };
 
@@ -258,6 +260,45 @@ static void keeps_a_packed_copy(void)
     }
 }
 
+/* Decoded at 1/2 and brought from 21 x 25 to size; another packed copy than of whole ones. */
+static void decodes_drafts(void)
+{
+    enum { FROM_H = 42, FROM_W = 50, TO = 20 };
+    AUTO(auto_free) uint8_t *pixels = xmalloc((size_t)FROM_H * FROM_W), *want = xmalloc(TO * TO);
+    AUTO(image_decoder_free) struct image_decoder *decoder = image_decoder_new();
+    AUTO(resizer_free) struct resizer *resizer = resizer_new();
+    AUTO(image_release) struct image image = {0};
+    struct job job = new_job();
+    struct datasets d;
+    struct err err = {.msg = ""};
+
+    for (int i = 0; i < FROM_H * FROM_W; i++)
+        pixels[i] = (uint8_t)(i * i / 97 + i % FROM_W);
+    struct buf file = picture_jpeg(pixels, 1, FROM_H, FROM_W, false);
+    make("drafts");
+    make("drafts/a");
+    scratch_write(folder, "drafts/a/1.jpg", file.data, file.len);
+    scratch_write(folder, "drafts/a/2.jpg", file.data, file.len);
+    AUTO(auto_free) char *path = xasprintf("%s/drafts", folder);
+    job.dataset.path = path;
+    job.dataset.cache_path = path;
+    job.dataset.image_size = TO;
+    AUTO(auto_free) char *whole = packed_path(&job);
+    job.dataset.draft = true;
+    AUTO(auto_free) char *smaller = packed_path(&job);
+    CHECK(strcmp(whole, smaller) != 0);
+    job.dataset.cache_path = NULL;
+    image_decoder_draft(decoder, TO);
+    CHECK_INT(image_decode(decoder, (const uint8_t *)file.data, file.len, 0, &image, &err), 0);
+    CHECK_INT(image.shape.h * 100 + image.shape.w, 2125);
+    resize(resizer, &image, TO, TO, want);
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
+    CHECK_STR(err.msg, "");
+    CHECK_BYTES(d.train.images, want, TO * TO);
+    datasets_release(&d);
+    buf_release(&file);
+}
+
 int main(void)
 {
     folder = scratch_make();
@@ -268,6 +309,7 @@ int main(void)
     makes_one_size();
     splits_classes();
     keeps_a_packed_copy();
+    decodes_drafts();
     scratch_remove(folder);
     return test_result();
 }

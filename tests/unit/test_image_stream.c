@@ -134,8 +134,8 @@ static const uint8_t *sample(struct datasets *d, uint32_t i, struct image_reader
 /* Sample 4 is train/0/08.png: 0/00, 0/02, ... come first. */
 static void names_what_is_damaged(void)
 {
-    AUTO(image_reader_free) struct image_reader *r = image_reader_new();
     const struct job job = new_job(STAGING_STREAM, true, 0);
+    AUTO(image_reader_free) struct image_reader *r = image_reader_new(&job);
     uint8_t spare[PIXELS], good[PIXELS];
     struct datasets d;
     struct err err = {.msg = ""};

@@ -318,7 +318,7 @@ static void slots_init(struct batcher *b, size_t n_slots)
     }
 }
 
-static void tools_init(struct batcher *b)
+static void tools_init(struct batcher *b, const struct job *job)
 {
     if (b->set->stream)
         b->team = team_new(b->set->readers);
@@ -331,7 +331,7 @@ static void tools_init(struct batcher *b)
             t->view = xcalloc(b->pixels, 1);
         if (!b->set->stream)
             continue;
-        t->reader = image_reader_new();
+        t->reader = image_reader_new(job);
         t->spare = xmalloc(b->pixels);
     }
 }
@@ -362,7 +362,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->normalizer = normalizer;
     if (training)
         b->augment = (struct augment){job->dataset.flip, (uint32_t)job->dataset.pad, b->seed};
-    tools_init(b);
+    tools_init(b, job);
     b->ordered_epoch = -1;
     if (distribution || (training && job->dataset.shuffle && !set->tokens))
         b->order = xcalloc(n, sizeof *b->order);

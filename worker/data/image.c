@@ -7,6 +7,7 @@
 
 struct image_decoder {
     struct jpeg_decoder *jpeg;
+    int least; /* pixels of a side of a JPEG that is decoded smaller; 0: none is */
 };
 
 void image_release(struct image *image)
@@ -30,6 +31,8 @@ void image_decoder_free(struct image_decoder **d)
     free(*d);
     *d = NULL;
 }
+
+void image_decoder_draft(struct image_decoder *d, int least) { d->least = least; }
 
 int image_set_shape(struct image *image, int c, unsigned h, unsigned w, struct err *err)
 {
@@ -58,7 +61,7 @@ static int decode(struct image_decoder *d, const uint8_t *bytes, size_t len, int
                   bool pixels, struct image *out, struct err *err)
 {
     if (len >= 2 && memcmp(bytes, "\xff\xd8", 2) == 0)
-        return jpeg_decode(d->jpeg, bytes, len, channels, pixels, out, err);
+        return jpeg_decode(d->jpeg, bytes, len, channels, pixels ? d->least : 0, pixels, out, err);
     if (len >= 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0)
         return png_decode(bytes, len, channels, pixels, out, err);
     return err_set(err, ERR_DAMAGED, "neither a JPEG nor a PNG file, of %zu bytes", len);

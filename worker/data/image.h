@@ -1,5 +1,6 @@
 /*
- * Pictures: JPEG by libjpeg-turbo with its defaults, PNG by libpng, to rows of 8-bit samples.
+ * Pictures: JPEG by libjpeg-turbo with its defaults (or smaller, by image_decoder_draft), PNG by
+ * libpng, to rows of 8-bit samples.
  *
  * A file's dimensions are checked before memory is taken for them. What a decoder repairs (a file
  * that is cut short, codes that are none) is an error here. Alpha is dropped, 16 bits become 8,
@@ -29,6 +30,13 @@ void image_release(struct image *image); /* also fit for AUTO */
 struct image_decoder;
 struct image_decoder *image_decoder_new(void);
 void image_decoder_free(struct image_decoder **d); /* for AUTO */
+
+/*
+ * From now on a JPEG is decoded at 1/8, 1/4 or 1/2 of its size, the smallest of these of which both
+ * sides are still at least `least`, or else whole; 0: always whole. Pixels are then those of
+ * libjpeg's smaller DCT, with the sizes rounded up, as in Pillow's draft mode.
+ */
+void image_decoder_draft(struct image_decoder *d, int least);
 
 /*
  * channels 1: gray, of colours by Rec. 601 (JPEG: the file's own); 3: RGB; 0: as the file has it.

@@ -14,9 +14,9 @@ struct jpeg_decoder;
 struct jpeg_decoder *jpeg_decoder_new(void);
 void jpeg_decoder_free(struct jpeg_decoder *d);
 
-/* With pixels false only out->shape is set. */
+/* With pixels false only out->shape is set. least as in image_decoder_draft. */
 MUST_CHECK int jpeg_decode(struct jpeg_decoder *d, const uint8_t *bytes, size_t len, int channels,
-                           bool pixels, struct image *out, struct err *err);
+                           int least, bool pixels, struct image *out, struct err *err);
 MUST_CHECK int png_decode(const uint8_t *bytes, size_t len, int channels, bool pixels,
                           struct image *out, struct err *err);
 

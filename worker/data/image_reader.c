@@ -14,17 +14,21 @@
 struct image_reader {
     struct image_decoder *decoder;
     struct resizer *resizer;
+    bool resizes;
     struct image image;
     uint8_t *bytes;
     size_t room, len;
 };
 
-struct image_reader *image_reader_new(void)
+struct image_reader *image_reader_new(const struct job *job)
 {
     struct image_reader *r = xcalloc(1, sizeof *r);
 
     r->decoder = image_decoder_new();
     r->resizer = resizer_new();
+    r->resizes = job->dataset.image_size > 0;
+    if (job->dataset.draft)
+        image_decoder_draft(r->decoder, (int)job->dataset.image_size);
     return r;
 }
 
@@ -66,8 +70,8 @@ static int load(struct image_reader *r, const char *path, struct err *err)
     return 0;
 }
 
-int image_reader_read(struct image_reader *r, const char *path, struct shape shape, bool resized,
-                      uint8_t *to, struct err *err)
+int image_reader_read(struct image_reader *r, const char *path, struct shape shape, uint8_t *to,
+                      struct err *err)
 {
     const struct shape *is = &r->image.shape;
 
@@ -75,7 +79,7 @@ int image_reader_read(struct image_reader *r, const char *path, struct shape sha
         return -1;
     if (image_decode(r->decoder, r->bytes, r->len, shape.c, &r->image, err))
         return err_wrap(err, "%s", path);
-    if (!resized && (is->h != shape.h || is->w != shape.w))
+    if (!r->resizes && (is->h != shape.h || is->w != shape.w))
         return err_set(err, ERR_INVALID,
                        "%s: %d x %d pixels; the first image has %d x %d (spec.dataset.imageSize "
                        "brings all to one size)",

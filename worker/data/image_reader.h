@@ -2,22 +2,21 @@
 #ifndef PACELINE_IMAGE_READER_H
 #define PACELINE_IMAGE_READER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "paceline/err.h"
-#include "paceline/net.h"
+#include "paceline/spec.h"
 
 struct image_reader; /* a thread's file, picture and tools; they grow with what is read */
-struct image_reader *image_reader_new(void);
+struct image_reader *image_reader_new(const struct job *job);
 void image_reader_free(struct image_reader **r); /* for AUTO */
 
 /*
  * The pixels of one file to `to`, [c][h][w] of shape. ERR_DAMAGED: it is no image, or not whole;
- * ERR_INVALID: of another size, and not resized; ERR_IO. Each names the file.
+ * ERR_INVALID: of another size, and dataset.imageSize is 0; ERR_IO. Each names the file.
  */
 MUST_CHECK int image_reader_read(struct image_reader *r, const char *path, struct shape shape,
-                                 bool resized, uint8_t *to, struct err *err);
+                                 uint8_t *to, struct err *err);
 
 /* The shape alone, c 1 or 3, from the header. Errors as above. */
 MUST_CHECK int image_reader_measure(struct image_reader *r, const char *path, struct shape *shape,

@@ -24,7 +24,7 @@ static int measure_first(struct source *s, const struct image_folder *f, struct 
 {
     static const int channels[] = {[COLOR_AUTO] = 0, [COLOR_GRAY] = 1, [COLOR_RGB] = 3};
     int size = (int)s->job->dataset.image_size, c = channels[s->job->dataset.color], rc = -1;
-    AUTO(image_reader_free) struct image_reader *r = image_reader_new();
+    AUTO(image_reader_free) struct image_reader *r = image_reader_new(s->job);
     struct err failure;
 
     for (uint32_t i = 0; i < f->n[SET_TRAIN] && rc; i++) {
@@ -94,8 +94,8 @@ static void decode_file(struct decoding *d, struct image_reader *r, uint32_t i)
     AUTO(auto_free) char *path = file_path(f);
 
     d->to->labels[set][at] = f->label;
-    if (image_reader_read(r, path, s->shape, s->job->dataset.image_size > 0,
-                          d->to->images[set] + at * source_image_bytes(s), &err) == 0)
+    if (image_reader_read(r, path, s->shape, d->to->images[set] + at * source_image_bytes(s),
+                          &err) == 0)
         return;
     if (err.code != ERR_DAMAGED) {
         decoding_fail(d, i, &err);
@@ -114,7 +114,7 @@ static void decode_file(struct decoding *d, struct image_reader *r, uint32_t i)
 static void *decode_files(void *arg)
 {
     struct decoding *d = arg;
-    AUTO(image_reader_free) struct image_reader *r = image_reader_new();
+    AUTO(image_reader_free) struct image_reader *r = image_reader_new(d->source->job);
 
     while (!atomic_load(&d->stop)) {
         uint32_t begin = atomic_fetch_add(&d->next, CHUNK);

@@ -10,7 +10,7 @@ enum { UNTOUCHED, CLAIMED, DECODED }; /* a fresh memory is zero */
 
 /* Offsets count from here. */
 struct image_stream {
-    bool cached, resized;
+    bool cached;
     uint32_t n; /* files, of both sets */
     size_t paths[N_SETS], states[N_SETS];
 };
@@ -59,7 +59,6 @@ void image_stream_fill(struct layout *to, const struct layout *plan, const struc
     size_t at = place(stream, f);
 
     stream->cached = s->job->dataset.cache;
-    stream->resized = s->job->dataset.image_size > 0;
     stream->n = f->n[SET_TRAIN] + f->n[SET_TEST];
     for (int set = 0; set < N_SETS; set++) {
         size_t *paths = (size_t *)((uint8_t *)stream + stream->paths[set]);
@@ -90,8 +89,7 @@ static int decode(const struct dataset *set, uint32_t i, struct image_reader *r,
     const struct image_stream *s = set->stream;
     const size_t *paths = (const size_t *)((const uint8_t *)s + s->paths[set->number]);
     const double start = seconds_now();
-    const int rc =
-        image_reader_read(r, (const char *)s + paths[i], set->shape, s->resized, to, err);
+    const int rc = image_reader_read(r, (const char *)s + paths[i], set->shape, to, err);
 
     *seconds += seconds_now() - start;
     if (rc && err->code == ERR_DAMAGED)

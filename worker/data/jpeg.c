@@ -99,8 +99,19 @@ static void read_rows(struct jpeg_decoder *d, const struct image *out)
     jpeg_finish_decompress(&d->z);
 }
 
-int jpeg_decode(struct jpeg_decoder *d, const uint8_t *bytes, size_t len, int channels, bool pixels,
-                struct image *out, struct err *err)
+/* The smallest size that is large enough; out has the whole one. */
+static void scale(struct jpeg_decoder *d, int least, struct image *out)
+{
+    const int h = out->shape.h / least, w = out->shape.w / least, times = h < w ? h : w;
+
+    d->z.scale_denom = times >= 8 ? 8 : times >= 4 ? 4 : times >= 2 ? 2 : 1;
+    jpeg_calc_output_dimensions(&d->z);
+    out->shape.h = (int)d->z.output_height;
+    out->shape.w = (int)d->z.output_width;
+}
+
+int jpeg_decode(struct jpeg_decoder *d, const uint8_t *bytes, size_t len, int channels, int least,
+                bool pixels, struct image *out, struct err *err)
 {
     if (setjmp(d->escape)) {
         jpeg_abort_decompress(&d->z);
@@ -113,6 +124,8 @@ int jpeg_decode(struct jpeg_decoder *d, const uint8_t *bytes, size_t len, int ch
         return -1;
     }
     if (pixels) {
+        if (least > 0)
+            scale(d, least, out);
         image_make_room(out);
         read_rows(d, out);
     } else {

@@ -18,8 +18,9 @@ char *packed_path(const struct job *job)
 {
     AUTO(auto_free)
     char *made_of =
-        xasprintf("%s %lld %d %a %a", job->dataset.path, (long long)job->dataset.image_size,
-                  (int)job->dataset.color, job->dataset.max_damaged, job->dataset.test_split);
+        xasprintf("%s %lld %d %a %a%s", job->dataset.path, (long long)job->dataset.image_size,
+                  (int)job->dataset.color, job->dataset.max_damaged, job->dataset.test_split,
+                  job->dataset.draft ? " draft" : "");
 
     return xasprintf("%s/images-%016llx.packed", job->dataset.cache_path,
                      (unsigned long long)digest_bytes(made_of, strlen(made_of)));
