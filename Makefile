@@ -270,9 +270,12 @@ shellcheck: ## lint the shell scripts
 
 .PHONY: bench
 BENCH ?=
-bench: all $(BUILD)/bench/peak ## compare with PyTorch and TensorFlow (BENCH="--help")
+bench: all $(BUILD)/bench/peak $(BUILD)/bench/jpeg/decode ## compare with PyTorch and TensorFlow (BENCH="--help")
 	@bench/peers/install.sh
 	@python3 bench/run.py --build $(BUILD) $(BENCH)
+
+$(BUILD)/bench/jpeg/decode: $(BUILD)/bench/jpeg/decode.o $(COMMON_OBJ) $(KERNEL_OBJ) $(filter $(BUILD)/worker/data/%,$(WORKER_OBJ))
+	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(DATA_LIBS) $(LIBS)
 
 $(BUILD)/bench/peak: $(BUILD)/bench/peak.o
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^

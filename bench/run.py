@@ -316,9 +316,53 @@ def section_ranks(args):
                   f" two-process / one-process FMA peak {host:.2f}")
 
 
+class Decoder(Peer):
+    """Of JPEGs that it holds in memory: ours, Pillow, or torchvision where .venv-torch has it."""
+
+    def __init__(self, args, library, folder, size, what):
+        self.errors = tempfile.TemporaryFile("w+", dir=args.folder)
+        ours = [args.build / "bench/jpeg/decode", args.folder / folder, str(size), what]
+        venv = VENVS / f".venv-{'torch' if library == 'torchvision' else library}/bin/python"
+        if library != "Paceline" and not venv.exists():
+            raise Absent(f"no {venv.parent.parent.name}")
+        self.process = subprocess.Popen(
+            pinned(args.cores[:1]) + (ours if library == "Paceline" else
+             [venv, ROOT / "bench/peers/jpeg_bench.py", args.folder / folder, str(size), library, what]),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors, text=True,
+            env={**os.environ, **ONE_THREAD})
+        self.version = self.answer()["version"]
+
+
+def section_jpeg(args):
+    """One core, files in memory, figures of a round divided by each other."""
+    if not args.jpegs.exists():
+        raise Absent(f"no {args.jpegs}")
+    pillow = VENVS / ".venv-pillow/bin/python"
+    subprocess.run([pillow if pillow.exists() else sys.executable, ROOT / "bench/jpeg/pictures.py", args.jpegs,
+                    args.folder], check=True)
+    for folder, size, what, said in (
+            ("small", 0, "decode", "32 x 32, decoded"),
+            ("small", 0, "prepare", "32 x 32, decoded, cut, mirrored, normalised"),
+            ("large", 0, "decode", "500 x 375, decoded"),
+            ("large", 224, "decode", "500 x 375 to 224 x 224"),
+            ("large", 128, "draft", "500 x 375 to 128 x 128, DCT-scaled")):
+        print(f"\nJPEG, {said}: images/s; ratio: Paceline / that row")
+        contenders = {}
+        try:
+            for library in ("Paceline", "pillow") + (("torchvision",) if what == "decode" else ()):
+                try:
+                    contenders[library] = Decoder(args, library, folder, size, what)
+                except Absent as why:
+                    print(f"  {library:<22} not compared: {why}")
+            compare(args, contenders, 1)
+        finally:
+            for contender in contenders.values():
+                contender.close()
+
+
 SECTIONS = {
     "peak": section_peak, "peers": section_peers, "kernels": section_kernels,
-    "order": section_order, "ranks": section_ranks, "start": section_start,
+    "order": section_order, "ranks": section_ranks, "start": section_start, "jpeg": section_jpeg,
 }
 
 
@@ -350,6 +394,8 @@ def arguments():
     parser.add_argument("--peers", type=listed(PEERS), default=list(PEERS))
     parser.add_argument("--cores", type=listed(None, int), default=sorted(os.sched_getaffinity(0)))
     parser.add_argument("--data", type=pathlib.Path, default="/usr/share/datasets/fashion-mnist")
+    parser.add_argument("--jpegs", type=pathlib.Path, help="archive of CIFAR-10's JPEGs",
+                        default=ROOT.parent / "shared/datasets/cifar10-images/cifar10-images.tar.gz")
     parser.add_argument("--build", type=pathlib.Path, default="build/gcc")
     args = parser.parse_args()
     args.build = args.build.resolve()
