@@ -1,49 +1,7 @@
 #include "common/spec_table.h"
 
+#include "common/spec_row.h"
 #include "paceline/mem.h"
-
-#define NAMES(...) ((const char *const[]){__VA_ARGS__, NULL})
-#define AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
-#define JOB(member) AT(struct job, member)
-#define JOB_LIST(member, n_member) JOB(member), .n_offset = offsetof(struct job, n_member)
-#define CHANGE(member) JOB(strategy.change.member)
-#define LAYER(member) AT(struct layer_spec, member)
-#define RANGE(low, high) .min = (low), .max = (high)
-#define EXACT_INTEGERS 9007199254740991.0 /* 2^53 - 1: what JSON carries without loss */
-#define MOST 1e300
-#define LABEL                                                                                   \
-    .pattern = "^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$",                                             \
-    .pattern_text = "1 to 50 lower-case letters, digits and '-', from a letter to a letter or " \
-                    "digit"
-#define LAYER_NAME                              \
-    .pattern = "^[A-Za-z][A-Za-z0-9_-]{0,49}$", \
-    .pattern_text = "1 to 50 letters, digits, '_' and '-', from a letter"
-#define LABEL_VALUE                                               \
-    .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", \
-    .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
-#define RESTART_DOC                                                                            \
-    "What follows when a process fails. Never: the job fails; OnFailure, Always: the kubelet " \
-    "restarts the container; ExitCode: codes from 128 restart the pod, others fail the job. "  \
-    "Jobs with spec.model or spec.mpi ignore it."
-#define ROLE_RESTART(key, role)                                                              \
-    {                                                                                        \
-        "spec.replicas." key ".restartPolicy", FIELD_ENUM, JOB(replicas[role].restart),      \
-            .names = NAMES("Never", "OnFailure", "Always", "ExitCode"), .default_ = "Never", \
-            .fixed = true, .doc = RESTART_DOC                                                \
-    }
-#define TEMPLATE_DOC                                                                            \
-    "The pod template. A job without spec.model needs one with a container for each role that " \
-    "has replicas; one machine does not use it."
-#define ROLE_TEMPLATE(key, role)                                                       \
-    {                                                                                  \
-        "spec.replicas." key ".template", FIELD_OPAQUE, JOB(replicas[role].template_), \
-            .fixed = true, .doc = TEMPLATE_DOC                                         \
-    }
-/* Of a pod's volumes those that outlive it; data may come with the others, too. */
-#define STORAGE                                                                                  \
-    "persistentVolumeClaim", "hostPath", "nfs", "csi", "azureFile", "cephfs", "iscsi", "fc",     \
-        "rbd", "cinder", "glusterfs", "portworxVolume", "vsphereVolume", "awsElasticBlockStore", \
-        "gcePersistentDisk", "azureDisk", "flexVolume"
 
 const struct field spec_fields[] = {
     {"apiVersion", FIELD_STRING, .names = NAMES("paceline.dev/v1"), .required = true,
