@@ -113,6 +113,8 @@ const struct field crd_status_fields[] = {
      .doc = "Training samples per second, over all workers; at the end the mean over all steps."},
     {"status.progress.speedup", FIELD_FLOAT, REAL,
      .doc = "Samples per second against those of one worker."},
+    {"status.progress.stoppedEarly", FIELD_INT, COUNT,
+     .doc = "The epoch behind which training.earlyStopping ended the training; absent: it did not."},
     {"status.progress.etaSeconds", FIELD_FLOAT, REAL, .doc = "Seconds that are left."},
     {"status.strategy", FIELD_OBJECT, .doc = "What became of the switch; of StrategySwitch."},
     {"status.strategy.phase", FIELD_STRING, .max = 64,

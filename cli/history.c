@@ -154,6 +154,16 @@ void history_load(struct history *h, const char *path) { read_lines(h, path, add
 
 void history_read(struct history *h, const char *path) { read_lines(h, path, add_any); }
 
+char *history_early_stop(const struct history *h)
+{
+    const cJSON *s = cJSON_GetObjectItemCaseSensitive(h->done, "stoppedEarly");
+
+    if (!s)
+        return NULL;
+    return xasprintf("at epoch %s: no better for %s", format_count(event_number(s, "epoch")).s,
+                     format_plural(event_number(s, "patience"), "epoch").s);
+}
+
 struct text history_switch(const struct history *h)
 {
     const cJSON *s = cJSON_GetObjectItemCaseSensitive(h->done, "switch");

@@ -29,6 +29,9 @@ void history_load(struct history *h, const char *path);
 /* The same with how it ended. */
 void history_read(struct history *h, const char *path);
 
+/* "at epoch 7: no better for 3 epochs", the caller's; NULL where it was not stopped early. */
+char *history_early_stop(const struct history *h);
+
 /* When the run changed its strategy; "" where it had but one. */
 struct text history_switch(const struct history *h);
 

@@ -234,12 +234,15 @@ void progress_summary(const struct progress *p, const struct history *h, const c
     const cJSON *done = h->done, *start = h->start;
     const char *cpu = event_text(start, "cpu");
     const struct text switched = history_switch(h);
+    AUTO(auto_free) char *early = history_early_stop(h);
     const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);
 
     fputc('\n', p->out);
     summary_line(p, "trained", "%s, %s",
                  format_plural(last ? event_number(last, "epoch") : 0, "epoch").s,
                  format_plural(event_number(done, "step"), "step").s);
+    if (early)
+        summary_line(p, "stopped early", "%s", early);
     if (switched.s[0])
         summary_line(p, "switched", "%s", switched.s);
     summary_line(p, "test accuracy", "%s%s%s  (loss %s, top-5 %s)", style(p, BOLD),

@@ -211,6 +211,7 @@ static void server_facts(struct buf *out, const cJSON *done)
 static void machine(struct buf *out, const struct report *r)
 {
     const cJSON *start = r->history->start, *done = r->history->done;
+    AUTO(auto_free) char *early = history_early_stop(r->history);
     const struct {
         const char *name;
         struct text value;
@@ -232,6 +233,7 @@ static void machine(struct buf *out, const struct report *r)
     page_fact(out, "instruction set", event_text(start, "isa"));
     for (size_t i = 0; i < ARRAY_LEN(facts); i++)
         page_fact(out, facts[i].name, facts[i].value.s);
+    page_fact(out, "stopped early", early ? early : "");
     page_fact(out, "strategy switched", history_switch(r->history).s);
     server_facts(out, done);
     memory_fact(out, done);

@@ -42,12 +42,10 @@ static const char usage[] =
     "  --patience SECONDS    how long a job may not train before it is given up (default 300)\n"
     "  --keep                leave the jobs there\n";
 
-/* Without checkpoints in between: only steps are measured. */
+/* Without checkpoints in between: only steps are measured, and all of them. */
 static const char *const quiet_sets[] = {
-    "checkpoint.everyEpochs=0",
-    "checkpoint.everySteps=0",
-    "checkpoint.everySeconds=0",
-    "checkpoint.best=false",
+    "checkpoint.everyEpochs=0", "checkpoint.everySteps=0",   "checkpoint.everySeconds=0",
+    "checkpoint.best=false",    "training.earlyStopping={}",
 };
 
 /* Agents would save every few seconds where nothing is said. The measure is of this many workers.

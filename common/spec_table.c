@@ -282,6 +282,18 @@ const struct field spec_fields[] = {
     {"spec.training.learningRateSchedule.warmupFrom", FIELD_FLOAT,
      JOB(training.schedule.warmup_from), RANGE(0, 1), .default_ = "0",
      .doc = "The multiple of learningRate that warm-up begins with."},
+    {"spec.training.earlyStopping", FIELD_OBJECT,
+     .doc = "Ends the training, with success, when epochs no longer make it better."},
+    {"spec.training.earlyStopping.monitor", FIELD_ENUM, JOB(training.early_stop.monitor),
+     .names = NAMES("loss", "accuracy", "perplexity"), .default_ = "loss",
+     .doc = "What is to become better, on the validation samples or, where there are none, on the "
+            "training samples of the epoch. perplexity: of a text, e to the power of the loss."},
+    {"spec.training.earlyStopping.patience", FIELD_INT, JOB(training.early_stop.patience),
+     RANGE(0, 1000000), .default_ = "0",
+     .doc =
+         "Stops behind so many epochs in a row that were no better than the best one; 0: never."},
+    {"spec.training.earlyStopping.minDelta", FIELD_FLOAT, JOB(training.early_stop.min_delta),
+     RANGE(0, MOST), .default_ = "0", .doc = "An epoch is better by more than this, or it is not."},
 
     {"spec.checkpoint", FIELD_OBJECT, .fixed = true, .doc = "When the training's state is saved."},
     {"spec.checkpoint.everyEpochs", FIELD_INT, JOB(checkpoint.every_epochs), RANGE(0, 1000000),

@@ -111,7 +111,24 @@ static bool broken_warmup(const struct job *job, struct buf *found)
            job->training.schedule.warmup_epochs > (double)job->training.epochs;
 }
 
+static bool broken_patience(const struct job *job, struct buf *found)
+{
+    const struct job_early_stop *s = &job->training.early_stop;
+
+    buf_puts(found, "monitor or minDelta without it");
+    return s->patience == 0 && (s->monitor != MONITOR_LOSS || s->min_delta > 0);
+}
+
+static bool broken_perplexity(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "perplexity, with data that are no text");
+    return job->training.early_stop.monitor == MONITOR_PERPLEXITY &&
+           strcmp(job->dataset.name, "text") != 0;
+}
+
 /* What the rules read, in CEL (spec_table.h). */
+#define CEL_EARLY "spec.training.earlyStopping."
+
 #define CEL_DAMPENING "{spec.training.optimizer.dampening|0.0}"
 #define CEL_SCHEDULE "spec.training.learningRateSchedule."
 #define CEL_VALUES CEL_SCHEDULE "values"
@@ -218,5 +235,19 @@ static const struct rule rules[] = {
      .cel = "{spec.training.steps} > 0 || {" CEL_SCHEDULE
             "warmupEpochs} <= double({spec.training.epochs})",
      .cel_found = "a longer warm-up"},
+    {{"spec.training.earlyStopping.patience", "spec.training.earlyStopping",
+      "spec.training.earlyStopping.monitor", "spec.training.earlyStopping.minDelta"},
+     .allowed = "needed with them: 1 and more",
+     .job = RULE_BUILTIN,
+     .broken = broken_patience,
+     .cel = "{" CEL_EARLY "patience} > 0 || ({" CEL_EARLY "monitor} == 'loss' && {" CEL_EARLY
+            "minDelta} == 0.0)",
+     .cel_found = "monitor or minDelta without it"},
+    {{"spec.training.earlyStopping.monitor", "spec.dataset.name"},
+     .allowed = "allowed there: loss, accuracy",
+     .job = RULE_BUILTIN,
+     .broken = broken_perplexity,
+     .cel = "{" CEL_EARLY "monitor} != 'perplexity' || {spec.dataset.name} == 'text'",
+     .cel_found = "perplexity, with data that are no text"},
 };
 const struct rule_list training_rules = {rules, ARRAY_LEN(rules)};

@@ -39,6 +39,7 @@ enum distribution_kind {
     DISTRIBUTION_DIRICHLET,
     DISTRIBUTION_REPLICATED,
 };
+enum monitor { MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_PERPLEXITY };
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum strategy_type {
     STRATEGY_ALL_REDUCE,
@@ -98,6 +99,13 @@ struct job_schedule {
     double min_factor;    /* cosine: the last multiple of learningRate */
     double warmup_epochs; /* linear from warmup_from * learningRate */
     double warmup_from;
+};
+
+/* spec.training.earlyStopping; see worker/train/early_stop.h. */
+struct job_early_stop {
+    enum monitor monitor;
+    int64_t patience; /* epochs; 0: off */
+    double min_delta;
 };
 
 /* spec.strategy.switch: of StrategySwitch. */
@@ -177,6 +185,7 @@ struct job {
         double clip_norm; /* 0: off */
         struct job_optimizer optimizer;
         struct job_schedule schedule;
+        struct job_early_stop early_stop;
     } training;
     struct {
         int64_t every_epochs, every_steps, every_seconds; /* 0: off */

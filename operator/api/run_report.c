@@ -199,6 +199,7 @@ static void take_event(struct run_report *r, const cJSON *message)
     if (r->step < p->step)
         r->step = p->step;
     p->samples_per_second = rounded(field_number(event, "samplesPerSecond"), 10);
+    p->early_epoch = field_int(field_get(event, "stoppedEarly"), "epoch", 0, MAX_STEP);
     if (done) /* the mean over all steps is its last figure */
         return;
     p->epoch = field_int(event, "epoch", 0, MAX_STEP) + progress; /* from 0 there */

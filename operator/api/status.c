@@ -91,7 +91,7 @@ static bool progress_equal(const struct progress *a, const struct progress *b)
     return a->present == b->present && a->has_accuracy == b->has_accuracy && a->epoch == b->epoch &&
            a->epochs == b->epochs && a->step == b->step && a->loss == b->loss &&
            a->accuracy == b->accuracy && a->samples_per_second == b->samples_per_second &&
-           a->eta_seconds == b->eta_seconds;
+           a->eta_seconds == b->eta_seconds && a->early_epoch == b->early_epoch;
 }
 
 static bool strategy_equal(const struct strategy_status *a, const struct strategy_status *b)

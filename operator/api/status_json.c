@@ -150,6 +150,7 @@ static void decode_progress(struct progress *p, const cJSON *from)
     p->epoch = field_int(from, "epoch", 0, MAX_COUNT);
     p->epochs = field_int(from, "epochs", 0, MAX_COUNT);
     p->step = field_int(from, "step", 0, MAX_COUNT);
+    p->early_epoch = field_int(from, "stoppedEarly", 0, MAX_COUNT);
     p->loss = field_number(from, "loss");
     p->has_accuracy = cJSON_IsNumber(field_get(from, "accuracy"));
     p->accuracy = field_number(from, "accuracy");
@@ -402,7 +403,10 @@ static void put_progress(struct buf *out, const struct tj_status *s)
     else
         buf_puts(out, ",\"speedup\":null");
     put_number(out, "etaSeconds", p->eta_seconds);
-    buf_puts(out, "}");
+    if (p->early_epoch)
+        buf_printf(out, ",\"stoppedEarly\":%lld}", (long long)p->early_epoch);
+    else
+        buf_puts(out, ",\"stoppedEarly\":null}");
 }
 
 /* Before the switch there is a phase, and nothing else. */

@@ -41,6 +41,7 @@ struct progress {
     bool present, has_accuracy;
     int64_t epoch, epochs, step; /* epoch: the current one, from 1 */
     double loss, accuracy, samples_per_second, eta_seconds;
+    int64_t early_epoch; /* behind which the training stopped early; 0: it did not */
 };
 
 /* StrategySwitch: what the engine last said of it. */

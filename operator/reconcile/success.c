@@ -28,6 +28,27 @@ static bool needs_all(const struct look *l)
     return l->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_launched(l->job);
 }
 
+/* The engine says so before its pod has ended; status may have it already. */
+static int64_t stopped_early(const struct look *l)
+{
+    const struct run_report *r = job_builtin(l->job) ? launch_report(l) : NULL;
+
+    return r && r->progress.present ? r->progress.early_epoch : l->next.progress.early_epoch;
+}
+
+static void succeed(struct look *l)
+{
+    const int64_t epoch = stopped_early(l);
+
+    if (epoch)
+        terminate(l, COND_SUCCEEDED, "WorkerSucceeded",
+                  "worker 0 has succeeded; the training stopped early at epoch %lld: no better "
+                  "since epoch %lld",
+                  (long long)epoch, (long long)(epoch - l->job->training.early_stop.patience));
+    else
+        terminate(l, COND_SUCCEEDED, "WorkerSucceeded", "worker 0 has succeeded");
+}
+
 void rule_success(struct look *l)
 {
     bool chief = l->next.world.replicas[ROLE_CHIEF] > 0, chief_done = has_completed(l, ROLE_CHIEF);
@@ -40,7 +61,7 @@ void rule_success(struct look *l)
         if (chief_done)
             terminate(l, COND_SUCCEEDED, "ChiefSucceeded", "the chief has succeeded");
     } else if (has_completed(l, ROLE_WORKER)) {
-        terminate(l, COND_SUCCEEDED, "WorkerSucceeded", "worker 0 has succeeded");
+        succeed(l);
     } else if (all_workers(l)) {
         terminate(l, COND_SUCCEEDED, "AllWorkersSucceeded",
                   "every worker that was not lost has succeeded");

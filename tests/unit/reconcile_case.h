@@ -1,6 +1,4 @@
-/*
- * Cases of reconcile as text. A file has several; each is a line "== name" and
- *
+/* Cases of reconcile as text. A file has several; each is a line "== name" and
  *   job worker=4 ps=1 restart=OnFailure backoff=6 deadline=60 ttl=0 clean=All success=AllWorkers
  *       scale=Dynamic min=2 suspend builtin gang=Volcano network=None managed-by=x fence=30
  *       volume keep=60 (spec.output) switch (StrategySwitch) switch=ServersFirst
@@ -17,13 +15,12 @@
  * cause=sentence from=199 trained=200 (at 200 it trained) resumed=7 workers=2 without=3 since=300
  *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
  *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says;
- *       record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch transfer=0.01
+ *       record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch transfer=0.01 early=6
  *       switch=9:2:epoch (step, epoch, why) hand-over=0.5    of its strategy; switch: not yet
  *   strategy phase=AllReduce switch=9:2:epoch hand-over=0.5 since=900    status.strategy
  *   scaling 1=50 2-8=90                       status.scaling: samples per second by workers
  *   events pod=worker-0-0 asked=990 sentence=FailedMount    read last; all but pod can be left out
  *   plan, and from the next line on what print_plan writes; of the status, what differs
- *
  * Lines that start with '#' are comments. A job that has begun did so at 100; `now` is 1000.
  */
 #ifndef PACELINE_TESTS_RECONCILE_CASE_H
@@ -77,6 +74,7 @@ static inline void case_begin(struct reconcile_case *c, const char *name)
     c->job.run_policy.fence_seconds = 30;
     c->job.run_policy.progress_deadline_seconds = 600;
     c->job.run_policy.replace_timeout_seconds = 60;
+    c->job.training.early_stop.patience = 3;
     c->job.scheduling.min_available = c->job.min_workers = c->job.max_workers = -1;
     c->tj.meta.name = "j";
     c->tj.meta.namespace_ = "ns";
@@ -397,6 +395,8 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
         r->killed = strtoll(value, NULL, 10);
     else if (strcmp(key, "resumed") == 0)
         r->resumed = strtoll(value, NULL, 10);
+    else if (strcmp(key, "early") == 0)
+        r->progress.early_epoch = strtoll(value, NULL, 10);
     else if (strcmp(key, "copied") == 0)
         r->copy_step = strtoll(value, NULL, 10);
     else if (strcmp(key, "failed-copy") == 0)

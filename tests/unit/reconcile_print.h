@@ -116,6 +116,8 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
     print_number(out, "launch", "forgiven", old->launch.forgiven, s->launch.forgiven);
     print_launch(out, old, s);
     print_number(out, "progress", "step", old->progress.step, s->progress.step);
+    print_number(out, "progress", "stoppedEarly", old->progress.early_epoch,
+                 s->progress.early_epoch);
     print_strategy(out, &old->strategy, &s->strategy);
     if (old->transfer_s != s->transfer_s)
         buf_printf(out, "  transfer %g\n", s->transfer_s);

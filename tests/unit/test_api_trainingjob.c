@@ -112,7 +112,7 @@ static void fill(struct tj_status *s, struct arena *a)
                    7,
                    T0 + 8,
                    {0}},
-        .progress = {true, true, 3, 5, 940, 0.25, 0.9125, 5400.5, 61},
+        .progress = {true, true, 3, 5, 940, 0.25, 0.9125, 5400.5, 61, 3},
         .strategy = {"ParameterServer", 2, 900, T0 + 9, "plateau", 0.031},
         .transfer_s = 0.005,
         .scaling = scaling,
@@ -244,7 +244,8 @@ static void test_training(void)
     CHECK_CONTAINS(text_at(tj, &s, &out),
                    "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
                    "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
-                   "\"etaSeconds\":61},\"strategy\":{\"phase\":\"ParameterServer\",\"epoch\":2,"
+                   "\"etaSeconds\":61,\"stoppedEarly\":3},\"strategy\":{\"phase\":"
+                   "\"ParameterServer\",\"epoch\":2,"
                    "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
                    "\"2026-11-21T07:00:00.009Z\"},\"transferSeconds\":0.005,\"scaling\":[{"
                    "\"workers\":1,\"samplesPerSecond\":2700,"
@@ -253,8 +254,10 @@ static void test_training(void)
     buf_release(&out);
     s.n_scaling = 0; /* nothing to compare with */
     s.progress.has_accuracy = false;
+    s.progress.early_epoch = 0;
     CHECK_CONTAINS(text_at(tj, &s, &out), "\"accuracy\":null");
     CHECK_CONTAINS(out.data, "\"speedup\":null");
+    CHECK_CONTAINS(out.data, "\"stoppedEarly\":null");
     CHECK_CONTAINS(out.data, "\"scaling\":null");
     /* A job that was never launched is spared all that; one whose status was has it taken back. */
     s = (struct tj_status){0};

@@ -1,4 +1,4 @@
-// LINK: cli/history.c common/events.c common/buf.c common/err.c common/json.c common/mem.c
+// LINK: cli/history.c cli/format.c common
 #include "cli/history.h"
 
 #include "paceline/mem.h"

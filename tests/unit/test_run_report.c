@@ -62,8 +62,9 @@ static void test_story(void)
     CHECK_INT(r.step, 1000);
     /* The end has the mean over all steps, and nothing of an epoch. */
     take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"done\",\"step\":1001,"
-             "\"samplesPerSecond\":9876.54}}");
+             "\"samplesPerSecond\":9876.54,\"stoppedEarly\":{\"epoch\":3,\"patience\":2}}}");
     CHECK_INT(r.step, 1001);
+    CHECK_INT(r.progress.early_epoch, 3);
     CHECK(r.progress.samples_per_second == 9876.5 && r.progress.loss == 0);
     CHECK_INT(r.progress.epoch, 3);
 }

@@ -5,6 +5,7 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
+#include "worker/kernels/math.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
 #include "worker/train/snapshot.h"
@@ -140,12 +141,34 @@ static int due(const struct trainer *t, const struct watch *w)
     return w->own_due ? SAVE_OWN : SAVE_MEMORY;
 }
 
+static double monitored(const struct trainer *t, struct totals s)
+{
+    const double loss = s.loss / (double)s.samples;
+
+    switch (t->job->training.early_stop.monitor) {
+    case MONITOR_LOSS:
+        return loss;
+    case MONITOR_ACCURACY:
+        return (double)s.correct / (double)s.samples;
+    case MONITOR_PERPLEXITY:
+        return math_exp(loss);
+    }
+    return NAN;
+}
+
+/* At the end of an epoch: what was planned behind it is left out when it is due. */
+static void stop_early(struct trainer *t)
+{
+    if (t->at.batch == 0 && t->at.step < t->steps &&
+        early_stop_due(&t->at.early, &t->job->training.early_stop))
+        t->steps = t->at.step;
+}
+
 /* Behind the last batch of an epoch, or the last step of all: evaluate, report, save. */
 static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, struct err *err)
 {
     double train_seconds = trainer_seconds() - w->epoch_started;
     struct totals train = t->at.epoch_totals, validation = {0};
-    bool last = t->at.step >= t->steps;
 
     if (check_weights(t, err) != 0)
         return -1;
@@ -167,11 +190,15 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
         t->at.best_step = t->at.step;
     }
     watch_epoch(w, t, train, validation, *test, train_seconds);
-    if (t->at.batch == 0)
+    if (t->at.batch == 0) {
+        early_stop_add(&t->at.early, &t->job->training.early_stop, t->at.epoch,
+                       monitored(t, validation.samples ? validation : train));
+        stop_early(t);
         handover_end_epoch(t, train.loss / (double)train.samples);
+    }
     int64_t every = t->job->checkpoint.every_epochs;
     int why = due(t, w) | (best ? SAVE_BEST : 0);
-    if (last || best || (every && t->at.epoch % every == 0))
+    if (t->at.step >= t->steps || best || (every && t->at.epoch % every == 0))
         why |= SAVE_OWN;
     if (why && save(t, w, why, err) != 0)
         return -1;
@@ -203,6 +230,7 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
     w->reported_totals = t->at.epoch_totals;
     w->transfer_s = o->time_transfer ? transfer_estimate(t) : 0;
     watch_start(w, t);
+    stop_early(t);
     handover_begin(t);
     watch_begin_epoch(w, t);
     w->begun = w->epoch_begun;

@@ -31,6 +31,16 @@ static void describe_switch(const struct position *at, struct record *m)
     add(m, "losses", "%s", losses);
 }
 
+static void describe_early_stop(const struct trainer *t, struct record *m)
+{
+    const struct early_stop *e = &t->at.early;
+
+    add(m, "earlyMonitor", "%s", monitor_name(t->job->training.early_stop.monitor));
+    add(m, "earlyBest", "%.17g", e->best);
+    add(m, "earlyEpoch", "%" PRId64, e->epoch);
+    add(m, "earlyWait", "%" PRId64, e->wait);
+}
+
 void record_init(struct record *m, const struct trainer *t)
 {
     const struct position *at = &t->at;
@@ -55,6 +65,8 @@ void record_init(struct record *m, const struct trainer *t)
     add(m, "bestStep", "%" PRId64, at->best_step);
     if (t->strategies[1])
         describe_switch(at, m);
+    if (t->job->training.early_stop.patience > 0)
+        describe_early_stop(t, m);
 }
 
 static int64_t meta_int(const struct st_file *f, const char *key)
@@ -108,6 +120,19 @@ static void read_switch(const struct st_file *f, struct position *at)
         losses_add(&at->losses, LOSSES_MAX, loss);
 }
 
+/* Of another job's rule, or of none: it begins anew. */
+static void read_early_stop(const struct trainer *t, const struct st_file *f, struct position *at)
+{
+    const struct job_early_stop *rule = &t->job->training.early_stop;
+    const char *monitor = st_meta_get(f, "earlyMonitor");
+    const int64_t epoch = meta_int(f, "earlyEpoch"), wait = meta_int(f, "earlyWait");
+
+    if (rule->patience == 0 || !monitor || strcmp(monitor, monitor_name(rule->monitor)) != 0)
+        return;
+    if (epoch >= 0 && wait >= 0 && wait <= at->epoch - epoch)
+        at->early = (struct early_stop){meta_double(f, "earlyBest"), epoch, wait};
+}
+
 int record_read(const struct trainer *t, const struct st_file *f, const char *path,
                 struct position *at, struct err *err)
 {
@@ -133,5 +158,6 @@ int record_read(const struct trainer *t, const struct st_file *f, const char *pa
         .best_step = meta_int(f, "bestStep"),
     };
     read_switch(f, at);
+    read_early_stop(t, f, at);
     return 0;
 }

@@ -9,7 +9,7 @@
 #include "worker/checkpoint/safetensors.h"
 #include "worker/train/trainer.h"
 
-#define RECORD_MAX 24
+#define RECORD_MAX 32
 #define RECORD_TEXT 512
 
 /* Not to be copied: items point into text. */

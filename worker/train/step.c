@@ -383,6 +383,13 @@ uint32_t trainer_updates_per_epoch(const struct trainer *t)
     return (batcher_batches(t->batches) + each - 1) / each;
 }
 
+int64_t trainer_planned_steps(const struct trainer *t)
+{
+    const int64_t steps = t->job->training.steps;
+
+    return steps ? steps : t->job->training.epochs * (int64_t)trainer_updates_per_epoch(t);
+}
+
 void trainer_gather(struct trainer *t)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);

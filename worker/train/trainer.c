@@ -146,9 +146,7 @@ static void init_evaluation(struct trainer *t)
                                     t->job, BATCHES_ALL, shared_range, t);
     t->test = batcher_new(&d->test, NULL, d->test.n, &t->normalizer, NULL, t->job, BATCHES_ALL,
                           shared_range, t);
-    t->steps = t->job->training.steps
-                   ? t->job->training.steps
-                   : t->job->training.epochs * (int64_t)trainer_updates_per_epoch(t);
+    t->steps = trainer_planned_steps(t);
 }
 
 static void init_lanes(struct trainer *t)

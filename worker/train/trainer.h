@@ -17,6 +17,7 @@
 #include "worker/model/model.h"
 #include "worker/optim/optim.h"
 #include "worker/threads/threads.h"
+#include "worker/train/early_stop.h"
 #include "worker/train/phases.h"
 #include "worker/train/switch_point.h"
 
@@ -43,6 +44,7 @@ struct position {
     int64_t best_step;
     struct switched switched; /* StrategySwitch's */
     struct losses losses;
+    struct early_stop early;
 };
 
 struct trainer;
@@ -117,7 +119,7 @@ struct trainer {
     struct batcher_seconds prepared; /* seconds of batchers that are gone */
     float *snapshot; /* the tensor of a checkpoint that is under way; made by the first one */
     int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
-    int64_t steps;   /* in all */
+    int64_t steps;   /* in all; where the training stops early those until then */
     bool evaluating;
     struct loss_result *losses; /* of each position of the rank's samples */
     int64_t *confusion; /* [label][predicted] of the last evaluation of the test set; or NULL */
@@ -172,6 +174,7 @@ void trainer_gather(struct trainer *t);
 /* Compares the weights that all ranks have; ERR_DIVERGED names rank and tensor. */
 MUST_CHECK int trainer_check_replicas(struct trainer *t, struct err *err);
 
+int64_t trainer_planned_steps(const struct trainer *t); /* in all, unless it stops early */
 double trainer_learning_rate(const struct trainer *t);
 uint32_t trainer_batches_per_epoch(const struct trainer *t);
 uint32_t trainer_samples_per_epoch(const struct trainer *t); /* of all workers */

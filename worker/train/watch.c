@@ -38,7 +38,7 @@ static double samples_per_second(const struct trainer *t, int64_t steps, double 
 
 static double epochs(const struct trainer *t)
 {
-    return ceil((double)t->steps / trainer_updates_per_epoch(t));
+    return ceil((double)trainer_planned_steps(t) / trainer_updates_per_epoch(t));
 }
 
 /* "model name" of /proc/cpuinfo; "" where there is none (arm64). */
@@ -232,6 +232,23 @@ static void add_sent(cJSON *e, const uint64_t *all, size_t size)
     }
 }
 
+static void add_early_stop(cJSON *e, const struct trainer *t)
+{
+    const struct job_early_stop *rule = &t->job->training.early_stop;
+    cJSON *s;
+
+    if (t->steps == trainer_planned_steps(t))
+        return;
+    s = cJSON_AddObjectToObject(e, "stoppedEarly");
+    cJSON_AddNumberToObject(s, "epoch", (double)t->at.epoch);
+    cJSON_AddNumberToObject(s, "patience", (double)rule->patience);
+    cJSON_AddStringToObject(s, "monitor", monitor_name(rule->monitor));
+    if (t->at.early.epoch) {
+        cJSON_AddNumberToObject(s, "bestEpoch", (double)t->at.early.epoch);
+        add_number(s, "best", t->at.early.best);
+    }
+}
+
 void watch_done(const struct watch *w, struct trainer *t, struct totals test)
 {
     struct measured now;
@@ -257,6 +274,7 @@ void watch_done(const struct watch *w, struct trainer *t, struct totals test)
         add_number(e, "bestAccuracy", t->at.best_accuracy);
         add_number(e, "bestStep", (double)t->at.best_step);
     }
+    add_early_stop(e, t);
     event_add_confusion(e, t->confusion, t->model.classes);
     char digest[17];
     snprintf(digest, sizeof digest, "%016" PRIx64, weights);

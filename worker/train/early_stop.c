@@ -1,0 +1,32 @@
+#include "worker/train/early_stop.h"
+
+const char *monitor_name(enum monitor monitor)
+{
+    static const char *const names[] = {[MONITOR_LOSS] = "loss",
+                                        [MONITOR_ACCURACY] = "accuracy",
+                                        [MONITOR_PERPLEXITY] = "perplexity"};
+
+    return names[monitor];
+}
+
+static bool is_better(const struct early_stop *e, const struct job_early_stop *rule, double value)
+{
+    if (e->epoch == 0)
+        return value == value;
+    return rule->monitor == MONITOR_ACCURACY ? value - rule->min_delta > e->best
+                                             : value + rule->min_delta < e->best;
+}
+
+void early_stop_add(struct early_stop *e, const struct job_early_stop *rule, int64_t epoch,
+                    double value)
+{
+    if (is_better(e, rule, value))
+        *e = (struct early_stop){.best = value, .epoch = epoch};
+    else
+        e->wait++;
+}
+
+bool early_stop_due(const struct early_stop *e, const struct job_early_stop *rule)
+{
+    return rule->patience > 0 && e->wait >= rule->patience;
+}
