@@ -74,6 +74,35 @@ spec:
 JOB
 }
 
+# words_data: a text in which each word but the first of a line follows from the one before it, in data.
+words_data() {
+    mkdir data
+    python3 "$repo/tests/cli/make_words.py" data || exit 1
+}
+
+# words_job NAME CHECKPOINT: job.yaml over words_data.
+words_job() {
+    words_data
+    cat >job.yaml <<JOB
+apiVersion: paceline.dev/v1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  model:
+    layers:
+      - {type: embedding, vocabulary: 12, units: 18}
+      - {type: tanh}
+      - {type: lstm, units: 19}
+      - {type: dropout, rate: 0.1}
+      - {type: lstm, units: 16, forgetBias: 1}
+      - {type: dense, units: 12}
+  dataset: {name: text, path: data, steps: 7}
+  training: {epochs: 3, batchSize: 12, lanes: 4, threads: 1, clipNorm: 5,
+             optimizer: {name: sgd, momentum: 0, learningRate: 0.5}}
+  checkpoint: {$2}
+JOB
+}
+
 # conv_job NAME [LINE]: job.yaml of layers of many kinds over idx_data; nine batches in an epoch. LINE goes
 # into its spec.
 conv_job() {
@@ -109,6 +138,29 @@ result() {
     env "${extra[@]}" "$PACELINE" run job.yaml --out "$out" "$@" >"$out.log" 2>&1 ||
         { cat "$out.log"; echo "exit code $?"; return; }
     sha256sum <"$(find "$out" -name 'checkpoint-*.safetensors' | sort | tail -1)"
+}
+
+# one_order [ARGUMENTS...]: job.yaml trains to the same file on 1 to 4 ranks, 1 and 2 threads and every
+# instruction set, ARGUMENTS being options of all of these runs; its sum becomes `want`.
+one_order() {
+    local n isa got
+    want=$(result base "$@")
+    check "the first run" "$want" "  -"
+    for n in 2 3 4; do same "$n ranks" "$(result "ranks$n" --workers $n "$@")" "$want"; done
+    same "2 threads" "$(result threads --set training.threads=2 "$@")" "$want"
+    for isa in c avx2 avx512 neon; do
+        got=$(result "isa-$isa" "PACELINE_ISA=$isa" "$@")
+        case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
+    done
+}
+
+# free_strategies [ARGUMENTS...]: job.yaml trains to its end where workers are not alike, too.
+free_strategies() {
+    local s
+    for s in "type: ParameterServer, mode: async" "type: LocalSGD" "type: ElasticAveraging"; do
+        check "$s" "$(result "free-${s//[^A-Za-z]/}" --workers 2 --set "strategy={$s}" \
+            --set "replicas.ps.replicas=$([[ $s = *async* ]] && echo 1 || echo 0)" "$@")" "  -"
+    done
 }
 
 # last_field NAME: of the last event in the file events.

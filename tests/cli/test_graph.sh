@@ -30,16 +30,9 @@ spec:
 JOB
 servers=(--set strategy.type=ParameterServer)
 
-want=$(result base)
-check "the first run" "$want" "  -"
-for n in 2 3 4; do same "$n ranks" "$(result "ranks$n" --workers $n)" "$want"; done
-same "2 threads" "$(result threads --set training.threads=2)" "$want"
+one_order
 same "servers on 3 workers" "$(result servers3 --workers 3 "${servers[@]}")" "$want"
 same "2 workers, 2 servers" "$(result servers2 --workers 2 "${servers[@]}" --set replicas.ps.replicas=2)" "$want"
-for isa in c avx2 avx512 neon; do
-    got=$(result "isa-$isa" "PACELINE_ISA=$isa")
-    case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
-done
 joined=$(result joined1 --set training.accumulate=2)
 same "join" "$(result joined2 --workers 2 --set strategy.batch=join --set training.accumulate=2)" "$joined"
 
@@ -54,10 +47,7 @@ result learns --set training.epochs=12 >/dev/null
 check "it learns" "$(cat learns.log)" "test accuracy  100.00%"
 
 # Where workers are not alike the loss falls all the same.
-for s in "type: ParameterServer, mode: async" "type: LocalSGD" "type: ElasticAveraging"; do
-    got=$(result "free-${s//[^A-Za-z]/}" --workers 2 --set "strategy={$s}" --set "replicas.ps.replicas=$([[ $s = *async* ]] && echo 1 || echo 0)")
-    check "$s" "$got" "  -"
-done
+free_strategies
 
 # Split over workers, branches too: an output with readers on several of them, sums and channels of
 # layers elsewhere, readers of one output here and there in turns.

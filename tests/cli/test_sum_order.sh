@@ -30,10 +30,7 @@ spec:
 JOB
 
 
-want=$(result base)
-check "the first run" "$want" "  -"
-for n in 2 3 4; do same "$n ranks" "$(result "ranks$n" --workers $n)" "$want"; done
-same "2 threads" "$(result threads --set training.threads=2)" "$want"
+one_order
 same "2 ranks of 2 threads" "$(result both --workers 2 --set training.threads=2)" "$want"
 same "schedule end" "$(result end --workers 2 --set strategy.schedule=end)" "$want"
 same "a communication thread" \
@@ -49,11 +46,6 @@ same "naive, 3 ranks" "$(result naive3 --workers 3 --set strategy.algorithm=naiv
 uneven=$(result uneven --set training.lanes=4)
 same "ranks of one and of two threads" "$(result uneven3 --workers 3 --set training.lanes=4 \
     --set training.threads=2 --set strategy.fusionBytes=4096)" "$uneven"
-
-for isa in c avx2 avx512 neon; do
-    got=$(result "isa-$isa" "PACELINE_ISA=$isa")
-    case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
-done
 
 # 270 = 4 * 64 + 14: 14 samples on 16 lanes leave lanes and, at 4 ranks, blocks empty already;
 # three samples leave whole ranks without any.

@@ -4,45 +4,8 @@
 # sets, and when a run is resumed in the middle of an epoch; what cannot be is refused.
 . tests/cli/lib.sh
 
-# A text in which each word but the first of a line follows from the one before it.
-python3 - <<'PY'
-import os, random
-draw = random.Random(2)
-words = ["red", "fox", "runs", "over", "nine", "hills", "and", "sleeps"]
-os.mkdir("data")
-for name, n in ("train", 180), ("valid", 60), ("test", 60):
-    with open(f"data/{name}.txt", "w") as f:
-        for _ in range(n):
-            at = draw.randrange(8)
-            f.write(" ".join(words[(at + i) % 8] for i in range(draw.randrange(3, 9))) + "\n")
-PY
-cat >job.yaml <<'JOB'
-apiVersion: paceline.dev/v1
-kind: TrainingJob
-metadata: {name: words}
-spec:
-  model:
-    layers:
-      - {type: embedding, vocabulary: 12, units: 18}
-      - {type: tanh}
-      - {type: lstm, units: 19}
-      - {type: dropout, rate: 0.1}
-      - {type: lstm, units: 16, forgetBias: 1}
-      - {type: dense, units: 12}
-  dataset: {name: text, path: data, steps: 7}
-  training: {epochs: 3, batchSize: 12, lanes: 4, threads: 1, clipNorm: 5,
-             optimizer: {name: sgd, momentum: 0, learningRate: 0.5}}
-  checkpoint: {best: false}
-JOB
-
-want=$(result base)
-check "the first run" "$want" "  -"
-for n in 2 3 4; do same "$n ranks" "$(result "ranks$n" --workers $n)" "$want"; done
-same "2 threads" "$(result threads --set training.threads=2)" "$want"
-for isa in c avx2 avx512 neon; do
-    got=$(result "isa-$isa" "PACELINE_ISA=$isa")
-    case $got in *"PACELINE_ISA=$isa"*) echo "this CPU has no $isa" ;; *) same "$isa" "$got" "$want" ;; esac
-done
+words_job words "best: false"
+one_order
 # The state that rows go on with is there on whoever has them.
 for n in 2 3; do
     same "split over $n" "$(result "layers$n" --workers $n --set strategy.type=ModelParallel --set training.clipNorm=0)" \
@@ -50,11 +13,7 @@ for n in 2 3; do
 done
 same "micro-batches" "$(result micro --workers 2 --set strategy.type=ModelParallel --set strategy.microBatches=4 \
     --set training.clipNorm=0)" "$(result micro1 --set training.clipNorm=0)"
-for s in "type: ParameterServer, mode: async" "type: LocalSGD" "type: ElasticAveraging"; do
-    got=$(result "free-${s//[^A-Za-z]/}" --workers 2 --set training.clipNorm=0 --set "strategy={$s}" \
-        --set "replicas.ps.replicas=$([[ $s = *async* ]] && echo 1 || echo 0)")
-    check "$s" "$got" "  -"
-done
+free_strategies --set training.clipNorm=0
 check "accumulated" "$("$PACELINE" validate job.yaml --set training.accumulate=2 2>&1)" "found 2 with layer lstm1, whose state goes on"
 
 plain=$(result plain --set training.clipNorm=0) # updates at once, without a gradient of the whole
