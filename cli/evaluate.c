@@ -138,9 +138,13 @@ int cmd_evaluate(int argc, char **argv)
         return code;
     result = s.history.evaluation;
     print_classes(cJSON_GetObjectItemCaseSensitive(result, "confusion"), job->dataset.name);
-    printf("\n%s samples: accuracy %s, top-5 %s, loss %s\n",
-           format_count(event_number(result, "samples")).s,
-           format_percent(event_number(result, "accuracy")).s,
+    const double perplexity = event_number(result, "perplexity");
+
+    printf("\n%s %s: ", format_count(event_number(result, "samples")).s,
+           isfinite(perplexity) ? "words" : "samples");
+    if (isfinite(perplexity))
+        printf("perplexity %s, ", format_perplexity(perplexity).s);
+    printf("accuracy %s, top-5 %s, loss %s\n", format_percent(event_number(result, "accuracy")).s,
            format_percent(event_number(result, "top5")).s,
            format_loss(event_number(result, "loss")).s);
     return EXIT_OK;

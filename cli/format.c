@@ -60,6 +60,15 @@ struct text format_loss(double loss)
     return loss != 0 && fabs(loss) < 1e-3 ? text_of("%.1e", loss) : text_of("%.4f", loss);
 }
 
+struct text format_perplexity(double perplexity)
+{
+    if (!isfinite(perplexity))
+        return none;
+    return perplexity < 10     ? text_of("%.3f", perplexity)
+           : perplexity < 1000 ? text_of("%.1f", perplexity)
+                               : format_count(perplexity);
+}
+
 struct text format_seconds(double seconds)
 {
     long long whole;

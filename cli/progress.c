@@ -8,6 +8,7 @@
 
 #include "cli/format.h"
 #include "cli/table.h"
+#include "cli/terms.h"
 #include "paceline/buf.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
@@ -133,6 +134,7 @@ static double epoch_share(const struct progress *p, double epoch, double step)
 
 static void show_live(struct progress *p, const cJSON *e)
 {
+    const struct terms *terms = terms_of(e);
     double epoch = event_number(e, "epoch");
     double share = epoch_share(p, epoch, event_number(e, "step"));
     char head[128], tail[640], bar[3 * BAR_MAX + 1];
@@ -140,9 +142,10 @@ static void show_live(struct progress *p, const cJSON *e)
 
     snprintf(head, sizeof head, "epoch %s/%s ", format_count(epoch + 1).s,
              format_count(p->epochs).s);
-    snprintf(tail, sizeof tail, " %3.0f%%  %s samples/s  loss %s  acc %s  ETA %s",
-             floor(100 * share), format_rate(event_number(e, "samplesPerSecond")).s,
-             format_loss(event_number(e, "loss")).s, format_percent(event_number(e, "accuracy")).s,
+    snprintf(tail, sizeof tail, " %3.0f%%  %s %s  loss %s  %s %s  ETA %s", floor(100 * share),
+             format_rate(event_number(e, terms->rate)).s, terms->unit,
+             format_loss(event_number(e, "loss")).s, terms->brief,
+             terms->format(event_number(e, terms->quality)).s,
              format_clock(event_number(e, "etaSeconds")).s);
     cells = terminal_width(p) - 1 - text_columns(head) - text_columns(tail);
     fputs(CLEAR_LINE, p->out);
@@ -158,6 +161,7 @@ static void show_live(struct progress *p, const cJSON *e)
 /* At most one line per quarter of an epoch, and none within two seconds of the last. */
 static void show_plain(struct progress *p, const cJSON *e)
 {
+    const struct terms *terms = terms_of(e);
     double epoch = event_number(e, "epoch"), step = event_number(e, "step");
     int64_t quarter = (int64_t)(4 * (epoch + epoch_share(p, epoch, step)));
 
@@ -165,26 +169,28 @@ static void show_plain(struct progress *p, const cJSON *e)
         return;
     p->quarter = quarter;
     p->quiet_until_ms = clock_ms() + PLAIN_INTERVAL_MS;
-    fprintf(p->out, "epoch %s/%s  step %s  %s samples/s  loss %s  accuracy %s  ETA %s\n",
+    fprintf(p->out, "epoch %s/%s  step %s  %s %s  loss %s  %s %s  ETA %s\n",
             format_count(epoch + 1).s, format_count(p->epochs).s, format_count(step).s,
-            format_rate(event_number(e, "samplesPerSecond")).s,
-            format_loss(event_number(e, "loss")).s, format_percent(event_number(e, "accuracy")).s,
+            format_rate(event_number(e, terms->rate)).s, terms->unit,
+            format_loss(event_number(e, "loss")).s, terms->quality,
+            terms->format(event_number(e, terms->quality)).s,
             format_clock(event_number(e, "etaSeconds")).s);
 }
 
 static void show_epoch(struct progress *p, const cJSON *e)
 {
-    double validation = event_number(e, "validationAccuracy");
-    double test = event_number(e, "testAccuracy");
+    const struct terms *terms = terms_of(e);
+    double validation = event_number(e, terms->validation);
+    double test = event_number(e, terms->test);
 
-    fprintf(p->out, "epoch %s/%s  loss %s  accuracy %s", format_count(event_number(e, "epoch")).s,
-            format_count(p->epochs).s, format_loss(event_number(e, "loss")).s,
-            format_percent(event_number(e, "accuracy")).s);
+    fprintf(p->out, "epoch %s/%s  loss %s  %s %s", format_count(event_number(e, "epoch")).s,
+            format_count(p->epochs).s, format_loss(event_number(e, "loss")).s, terms->quality,
+            terms->format(event_number(e, terms->quality)).s);
     if (isfinite(validation))
-        fprintf(p->out, "  validation %s", format_percent(validation).s);
+        fprintf(p->out, "  validation %s", terms->format(validation).s);
     if (isfinite(test))
-        fprintf(p->out, "  test %s%s%s", style(p, BOLD), format_percent(test).s, style(p, PLAIN));
-    fprintf(p->out, "  %s samples/s  %s\n", format_rate(event_number(e, "samplesPerSecond")).s,
+        fprintf(p->out, "  test %s%s%s", style(p, BOLD), terms->format(test).s, style(p, PLAIN));
+    fprintf(p->out, "  %s %s  %s\n", format_rate(event_number(e, terms->rate)).s, terms->unit,
             format_seconds(event_number(e, "seconds")).s);
 }
 
@@ -232,6 +238,7 @@ summary_line(const struct progress *p, const char *name, const char *fmt, ...)
 void progress_summary(const struct progress *p, const struct history *h, const char *report)
 {
     const cJSON *done = h->done, *start = h->start;
+    const struct terms *terms = terms_of(done);
     const char *cpu = event_text(start, "cpu");
     const struct text switched = history_switch(h);
     AUTO(auto_free) char *early = history_early_stop(h);
@@ -245,6 +252,9 @@ void progress_summary(const struct progress *p, const struct history *h, const c
         summary_line(p, "stopped early", "%s", early);
     if (switched.s[0])
         summary_line(p, "switched", "%s", switched.s);
+    if (!terms->share)
+        summary_line(p, "perplexity", "%s%s%s  (test)", style(p, BOLD),
+                     terms->format(event_number(done, terms->test)).s, style(p, PLAIN));
     summary_line(p, "test accuracy", "%s%s%s  (loss %s, top-5 %s)", style(p, BOLD),
                  format_percent(event_number(done, "testAccuracy")).s, style(p, PLAIN),
                  format_loss(event_number(done, "testLoss")).s,
@@ -254,8 +264,8 @@ void progress_summary(const struct progress *p, const struct history *h, const c
                  format_seconds(event_number(h->first_step, "seconds")).s);
     if (event_true(done, "simulated"))
         summary_line(p, "simulated", "%s", FORMAT_SIMULATED);
-    summary_line(p, "throughput", "%s samples/s",
-                 format_rate(event_number(done, "samplesPerSecond")).s);
+    summary_line(p, "throughput", "%s %s", format_rate(event_number(done, terms->rate)).s,
+                 terms->unit);
     summary_line(p, "ran on", "%s x %s, %s%s%s",
                  format_plural(event_number(start, "ranks"), "rank").s,
                  format_plural(event_number(start, "threads"), "thread").s,

@@ -7,6 +7,7 @@
 #include "cli/format.h"
 #include "cli/page.h"
 #include "cli/report_times.h"
+#include "cli/terms.h"
 #include "paceline/mem.h"
 
 #define MATRIX_MAX 20
@@ -89,24 +90,27 @@ static double first_of(const cJSON *events, const char *field)
 
 static void curves(struct buf *out, const struct history *h)
 {
-    static const struct curve accuracy[] = {{"train", "accuracy", 0, true},
-                                            {"validation", "validationAccuracy", 1, false},
-                                            {"test", "testAccuracy", 2, false}};
+    const struct terms *terms = terms_of(h->done);
+    const struct curve quality[] = {{"train", terms->quality, 0, true},
+                                    {"validation", terms->validation, 1, false},
+                                    {"test", terms->test, 2, false}};
     static const struct curve loss[] = {{"train", "loss", 0, true},
                                         {"validation", "validationLoss", 1, false},
                                         {"test", "testLoss", 2, false}};
     static const struct curve rate[] = {{"learning rate", "learningRate", 3, false}};
-    static const struct curve speed[] = {{"samples/s", "samplesPerSecond", 3, true}};
-
-    struct svg_plot all = {0}, shares = {.percent = true, .y_max = 1}, losses = {0};
+    const struct curve speed[] = {{terms->unit, terms->rate, 3, true}};
+    AUTO(auto_free) char *throughput = xasprintf("Throughput, %s per second", terms->things);
+    struct svg_plot all = {0}, qualities = {.percent = true, .y_max = 1}, losses = {0};
 
     /* The first steps would flatten what follows: the axes start near the first epoch's test. */
-    shares.y_min = fmax(0, first_of(h->epochs, "testAccuracy") - ACCURACY_BELOW);
+    qualities.y_min = fmax(0, first_of(h->epochs, terms->test) - ACCURACY_BELOW);
+    if (!terms->share)
+        qualities = (struct svg_plot){.y_max = LOSS_ABOVE * first_of(h->epochs, terms->test)};
     losses.y_max = LOSS_ABOVE * first_of(h->epochs, "testLoss");
     buf_puts(out, "<section class=\"two\">");
-    plot_curves(out, h, "Accuracy", accuracy, 3, shares);
+    plot_curves(out, h, terms->title, quality, 3, qualities);
     plot_curves(out, h, "Loss", loss, 3, losses);
-    plot_curves(out, h, "Throughput, samples per second", speed, 1, all);
+    plot_curves(out, h, throughput, speed, 1, all);
     plot_curves(out, h, "Learning rate", rate, 1, all);
     buf_puts(out, "</section>\n");
 }
@@ -114,18 +118,18 @@ static void curves(struct buf *out, const struct history *h)
 static void tiles(struct buf *out, const struct history *h)
 {
     const cJSON *done = h->done, *start = h->start;
+    const struct terms *terms = terms_of(done);
     struct text note;
 
     page_tiles_begin(out);
     note = format_percent(event_number(done, "top5"));
     snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " in the top 5");
-    page_tile(out, "Test accuracy", format_percent(event_number(done, "testAccuracy")).s, note.s);
+    page_tile(out, terms->test_title, terms->format(event_number(done, terms->test)).s, note.s);
     page_tile(out, "Test loss", format_loss(event_number(done, "testLoss")).s,
               event_text(start, "model"));
     page_tile(out, "Time", format_seconds(event_number(done, "seconds")).s,
               format_plural(event_number(done, "step"), "step").s);
-    page_tile(out, "Samples per second", format_rate(event_number(done, "samplesPerSecond")).s,
-              "while training");
+    page_tile(out, terms->rates, format_rate(event_number(done, terms->rate)).s, "while training");
     note = format_plural(event_number(start, "threads"), "thread");
     snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " each, %.12s",
              event_text(start, "isa"));

@@ -305,7 +305,8 @@ const struct field spec_fields[] = {
     {"spec.checkpoint.keep", FIELD_INT, JOB(checkpoint.keep), RANGE(0, 10000), .default_ = "1",
      .doc = "How many checkpoints stay besides the best and the last."},
     {"spec.checkpoint.best", FIELD_BOOL, JOB(checkpoint.best), .default_ = "true",
-     .doc = "Keeps the one with the best accuracy on the validation (else the test) samples."},
+     .doc = "Keeps the one with the best accuracy, of a text the least perplexity, on the "
+            "validation (else the test) samples."},
 
     {"spec.output", FIELD_OBJECT, .fixed = true,
      .doc = "Where checkpoints and the model go on a cluster; one machine has its run folder."},

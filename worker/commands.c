@@ -4,6 +4,7 @@
 #include "paceline/buf.h"
 #include "paceline/mem.h"
 #include "worker/data/idx.h"
+#include "worker/kernels/math.h"
 #include "worker/model/loss.h"
 #include "worker/train/events.h"
 #include "worker/train/snapshot.h"
@@ -67,6 +68,8 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
     cJSON *e = event_new("evaluation");
     cJSON_AddNumberToObject(e, "samples", (double)sum.samples);
     cJSON_AddNumberToObject(e, "loss", sum.loss / (double)sum.samples);
+    if (t->net.rows)
+        cJSON_AddNumberToObject(e, "perplexity", math_exp(sum.loss / (double)sum.samples));
     cJSON_AddNumberToObject(e, "accuracy", (double)sum.correct / (double)sum.samples);
     cJSON_AddNumberToObject(e, "top5", (double)sum.top5 / (double)sum.samples);
     event_add_confusion(e, t->confusion, t->model.classes);

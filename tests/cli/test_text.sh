@@ -23,10 +23,28 @@ same "servers" "$(result servers --workers 3 --set training.clipNorm=0 --set str
 "$PACELINE" run job.yaml --out resumed --set training.steps=19 >resumed.log 2>&1 || fail "$(cat resumed.log)"
 same "resumed" "$(result resumed --resume --workers 2)" "$want"
 
-# Seven of eight words follow from the one before them; half of the rest are ends of lines.
-result learns --set training.epochs=25 >/dev/null
-accuracy=$(sed -n 's/.*test accuracy *\([0-9]*\).*/\1/p' learns.log)
-if [ "${accuracy:-0}" -lt 60 ]; then fail "learnt too little: $(cat learns.log)"; fi
+# Seven of eight words follow from the one before them; half of the rest are ends of lines. What the events
+# say of it is what follows from their losses, e to the power of the mean of a word; the best checkpoint is that
+# of the least validation loss.
+"$PACELINE" run job.yaml --json --out learns --set training.epochs=25 --set checkpoint.best=true >learns.events 2>learns.log ||
+    fail "$(cat learns.log)"
+python3 "$repo/tests/cli/perplexity.py" 7 learns.events >told || fail "perplexity: $(cat told)"
+check "the best" "$(head -c 8000 learns/best.safetensors | tr -d '\0')" "\"step\":\"$(<told)\""
+check "learnt" "$(tail -1 learns.events | grep -o '"testAccuracy":0.[6-9]')" testAccuracy
+
+# Too large steps: the last epoch is not the best. And words stop early by perplexity.
+"$PACELINE" run job.yaml --json --out worse --set checkpoint.best=true --set training.optimizer.learningRate=30 \
+    >worse.events 2>worse.log || fail "$(cat worse.log)"
+python3 "$repo/tests/cli/perplexity.py" 7 worse.events >told || fail "worse: $(cat told)"
+"$PACELINE" run job.yaml --out shown --set "training.earlyStopping={monitor: perplexity, patience: 1, minDelta: 1000}" \
+    >shown.text 2>&1 || fail "shown: $(cat shown.text)"
+for text in "words/s  " "  perplexity " "  perplexity     " "stopped early  at epoch 2: no better for 1 epoch"; do
+    check "on the screen" "$(<shown.text)" "$text"
+done
+for text in "Test perplexity" "Words per second" "Perplexity</h2>" "Throughput, words per second"; do
+    check "in the report" "$(<shown/report.html)" "$text"
+done
+check "evaluated" "$("$PACELINE" evaluate learns/best.safetensors)" " words: perplexity "
 
 sed 's/vocabulary: 12, units/vocabulary: 9, units/' job.yaml >other.yaml
 check "too few words" "$("$PACELINE" run other.yaml --out other 2>&1)" "layer embedding1 has a vocabulary of 9, but the data have 10 different words"

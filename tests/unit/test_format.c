@@ -23,6 +23,11 @@ int main(void)
     CHECK_STR(format_loss(0.0000123).s, "1.2e-05");
     CHECK_STR(format_loss(0).s, "0.0000");
     CHECK_STR(format_loss(INFINITY).s, "-");
+    CHECK_STR(format_perplexity(1.00049).s, "1.000");
+    CHECK_STR(format_perplexity(9.5).s, "9.500");
+    CHECK_STR(format_perplexity(114.54).s, "114.5");
+    CHECK_STR(format_perplexity(9876.2).s, "9,876");
+    CHECK_STR(format_perplexity(INFINITY).s, "-");
     CHECK_STR(format_seconds(0.214).s, "0.21 s");
     CHECK_STR(format_seconds(41.34).s, "41.3 s");
     CHECK_STR(format_seconds(99.96).s, "1 min 40 s");

@@ -1,4 +1,4 @@
-// LINK: cli/progress.c cli/table.c cli/format.c common/clock.c cli/history.c
+// LINK: cli/progress.c cli/terms.c cli/table.c cli/format.c common/clock.c cli/history.c
 // LINK: common/events.c common/json.c common/buf.c common/err.c common/json.c common/mem.c
 #include "cli/progress.h"
 
@@ -73,6 +73,36 @@ static void test_plain(void)
               "epoch 1/3  loss 0.5000  accuracy 25.00%  test 75.00%  1,000 samples/s  2.00 s\n");
 }
 
+/* Of a text words and perplexity, in lines and on a terminal. */
+static void test_words(void)
+{
+    static const char words_step[] =
+        "{\"event\":\"progress\",\"epoch\":0,\"step\":50,\"loss\":4.5,\"accuracy\":0.25,"
+        "\"perplexity\":90.0171,\"samplesPerSecond\":1000,\"wordsPerSecond\":20000,"
+        "\"etaSeconds\":61}";
+    static const char words_epoch[] =
+        "{\"event\":\"epoch\",\"epoch\":1,\"step\":100,\"loss\":4.5,\"accuracy\":0.25,"
+        "\"perplexity\":90.0171,\"validationPerplexity\":1234.5,\"testAccuracy\":0.75,"
+        "\"testPerplexity\":4.4816,\"samplesPerSecond\":1000,\"wordsPerSecond\":20000,"
+        "\"seconds\":2}";
+    AUTO(auto_free) char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    struct progress p = {.out = memory, .epochs = 3, .batches_per_epoch = 100, .quarter = -1};
+
+    CHECK(memory);
+    show(&p, words_step);
+    show(&p, words_epoch);
+    p.live = true;
+    show(&p, words_step);
+    fclose(memory);
+    CHECK_CONTAINS(text,
+                   "epoch 1/3  step 50  20,000 words/s  loss 4.5000  perplexity 90.0  ETA 1:01\n"
+                   "epoch 1/3  loss 4.5000  perplexity 90.0  validation 1,234  test 4.482  "
+                   "20,000 words/s  2.00 s\n");
+    CHECK_CONTAINS(text, "20,000 words/s  loss 4.5000  ppl 90.0  ETA 1:01");
+}
+
 /* On a terminal (80 columns when its size is unknown): one line that is redrawn, then cleared. */
 static void test_live(void)
 {
@@ -100,5 +130,6 @@ int main(void)
     test_bar();
     test_plain();
     test_live();
+    test_words();
     return test_result();
 }

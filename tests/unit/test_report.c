@@ -1,5 +1,5 @@
-// LINK: cli/report.c cli/report_times.c cli/page.c cli/svg.c cli/format.c cli/classes.c
-// LINK: cli/history.c common/events.c common/json.c common/buf.c common/err.c common/mem.c
+// LINK: cli/report.c cli/report_times.c cli/page.c cli/svg.c cli/format.c cli/terms.c
+// LINK: cli/classes.c cli/history.c common
 #include "cli/report.h"
 
 #include "paceline/mem.h"

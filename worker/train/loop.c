@@ -141,6 +141,18 @@ static int due(const struct trainer *t, const struct watch *w)
     return w->own_due ? SAVE_OWN : SAVE_MEMORY;
 }
 
+/* Whether it is, and if so it is the one from now on: of a text by the loss, else by accuracy. */
+static bool is_best(struct trainer *t, struct totals judge)
+{
+    const double n = judge.samples ? (double)judge.samples : 1;
+    const double value = (t->net.rows ? judge.loss : (double)judge.correct) / n;
+    const bool best = t->at.best < 0 || (t->net.rows ? value < t->at.best : value > t->at.best);
+
+    if (best)
+        t->at.best = value;
+    return best;
+}
+
 static double monitored(const struct trainer *t, struct totals s)
 {
     const double loss = s.loss / (double)s.samples;
@@ -183,12 +195,9 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
         t->at.epoch_totals = (struct totals){0};
     }
     struct totals judge = validation.samples ? validation : *test;
-    double accuracy = judge.samples ? (double)judge.correct / (double)judge.samples : 0;
-    bool best = t->job->checkpoint.best && accuracy > t->at.best_accuracy;
-    if (best) {
-        t->at.best_accuracy = accuracy;
+    bool best = t->job->checkpoint.best && is_best(t, judge);
+    if (best)
         t->at.best_step = t->at.step;
-    }
     watch_epoch(w, t, train, validation, *test, train_seconds);
     if (t->at.batch == 0) {
         early_stop_add(&t->at.early, &t->job->training.early_stop, t->at.epoch,

@@ -41,6 +41,11 @@ static void describe_early_stop(const struct trainer *t, struct record *m)
     add(m, "earlyWait", "%" PRId64, e->wait);
 }
 
+static const char *best_of(const struct trainer *t)
+{
+    return t->net.rows ? "bestLoss" : "bestAccuracy";
+}
+
 void record_init(struct record *m, const struct trainer *t)
 {
     const struct position *at = &t->at;
@@ -61,7 +66,7 @@ void record_init(struct record *m, const struct trainer *t)
     add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
     add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
     add(m, "epochCorrect", "%" PRId64, at->epoch_totals.correct);
-    add(m, "bestAccuracy", "%.17g", at->best_accuracy);
+    add(m, best_of(t), "%.17g", at->best);
     add(m, "bestStep", "%" PRId64, at->best_step);
     if (t->strategies[1])
         describe_switch(at, m);
@@ -154,7 +159,7 @@ int record_read(const struct trainer *t, const struct st_file *f, const char *pa
         .epoch_totals = {.loss = meta_double(f, "epochLoss"),
                          .samples = meta_int(f, "epochSamples"),
                          .correct = meta_int(f, "epochCorrect")},
-        .best_accuracy = meta_double(f, "bestAccuracy"),
+        .best = st_meta_get(f, best_of(t)) ? meta_double(f, best_of(t)) : -1,
         .best_step = meta_int(f, "bestStep"),
     };
     read_switch(f, at);

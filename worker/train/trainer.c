@@ -348,7 +348,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     t->kernels = kernels;
     t->data = *data;
     memset(data, 0, sizeof *data);
-    t->at.best_accuracy = -1;
+    t->at.best = -1;
     t->mirror = -1;
     t->gathered = -1;
     t->together = true;

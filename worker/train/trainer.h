@@ -40,7 +40,7 @@ struct position {
     int64_t epoch;  /* 0-based */
     uint32_t batch; /* next batch of that epoch */
     struct totals epoch_totals;
-    double best_accuracy; /* by validation, else test; below zero: none yet */
+    double best; /* accuracy, of a text mean loss; by validation, else test; below zero: none yet */
     int64_t best_step;
     struct switched switched; /* StrategySwitch's */
     struct losses losses;

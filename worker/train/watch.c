@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "paceline/mem.h"
+#include "worker/kernels/math.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
 #include "worker/train/operators.h"
@@ -22,18 +23,37 @@ static void add_number(cJSON *e, const char *key, double value)
         cJSON_AddNumberToObject(e, key, value);
 }
 
-static void add_totals(cJSON *e, const char *loss, const char *accuracy, struct totals t)
+/* Of a text the samples are words. */
+static bool of_text(const struct trainer *t) { return t->net.rows; }
+
+static double mean_loss(struct totals s) { return s.loss / (double)s.samples; }
+
+struct names {
+    const char *loss, *accuracy, *perplexity;
+};
+static const struct names of_training = {"loss", "accuracy", "perplexity"};
+static const struct names of_validation = {"validationLoss", "validationAccuracy",
+                                           "validationPerplexity"};
+static const struct names of_test = {"testLoss", "testAccuracy", "testPerplexity"};
+
+static void add_totals(cJSON *e, const struct trainer *t, struct names names, struct totals s)
 {
-    if (!t.samples)
+    if (!s.samples)
         return;
-    add_number(e, loss, t.loss / (double)t.samples);
-    add_number(e, accuracy, (double)t.correct / (double)t.samples);
+    add_number(e, names.loss, mean_loss(s));
+    add_number(e, names.accuracy, (double)s.correct / (double)s.samples);
+    if (of_text(t))
+        add_number(e, names.perplexity, math_exp(mean_loss(s)));
 }
 
-static double samples_per_second(const struct trainer *t, int64_t steps, double seconds)
+static void add_rate(cJSON *e, const struct trainer *t, int64_t steps, double seconds)
 {
     double per_step = (double)trainer_samples_per_epoch(t) / trainer_updates_per_epoch(t);
-    return ratio((double)steps * per_step, seconds);
+    double rate = ratio((double)steps * per_step, seconds);
+
+    add_number(e, "samplesPerSecond", rate);
+    if (of_text(t))
+        add_number(e, "wordsPerSecond", rate * (double)t->job->dataset.steps);
 }
 
 static double epochs(const struct trainer *t)
@@ -138,15 +158,14 @@ void watch_progress(struct watch *w, const struct trainer *t)
         sum.correct -= last->correct;
         sum.samples -= last->samples;
     }
-    double speed = samples_per_second(t, t->at.step - w->reported_step, now - w->reported);
     double mean = ratio(now - w->started, (double)(t->at.step - w->first_step));
     cJSON *e = event_new("progress");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "steps", (double)t->steps);
     cJSON_AddNumberToObject(e, "epochs", epochs(t));
-    add_totals(e, "loss", "accuracy", sum);
-    cJSON_AddNumberToObject(e, "samplesPerSecond", speed);
+    add_totals(e, t, of_training, sum);
+    add_rate(e, t, t->at.step - w->reported_step, now - w->reported);
     cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
     event_send(e);
     w->reported = now;
@@ -186,15 +205,14 @@ void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
     e = event_new("epoch");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
-    add_totals(e, "loss", "accuracy", train);
+    add_totals(e, t, of_training, train);
     add_number(e, "l2", l2);
-    add_totals(e, "validationLoss", "validationAccuracy", validation);
-    add_totals(e, "testLoss", "testAccuracy", test);
+    add_totals(e, t, of_validation, validation);
+    add_totals(e, t, of_test, test);
     add_number(e, "learningRate", trainer_learning_rate(t));
     add_number(e, "seconds", train_seconds);
     add_number(e, "evaluateSeconds", seconds - train_seconds);
-    add_number(e, "samplesPerSecond",
-               samples_per_second(t, t->at.step - w->epoch_first_step, train_seconds));
+    add_rate(e, t, t->at.step - w->epoch_first_step, train_seconds);
     cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
     if (t->pass.profile)
@@ -232,6 +250,16 @@ static void add_sent(cJSON *e, const uint64_t *all, size_t size)
     }
 }
 
+static void add_best(cJSON *e, const struct trainer *t)
+{
+    if (t->at.best < 0)
+        return;
+    add_number(e, of_text(t) ? "bestLoss" : "bestAccuracy", t->at.best);
+    if (of_text(t))
+        add_number(e, "bestPerplexity", math_exp(t->at.best));
+    add_number(e, "bestStep", (double)t->at.best_step);
+}
+
 static void add_early_stop(cJSON *e, const struct trainer *t)
 {
     const struct job_early_stop *rule = &t->job->training.early_stop;
@@ -266,14 +294,11 @@ void watch_done(const struct watch *w, struct trainer *t, struct totals test)
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "seconds", seconds);
     cJSON_AddNumberToObject(e, "trainSeconds", train);
-    add_number(e, "samplesPerSecond", samples_per_second(t, t->at.step - w->first_step, train));
-    add_totals(e, "testLoss", "testAccuracy", test);
+    add_rate(e, t, t->at.step - w->first_step, train);
+    add_totals(e, t, of_test, test);
     if (test.samples)
         add_number(e, "top5", (double)test.top5 / (double)test.samples);
-    if (t->at.best_accuracy >= 0) {
-        add_number(e, "bestAccuracy", t->at.best_accuracy);
-        add_number(e, "bestStep", (double)t->at.best_step);
-    }
+    add_best(e, t);
     add_early_stop(e, t);
     event_add_confusion(e, t->confusion, t->model.classes);
     char digest[17];
