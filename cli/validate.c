@@ -37,6 +37,7 @@ static const bool keeps_output[] = {
     [LAYER_AVGPOOL] = true,   [LAYER_GLOBALAVGPOOL] = true, [LAYER_BATCHNORM] = true,
     [LAYER_ADD] = true,       [LAYER_CONCAT] = true,        [LAYER_PADCHANNELS] = true,
     [LAYER_EMBEDDING] = true, [LAYER_LSTM] = true,          [LAYER_LRN] = true,
+    [LAYER_SLICE] = true,
 };
 
 static double kept_values(const struct net *net)

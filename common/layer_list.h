@@ -34,6 +34,7 @@ void net_write_densenet(struct layer_list *l, const struct net_def *def, int cla
 void net_write_squeezenet(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_googlenet(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_vgg(struct layer_list *l, const struct net_def *def, int classes);
+void net_write_multimodal(struct layer_list *l, const struct net_def *def, int classes);
 void net_write_lstm(struct layer_list *l, const struct net_def *def, int classes);
 
 #endif

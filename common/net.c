@@ -19,6 +19,7 @@ const char *const layer_type_names[] = {
     [LAYER_ADD] = "add",
     [LAYER_CONCAT] = "concat",
     [LAYER_PADCHANNELS] = "padchannels",
+    [LAYER_SLICE] = "slice",
     [LAYER_RELU] = "relu",
     [LAYER_SIGMOID] = "sigmoid",
     [LAYER_TANH] = "tanh",
@@ -248,6 +249,19 @@ static int padchannels_derive(struct net_layer *l, struct err *err)
     return 0;
 }
 
+static int slice_derive(struct net_layer *l, struct err *err)
+{
+    const struct layer_spec *s = &l->spec;
+
+    if (s->first < 0 || s->first > l->in.c - s->units)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found first %d, filters %d for an input of %d channels, which "
+                       "are counted from 0; needed: channels that are there",
+                       s->name, s->first, s->units, l->in.c);
+    l->out.c = s->units;
+    return 0;
+}
+
 static int flatten_derive(struct net_layer *l, struct err *err)
 {
     (void)err;
@@ -266,7 +280,8 @@ static int globalavgpool_derive(struct net_layer *l, struct err *err)
 static int fields_derive(struct net_layer *l, struct err *err)
 {
     const struct layer_spec *s = &l->spec;
-    const bool filters = s->type == LAYER_CONV || s->type == LAYER_PADCHANNELS;
+    const bool filters =
+        s->type == LAYER_CONV || s->type == LAYER_PADCHANNELS || s->type == LAYER_SLICE;
     const bool units =
         s->type == LAYER_DENSE || s->type == LAYER_EMBEDDING || s->type == LAYER_LSTM;
 
@@ -293,6 +308,7 @@ static int layer_derive(const struct net *net, struct net_layer *l, struct err *
         [LAYER_BATCHNORM] = batchnorm_derive,
         [LAYER_LRN] = lrn_derive,
         [LAYER_PADCHANNELS] = padchannels_derive,
+        [LAYER_SLICE] = slice_derive,
         [LAYER_FLATTEN] = flatten_derive,
         [LAYER_EMBEDDING] = embedding_derive,
         [LAYER_LSTM] = lstm_derive,

@@ -33,7 +33,8 @@
 
 const struct choice spec_choices[] = {
     {"spec.model.hidden", "spec.model.name", "mlp", "[256, 128]"},
-    LAYER_CHOICE("filters", "conv padchannels", NULL),
+    LAYER_CHOICE("filters", "conv padchannels slice", NULL),
+    LAYER_CHOICE("first", "slice", "0"),
     LAYER_CHOICE("units", "dense embedding lstm", NULL),
     LAYER_CHOICE("kernel", "conv", NULL),
     LAYER_CHOICE("kernel", "maxpool avgpool", "2"),

@@ -33,7 +33,7 @@ const struct field spec_fields[] = {
     {"spec.model.name", FIELD_STRING, JOB(model.name),
      .names = NAMES("fashion-cnn", "mnist-cnn", "mlp", "resnet20", "resnet50", "resnet56",
                     "resnet56v2", "densenet40", "resnet34", "resnet34-zerofill", "squeezenet",
-                    "googlenet", "vgg16e", "ptb-small", "ptb-medium", "ptb-large"),
+                    "googlenet", "vgg16e", "multimodal", "ptb-small", "ptb-medium", "ptb-large"),
      .doc = "A built-in network; `paceline models` lists them."},
     {"spec.model.hidden", FIELD_INTS, JOB_LIST(model.hidden, model.n_hidden), RANGE(1, 1 << 20),
      .max_items = 8, .doc = "Units of each hidden layer of the mlp."},
@@ -50,7 +50,10 @@ const struct field spec_fields[] = {
      .doc = "Names of the layers before it whose outputs it takes, `" NET_INPUT
             "` being the samples; by default the layer before it. add and concat take several."},
     {"spec.model.layers[].filters", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
-     .doc = "Output channels of a convolution; padchannels adds channels of zeros up to so many."},
+     .doc = "Output channels of a convolution; padchannels adds channels of zeros up to so many, "
+            "slice takes so many."},
+    {"spec.model.layers[].first", FIELD_INT, LAYER(first), RANGE(0, 1 << 20),
+     .doc = "slice: the first channel that it takes, from 0."},
     {"spec.model.layers[].units", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
      .doc = "Outputs of a dense layer, embedding or lstm."},
     {"spec.model.layers[].kernel", FIELD_PAIR, LAYER(kernel), RANGE(1, 4096), .required = true,

@@ -271,7 +271,8 @@ static bool broken_threads(const struct job *job, struct buf *found)
     "size(self.model.hidden) + 2 : {{'': 0, 'fashion-cnn': 11, 'mnist-cnn': 11, 'mlp': 6, "    \
     "'resnet20': 70, 'resnet50': 175, 'resnet56': 196, 'resnet56v2': 188, 'densenet40': 157, " \
     "'resnet34': 124, 'resnet34-zerofill': 124, 'squeezenet': 65, 'googlenet': 157, "          \
-    "'vgg16e': 43, 'ptb-small': 4, 'ptb-medium': 7, 'ptb-large': 7}}[{spec.model.name|''}])"
+    "'vgg16e': 43, 'multimodal': 29, 'ptb-small': 4, 'ptb-medium': 7, "                        \
+    "'ptb-large': 7}}[{spec.model.name|''}])"
 #define CEL_PLACEMENT "spec.strategy.layerPlacement"
 #define CEL_MICRO_BATCHES "{spec.strategy.microBatches|1}"
 #define CEL_MAX_STALENESS "{spec.strategy.maxStaleness|0}"

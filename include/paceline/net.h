@@ -25,6 +25,7 @@ enum layer_type {
     LAYER_ADD,
     LAYER_CONCAT,
     LAYER_PADCHANNELS,
+    LAYER_SLICE,
     LAYER_RELU,
     LAYER_SIGMOID,
     LAYER_TANH,
@@ -52,7 +53,8 @@ struct layer_spec {
     bool frozen;   /* parameters are not trained */
     bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
     char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
-    int units;     /* conv: filters; dense, embedding: outputs; padchannels: channels */
+    int units;     /* conv: filters; dense, embedding: outputs; padchannels, slice: channels */
+    int first;     /* slice: the first channel that it takes, from 0 */
     int vocabulary; /* embedding: the words that it knows */
     int kernel[2];  /* conv, pools: height, width */
     int stride[2];  /* 0: 1 for conv, the kernel for pools */

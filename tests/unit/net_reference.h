@@ -137,6 +137,8 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return r->training ? x[f] * reference_kept(r->model, number, i, f) : x[f];
     case LAYER_FLATTEN:
         return x[f];
+    case LAYER_SLICE:
+        return x[f + (size_t)(l->spec.first * l->in.h * l->in.w)];
     case LAYER_PADCHANNELS:
         return f < shape_values(l->in) ? x[f] : 0;
     case LAYER_GLOBALAVGPOOL:

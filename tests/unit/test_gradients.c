@@ -200,6 +200,28 @@ static const struct net_case {
      "squaredError",
      "{type: padchannels, filters: 3}, {type: padchannels, filters: 3}, {type: conv, filters: 4,"
      "kernel: 3}, {type: padchannels, filters: 6}, {type: flatten}, {type: dense, units: 3}"},
+    /* some channels: of the samples, in branches and in order; of maps, within and across blocks,
+     * more than once; of all */
+    {{12, 5, 4},
+     "softmaxCrossEntropy",
+     "{type: slice, filters: 8}, {type: conv, filters: 5, kernel: 3}, {type: relu, name: bands},"
+     "{type: slice, first: 8, filters: 1, inputs: [input]}, {type: conv, filters: 3, kernel: 3},"
+     "{type: relu, name: height}, {type: slice, first: 9, filters: 3, inputs: [input], name: s},"
+     "{type: dropout, rate: 0.2}, {type: avgpool, kernel: 3, stride: 1, name: colours},"
+     "{type: concat, inputs: [bands, height, colours]}, {type: conv, filters: 4, kernel: 2},"
+     "{type: flatten}, {type: dense, units: 3}"},
+    {{20, 3, 3},
+     "squaredError",
+     "{type: conv, name: a, filters: 37, kernel: 1}, {type: slice, first: 13, filters: 20, name: "
+     "b},"
+     "{type: tanh}, {type: slice, first: 3, filters: 20, inputs: [a], name: c}, {type: slice,"
+     "first: 18, filters: 2, inputs: [input], name: d}, {type: slice, filters: 37, inputs: [a]},"
+     "{type: concat, inputs: [tanh1, c, d, slice4]}, {type: globalavgpool}, {type: dense,"
+     "units: 3}"},
+    {{2, 4, 3},
+     "softmaxCrossEntropy",
+     "{type: flatten}, {type: slice, first: 5, filters: 18}, {type: dense, units: 20},"
+     "{type: slice, first: 2, filters: 17}, {type: relu}, {type: dense, units: 3}"},
     /* one dimension: images of height 1 */
     {{3, 1, 40},
      "softmaxCrossEntropy",

@@ -79,6 +79,7 @@ static void test_families(void)
         {"squeezenet", {3, 224, 224}, 256, 866752}, /* "0.867 M" of study 003 */
         /* by hand, from the tables; without its side classifiers "6.24 M" of study 003 */
         {"googlenet", {3, 224, 224}, 256, 6235952 + 2 * 2426240 + 2048},
+        {"multimodal", {12, 16, 16}, 8, 2808584},  /* by hand */
         {"vgg16e", {3, 128, 128}, 256, 71413056},  /* "71.4 M" */
         {"vgg16e", {3, 224, 224}, 256, 140619072}, /* "140.6 M" */
     };
@@ -94,8 +95,9 @@ static void test_families(void)
     for (size_t i = 0; i < n_net_defs; i++) { /* the samples of every built-in data set */
         AUTO(net_release) struct net small, large;
 
-        if (net_defs[i].in.h == 1 || strcmp(net_defs[i].name, "googlenet") == 0)
-            continue; /* of words; of large images */
+        if (net_defs[i].in.h == 1 || net_defs[i].in.c > 3 ||
+            strcmp(net_defs[i].name, "googlenet") == 0)
+            continue; /* of words; of several instruments; of large images */
         build_for(&small, net_defs[i].name, image, 7);
         build_for(&large, net_defs[i].name, (struct shape){3, 64, 48}, 300);
         CHECK_INT(small.out.c, 7);
@@ -275,6 +277,10 @@ static void test_refused(void)
          {3, 28, 28},
          "layer lrn1: found size 4; allowed: an odd number"},
         {{{.type = LAYER_LRN, .size = 5, .beta = 0.75}}, {3, 28, 28}, "k 0; allowed:"},
+        {{{.type = LAYER_SLICE, .first = 2, .units = 2}},
+         {3, 28, 28},
+         "found first 2, filters 2 for an input of 3 channels"},
+        {{{.type = LAYER_SLICE, .first = -1, .units = 2}}, {3, 28, 28}, "found first -1"},
         {{{.type = LAYER_DROPOUT, .rate = 1}}, {1, 28, 28}, "found rate 1"},
         {{{.type = LAYER_CONV, .units = 4096, .kernel = {1, 1}}},
          {1, 1024, 1024},

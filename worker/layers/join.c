@@ -1,4 +1,5 @@
-/* Layers of several inputs: their sum, or their channels one behind the other. */
+/* Layers of several inputs: their sum, or their channels one behind the other; and its reverse,
+ * some channels of one. */
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
 
@@ -173,4 +174,90 @@ void layer_join(struct layer *l, const struct net_layer *n, const int *channels)
     l->out = n->out;
     l->out_floats = map_floats(n->out);
     l->part_channels = memcpy(xmalloc(size), channels, size);
+}
+
+/* Some channels of one input */
+
+struct slice_task {
+    const struct layer *l;
+    const struct pass *p;
+    float *to;
+    const float *from;
+    void (*sample)(const struct layer *l, float *to, const float *from);
+    size_t to_floats, from_floats;
+};
+
+static void slice_share(void *arg, int thread, int n_threads)
+{
+    const struct slice_task *t = arg;
+    const int end = share_begin((int)t->p->n, thread + 1, n_threads);
+
+    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++)
+        t->sample(t->l, t->to + (size_t)i * t->to_floats, t->from + (size_t)i * t->from_floats);
+}
+
+static void slice_sample(const struct layer *l, float *y, const float *x)
+{
+    take_channels(y, l->out.c, x, l->first, (size_t)(l->out.h * l->out.w));
+}
+
+/* Of plain [C][H][W]. */
+static void slice_plain(const struct layer *l, float *y, const float *x)
+{
+    const size_t pixels = (size_t)(l->out.h * l->out.w);
+
+    clear_last_block(y, l->out.c, pixels);
+    for (size_t c = 0; c < (size_t)l->out.c; c++)
+        for (size_t px = 0; px < pixels; px++)
+            y[((c / 16) * pixels + px) * 16 + c % 16] = x[((size_t)l->first + c) * pixels + px];
+}
+
+static void slice_forward(struct layer *l, const struct pass *p, float *y, const float *x)
+{
+    struct slice_task t = {.l = l,
+                           .p = p,
+                           .to = y,
+                           .from = x,
+                           .sample = l->image_input ? slice_plain : slice_sample,
+                           .to_floats = l->out_floats,
+                           .from_floats = l->in_floats};
+
+    threads_run(p->threads, slice_share, &t);
+}
+
+static void slice_back(const struct layer *l, float *dx, const float *dy)
+{
+    memset(dx, 0, l->in_floats * sizeof *dx);
+    put_channels(dx, l->first, dy, l->out.c, (size_t)(l->out.h * l->out.w));
+}
+
+static void slice_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
+                           const float *x, const float *y)
+{
+    struct slice_task t = {.l = l,
+                           .p = p,
+                           .to = dx,
+                           .from = dy,
+                           .sample = slice_back,
+                           .to_floats = l->in_floats,
+                           .from_floats = l->out_floats};
+
+    (void)x, (void)y;
+    if (dx)
+        threads_run(p->threads, slice_share, &t);
+}
+
+static const struct layer_ops slice_ops = {
+    .kind = "slice", .forward = slice_forward, .backward = slice_backward};
+
+void layer_slice(struct layer *l, const struct net_layer *n)
+{
+    l->ops = &slice_ops;
+    l->name = n->spec.name;
+    l->image_input = l->inputs[0] < 0;
+    if (l->image_input)
+        l->in_floats = (size_t)(n->in.c * n->in.h * n->in.w);
+    l->first = n->spec.first;
+    l->out = n->out;
+    l->out_floats = map_floats(n->out);
 }

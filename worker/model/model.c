@@ -61,6 +61,9 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     case LAYER_FLATTEN:
         layer_flatten(l, n);
         break;
+    case LAYER_SLICE:
+        layer_slice(l, n);
+        break;
     case LAYER_PADCHANNELS:
         layer_pad_channels(l, n);
         break;
@@ -119,7 +122,8 @@ static bool is_elsewhere(const struct model_config *config, size_t layer)
 /* The samples as they come; to other layers they are packed. */
 static bool takes_samples(const struct net_layer *n)
 {
-    return n->spec.type == LAYER_CONV || n->spec.type == LAYER_EMBEDDING;
+    return n->spec.type == LAYER_CONV || n->spec.type == LAYER_EMBEDDING ||
+           n->spec.type == LAYER_SLICE;
 }
 
 /* Layer i of the net takes the outputs of these runtime layers. */
