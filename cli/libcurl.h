@@ -1,7 +1,4 @@
-/*
- * libcurl, loaded when a command needs it: with all that it depends on it would make every start of
- * `paceline` several times as slow.
- */
+/* libcurl, loaded when a command needs it (library.h). */
 #ifndef PACELINE_CLI_LIBCURL_H
 #define PACELINE_CLI_LIBCURL_H
 

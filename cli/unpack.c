@@ -67,7 +67,11 @@ struct output {
     struct checksum sum;
 };
 
-static void output_close(struct output *o) { auto_close(&o->fd); }
+static void output_close(struct output *o)
+{
+    auto_close(&o->fd);
+    checksum_release(&o->sum);
+}
 
 static int failed(const struct output *o, struct err *err)
 {
@@ -79,8 +83,9 @@ static int output_open(struct output *o, const struct unpack *u, const char *pat
 {
     AUTO(auto_free) char *full = xasprintf("%s/%s", u->folder, path);
 
-    *o = (struct output){.u = u, .path = path};
-    checksum_begin(&o->sum, CHECKSUM_SHA256);
+    *o = (struct output){.u = u, .path = path, .fd = -1};
+    if (checksum_begin(&o->sum, CHECKSUM_SHA256, err) < 0)
+        return -1;
     o->fd = open(full, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (o->fd < 0 && errno == EEXIST)
         return err_set(err, ERR_DAMAGED, "%s is there twice", path);

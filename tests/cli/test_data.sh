@@ -1,6 +1,6 @@
 #!/bin/bash
 # paceline data: what it lists, what it refuses, how it ends; from a server of this test on loopback. What
-# is done with the bytes that come is unit/test_fetch. The command loads libcurl only when it fetches.
+# is done with the bytes that come is unit/test_fetch. The command loads libcurl and libcrypto only when it fetches.
 . tests/cli/lib.sh
 unset PACELINE_DATA PACELINE_DATA_MIRROR http_proxy https_proxy
 export HOME=$dir/home
@@ -37,7 +37,7 @@ ends "no name" 2 "NAME is missing"
 ends "an unknown set" 2 'found "cifar-10", no data set that is known here; did you mean cifar10?' cifar-10
 ends "plain http" 2 "no address of https; http is allowed to this machine itself only" mnist --mirror http://example.org
 PACELINE_DATA_MIRROR=file:///etc ends "a file" 2 "no address of https" mnist
-readelf -d "$PACELINE" | grep -q 'NEEDED.*libcurl' && fail "every command loads libcurl"
+readelf -d "$PACELINE" | grep -E 'NEEDED.*(libcurl|libcrypto)' && fail "every command loads what only fetching needs"
 
 # A mirror that has nothing of mnist, zeros for ptb (whose table is a real one), and hangs for the rest.
 cat >server.py <<'SERVER'
