@@ -12,6 +12,7 @@
 #include "cli/study_calibrate.h"
 #include "cli/study_estimate.h"
 #include "cli/study_page.h"
+#include "cli/study_search.h"
 #include "cli/table.h"
 #include "cli/trial.h"
 #include "paceline/json.h"
@@ -243,43 +244,77 @@ static int run(struct command *c, int variant, int seed)
     return EXIT_OK;
 }
 
+static bool runs_at_once(const struct command *c, int variant)
+{
+    return study_runs(c->scale, &c->study.variants[variant]) &&
+           !study_is_searched(&c->study, variant);
+}
+
+/* Without those of searches. */
 static int count_runs(const struct command *c)
 {
     int n = 0;
 
     for (size_t v = 0; v < c->study.n_variants; v++)
-        n += study_runs(c->scale, &c->study.variants[v]);
+        n += runs_at_once(c, (int)v);
     return n * c->results.seeds;
 }
 
-static void say_run(const struct command *c, int number, int variant, int seed)
+static void say_run(const struct command *c, const char *number, int variant, int seed)
 {
     const struct history *h = study_run(&c->results, variant, seed);
 
-    fprintf(stderr, "%d/%d  %s, seed %d: %s", number, count_runs(c),
-            c->study.variants[variant].name, seed + 1,
+    fprintf(stderr, "%s  %s, seed %d: %s", number, c->study.variants[variant].name, seed + 1,
             format_seconds(event_number(h->done, "seconds")).s);
     if (cJSON_GetObjectItem(h->done, "testAccuracy"))
         fprintf(stderr, ", test %s", format_percent(event_number(h->done, "testAccuracy")).s);
     fputc('\n', stderr);
 }
 
+static int run_and_say(struct command *c, const char *number, int variant, int seed)
+{
+    const int code = run(c, variant, seed);
+
+    if (code != EXIT_OK)
+        return code;
+    study_add_traffic(study_run(&c->results, variant, seed));
+    say_run(c, number, variant, seed);
+    return EXIT_OK;
+}
+
 /* Seed by seed, so that what is compared ran at about the same time. */
 static int run_all(struct command *c)
 {
-    const int variants = (int)c->study.n_variants;
+    const int variants = (int)c->study.n_variants, all = count_runs(c);
     int code = EXIT_OK, number = 0;
 
     for (int seed = 0; seed < c->results.seeds && code == EXIT_OK; seed++)
         for (int v = 0; v < variants && code == EXIT_OK; v++) {
-            if (!study_runs(c->scale, &c->study.variants[v]))
+            char text[32];
+
+            if (!runs_at_once(c, v))
                 continue;
-            code = run(c, v, seed);
-            if (code != EXIT_OK)
-                break;
-            study_add_traffic(study_run(&c->results, v, seed));
-            say_run(c, ++number, v, seed);
+            snprintf(text, sizeof text, "%d/%d", ++number, all);
+            code = run_and_say(c, text, v, seed);
         }
+    return code;
+}
+
+/* Each with all seeds, as the searches ask for them. */
+static int search_all(struct command *c)
+{
+    int code = EXIT_OK;
+
+    for (size_t i = 0; i < c->study.n_searches; i++) {
+        const struct study_search *s = &c->study.searches[i];
+        int next = study_find(&c->results, s, c->scale).next;
+
+        while (next >= 0 && code == EXIT_OK) {
+            for (int seed = 0; seed < c->results.seeds && code == EXIT_OK; seed++)
+                code = run_and_say(c, "search", next, seed);
+            next = study_find(&c->results, s, c->scale).next;
+        }
+    }
     return code;
 }
 
@@ -343,6 +378,17 @@ static void print_table(const struct study_results *r, const struct study_table 
     putchar('\n');
 }
 
+static void print_search(const struct command *c, const struct study_search *s)
+{
+    const struct study_found f = study_find(&c->results, s, c->scale);
+
+    printf("found      %s: %s; of", s->title, study_found_text(&c->results, s, &f).s);
+    for (size_t i = 0; i < f.n; i++)
+        printf(" %s %s", c->study.variants[f.steps[i].variant].name,
+               study_format_mean(s->measure.format, f.steps[i].mean).s);
+    putchar('\n');
+}
+
 static void print_text(const struct command *c, const char *report)
 {
     const struct study *s = &c->study;
@@ -352,6 +398,8 @@ static void print_text(const struct command *c, const char *report)
     for (size_t i = 0; i < s->n_orderings; i++)
         printf("%-9s  %s\n", study_verdict_text(study_judge(&c->results, &s->orderings[i])),
                s->orderings[i].text);
+    for (size_t i = 0; i < s->n_searches; i++)
+        print_search(c, &s->searches[i]);
     if (study_simulated(&c->results))
         puts("simulated: " FORMAT_SIMULATED);
     printf("report: %s\n", report);
@@ -361,7 +409,7 @@ static void print_json(const struct command *c, const char *report)
 {
     const struct study *s = &c->study;
     AUTO(auto_json) cJSON *result = cJSON_CreateObject();
-    cJSON *runs, *orderings;
+    cJSON *runs, *orderings, *searches;
 
     cJSON_AddStringToObject(result, "study", s->name);
     cJSON_AddStringToObject(result, "scale", c->scale->name);
@@ -384,6 +432,16 @@ static void print_json(const struct command *c, const char *report)
         cJSON_AddStringToObject(o, "verdict",
                                 study_verdict_text(study_judge(&c->results, &s->orderings[i])));
         cJSON_AddItemToArray(orderings, o);
+    }
+    searches = cJSON_AddArrayToObject(result, "searches");
+    for (size_t i = 0; i < s->n_searches; i++) {
+        const struct study_found f = study_find(&c->results, &s->searches[i], c->scale);
+        cJSON *o = cJSON_CreateObject();
+
+        cJSON_AddStringToObject(o, "title", s->searches[i].title);
+        cJSON_AddNumberToObject(o, "needed", f.needed);
+        cJSON_AddStringToObject(o, "found", f.variant < 0 ? "" : s->variants[f.variant].name);
+        cJSON_AddItemToArray(searches, o);
     }
     cJSON_AddStringToObject(result, "report", report);
     cli_print_json(result);
@@ -470,6 +528,8 @@ int cmd_study(int argc, char **argv)
         code = check_jobs(&c);
     if (code == EXIT_OK)
         code = run_all(&c);
+    if (code == EXIT_OK)
+        code = search_all(&c);
     if (code == EXIT_OK)
         code = estimate_all(&c);
     return code == EXIT_OK ? report(&c) : code;

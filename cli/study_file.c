@@ -481,13 +481,57 @@ static void read_orderings(struct reader *r, struct study *s)
     }
 }
 
+/* The variants of a series, as they stand: by x, each beyond the last. */
+static int *variants_by_x(struct reader *r, const struct study *s, const cJSON *at,
+                          const char *series, size_t *n)
+{
+    int *all = xcalloc(STUDY_VARIANTS_MAX, sizeof *all);
+
+    *n = 0;
+    for (size_t v = 0; v < s->n_variants; v++) {
+        if (!s->variants[v].series || strcmp(s->variants[v].series, series) != 0)
+            continue;
+        if (*n && !(s->variants[v].x > s->variants[all[*n - 1]].x))
+            fault(r, at, "series: found x of %.40s out of order; needed: rising ones",
+                  s->variants[v].name);
+        all[(*n)++] = (int)v;
+    }
+    if (!*n)
+        fault(r, at, "series: found \"%.60s\"; needed: the series of a variant", series);
+    return all;
+}
+
+static void read_searches(struct reader *r, struct study *s)
+{
+    const cJSON *list =
+        get(s->doc.root, "searches") ? list_of(r, s->doc.root, "searches", 0, 8) : NULL;
+    const cJSON *item;
+
+    s->searches = xcalloc(count(list) + 1, sizeof *s->searches);
+    cJSON_ArrayForEach(item, list)
+    {
+        struct study_search *search = &s->searches[s->n_searches++];
+        const cJSON *within = get(item, "within");
+
+        only(r, item, "title series reference within " MEASURE_KEYS);
+        if (!cJSON_IsNumber(within) || within->valuedouble < 0)
+            fault(r, item, "within: found no number; needed: one from 0");
+        search->title = text_of(r, item, "title");
+        search->measure = measure_of(r, s, item);
+        search->reference = variant_of(r, s, item, text_of(r, item, "reference"));
+        search->within = within ? within->valuedouble : 0;
+        search->variants =
+            variants_by_x(r, s, item, text_of(r, item, "series"), &search->n_variants);
+    }
+}
+
 static void read_head(struct reader *r, struct study *s)
 {
     const cJSON *root = s->doc.root, *metadata = map_of(r, root, "metadata");
 
     only(r, root,
          "apiVersion kind metadata title source about job presets scales variants tables plots "
-         "orderings");
+         "orderings searches");
     if (strcmp(text_of(r, root, "apiVersion"), API_VERSION) != 0 ||
         strcmp(text_of(r, root, "kind"), "Study") != 0)
         fault(r, root, "found another apiVersion or kind; needed: " API_VERSION " and Study");
@@ -516,6 +560,7 @@ int study_parse(struct study *s, const char *text, size_t len, const char *file,
     read_tables(&r, s);
     read_plots(&r, s);
     read_orderings(&r, s);
+    read_searches(&r, s);
     return r.failed ? -1 : 0;
 }
 
@@ -535,6 +580,9 @@ void study_release(struct study *s)
     free(s->variants);
     free(s->tables);
     free(s->plots);
+    for (size_t i = 0; i < s->n_searches; i++)
+        free(s->searches[i].variants);
+    free(s->searches);
     free(s->orderings);
     yaml_release(&s->doc);
     *s = (struct study){0};

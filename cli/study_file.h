@@ -85,6 +85,17 @@ struct study_ordering {
     size_t n_variants;
 };
 
+/* A binary search for the first variant of a series whose measure is the reference's, less within.
+ */
+struct study_search {
+    const char *title;
+    struct study_measure measure;
+    int reference;
+    double within;
+    int *variants; /* by x */
+    size_t n_variants;
+};
+
 /* Texts and trees are the document's. */
 struct study {
     struct yaml_doc doc;
@@ -96,7 +107,8 @@ struct study {
     struct study_table *tables;
     struct study_plot *plots;
     struct study_ordering *orderings;
-    size_t n_scales, n_variants, n_tables, n_plots, n_orderings;
+    struct study_search *searches;
+    size_t n_scales, n_variants, n_tables, n_plots, n_orderings, n_searches;
 };
 
 /* file is for messages. Fails (ERR_INVALID) with the first fault and its line. The caller owns *s

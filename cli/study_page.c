@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/page.h"
+#include "cli/study_search.h"
 #include "paceline/mem.h"
 
 #define COLOURS 8
@@ -242,6 +243,30 @@ static void orderings_html(const struct study_results *r, struct buf *out)
     buf_puts(out, "</table></section>\n");
 }
 
+/* --- searches --- */
+
+static void search_html(const struct study_results *r, const struct study_search *s,
+                        const struct study_scale *scale, struct buf *out)
+{
+    const struct study_found f = study_find(r, s, scale);
+
+    buf_puts(out, "<section class=\"card\"><div class=\"head\"><h2>");
+    svg_text(out, s->title);
+    buf_puts(out, "</h2><div class=\"legend\"><span>found: ");
+    svg_text(out, study_found_text(r, s, &f).s);
+    buf_puts(out,
+             "</span></div></div><table class=\"num\"><tr><th>in this order</th><th>measured</th>"
+             "<th>needed</th><th></th>");
+    for (size_t i = 0; i < f.n; i++) {
+        buf_puts(out, "</tr><tr>");
+        cell(out, r->study->variants[f.steps[i].variant].name);
+        cell(out, study_format_mean(s->measure.format, f.steps[i].mean).s);
+        cell(out, study_format(s->measure.format, f.needed).s);
+        cell(out, f.steps[i].good ? "good: earlier" : "not good: later");
+    }
+    buf_puts(out, "</tr></table></section>\n");
+}
+
 /* --- the page --- */
 
 static void paragraph(struct buf *out, const char *text)
@@ -276,5 +301,7 @@ void study_html(const struct study_results *r, const struct study_scale *scale, 
         plot_html(r, &s->plots[i], out);
     buf_puts(out, "</section>\n");
     orderings_html(r, out);
+    for (size_t i = 0; i < s->n_searches; i++)
+        search_html(r, &s->searches[i], scale, out);
     page_end(out);
 }

@@ -3,14 +3,14 @@
 set -eu
 echo '#include "cli/study.h"'
 for file in "$@"; do
-    printf 'static const char *const text_%s[] = {\n' "$(basename "$file" .yaml)"
+    printf 'static const char *const text_%s[] = {\n' "$(basename "$file" .yaml | tr - _)"
     sed 's/[\\"]/\\&/g; s/.*/    "&\\n",/' "$file"
     echo '    0};'
 done
 echo 'const struct study_text study_texts[] = {'
 for file in "$@"; do
     name=$(basename "$file" .yaml)
-    printf '    {"%s", text_%s},\n' "$name" "$name"
+    printf '    {"%s", text_%s},\n' "$name" "$(echo "$name" | tr - _)"
 done
 echo '};'
 echo 'const size_t n_study_texts = sizeof study_texts / sizeof *study_texts;'

@@ -51,6 +51,30 @@ check "003: published" "$(cat slice-003/report.html)" "<td>5.15 s</td>"
 check "003: a figure" "$(cat slice-003/report.html)" "SqueezeNet, split, central, estimated"
 check "003: said to be simulated" "$(cat slice-003/report.html)" "simulated: times are those of slower"
 
+# 002-search: what it trained is what the search asks for, and its answer follows from the accuracies.
+study 002-search --scale slice "${small[@]}" --out slice-002-search --json >search.json || fail "again: $(cat errors)"
+check "002-search: the page" "$(cat slice-002-search/report.html)" "<h2>The smallest number of epochs by all-reduce</h2>"
+python3 - <<'P' || fail "002-search: $(cat search.json)"
+import json, pathlib, statistics
+result = json.load(open("search.json"))
+means = {}
+for run in result["runs"]:
+    means.setdefault(run["variant"], []).append(run["done"]["testAccuracy"])
+means = {name: statistics.mean(values) for name, values in means.items()}
+needed = means["all-reduce"] - 0.005
+low, high, found, asked = 1, 4, "", set()
+while low < high:
+    middle = (low + high) // 2
+    asked.add(f"at-{middle}")
+    if means[f"at-{middle}"] >= needed - 1e-12:
+        found, high = f"at-{middle}", middle
+    else:
+        low = middle + 1
+assert result["searches"][0]["found"] == found, (result["searches"], means)
+assert set(means) == asked | {"all-reduce", "servers"}, sorted(means)
+assert {p.name[:4] for p in pathlib.Path("slice-002-search").glob("at-*")} == asked
+P
+
 # By worker and server, and memory without what was there before the job.
 check "002: by rank" "$(cat slice-002/report.html)" "<td>servers, server 0</td>"
 python3 - <<'P' || fail "000: memory"
