@@ -3,8 +3,8 @@
 // LINK: worker/threads
 // LINK: worker/optim/optimizer.c worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates, and
-// outputs by running statistics; and the same bytes on every instruction set, thread count and cut
-// of the lanes over ranks.
+// outputs by running statistics; words whose state is carried; and the same bytes on every
+// instruction set, thread count and cut of the lanes over ranks.
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "tests/unit/rank.h"
@@ -17,13 +17,15 @@ static double rank_step(struct rank *r, const struct job *job, const float *x,
                         const uint8_t *labels, uint32_t n, float *outputs)
 {
     struct model *m = &r->model;
-    const size_t row = m->layers[m->n_layers - 1].out_floats, in = m->layers[0].in_floats;
+    const uint32_t positions = (uint32_t)m->positions;
+    const size_t row = m->layers[m->n_layers - 1].out_floats / positions;
+    const size_t in = m->layers[0].in_floats;
     const float *y = model_forward(m, &r->pass, x + r->first * in);
     float *dy = model_output_gradient(m);
     double loss = 0;
-    for (uint32_t i = 0; i < r->pass.n; i++) {
+    for (uint32_t i = 0; i < r->pass.n * positions; i++) {
         loss += loss_sample(job->model.loss, m->kernels, y + i * row, row, m->classes,
-                            labels[r->first + i], n, dy + i * row, NULL)
+                            labels[r->first * positions + i], n, dy + i * row, NULL)
                     .loss;
         if (outputs)
             memcpy(outputs + i * (size_t)m->classes, y + i * row,
@@ -121,6 +123,8 @@ static void update(struct optimizer *o, struct rank *r, const struct param *p)
 
     if (p->kind == PARAM_STATISTIC)
         r->model.kernels->reduce->add(w, g, p->floats);
+    else if (p->kind == PARAM_STATE)
+        memcpy(w, g, p->floats * sizeof *w);
     else
         optimizer_update(o, w, g, p->offset, p->floats, p->kind == PARAM_WEIGHT);
 }
@@ -165,6 +169,64 @@ static void check_training(const struct st_file *f, const struct job *job, const
         r.pass.training = false;
         rank_step(&r, job, x->data, labels->data, n, got);
         check_outputs(evaluated, got);
+    }
+    optimizer_release(&o);
+    rank_release(&r);
+    threads_free(threads);
+}
+
+/* Outputs of a batch of words, and gradients, what rows end with among them. */
+static void check_words_step(const struct st_file *f, const struct job *job, struct rank *r,
+                             int step)
+{
+    const struct st_tensor *x = st_find(f, "x"), *labels = st_find(f, "labels");
+    const uint32_t n = (uint32_t)x->dims[1];
+    const size_t words = n * (size_t)x->dims[2];
+    const double want = ((const double *)st_find(f, "losses")->data)[step];
+    float got[512];
+    char name[32];
+
+    r->pass.begins = step == 0;
+    double loss = rank_step(r, job, (const float *)x->data + (size_t)step * words,
+                            (const uint8_t *)labels->data + (size_t)step * words, n, got) /
+                  n;
+    CHECK_NEAR(loss, want, 2e-6 * (1 + want));
+    snprintf(name, sizeof name, "outputs.%d", step);
+    check_outputs(st_find(f, name), got);
+    snprintf(name, sizeof name, "gradient.%d", step);
+    if (step < 2)
+        check_params(f, &r->model, name, r->sink.blocks[0], 2e-5);
+}
+
+/* Words: rows go on in the next batch with the state that they have, in training and evaluation. */
+static void check_words(const struct st_file *f, const struct job *job, const struct net *net,
+                        const struct kernels *k, int n_threads)
+{
+    const struct st_tensor *x = st_find(f, "x"), *labels = st_find(f, "labels");
+    const uint32_t n = (uint32_t)x->dims[1];
+    const size_t words = n * (size_t)x->dims[2];
+    struct threads *threads = threads_new(n_threads);
+    struct optimizer o;
+    struct rank r;
+    float got[512];
+    char name[32];
+
+    rank_init(&r, net, k, threads, n, 0, 1);
+    optimizer_init(&o, k, job, r.model.n_floats, NULL, 0);
+    load_initial(f, &r.model);
+    for (int step = 0; step < 3; step++) {
+        check_words_step(f, job, &r, step);
+        optimizer_begin_step(&o, step + 1, job->training.optimizer.learning_rate, 1);
+        for (int i = 0; i < r.model.n_params; i++)
+            update(&o, &r, &r.model.params[i]);
+    }
+    check_params(f, &r.model, "final", r.model.weights, 2e-5);
+    r.pass.training = false;
+    for (int batch = 0; batch < 2; batch++) {
+        r.pass.begins = batch == 0;
+        rank_step(&r, job, (const float *)x->data + (size_t)batch * words, labels->data, n, got);
+        snprintf(name, sizeof name, "evaluated.%d", batch);
+        check_outputs(st_find(f, name), got);
     }
     optimizer_release(&o);
     rank_release(&r);
@@ -251,13 +313,19 @@ static void test_vectors(const char *name, bool small)
     if (test_failed)
         return;
     const int64_t *d = st_find(&f, "x")->dims;
+    const bool words = st_find(&f, "x")->n_dims == 3; /* of batches, rows, positions */
     struct shape in = {(int)d[1], (int)d[2], (int)d[3]};
+
+    if (words)
+        in = (struct shape){1, 1, (int)d[2]};
     if (job_network(job, in, 0, &net, &err) != 0) {
         TEST_FAIL("%s", err.msg);
         return;
     }
     for (const char *const *isa = kernels_isas; *isa; isa++) {
-        if (kernels_find(*isa) && (small || strcmp(*isa, "c") != 0))
+        for (int n_threads = 1; words && kernels_find(*isa) && n_threads <= 3; n_threads++)
+            check_words(&f, job, &net, kernels_find(*isa), n_threads);
+        if (!words && kernels_find(*isa) && (small || strcmp(*isa, "c") != 0))
             check_training(&f, job, &net, kernels_find(*isa));
     }
     if (small)
@@ -278,5 +346,6 @@ int main(void)
     test_vectors("dense-block", false);
     test_vectors("fire", false);
     test_vectors("inception", true);
+    test_vectors("words", false);
     return test_result();
 }
