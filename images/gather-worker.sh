@@ -9,7 +9,8 @@ cd "$(dirname "$0")"
 
 lib=/usr/lib/$(gcc -print-multiarch)
 paths=(/usr/bin/paceline{,-worker,-agent,-agent-portable} /usr/bin/{busybox,mpirun} /etc/openmpi
-    /usr/share/datasets/fashion-mnist /usr/share/{openmpi,prte}/help-*.txt)
+    /usr/share/datasets/fashion-mnist /usr/share/{openmpi,prte}/help-*.txt
+    "$lib/libcurl.so.4") # what `paceline data fetch` loads
 # Of Open MPI 4, of Open MPI 5, of both.
 for path in /usr/bin/{orted,orterun,prted,prterun,prte} \
     "$lib"/pmix2/{lib/pmix,share/pmix}; do

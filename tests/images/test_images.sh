@@ -131,6 +131,10 @@ for user in 65532:65532 12345:0; do
     check "training as $user" "$(cat "$dir/out")" checkpoint-00000004.safetensors
     check "two ranks as $user" "$(cat "$dir/out")" '"ranks":2'
 done
+# Fetching loads libcurl, which no ldd tells of, and gets as far as the server.
+error=$(inside 65532:65532 worker /usr/bin/paceline data fetch mnist --to /tmp/mnist --mirror http://127.0.0.1:9/ 2>&1)
+check "fetching in the image" "$error" "http://127.0.0.1:9/"
+lacks "fetching in the image" "$error" "is not on this machine"
 check "the agent" "$(inside 65532:65532 worker /usr/bin/paceline-agent --help 2>&1)" serve
 
 # shellcheck disable=SC2154 # check.sh sets it
