@@ -125,6 +125,7 @@ static void test_googlenet(void)
         CHECK_INT(pool->spec.type, LAYER_AVGPOOL);
         CHECK_INT(pool->in.c, sides ? 528 : 512); /* tables 2.2 and 2.3 of study 003: 4a, 4d */
         CHECK_INT(pool->in.h, 14);
+        CHECK_STR(net.layers[pool->inputs[0]].spec.name, sides ? "concat6" : "concat3");
         CHECK_INT(pool->out.h * pool->out.w, 16);
         CHECK_INT(side[-2].spec.type, LAYER_RELU);
         CHECK_INT(side[-2].in.c, 1024);
