@@ -14,6 +14,7 @@ NETWORKS = {
     "resnet56": ("cifar", 32, [32]),
     "resnet56v2": ("cifar", 32, [32]),
     "squeezenet": ("images", 112, [16]),
+    "googlenet": ("images", 112, [16]),
     "resnet34": ("images", 64, [16]),
     "resnet34-zerofill": ("images", 64, [16]),
     "vgg16e": ("images", 64, [16]),
@@ -93,7 +94,7 @@ def parameters(layers):
 # inputs and of its output. ReLU and flatten belong to the layer before; what is added or put side by
 # side has the gradient of the whole. A map is moved once in each pass, though no pass is
 # fused with the next.
-MAPS = {"batchnorm": (1, 1, 2, 1), "add": (1, 1, 0, 0), "maxpool": (1, 1, 1, 1),
+MAPS = {"batchnorm": (1, 1, 2, 1), "lrn": (1, 1, 2, 1), "add": (1, 1, 0, 0), "maxpool": (1, 1, 1, 1),
         "avgpool": (1, 1, 1, 1), "globalavgpool": (1, 1, 1, 1), "dropout": (1, 1, 1, 1)}
 
 

@@ -127,6 +127,11 @@ static void send_layer(const struct net *net, const struct net_layer *n)
     cJSON_AddBoolToObject(e, "bias", n->spec.bias);
     cJSON_AddNumberToObject(e, "rate", n->spec.rate);
     cJSON_AddNumberToObject(e, "epsilon", n->spec.epsilon);
+    cJSON_AddNumberToObject(e, "size", n->spec.size);
+    cJSON_AddNumberToObject(e, "alpha", n->spec.alpha);
+    cJSON_AddNumberToObject(e, "beta", n->spec.beta);
+    cJSON_AddNumberToObject(e, "k", n->spec.k);
+    cJSON_AddNumberToObject(e, "lossWeight", n->spec.loss_weight);
     cJSON_AddNumberToObject(e, "momentum", n->spec.momentum);
     cJSON_AddNumberToObject(e, "range", n->spec.range);
     cJSON_AddNumberToObject(e, "vocabulary", n->spec.vocabulary);

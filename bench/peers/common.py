@@ -39,6 +39,12 @@ def users(layers):
     return count
 
 
+def loss_weights(layers):
+    """Names of the layers that are scored, and how often their losses count: the last one's once."""
+    sides = {layer["name"]: layer["lossWeight"] for layer in layers if layer["lossWeight"]}
+    return {layers[-1]["name"]: 1.0, **sides}
+
+
 def padding_behind(layer, axis):
     """Rows (axis 0) or columns of padding that windows need below or to the right."""
     need = (layer["out"][1 + axis] - 1) * layer["stride"][axis] + layer["kernel"][axis]

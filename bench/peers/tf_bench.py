@@ -31,6 +31,8 @@ def made(layer):
         "globalavgpool": keras.GlobalAveragePooling2D,
         "batchnorm": lambda: keras.BatchNormalization(epsilon=layer["epsilon"],
                                                       momentum=1 - layer["momentum"]),
+        "lrn": lambda: keras.Lambda(lambda x: tf.nn.local_response_normalization(
+            x, layer["size"] // 2, layer["k"], layer["alpha"], layer["beta"])),
         "add": keras.Add,
         "concat": keras.Concatenate,
         "padchannels": lambda: keras.Lambda(lambda x: tf.pad(x, [[0, 0]] * 3 + [[0, units - before]])),
@@ -53,7 +55,8 @@ def build(layers, batch):
     for layer in layers:
         inputs = [values[name] for name in layer["inputs"]]
         values[layer["name"]] = made(layer)(inputs if len(inputs) > 1 else inputs[0])
-    return tf.keras.Model(samples, values[layers[-1]["name"]])
+    scores = [values[name] for name in common.loss_weights(layers)]
+    return tf.keras.Model(samples, scores if len(scores) > 1 else scores[0])
 
 
 def main():
@@ -65,14 +68,17 @@ def main():
     x = tf.constant(samples.transpose(0, 2, 3, 1) if samples.ndim == 4 else samples)
     y = tf.constant(labels)
     model = build(args.layers, args.batch)
+    factors = list(common.loss_weights(args.layers).values())
     weights = [variable.value for variable in model.trainable_variables]
     moments = [tf.Variable(tf.zeros_like(w)) for w in weights]
 
     @tf.function(jit_compile=args.variant == "xla")
     def step(x, y):
         with tf.GradientTape() as tape:
-            logits = model(x, training=True)
-            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
+            loss, scores = 0.0, model(x, training=True)
+            for logits, factor in zip(scores if len(factors) > 1 else [scores], factors):
+                loss += factor * tf.reduce_mean(
+                    tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
         for w, m, g in zip(weights, moments, tape.gradient(loss, weights)):
             tf.raw_ops.ResourceApplyMomentum(
                 var=w.handle, accum=m.handle, lr=common.LEARNING_RATE, grad=tf.convert_to_tensor(g),

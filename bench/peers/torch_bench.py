@@ -80,6 +80,8 @@ def made(layer, in_place):
         "avgpool": lambda: window(nn.AvgPool2d, layer, count_include_pad=False),
         "globalavgpool": lambda: nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten()),
         "batchnorm": lambda: nn.BatchNorm2d(units, eps=layer["epsilon"], momentum=layer["momentum"]),
+        "lrn": lambda: nn.LocalResponseNorm(layer["size"], layer["alpha"] * layer["size"],
+                                            layer["beta"], layer["k"]),
         "add": Add,
         "concat": Concat,
         "padchannels": lambda: PadChannels(units - before),
@@ -99,6 +101,7 @@ class Network(nn.Module):
         count = common.users(layers)
         self.names = [layer["name"] for layer in layers]
         self.inputs = [layer["inputs"] for layer in layers]
+        self.weights = common.loss_weights(layers)
         self.parts = nn.ModuleList(
             made(layer, tuned and count[layer["inputs"][0]] == 1) for layer in layers)
 
@@ -106,7 +109,7 @@ class Network(nn.Module):
         values = {"input": x}
         for name, inputs, part in zip(self.names, self.inputs, self.parts):
             values[name] = part(*(values[i] for i in inputs))
-        return values[self.names[-1]]
+        return [values[name] for name in self.weights]
 
 
 def main():
@@ -129,8 +132,9 @@ def main():
 
     def step(x, y):
         optimizer.zero_grad()
-        scores = forward(x)
-        loss = criterion(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
+        loss = 0
+        for scores, weight in zip(forward(x), model.weights.values()):
+            loss = loss + weight * criterion(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
         loss.backward()
         optimizer.step()
         return loss.item()
