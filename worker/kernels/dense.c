@@ -35,49 +35,89 @@ static void forward_tile(const struct dense *d, float *sums, size_t sums_u, cons
     K(product_kernels).run(&p, n_u, n_t);
 }
 
-static void forward_block(const struct dense *d, float *sums, const float *x, const float *w, int n,
-                          int ob0, int ob1, int chunk0, float *packed)
+/* A forward pass: what its steps share. */
+struct forward {
+    const struct dense *d;
+    float *y;
+    const float *x, *w, *bias;
+    bool relu;
+    int n, ob0, ob1;
+    float *sums; /* of all blocks, but of one tile's where all inputs fit one packing */
+    float *packed;
+};
+
+static void pack_inputs(const struct forward *f, int chunk0, int inputs)
 {
-    const int tiles = piece_count(n, TILE_T), inputs = imin(BLOCK_IN, d->in - chunk0 * DENSE_CHUNK);
-    const int whole = inputs / DENSE_CHUNK;
-    const size_t tile_floats = (size_t)BLOCK_IN * VEC, sums_u = (size_t)n * VEC;
+    const struct dense *d = f->d;
+    const int tiles = piece_count(f->n, TILE_T);
 
     for (int i = 0; i < tiles; i++) {
-        int t0 = piece_begin(n, tiles, i), t1 = piece_begin(n, tiles, i + 1);
+        int t0 = piece_begin(f->n, tiles, i), t1 = piece_begin(f->n, tiles, i + 1);
         K(product_kernels)
-            .transpose(packed + (size_t)i * tile_floats,
-                       x + (size_t)t0 * (size_t)d->in + chunk0 * DENSE_CHUNK, (size_t)d->in,
+            .transpose(f->packed + (size_t)i * BLOCK_IN * VEC,
+                       f->x + (size_t)t0 * (size_t)d->in + chunk0 * DENSE_CHUNK, (size_t)d->in,
                        t1 - t0, inputs);
     }
-    for (int ob = ob0; ob < ob1; ob += TILE_U) {
-        int n_u = imin(TILE_U, ob1 - ob);
+}
+
+/* y of n_u blocks from their sums, which are still in the cache. */
+static void finish_blocks(const struct forward *f, const float *sums, int ob, int n_u)
+{
+    for (int u = 0; u < n_u; u++) {
+        const vf b = f->bias ? vload(f->bias + (ob + u) * VEC) : vzero();
+        const float *from = sums + (size_t)(u * f->n) * VEC;
+        float *to = f->y + (ob + u) * VEC;
+        for (int t = 0; t < f->n; t++) {
+            vf v = vadd(vload(from + t * VEC), b);
+            vstore(to + (size_t)t * (size_t)f->d->out, f->relu ? vmax(v, vzero()) : v);
+        }
+    }
+}
+
+static void forward_block(const struct forward *f, int chunk0)
+{
+    const struct dense *d = f->d;
+    const int tiles = piece_count(f->n, TILE_T);
+    const int inputs = imin(BLOCK_IN, d->in - chunk0 * DENSE_CHUNK), whole = inputs / DENSE_CHUNK;
+    const bool last = chunk0 * DENSE_CHUNK + inputs == d->in;
+    const size_t sums_u = (size_t)f->n * VEC;
+
+    pack_inputs(f, chunk0, inputs);
+    for (int ob = f->ob0; ob < f->ob1; ob += TILE_U) {
+        int n_u = imin(TILE_U, f->ob1 - ob);
+        float *sums = f->sums + (d->in <= BLOCK_IN ? 0 : (size_t)(ob - f->ob0) * sums_u);
         for (int i = 0; i < tiles; i++) {
-            int t0 = piece_begin(n, tiles, i), n_t = piece_begin(n, tiles, i + 1) - t0;
-            float *to = sums + ((size_t)(ob - ob0) * (size_t)n + (size_t)t0) * VEC;
-            const float *from = packed + (size_t)i * tile_floats;
+            int t0 = piece_begin(f->n, tiles, i), n_t = piece_begin(f->n, tiles, i + 1) - t0;
+            float *to = sums + (size_t)t0 * VEC;
+            const float *from = f->packed + (size_t)i * BLOCK_IN * VEC;
             if (whole)
-                forward_tile(d, to, sums_u, from, w, ob, n_u, n_t, chunk0, whole);
+                forward_tile(d, to, sums_u, from, f->w, ob, n_u, n_t, chunk0, whole);
             if (inputs % DENSE_CHUNK)
-                forward_tile(d, to, sums_u, from + whole * DENSE_CHUNK * VEC, w, ob, n_u, n_t,
+                forward_tile(d, to, sums_u, from + whole * DENSE_CHUNK * VEC, f->w, ob, n_u, n_t,
                              chunk0 + whole, 1);
         }
+        if (last)
+            finish_blocks(f, sums, ob, n_u);
     }
 }
 
 static void dense_forward(const struct dense *d, float *y, const float *x, const float *w,
                           const float *bias, bool relu, int n, int ob0, int ob1, float *scratch)
 {
-    float *sums = scratch, *packed = scratch + (size_t)n * (size_t)d->out;
+    const struct forward f = {.d = d,
+                              .y = y,
+                              .x = x,
+                              .w = w,
+                              .bias = bias,
+                              .relu = relu,
+                              .n = n,
+                              .ob0 = ob0,
+                              .ob1 = ob1,
+                              .sums = scratch,
+                              .packed = scratch + (size_t)n * (size_t)d->out};
+
     for (int chunk = 0; chunk < dense_chunks(d); chunk += BLOCK_CHUNKS)
-        forward_block(d, sums, x, w, n, ob0, ob1, chunk, packed);
-    for (int ob = ob0; ob < ob1; ob++) {
-        vf b = bias ? vload(bias + ob * VEC) : vzero();
-        const float *from = sums + (size_t)(ob - ob0) * (size_t)n * VEC;
-        for (int t = 0; t < n; t++) {
-            vf v = vadd(vload(from + t * VEC), b);
-            vstore(y + (size_t)t * (size_t)d->out + ob * VEC, relu ? vmax(v, vzero()) : v);
-        }
-    }
+        forward_block(&f, chunk);
 }
 
 static void dense_backward_data(const struct dense *d, int chunk, float *dx, const float *dy,
@@ -149,33 +189,46 @@ static bool sparse_tree(struct product *p, int n_u, int n_t, const struct lane_e
     return true;
 }
 
+/* The inputs of a chunk, each piece of columns one sample behind the other. */
+static void pack_columns(const struct dense *d, int chunk, float *to, const float *x,
+                         uint32_t samples, int pieces)
+{
+    const int kc = dense_chunk_inputs(d, chunk);
+
+    for (int i = 0; i < pieces; i++) {
+        const int t0 = piece_begin(kc, pieces, i), n_t = piece_begin(kc, pieces, i + 1) - t0;
+        const float *from = x + chunk * DENSE_CHUNK + t0;
+        for (uint32_t b = 0; b < samples; b++, to += n_t)
+            for (int t = 0; t < n_t; t++)
+                to[t] = from[b * (size_t)d->in + (size_t)t];
+    }
+}
+
 static void dense_backward_weights(const struct dense *d, int chunk, float *dw, const float *x,
                                    const float *packed, int n, const struct lane_ends *lanes,
                                    float *scratch)
 {
     const struct product_kernels *pk = &K(product_kernels);
     const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC;
-    const int pieces = piece_count(kc, TILE_T < 8 ? TILE_T : 8);
+    const int pieces = piece_count(kc, TILE_T);
     const uint32_t samples = lanes->end[(1u << lanes->level) - 1];
     float *xp = scratch, *stack = scratch + (size_t)n * DENSE_CHUNK;
 
-    for (uint32_t b = 0; b < samples; b++)
-        memcpy(xp + b * DENSE_CHUNK, x + (lanes->begin + b) * (size_t)d->in + chunk * DENSE_CHUNK,
-               sizeof(float) * (size_t)kc);
+    pack_columns(d, chunk, xp, x + lanes->begin * (size_t)d->in, samples, pieces);
     for (int ob = 0; ob < blocks; ob += TILE_U) {
         int n_u = imin(TILE_U, blocks - ob);
         struct product p = {
             .w = packed + ((size_t)ob * (size_t)n + lanes->begin * (size_t)n_u) * VEC,
             .w_u = VEC,
             .w_k = (size_t)n_u * VEC,
-            .x_k = DENSE_CHUNK,
             .x_t = 1,
             .rows = 1,
             .dst_u = (size_t)kc * VEC,
         };
         for (int i = 0; i < pieces; i++) {
             int t0 = piece_begin(kc, pieces, i), n_t = piece_begin(kc, pieces, i + 1) - t0;
-            p.x = xp + t0;
+            p.x = xp + (size_t)t0 * samples;
+            p.x_k = (size_t)n_t;
             p.dst = dw + (size_t)(ob * kc + t0) * VEC;
             if (lanes->full)
                 pk->run_lanes(&p, n_u, n_t, lanes->end, lanes->level, stack);
