@@ -28,7 +28,8 @@ struct fusion net_fusion(const struct net *net, size_t i)
 {
     struct fusion f = {.taken = 1};
 
-    if ((is_type(net, i, LAYER_DENSE) || is_type(net, i, LAYER_BATCHNORM)) &&
+    if ((is_type(net, i, LAYER_DENSE) || is_type(net, i, LAYER_BATCHNORM) ||
+         is_type(net, i, LAYER_ADD)) &&
         next_is(net, i, LAYER_RELU))
         return (struct fusion){.taken = 2, .relu = true};
     if (!is_type(net, i, LAYER_CONV))

@@ -27,6 +27,8 @@ struct pool_kernels {
     /* sums[16 per block] (+)= dy summed over pixels in order; where y (if given) is above zero. */
     void (*channel_sums)(float *sums, const float *dy, const float *y, int blocks, int pixels,
                          bool first);
+    /* y = a + b, then ReLU if relu; y may be a */
+    void (*add)(float *y, const float *a, const float *b, size_t n, bool relu);
     void (*relu)(float *y, const float *x, size_t n);
     void (*relu_backward)(float *dx, const float *dy, const float *y, size_t n);
     void (*sigmoid_backward)(float *dx, const float *dy, const float *y,

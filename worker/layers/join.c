@@ -10,7 +10,8 @@ struct join_task {
     const float *const *x;
     float *const *dx;
     const bool *fresh;
-    const float *dy;
+    const float *out; /* what ReLU gave */
+    float *dy;
     void (*sample)(const struct join_task *t, uint32_t i);
 };
 
@@ -27,15 +28,15 @@ static void run(struct join_task t) { threads_run(t.p->threads, share, &t); }
 
 static void join_release(struct layer *l) { free(l->part_channels); }
 
-/* Sums, in the order of the inputs */
+/* Sums, in the order of the inputs, with ReLU where the net has it behind them */
 
 static void add_sample(const struct join_task *t, uint32_t i)
 {
     const size_t n = t->l->out_floats, at = i * n;
 
-    memcpy(t->y + at, t->x[0] + at, n * sizeof(float));
-    for (int k = 1; k < t->l->n_inputs; k++)
-        t->p->kernels->reduce->add(t->y + at, t->x[k] + at, n);
+    for (int k = 1, last = t->l->n_inputs - 1; k <= last; k++)
+        t->p->kernels->pool->add(t->y + at, (k > 1 ? t->y : t->x[0]) + at, t->x[k] + at, n,
+                                 t->l->relu && k == last);
 }
 
 static void add_join(struct layer *l, const struct pass *p, float *y, const float *const *x)
@@ -47,7 +48,11 @@ static void add_part_sample(const struct join_task *t, uint32_t i)
 {
     const size_t n = t->l->out_floats, at = i * n;
 
+    if (t->l->relu)
+        t->p->kernels->pool->relu_backward(t->dy + at, t->dy + at, t->out + at, n);
     for (int k = 0; k < t->l->n_inputs; k++) {
+        if (t->dx[k] == t->dy) /* it has it */
+            continue;
         if (t->dx[k] && t->fresh[k])
             memcpy(t->dx[k] + at, t->dy + at, n * sizeof(float));
         else if (t->dx[k])
@@ -56,10 +61,10 @@ static void add_part_sample(const struct join_task *t, uint32_t i)
 }
 
 static void add_part(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
-                     const float *dy)
+                     float *dy, const float *y)
 {
     run((struct join_task){
-        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = add_part_sample});
+        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .out = y, .sample = add_part_sample});
 }
 
 static const struct layer_ops add_ops = {
@@ -156,8 +161,9 @@ static void concat_part_sample(const struct join_task *t, uint32_t i)
 }
 
 static void concat_part(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
-                        const float *dy)
+                        float *dy, const float *y)
 {
+    (void)y;
     run((struct join_task){
         .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = concat_part_sample});
 }
@@ -165,11 +171,13 @@ static void concat_part(struct layer *l, const struct pass *p, float *const *dx,
 static const struct layer_ops concat_ops = {
     .kind = "concat", .join = concat_join, .part = concat_part, .release = join_release};
 
-void layer_join(struct layer *l, const struct net_layer *n, const int *channels)
+void layer_join(struct layer *l, const struct net_layer *n, bool relu, const int *channels)
 {
     const size_t size = (size_t)l->n_inputs * sizeof *channels;
 
     l->ops = n->spec.type == LAYER_ADD ? &add_ops : &concat_ops;
+    l->passes = n->spec.type == LAYER_ADD;
+    l->relu = relu;
     l->name = n->spec.name;
     l->out = n->out;
     l->out_floats = map_floats(n->out);

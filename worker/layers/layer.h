@@ -86,9 +86,10 @@ struct layer_ops {
                      const float *y);
     void (*release)(struct layer *l);
     void (*join)(struct layer *l, const struct pass *p, float *y, const float *const *x);
-    /* dx[i] (may be NULL) becomes the gradient of input i, or, without fresh[i], gets it added. */
+    /* dx[i] (may be NULL) becomes the gradient of input i, or, without fresh[i], gets it added. dy,
+     * which is what one of them may be where the layer passes gradients, may be overwritten. */
     void (*part)(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
-                 const float *dy);
+                 float *dy, const float *y);
 };
 
 struct layer {
@@ -101,7 +102,8 @@ struct layer {
     int rows;                      /* of a sample: the positions of a text; else 1 */
     size_t scratch_floats;         /* per thread */
     bool in_place;                 /* y may be x */
-    bool relu, pool;               /* fused behind a convolution or dense layer */
+    bool relu, pool;               /* fused behind the layer */
+    bool passes;                   /* an input's gradient is the output's */
     bool aside;                    /* only side outputs need it: it is left out of evaluation */
     double loss_weight;            /* above 0: a side output */
     bool elsewhere;                /* another worker has it: described here, without memory */
@@ -167,8 +169,8 @@ size_t layer_lstm_floats(const struct layer *l); /* that it keeps, per sample */
 struct dense layer_lstm_dense(const struct layer *l, bool hidden);
 void layer_lstm_params(struct layer *l, struct param *weight, struct param *recurrent,
                        struct param *bias);
-/* add and concat, of inputs of so many channels. */
-void layer_join(struct layer *l, const struct net_layer *n, const int *channels);
+/* add (with ReLU behind it, or not) and concat, of inputs of so many channels. */
+void layer_join(struct layer *l, const struct net_layer *n, bool relu, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
 /* Some channels of the input, which may be the samples as they come. */

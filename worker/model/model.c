@@ -5,13 +5,13 @@
 #include "paceline/net_parts.h"
 #include "worker/model/tensors.h"
 
-static void make_join(struct model *m, struct layer *l, const struct net_layer *n)
+static void make_join(struct model *m, struct layer *l, const struct net_layer *n, bool relu)
 {
     AUTO(auto_free) int *channels = xcalloc((size_t)l->n_inputs, sizeof *channels);
 
     for (int i = 0; i < l->n_inputs; i++)
         channels[i] = m->layers[l->inputs[i]].out.c;
-    layer_join(l, n, channels);
+    layer_join(l, n, relu, channels);
 }
 
 static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion f,
@@ -53,7 +53,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         break;
     case LAYER_ADD:
     case LAYER_CONCAT:
-        make_join(m, l, n);
+        make_join(m, l, n, f.relu);
         break;
     case LAYER_DROPOUT:
         layer_dropout(l, n, samples);
@@ -233,10 +233,19 @@ static void find_sides(struct model *m)
                 m->layers[m->layers[i].inputs[k]].aside = false;
 }
 
+static bool takes_once(const struct layer *l, int from)
+{
+    int n = 0;
+
+    for (int k = 0; k < l->n_inputs; k++)
+        n += l->inputs[k] == from;
+    return n == 1;
+}
+
 /*
  * Which buffer has the gradient of each layer's output on the way back: one that is free from where
  * the last layer that takes the output gives it, to where the layer itself is done with it. A chain
- * needs two, in turns.
+ * needs two, in turns. A sum leaves its own to one of its inputs.
  */
 static void place_gradients(struct model *m)
 {
@@ -249,12 +258,18 @@ static void place_gradients(struct model *m)
     m->n_gradients = 2;
     for (int i = m->n_layers - 1; i > m->lowest_trained; i--) {
         const struct layer *l = &m->layers[i];
+        bool left = !l->passes || l->gradient < 0; /* to nobody, then */
 
         for (int k = 0; k < l->n_inputs; k++) {
             int from = l->inputs[k], buffer = 0;
 
             if (from < m->lowest_trained || m->layers[from].gradient >= 0)
                 continue;
+            if (!left && takes_once(l, from)) {
+                m->layers[from].gradient = l->gradient;
+                left = true;
+                continue;
+            }
             while (taken[buffer])
                 buffer++;
             taken[buffer] = true;
@@ -262,7 +277,7 @@ static void place_gradients(struct model *m)
             m->n_gradients = buffer + 1 > m->n_gradients ? buffer + 1 : m->n_gradients;
         }
         if (l->gradient >= 0) /* that of a side output is nobody else's */
-            taken[l->gradient] = false;
+            taken[l->gradient] = l->passes && left;
     }
     for (int k = 0; k < m->n_sides; k++)
         m->layers[m->sides[k]].gradient = m->n_gradients + 1 + k;
@@ -455,7 +470,7 @@ static void back_join(struct model *m, struct pass *p, int i, float *const *away
         if (dx[k] && !sent)
             m->given[from] = true;
     }
-    l->ops->part(l, p, dx, fresh, gradient_of(m, i));
+    l->ops->part(l, p, dx, fresh, gradient_of(m, i), model_output(m, i, p, NULL));
 }
 
 void model_begin_backward(struct model *m)
