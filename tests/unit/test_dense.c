@@ -6,7 +6,7 @@
 #include "worker/kernels/kernels.h"
 
 struct mats {
-    float *x, *w, *bias, *y, *dy, *dx, *dw, *packed, *scratch;
+    float *x, *w, *bias, *y, *dy, *dx, *kept_dx, *dw, *packed, *scratch;
 };
 
 static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t seed)
@@ -18,6 +18,7 @@ static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t see
     m->y = xaligned(rows * (size_t)d->out * 4);
     m->dy = xaligned(rows * (size_t)d->out * 4);
     m->dx = xaligned(rows * (size_t)d->in * 4);
+    m->kept_dx = xaligned(rows * (size_t)d->in * 4);
     m->dw = xaligned((size_t)d->in * (size_t)d->out * 4);
     m->packed = xaligned(dense_packed_floats(d, n) * 4);
     m->scratch = xaligned((fw > bw ? fw : bw) * 4);
@@ -29,7 +30,8 @@ static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t see
 
 static void mats_release(struct mats *m)
 {
-    void *all[] = {m->x, m->w, m->bias, m->y, m->dy, m->dx, m->dw, m->packed, m->scratch};
+    void *all[] = {m->x,  m->w,       m->bias, m->y,      m->dy,
+                   m->dx, m->kept_dx, m->dw,   m->packed, m->scratch};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         free(all[i]);
 }
@@ -43,6 +45,8 @@ static void run_all(const struct kernels *k, const struct dense *d, struct mats 
     k->dense->pack_dy(d, m->packed, m->dy, n);
     for (int c = 0; c < dense_chunks(d); c++) {
         k->dense->backward_data(d, c, m->dx, m->dy, m->w, n, m->scratch);
+        k->dense->keep_chunk(d, c, m->scratch, m->w);
+        k->dense->backward_kept(d, c, m->kept_dx, m->dy, m->scratch, n);
         k->dense->backward_weights(d, c, m->dw + (size_t)c * DENSE_CHUNK * (size_t)d->out, m->x,
                                    m->packed, n, lanes, m->scratch);
     }
@@ -115,6 +119,7 @@ static void test_size(int in, int out, int n, int level, uint32_t lanes_samples,
         run_all(k, &d, &got, n, &l);
         CHECK_BYTES(got.y, ref.y, (size_t)(n * out) * 4);
         CHECK_BYTES(got.dx, ref.dx, (size_t)(n * in) * 4);
+        CHECK_BYTES(got.kept_dx, ref.dx, (size_t)(n * in) * 4);
         CHECK_BYTES(got.dw, ref.dw, (size_t)(in * out) * 4);
         mats_release(&got);
     }

@@ -120,27 +120,44 @@ static void dense_forward(const struct dense *d, float *y, const float *x, const
         forward_block(&f, chunk);
 }
 
+static void dense_keep_chunk(const struct dense *d, int chunk, float *kept, const float *w)
+{
+    const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC;
+    const int dot_k = K(product_kernels).dot_k;
+    const float *from = w + (size_t)chunk * DENSE_CHUNK * (size_t)d->out;
+
+    for (int k = 0; k < kc; k += dot_k) {
+        for (int ob = 0; ob < blocks; ob++)
+            memcpy(kept + ((size_t)k * (size_t)blocks + (size_t)(ob * dot_k)) * VEC,
+                   from + ((size_t)ob * (size_t)kc + (size_t)k) * VEC,
+                   sizeof(float) * (size_t)dot_k * VEC);
+    }
+}
+
+static void dense_backward_kept(const struct dense *d, int chunk, float *dx, const float *dy,
+                                const float *kept, int n)
+{
+    const struct product_kernels *pk = &K(product_kernels);
+    const int blocks = d->out / VEC;
+
+    pk->dots(dx + chunk * DENSE_CHUNK, (size_t)d->in, kept, (size_t)(blocks * pk->dot_k) * VEC,
+             (size_t)pk->dot_k * VEC, dense_chunk_inputs(d, chunk), dy, (size_t)d->out, n, blocks);
+}
+
 static void dense_backward_data(const struct dense *d, int chunk, float *dx, const float *dy,
                                 const float *w, int n, float *scratch)
 {
     const struct product_kernels *pk = &K(product_kernels);
-    const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC, dot_k = pk->dot_k;
-    const float *from = w + (size_t)chunk * DENSE_CHUNK * (size_t)d->out;
-    size_t w_tile = (size_t)dot_k * VEC, w_ob = (size_t)kc * VEC;
+    const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC;
 
     if (n > 8) { /* worth gathering each tile's weights: a stride of 4 KB thrashes the cache */
-        for (int k = 0; k < kc; k += dot_k) {
-            for (int ob = 0; ob < blocks; ob++)
-                memcpy(scratch + ((size_t)k * (size_t)blocks + (size_t)(ob * dot_k)) * VEC,
-                       from + (size_t)ob * w_ob + (size_t)k * VEC,
-                       sizeof(float) * (size_t)dot_k * VEC);
-        }
-        from = scratch;
-        w_tile = (size_t)(blocks * dot_k) * VEC;
-        w_ob = (size_t)dot_k * VEC;
+        dense_keep_chunk(d, chunk, scratch, w);
+        dense_backward_kept(d, chunk, dx, dy, scratch, n);
+        return;
     }
-    pk->dots(dx + chunk * DENSE_CHUNK, (size_t)d->in, from, w_tile, w_ob, kc, dy, (size_t)d->out, n,
-             blocks);
+    pk->dots(dx + chunk * DENSE_CHUNK, (size_t)d->in,
+             w + (size_t)chunk * DENSE_CHUNK * (size_t)d->out, (size_t)pk->dot_k * VEC,
+             (size_t)kc * VEC, kc, dy, (size_t)d->out, n, blocks);
 }
 
 static void dense_pack_dy(const struct dense *d, float *packed, const float *dy, int n)
@@ -242,6 +259,8 @@ extern const struct dense_kernels K(dense_kernels);
 const struct dense_kernels K(dense_kernels) = {
     .forward = dense_forward,
     .backward_data = dense_backward_data,
+    .keep_chunk = dense_keep_chunk,
+    .backward_kept = dense_backward_kept,
     .pack_dy = dense_pack_dy,
     .backward_weights = dense_backward_weights,
 };

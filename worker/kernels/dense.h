@@ -54,6 +54,12 @@ struct dense_kernels {
     /* dx[n][in] of one chunk: 16 interleaved partials over outputs, folded 8-4-2-1. */
     void (*backward_data)(const struct dense *d, int chunk, float *dx, const float *dy,
                           const float *w, int n, float *scratch);
+    /* The weights of one chunk in the order that backward_data reads them in, for those who use
+     * them more than once: kept[out * inputs of the chunk]. */
+    void (*keep_chunk)(const struct dense *d, int chunk, float *kept, const float *w);
+    /* backward_data from these; the same bytes. */
+    void (*backward_kept)(const struct dense *d, int chunk, float *dx, const float *dy,
+                          const float *kept, int n);
     /* dy in the layout that backward_weights reads; once for all chunks. */
     void (*pack_dy)(const struct dense *d, float *packed, const float *dy, int n);
     /* dw of one chunk ([out/16][inputs][16]) for one block of lanes: samples in order inside a

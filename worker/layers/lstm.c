@@ -21,6 +21,7 @@ struct lstm {
     /* Of each sample, at the position that is being computed: */
     float *h[2], *c, *recurrent, *gradient, *dh, *dc;
     float *evaluated[2]; /* the state of an evaluation */
+    float *kept;         /* the hidden state's weights in the order of the data gradient */
 };
 
 struct lstm_task {
@@ -122,6 +123,23 @@ static void cell_share(void *arg, int thread, int n_threads)
     }
 }
 
+static float *kept_chunk(const struct lstm *m, int chunk)
+{
+    return m->kept + (size_t)chunk * DENSE_CHUNK * gate_floats(m);
+}
+
+/* All positions use the same weights. */
+static void keep_share(void *arg, int thread, int n_threads)
+{
+    const struct lstm_task *t = arg;
+    const struct lstm *m = t->l->lstm;
+    const struct layer *rec = &m->dense[FROM_HIDDEN];
+
+    for (int c = thread; c < dense_chunks(&rec->dense); c += n_threads)
+        t->p->kernels->dense->keep_chunk(&rec->dense, c, kept_chunk(m, c),
+                                         t->p->params + rec->weight->offset);
+}
+
 /* The gradient of the hidden state before the position, in chunks of its units. */
 static void hidden_share(void *arg, int thread, int n_threads)
 {
@@ -130,9 +148,8 @@ static void hidden_share(void *arg, int thread, int n_threads)
     const struct layer *rec = &m->dense[FROM_HIDDEN];
 
     for (int c = thread; c < dense_chunks(&rec->dense); c += n_threads)
-        t->p->kernels->dense->backward_data(&rec->dense, c, m->dh, m->gradient,
-                                            t->p->params + rec->weight->offset, (int)t->p->n,
-                                            t->p->scratch[thread]);
+        t->p->kernels->dense->backward_kept(&rec->dense, c, m->dh, m->gradient, kept_chunk(m, c),
+                                            (int)t->p->n);
 }
 
 /* What the block's rows ended with, +0 for all others; a state of -0 becomes +0 as well, as it
@@ -179,6 +196,7 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
 
     memset(m->dh, 0, n * sizeof(float));
     memset(m->dc, 0, n * sizeof(float));
+    threads_run(p->threads, keep_share, &t);
     for (t.position = l->rows; p->n && t.position-- > 0;) {
         threads_run(p->threads, cell_share, &t);
         if (t.position > 0)
@@ -212,6 +230,7 @@ static void lstm_release(struct layer *l)
         free(*buffer_at(m, i));
     for (int i = 0; i < 2; i++)
         m->dense[i].ops->release(&m->dense[i]);
+    free(m->kept);
     free(m);
 }
 
@@ -248,6 +267,7 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
         l->scratch_floats =
             d->scratch_floats > l->scratch_floats ? d->scratch_floats : l->scratch_floats;
     }
+    m->kept = xaligned((samples ? m->units : 0) * gate_floats(m) * sizeof(float));
     for (int i = 0; i < N_BUFFERS; i++) {
         float **buffer = buffer_at(m, i);
         const size_t n_samples = buffer == &m->dh && batch > samples ? batch : samples;

@@ -366,6 +366,7 @@ size_t model_bytes(const struct model *m)
         per_sample += l->lstm && !l->elsewhere ? layer_lstm_floats(l) : 0;
         fixed += l->transposed ? conv_weight_floats(&l->conv_back) : 0;
         fixed += l->elsewhere ? 0 : l->level_floats * 6;
+        fixed += l->recurrent ? l->recurrent->floats : 0; /* once more, for the way back */
     }
     fixed += m->scratch_floats * (size_t)threads_count(m->threads);
     for (int i = 0; i <= m->n_gradients; i++)
