@@ -95,14 +95,41 @@ static void clear_last_block(float *map, int channels, size_t pixels)
         memset(map + (size_t)(channels / 16) * pixels * 16, 0, pixels * 16 * sizeof *map);
 }
 
+static void copy_each(float *to, const float *from, size_t n, size_t pixels)
+{
+    for (size_t px = 0; px < pixels * 16; px += 16)
+        memcpy(to + px, from + px, n * sizeof *to);
+}
+
+/* n lanes of each pixel: whole blocks at once, and the widths that growths of 4, 8 and 12 leave as
+ * constants of the code. */
+static void copy_lanes(float *to, const float *from, size_t n, size_t pixels)
+{
+    switch (n) {
+    case 16:
+        memcpy(to, from, pixels * 16 * sizeof *to);
+        break;
+    case 12:
+        copy_each(to, from, 12, pixels);
+        break;
+    case 8:
+        copy_each(to, from, 8, pixels);
+        break;
+    case 4:
+        copy_each(to, from, 4, pixels);
+        break;
+    default:
+        copy_each(to, from, n, pixels);
+    }
+}
+
 static void put_channels(float *whole, int at, const float *part, int channels, size_t pixels)
 {
     struct run_of_lanes r[2];
 
     for (int b = 0; b < blocks_of(channels); b++)
         for (int k = 0, n = lanes_of(r, at, channels, b, pixels); k < n; k++)
-            for (size_t px = 0; px < pixels * 16; px += 16)
-                memcpy(whole + r[k].whole + px, part + r[k].part + px, r[k].n * sizeof(float));
+            copy_lanes(whole + r[k].whole, part + r[k].part, r[k].n, pixels);
 }
 
 static void add_channels(float *part, int channels, const float *whole, int at, size_t pixels)
@@ -123,8 +150,7 @@ static void take_channels(float *part, int channels, const float *whole, int at,
     clear_last_block(part, channels, pixels);
     for (int b = 0; b < blocks_of(channels); b++)
         for (int k = 0, n = lanes_of(r, at, channels, b, pixels); k < n; k++)
-            for (size_t px = 0; px < pixels * 16; px += 16)
-                memcpy(part + r[k].part + px, whole + r[k].whole + px, r[k].n * sizeof(float));
+            copy_lanes(part + r[k].part, whole + r[k].whole, r[k].n, pixels);
 }
 
 static size_t part_floats(const struct layer *l, int k)
