@@ -171,11 +171,10 @@ static int check_jobs(const struct command *c)
     int code = EXIT_OK;
 
     for (size_t v = 0; v < c->study.n_variants && code == EXIT_OK; v++) {
-        AUTO(auto_job)
-        struct job *job =
-            study_runs(c->scale, &c->study.variants[v]) ? load(c, (int)v, 0, &code) : NULL;
+        const bool runs = study_runs(c->scale, &c->study.variants[v]);
+        AUTO(auto_job) struct job *job = runs ? load(c, (int)v, 0, &code) : NULL;
 
-        if (code != EXIT_OK)
+        if (runs && !job)
             fprintf(stderr, "paceline study: variant %s is no job that runs\n",
                     c->study.variants[v].name);
     }
