@@ -12,6 +12,7 @@
 #include "cli/study_calibrate.h"
 #include "cli/study_estimate.h"
 #include "cli/study_page.h"
+#include "cli/study_peer.h"
 #include "cli/study_search.h"
 #include "cli/table.h"
 #include "cli/trial.h"
@@ -195,15 +196,18 @@ static bool is_text_of(const char *path, const struct job *job)
            memcmp(is.data, wanted.data, is.len) == 0;
 }
 
-static int run_calibration(struct command *c, int variant, int seed, const struct job *job,
-                           const char *path)
+/* What is no run of the engine: a calibration, or another framework's. */
+static int run_apart(struct command *c, int variant, int seed, const struct job *job,
+                     const char *path)
 {
+    const struct study_variant *v = &c->study.variants[variant];
+    struct history *h = study_run(&c->results, variant, seed);
     struct err err;
-    const int code = study_calibrate(study_run(&c->results, variant, seed), job, path, &err);
+    const int code =
+        v->peer ? study_peer(h, job, v->peer, path, &err) : study_calibrate(h, job, path, &err);
 
     if (code != EXIT_OK)
-        fprintf(stderr, "paceline study: %s, seed %d: %s\n", c->study.variants[variant].name,
-                seed + 1, err.msg);
+        fprintf(stderr, "paceline study: %s, seed %d: %s\n", v->name, seed + 1, err.msg);
     return code;
 }
 
@@ -230,8 +234,8 @@ static int run(struct command *c, int variant, int seed)
         history_read(h, events);
     if (h->done)
         return EXIT_OK;
-    if (c->study.variants[variant].calibrates)
-        return run_calibration(c, variant, seed, job, path);
+    if (c->study.variants[variant].calibrates || c->study.variants[variant].peer)
+        return run_apart(c, variant, seed, job, path);
     code = trial_run(&session, job, path, same ? TRIAL_RESUME : TRIAL_ASIDE, &err);
     if (code != EXIT_OK) {
         fprintf(stderr, "paceline study: %s, seed %d: ", c->study.variants[variant].name, seed + 1);
@@ -263,8 +267,11 @@ static void say_run(const struct command *c, const char *number, int variant, in
 {
     const struct history *h = study_run(&c->results, variant, seed);
 
-    fprintf(stderr, "%s  %s, seed %d: %s", number, c->study.variants[variant].name, seed + 1,
-            format_seconds(event_number(h->done, "seconds")).s);
+    const char *why = event_text(h->done, STUDY_NOT_COMPARED);
+
+    fprintf(stderr, "%s  %s, seed %d: %s%s", number, c->study.variants[variant].name, seed + 1,
+            *why ? "not compared: " : "",
+            *why ? why : format_seconds(event_number(h->done, "seconds")).s);
     if (cJSON_GetObjectItem(h->done, "testAccuracy"))
         fprintf(stderr, ", test %s", format_percent(event_number(h->done, "testAccuracy")).s);
     fputc('\n', stderr);
@@ -368,9 +375,7 @@ static void print_table(const struct study_results *r, const struct study_table 
     for (size_t i = 0; i < n; i++) {
         table_cell(&table, rows[i].label);
         for (size_t k = 0; k < t->n_columns; k++)
-            table_cell(&table, study_format_mean(t->columns[k].measure.format,
-                                                 study_cell(r, &t->columns[k], &rows[i]))
-                                   .s);
+            table_cell(&table, study_cell_text(r, &t->columns[k], &rows[i]).s);
     }
     printf("%s\n", t->title);
     table_print(&table, stdout);

@@ -20,9 +20,9 @@ static cJSON *done_of(const struct calibration *c, const struct job *job, double
     return done;
 }
 
-/* Events last: with them the run has ended. */
-static int write_run(const struct folder *folder, const struct job *job, const cJSON *done,
-                     struct err *err)
+/* Events last: with them it has ended. */
+int study_write_run(const struct folder *folder, const struct job *job, const cJSON *done,
+                    struct err *err)
 {
     AUTO(auto_free) char *spec = folder_file(folder, "job.json");
     AUTO(auto_free) char *events = folder_file(folder, "events.jsonl");
@@ -53,7 +53,7 @@ int study_calibrate(struct history *h, const struct job *job, const char *path, 
     if (code != EXIT_OK)
         return code;
     done = done_of(&c, job, (double)(clock_ms() - start) / 1e3);
-    if (write_run(&folder, job, done, err) < 0)
+    if (study_write_run(&folder, job, done, err) < 0)
         return err_exit_code(err->code);
     history_add(h, EVENT_DONE, STEAL(done));
     return EXIT_OK;

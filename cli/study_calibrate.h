@@ -2,6 +2,7 @@
 #ifndef PACELINE_CLI_STUDY_CALIBRATE_H
 #define PACELINE_CLI_STUDY_CALIBRATE_H
 
+#include "cli/folder.h"
 #include "cli/history.h"
 #include "paceline/err.h"
 #include "paceline/spec.h"
@@ -13,5 +14,9 @@
  * code; unless that is EXIT_OK, err says why.
  */
 int study_calibrate(struct history *h, const struct job *job, const char *path, struct err *err);
+
+/* job.json and events.jsonl, of the event done alone, of what is not a run of the engine. */
+MUST_CHECK int study_write_run(const struct folder *folder, const struct job *job,
+                               const cJSON *done, struct err *err);
 
 #endif

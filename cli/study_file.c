@@ -354,10 +354,11 @@ static void read_variants(struct reader *r, struct study *s)
             .at = texts_of(r, item, "at"),
             .point = points,
             .calibrates = cJSON_IsTrue(get(item, "calibrate")),
+            .peer = text_or(r, item, "peer", NULL),
             .calibration = calibration_of(r, s, item),
         };
 
-        only(r, item, "name series x use set points at calibrate calibration");
+        only(r, item, "name series x use set points at calibrate calibration peer");
         if (!points) {
             v.name = xstrdup(name);
             add_variant(r, s, item, &v);

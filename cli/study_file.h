@@ -42,6 +42,7 @@ struct study_variant {
     const cJSON *at;    /* paths of fields that are x; NULL: none */
     bool point;         /* one of `points`, which a scale may leave out */
     bool calibrates;    /* a gradient and a transfer are timed; nothing is trained */
+    const char *peer;   /* another framework's command, run instead; NULL: none */
     int calibration;    /* the variant whose times estimates are made of; -1: none */
 };
 

@@ -57,11 +57,11 @@ static void table_html(const struct study_results *r, const struct study_table *
         cell(out, rows[i].label);
         for (size_t c = 0; c < t->n_columns; c++) {
             const struct study_column *column = &t->columns[c];
-            const enum study_format format = column->measure.format;
 
-            cell(out, study_format_mean(format, study_cell(r, column, &rows[i])).s);
+            cell(out, study_cell_text(r, column, &rows[i]).s);
             if (column->published)
-                cell(out, study_format(format, column->published[rows[i].variant]).s);
+                cell(out,
+                     study_format(column->measure.format, column->published[rows[i].variant]).s);
         }
     }
     buf_puts(out, "</tr></table></section>\n");

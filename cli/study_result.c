@@ -260,6 +260,17 @@ const char *study_verdict_text(enum study_verdict v)
     return texts[v];
 }
 
+struct text study_cell_text(const struct study_results *r, const struct study_column *column,
+                            const struct study_row *row)
+{
+    const struct study_mean mean = study_cell(r, column, row);
+
+    for (int seed = 0; seed < r->seeds; seed++)
+        if (*event_text(study_run(r, row->variant, seed)->done, STUDY_NOT_COMPARED))
+            return (struct text){"not compared"};
+    return study_format_mean(column->measure.format, mean);
+}
+
 struct text study_format(enum study_format format, double value)
 {
     struct text text = {"-"};

@@ -144,6 +144,47 @@ study own.yaml --seeds 1 --set training.epochs=1 >output || fail "one epoch: $(c
 check "an earlier run" "$(ls runs/study-rates-one)" "slow-seed-1.1"
 check "undecided" "$(cat output)" "undecided  A small rate"
 
+# Other frameworks: the second answer counts; what is not there, or fails, is not compared and never behind.
+cat >peers.yaml <<'YAML'
+apiVersion: paceline.dev/v1
+kind: Study
+metadata: {name: peers}
+title: Peers
+job:
+  model: {name: mlp, hidden: [20]}
+  dataset: {name: idx, path: data}
+  training: {steps: 3, batchSize: 32, threads: 1}
+scales: [{name: one, seeds: 2}]
+variants:
+- {name: ours}
+- {name: theirs, peer: "python3 peer.py"}
+- {name: breaks, peer: "python3 peer.py broken 2>/dev/null"}
+- {name: absent, peer: "./no-such-program 2>/dev/null"}
+tables:
+- {title: Speed, columns: [{title: samples/s, measure: samplesPerSecond, format: rate}]}
+orderings:
+- {text: ahead of nobody, measure: samplesPerSecond, rising: [absent, ours]}
+- {text: ahead of what broke, measure: samplesPerSecond, rising: [breaks, ours]}
+YAML
+cat >peer.py <<'P'
+import json, sys
+print(json.dumps({"version": "7"}), flush=True)
+for i, line in enumerate(sys.stdin):
+    speed = (900, 250)[i]
+    print(json.dumps({"samplesPerSecond": speed, "stepMs": 1000 * 32 / speed, "steps": int(line)}), flush=True)
+    if len(sys.argv) > 1:
+        sys.exit("broken")
+P
+study peers.yaml >output || fail "peers: $(cat errors)"
+check "a peer" "$(tr -s " " <output)" "theirs 250 ± 0.0"
+check "absent" "$(tr -s " " <output)" "absent not compared"
+check "why" "$(cat errors)" "absent, seed 1: not compared: it is not installed"
+check "a peer that fails" "$(tr -s " " <output)" "breaks not compared"
+check "not ahead" "$(cat output)" "undecided  ahead of nobody"
+check "nor of that" "$(cat output)" "undecided  ahead of what broke"
+check "its event" "$(cat runs/study-peers-one/theirs-seed-2/events.jsonl)" '"version":"7","step":3'
+same "tried again" "$(ls runs/study-peers-one/absent-seed-1)" ""
+
 refused() {
     local code=0
     study "${@:3}" >output || code=$?
