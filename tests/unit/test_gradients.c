@@ -251,7 +251,8 @@ static const struct net_case {
     {{3, 5, 4},
      "softmaxCrossEntropy",
      "{type: lrn, size: 3, alpha: 0.5, k: 1}, {type: conv, filters: 21, kernel: 3}, {type: relu},"
-     "{type: lrn, alpha: 0.4, k: 1.5}, {type: conv, filters: 5, kernel: 1}, {type: lrn, size: 1,"
+     "{type: lrn, alpha: 0.4, k: 1.5}, {type: dropout, rate: 0.5},"
+     "{type: conv, filters: 5, kernel: 1}, {type: lrn, size: 1,"
      "alpha: 2, beta: 0.5, k: 0.5}, {type: flatten}, {type: dense, units: 20}, {type: lrn, size: "
      "41,"
      "alpha: 0.1, beta: 1.25}, {type: dense, units: 3}"},

@@ -102,6 +102,7 @@ struct layer {
     int rows;                      /* of a sample: the positions of a text; else 1 */
     size_t scratch_floats;         /* per thread */
     bool in_place;                 /* y may be x */
+    bool reads_output;             /* its gradient is taken from what it gave */
     bool relu, pool;               /* fused behind the layer */
     bool passes;                   /* an input's gradient is the output's */
     bool aside;                    /* only side outputs need it: it is left out of evaluation */

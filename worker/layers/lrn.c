@@ -50,6 +50,7 @@ void layer_lrn(struct layer *l, const struct net_layer *n)
     l->ops = &lrn_ops;
     l->name = n->spec.name;
     l->out_floats = l->in_floats;
+    l->reads_output = true;
     l->lrn = (struct lrn){.blocks = blocks_of(n->in.c),
                           .pixels = n->in.h * n->in.w,
                           .half = n->spec.size / 2,

@@ -156,6 +156,7 @@ void layer_activation(struct layer *l, const struct net_layer *n)
     l->ops = &activation_ops;
     l->name = n->spec.name;
     l->activation = n->spec.type;
+    l->reads_output = n->spec.type != LAYER_RELU; /* which asks for its sign alone */
     l->out_floats = l->in_floats;
 }
 

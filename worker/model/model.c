@@ -73,11 +73,10 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
 }
 
 /* Dropout may overwrite its input where nobody needs that input again: behind ReLU, pooling and
- * linear layers, but not behind sigmoid and tanh, whose gradients are taken from their outputs. */
+ * linear layers, but not behind sigmoid, tanh and normalisation by neighbours. */
 static bool may_overwrite(const struct layer *below)
 {
-    return below->activation != LAYER_SIGMOID && below->activation != LAYER_TANH &&
-           !below->image_input && below->n_users == 1;
+    return !below->reads_output && !below->image_input && below->n_users == 1;
 }
 
 /* Whether layer i's output has to be in order: unless dense layers read it as it lies, behind
