@@ -18,6 +18,7 @@ struct slot {
     float *x;
     uint32_t *labels;
     uint32_t *ids;
+    struct err failure; /* of the batch, where it has one */
 };
 
 /*
@@ -50,7 +51,6 @@ struct batcher {
     size_t n_slots;
     uint64_t made, taken, freed;
     struct batcher_seconds seconds;
-    struct err failure;
 
     bool threaded, held, filling, stopping;
     pthread_t thread;
@@ -191,19 +191,19 @@ static void make_samples(void *arg, int thread)
 }
 
 /* Of what the threads could not make the first counts: the same one, however many there are. */
-static void sum_up(struct batcher *b, struct batch *batch, double *decoding)
+static void sum_up(const struct batcher *b, struct slot *slot, double *decoding)
 {
     uint32_t first = UINT32_MAX;
 
-    batch->failure = NULL;
+    slot->batch.failure = NULL;
     *decoding = 0;
     for (int i = 0; i < b->n_tools; i++) {
         *decoding += b->tools[i].decoding;
         if (b->tools[i].failed >= first)
             continue;
         first = b->tools[i].failed;
-        b->failure = b->tools[i].failure;
-        batch->failure = &b->failure;
+        slot->failure = b->tools[i].failure;
+        slot->batch.failure = &slot->failure;
     }
 }
 
@@ -230,7 +230,7 @@ static void fill(struct batcher *b, struct slot *slot, double *decoding)
         team_run(b->team, make_samples, &making);
     else
         make_samples(&making, 0);
-    sum_up(b, batch, decoding);
+    sum_up(b, slot, decoding);
     if (++b->next == b->n_batches) {
         b->next = 0;
         b->epoch++;
