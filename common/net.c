@@ -1,5 +1,6 @@
 #include "paceline/net.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "paceline/mem.h"
@@ -235,6 +236,11 @@ static int lrn_derive(struct net_layer *l, struct err *err)
                        "layer %s: found alpha %g, beta %g, k %g; allowed: alpha and beta of at "
                        "least 0, k above 0",
                        s->name, s->alpha, s->beta, s->k);
+    if (!(pow(s->k, -s->beta) <= FLT_MAX) || !((float)s->k > 0)) /* what divides an input of 0 */
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found k %g and beta %g; allowed: k, and k to the power of -beta, "
+                       "that a float of 32 bits can be",
+                       s->name, s->k, s->beta);
     return 0;
 }
 
