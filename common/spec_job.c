@@ -239,6 +239,9 @@ struct shape job_published_shape(const struct job *job)
         return (struct shape){1, 1, (int)job->dataset.steps};
     if (strncmp(data, "cifar", 5) == 0)
         return (struct shape){3, 32, 32};
+    if (strcmp(data, "images") == 0 && job->dataset.image_size > 0)
+        return (struct shape){job->dataset.color == COLOR_GRAY ? 1 : 3,
+                              (int)job->dataset.image_size, (int)job->dataset.image_size};
     return def && !job_publishes_shape(job) ? def->in : (struct shape){1, 28, 28};
 }
 

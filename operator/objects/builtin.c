@@ -17,20 +17,18 @@
 /*
  * MiB of /dev/shm: what container runtimes give, and checkpoints in memory: those that are kept,
  * the best, and one that is being written, each of the weights and at most two optimiser slots.
+ * 0: that cannot be known, for the shape of the samples is not.
  */
 static int64_t shared_memory_mib(const struct job *job)
 {
     struct net net;
     struct err err;
-    int64_t bytes = 0;
+    int64_t bytes, copied = job->output.volume != NULL; /* one may go while it is copied */
 
-    if (job_network(job, job_published_shape(job), 0, &net, &err) == 0) {
-        int64_t copied = job->output.volume != NULL; /* one may go while it is copied */
-
-        bytes =
-            (job->checkpoint.keep + 2 + copied) * 3 * (int64_t)sizeof(float) * (int64_t)net.params;
-        net_release(&net);
-    }
+    if (job_network(job, job_published_shape(job), 0, &net, &err) < 0)
+        return 0;
+    bytes = (job->checkpoint.keep + 2 + copied) * 3 * (int64_t)sizeof(float) * (int64_t)net.params;
+    net_release(&net);
     return SHM_MIB + (bytes + MIB - 1) / MIB;
 }
 
@@ -43,7 +41,8 @@ static void add_shared_memory(int64_t mib, cJSON *spec, cJSON *container)
         return;
     empty = tree_object(volumes_get(spec, "paceline-shm"), "emptyDir");
     cJSON_AddStringToObject(empty, "medium", "Memory");
-    cJSON_AddStringToObject(empty, "sizeLimit", size);
+    if (mib)
+        cJSON_AddStringToObject(empty, "sizeLimit", size);
 }
 
 /* A volume of the job's own: source is a pod volume without its name. Where the template mounts
@@ -81,7 +80,8 @@ void builtin_apply(const struct objects_config *config, const struct tj *tj, boo
 {
     static const char *const args[] = {"serve"};
     int64_t shm = shared_memory_mib(tj->job);
-    AUTO(auto_free) char *memory = xasprintf("%lldMi", (long long)(MEMORY_MIB + shm));
+    AUTO(auto_free)
+    char *memory = xasprintf("%lldMi", (long long)(MEMORY_MIB + (shm ? shm : SHM_MIB)));
     cJSON *containers = tree_list(spec, "containers"), *trainer;
 
     if (!containers->child)

@@ -211,6 +211,26 @@ static void test_merge(void)
     check_rows(BUILTIN, rows, ARRAY_LEN(rows));
 }
 
+#define IMAGES(layers, more)                                                   \
+    "model: {layers: [" layers "{type: flatten}, {type: dense, units: 10}]}, " \
+    "dataset: {name: images, path: d" more "}, training: {epochs: 1, batchSize: 64}, "
+
+/* Memory for checkpoints is that of the network for the job's own images, or has no limit. */
+static void test_memory(void)
+{
+    static const struct row large[] = {
+        {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\",\"sizeLimit\":\"116Mi\"}"}};
+    static const struct row gray[] = {
+        {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\",\"sizeLimit\":\"82Mi\"}"}};
+    static const struct row unknown[] = {
+        {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"},
+        {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"576Mi\"}}"}};
+
+    check_rows(IMAGES("", ", imageSize: 224"), large, ARRAY_LEN(large));
+    check_rows(IMAGES("", ", imageSize: 224, color: gray"), gray, ARRAY_LEN(gray));
+    check_rows(IMAGES("{type: conv, filters: 4, kernel: 40}, ", ""), unknown, ARRAY_LEN(unknown));
+}
+
 static void test_template_errors(void)
 {
     static const struct {
@@ -336,6 +356,7 @@ int main(void)
     test_pod_fields();
     test_environment();
     test_merge();
+    test_memory();
     test_template_errors();
     test_roles();
     test_world();
