@@ -36,13 +36,14 @@ static const struct names of_validation = {"validationLoss", "validationAccuracy
                                            "validationPerplexity"};
 static const struct names of_test = {"testLoss", "testAccuracy", "testPerplexity"};
 
+/* The loss of a training with side outputs is a sum with theirs, and no measure of words. */
 static void add_totals(cJSON *e, const struct trainer *t, struct names names, struct totals s)
 {
     if (!s.samples)
         return;
     add_number(e, names.loss, mean_loss(s));
     add_number(e, names.accuracy, (double)s.correct / (double)s.samples);
-    if (of_text(t))
+    if (of_text(t) && !(t->net.n_sides && names.loss == of_training.loss))
         add_number(e, names.perplexity, math_exp(mean_loss(s)));
 }
 
