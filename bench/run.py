@@ -188,8 +188,8 @@ def section_peers(args):
         sys.stdout.flush()
 
 
-def compare(args, contenders, batch, most):
-    """most: samples per second by the roofline."""
+def compare(args, contenders, batch, most=None):
+    """most: samples per second by the roofline, where there is one."""
     rates = contend(args, contenders, batch)
     ours = rates.get("Paceline")
     if not ours:
@@ -198,7 +198,8 @@ def compare(args, contenders, batch, most):
         against = spread(ratios(ours, values)) if name != "Paceline" else ""
         print(f"  {name:<22} {statistics.median(values):9.1f} "
               f"({min(values):.1f}-{max(values):.1f})   {against}")
-    print(f"  {'roofline bound':<22} {most:9.1f}   {spread(ratios(ours, [most] * len(ours)))}")
+    if most:
+        print(f"  {'roofline bound':<22} {most:9.1f}   {spread(ratios(ours, [most] * len(ours)))}")
     best = max((name for name in rates if name not in ("Paceline", "PyTorch eager")),
                key=lambda name: statistics.median(rates[name]), default=None)
     if best:

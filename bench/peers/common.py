@@ -10,7 +10,9 @@ JSON.
 import argparse
 import gzip
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -21,13 +23,21 @@ VALUES = 1 << 24  # at most, of made samples
 
 def arguments(variants):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--network", type=pathlib.Path, required=True, help="lines of JSON")
+    parser.add_argument("--network", type=pathlib.Path, help="lines of JSON; else the job in PACELINE_JOB "
+                        "is asked for, of the program in PACELINE_WORKER, as `paceline study` names them")
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--variant", choices=variants, required=True)
     parser.add_argument("--data", type=pathlib.Path, help="IDX files; else noise of the same shape")
     args = parser.parse_args()
-    args.layers = [json.loads(line) for line in args.network.read_text().splitlines()]
+    args.layers = [json.loads(line) for line in description(args.network).splitlines()]
     return args
+
+
+def description(path):
+    if path:
+        return path.read_text()
+    command = [os.environ["PACELINE_WORKER"], "bench", "--describe", "--spec", os.environ["PACELINE_JOB"]]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def users(layers):
