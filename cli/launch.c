@@ -34,8 +34,7 @@ static void make_environment(struct env *e, const struct launch *l)
     env_set(e, "PACELINE_RUN_ID", text, true);
 }
 
-/* The worker beside our own executable, unless PACELINE_WORKER names another. */
-static int find_worker(char *path, size_t size, struct err *err)
+int launch_find_worker(char *path, size_t size, struct err *err)
 {
     const char *given = getenv("PACELINE_WORKER");
     ssize_t n = readlink("/proc/self/exe", path, size - 1);
@@ -67,7 +66,7 @@ static int build_command(struct command *c, const struct launch *l, struct err *
                                   "--bind-to", "none", "--oversubscribe"};
     size_t n = 0;
 
-    if (find_worker(c->worker, sizeof c->worker, err) < 0)
+    if (launch_find_worker(c->worker, sizeof c->worker, err) < 0)
         return -1;
     snprintf(c->ranks, sizeof c->ranks, "%d", l->ranks);
     for (size_t i = 0; i < ARRAY_LEN(mpirun) && l->ranks > 1; i++)

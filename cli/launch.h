@@ -37,4 +37,7 @@ struct launch_end {
  */
 MUST_CHECK int launch_run(const struct launch *l, struct launch_end *end, struct err *err);
 
+/* The worker beside our own executable, unless PACELINE_WORKER names another; ERR_NOT_FOUND. */
+MUST_CHECK int launch_find_worker(char *path, size_t size, struct err *err);
+
 #endif

@@ -46,6 +46,7 @@ static const struct option_def {
     {"seeds", FIELD(seeds), COUNT, 0},
     {"resume", FIELD(resume), FLAG, 0},
     {"keep", FIELD(keep), FLAG, 0},
+    {"check", FIELD(check), FLAG, 0},
     {"json", FIELD(json), FLAG, 0},
 };
 

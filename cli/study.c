@@ -31,6 +31,7 @@ static const char usage[] =
     "  --seeds N         instead of the scale's number of seeds\n"
     "  --set PATH=VALUE  override a field of every job; may be repeated\n"
     "  -o, --out DIR     folder of runs and report (default runs/study-<name>-<scale>)\n"
+    "  --check           only see that every variant is a job that can be trained\n"
     "  --json            print the result as one JSON object\n"
     "Started again it goes on: runs that are there and have ended are taken as they are.\n";
 
@@ -198,17 +199,41 @@ static bool is_text_of(const char *path, const struct job *job)
 
 /* What is no run of the engine: a calibration, or another framework's. */
 static int run_apart(struct command *c, int variant, int seed, const struct job *job,
-                     const char *path)
+                     const char *path, bool keep)
 {
     const struct study_variant *v = &c->study.variants[variant];
     struct history *h = study_run(&c->results, variant, seed);
     struct err err;
-    const int code =
-        v->peer ? study_peer(h, job, v->peer, path, &err) : study_calibrate(h, job, path, &err);
+    const int code = v->peer ? study_peer(h, job, v->peer, path, keep, &err)
+                             : study_calibrate(h, job, path, keep, &err);
 
     if (code != EXIT_OK)
         fprintf(stderr, "paceline study: %s, seed %d: %s\n", v->name, seed + 1, err.msg);
     return code;
+}
+
+/* Whether what ended was a training, a calibration or this very command, as the variant is. */
+static bool is_of(const struct study_variant *v, const cJSON *done)
+{
+    return strcmp(event_text(done, "command"), v->peer ? v->peer : "") == 0 &&
+           v->calibrates == (cJSON_GetObjectItem(done, "gradientSeconds") != NULL);
+}
+
+/* What there is of the run, if it is of the same job. */
+static bool read_run(const struct command *c, int variant, const struct job *job, const char *path,
+                     struct history *h)
+{
+    AUTO(auto_free) char *spec = xasprintf("%s/job.json", path);
+    AUTO(auto_free) char *events = xasprintf("%s/events.jsonl", path);
+
+    if (!is_text_of(spec, job))
+        return false;
+    history_read(h, events);
+    if (!h->done || is_of(&c->study.variants[variant], h->done))
+        return true;
+    history_release(h);
+    history_init(h);
+    return false;
 }
 
 /* Takes an ended run of the same job as it is; else trains, or goes on. */
@@ -216,8 +241,6 @@ static int run(struct command *c, int variant, int seed)
 {
     AUTO(auto_free) char *name = xasprintf("%s-seed-%d", c->study.variants[variant].name, seed + 1);
     AUTO(auto_free) char *path = folder_file(&c->out, name);
-    AUTO(auto_free) char *spec = xasprintf("%s/job.json", path);
-    AUTO(auto_free) char *events = xasprintf("%s/events.jsonl", path);
     AUTO(auto_job) struct job *job = NULL;
     AUTO(session_release) struct session session;
     struct history *h = study_run(&c->results, variant, seed);
@@ -229,13 +252,11 @@ static int run(struct command *c, int variant, int seed)
     job = load(c, variant, seed, &code);
     if (!job)
         return code;
-    same = is_text_of(spec, job);
-    if (same)
-        history_read(h, events);
+    same = read_run(c, variant, job, path, h);
     if (h->done)
         return EXIT_OK;
     if (c->study.variants[variant].calibrates || c->study.variants[variant].peer)
-        return run_apart(c, variant, seed, job, path);
+        return run_apart(c, variant, seed, job, path, same);
     code = trial_run(&session, job, path, same ? TRIAL_RESUME : TRIAL_ASIDE, &err);
     if (code != EXIT_OK) {
         fprintf(stderr, "paceline study: %s, seed %d: ", c->study.variants[variant].name, seed + 1);
@@ -517,7 +538,7 @@ int cmd_study(int argc, char **argv)
 
     if (argc < 2)
         return list_studies();
-    if (!options_parse(&c.options, argc, argv, "set scale seeds out json", usage, &code))
+    if (!options_parse(&c.options, argc, argv, "set scale seeds out check json", usage, &code))
         return code;
     code = read_study(&c.study, c.options.operand);
     if (code != EXIT_OK)
@@ -530,8 +551,9 @@ int cmd_study(int argc, char **argv)
     code = take_folder(&c);
     if (code == EXIT_OK)
         code = check_jobs(&c);
-    if (code == EXIT_OK)
-        code = run_all(&c);
+    if (code != EXIT_OK || c.options.check)
+        return code;
+    code = run_all(&c);
     if (code == EXIT_OK)
         code = search_all(&c);
     if (code == EXIT_OK)

@@ -20,26 +20,29 @@ static cJSON *done_of(const struct calibration *c, const struct job *job, double
     return done;
 }
 
-/* Events last: with them it has ended. */
-int study_write_run(const struct folder *folder, const struct job *job, const cJSON *done,
-                    struct err *err)
+int study_write_job(const struct folder *folder, const struct job *job, struct err *err)
 {
     AUTO(auto_free) char *spec = folder_file(folder, "job.json");
-    AUTO(auto_free) char *events = folder_file(folder, "events.jsonl");
     AUTO(buf_release) struct buf text;
-    AUTO(buf_release) struct buf line;
 
     buf_init(&text, 0);
-    buf_init(&line, 0);
     job_to_text(job, &text);
+    return file_write_atomic(spec, text.data, text.len, err);
+}
+
+int study_write_done(const struct folder *folder, const cJSON *done, struct err *err)
+{
+    AUTO(auto_free) char *events = folder_file(folder, "events.jsonl");
+    AUTO(buf_release) struct buf line;
+
+    buf_init(&line, 0);
     json_print(done, 0, &line);
     buf_puts(&line, "\n");
-    if (file_write_atomic(spec, text.data, text.len, err) < 0)
-        return -1;
     return file_write_atomic(events, line.data, line.len, err);
 }
 
-int study_calibrate(struct history *h, const struct job *job, const char *path, struct err *err)
+int study_calibrate(struct history *h, const struct job *job, const char *path, bool keep,
+                    struct err *err)
 {
     AUTO(folder_release) struct folder folder = {.lock = -1};
     AUTO(auto_json) cJSON *done = NULL;
@@ -47,13 +50,13 @@ int study_calibrate(struct history *h, const struct job *job, const char *path, 
     struct calibration c;
     int code;
 
-    if (folder_take(&folder, path, true, err) < 0)
+    if (folder_take(&folder, path, keep, err) < 0 || study_write_job(&folder, job, err) < 0)
         return err_exit_code(err->code);
     code = calibrate(&c, job, err);
     if (code != EXIT_OK)
         return code;
     done = done_of(&c, job, (double)(clock_ms() - start) / 1e3);
-    if (study_write_run(&folder, job, done, err) < 0)
+    if (study_write_done(&folder, done, err) < 0)
         return err_exit_code(err->code);
     history_add(h, EVENT_DONE, STEAL(done));
     return EXIT_OK;

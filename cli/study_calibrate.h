@@ -11,12 +11,14 @@
  * Times the gradient of a batch of the job and a transfer of all its parameters on this machine, in
  * the folder `path`, which gets job.json and events.jsonl with an event done of its own: seconds,
  * gradientSeconds, transferSeconds, bytes, transferToGradient. h gets that event. Returns an exit
- * code; unless that is EXIT_OK, err says why.
+ * code; unless that is EXIT_OK, err says why. Without keep a folder that is there is moved aside.
  */
-int study_calibrate(struct history *h, const struct job *job, const char *path, struct err *err);
+int study_calibrate(struct history *h, const struct job *job, const char *path, bool keep,
+                    struct err *err);
 
-/* job.json and events.jsonl, of the event done alone, of what is not a run of the engine. */
-MUST_CHECK int study_write_run(const struct folder *folder, const struct job *job,
-                               const cJSON *done, struct err *err);
+/* What is no run of the engine: its job.json, and, when it has ended, events.jsonl of that alone.
+ */
+MUST_CHECK int study_write_job(const struct folder *folder, const struct job *job, struct err *err);
+MUST_CHECK int study_write_done(const struct folder *folder, const cJSON *done, struct err *err);
 
 #endif

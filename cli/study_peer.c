@@ -1,18 +1,23 @@
 #include "cli/study_peer.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "cli/folder.h"
+#include "cli/launch.h"
 #include "cli/study_calibrate.h"
 #include "cli/study_result.h"
 #include "paceline/mem.h"
 
 #define STEPS_DEFAULT 100
+#define NOT_FOUND 127 /* as the shell says it */
 
-/* What it has said: the last answer of each kind. */
+/* What it has said: the last answer of each kind; and how the shell ended. */
 struct answers {
     cJSON *version, *speed;
+    int status;
 };
 
 static void release(struct answers *a)
@@ -39,26 +44,27 @@ static void take(struct answers *a, const char *line)
         cJSON_Delete(answer);
 }
 
-/* False: it failed. */
-static bool ask(struct answers *a, const char *command, long long steps)
+static void ask(struct answers *a, const char *command, long long steps)
 {
     AUTO(auto_free) char *all = xasprintf("printf '%lld\\n%lld\\n' | %s", steps, steps, command);
     FILE *out = popen(all, "re");
     char line[4096];
 
+    a->status = -1;
     if (!out)
-        return false;
+        return;
     while (fgets(line, sizeof line, out))
         take(a, line);
-    return pclose(out) == 0;
+    a->status = pclose(out);
 }
 
-static cJSON *done_of(const struct answers *a, long long steps)
+static cJSON *done_of(const struct answers *a, const char *command, long long steps)
 {
     const double seconds = (double)steps * event_number(a->speed, "stepMs") / 1e3;
     cJSON *done = cJSON_CreateObject();
 
     cJSON_AddStringToObject(done, "event", "done");
+    cJSON_AddStringToObject(done, "command", command);
     cJSON_AddStringToObject(done, "version", event_text(a->version, "version"));
     cJSON_AddNumberToObject(done, "step", (double)steps);
     cJSON_AddNumberToObject(done, "seconds", seconds);
@@ -67,32 +73,55 @@ static cJSON *done_of(const struct answers *a, long long steps)
     return done;
 }
 
+static const char *reason(const struct answers *a)
+{
+    if (a->version)
+        return "it ended before it was measured";
+    if (WIFEXITED(a->status) && WEXITSTATUS(a->status) == NOT_FOUND)
+        return "it is not installed";
+    return "it failed before it said its version";
+}
+
 static cJSON *not_compared(const struct answers *a)
 {
     cJSON *done = cJSON_CreateObject();
 
     cJSON_AddStringToObject(done, "event", "done");
-    cJSON_AddStringToObject(done, STUDY_NOT_COMPARED,
-                            a->version ? "it ended before it was measured" : "it is not installed");
+    cJSON_AddStringToObject(done, STUDY_NOT_COMPARED, reason(a));
     return done;
 }
 
+/* What the command finds in its environment. */
+static int tell(const struct folder *folder, struct err *err)
+{
+    AUTO(auto_free) char *spec = folder_file(folder, "job.json");
+    char worker[4096];
+
+    if (launch_find_worker(worker, sizeof worker, err) < 0)
+        return -1;
+    setenv("PACELINE_WORKER", worker, 1);
+    setenv("PACELINE_JOB", spec, 1);
+    return 0;
+}
+
 int study_peer(struct history *h, const struct job *job, const char *command, const char *path,
-               struct err *err)
+               bool keep, struct err *err)
 {
     AUTO(folder_release) struct folder folder = {.lock = -1};
     const long long steps = job->training.steps ? (long long)job->training.steps : STEPS_DEFAULT;
     AUTO(release) struct answers a = {0};
     AUTO(auto_json) cJSON *done = NULL;
 
-    if (folder_take(&folder, path, true, err) < 0)
+    if (folder_take(&folder, path, keep, err) < 0 || study_write_job(&folder, job, err) < 0 ||
+        tell(&folder, err) < 0)
         return err_exit_code(err->code);
-    if (!ask(&a, command, steps) || !a.version || !a.speed) {
+    ask(&a, command, steps);
+    if (a.status != 0 || !a.version || !a.speed) {
         history_add(h, EVENT_DONE, not_compared(&a));
         return EXIT_OK;
     }
-    done = done_of(&a, steps);
-    if (study_write_run(&folder, job, done, err) < 0)
+    done = done_of(&a, command, steps);
+    if (study_write_done(&folder, done, err) < 0)
         return err_exit_code(err->code);
     history_add(h, EVENT_DONE, STEAL(done));
     return EXIT_OK;

@@ -1,5 +1,6 @@
 #include "cli/study_search.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "paceline/mem.h"
@@ -23,6 +24,8 @@ struct study_found study_find(const struct study_results *r, const struct study_
     int variants[STUDY_VARIANTS_MAX], low = 0, high = list(variants, r->study, s, scale);
 
     f.needed = study_mean_of(r, &s->measure, s->reference).mean - s->within;
+    if (!isfinite(f.needed))
+        return f;
     while (low < high && f.next < 0 && f.n < ARRAY_LEN(f.steps)) {
         const int middle = low + (high - low) / 2, v = variants[middle];
         const struct study_mean mean = study_mean_of(r, &s->measure, v);
@@ -50,6 +53,9 @@ struct study_words study_found_text(const struct study_results *r, const struct 
 
     if (f->next >= 0)
         snprintf(text.s, sizeof text.s, "%.60s has not run", r->study->variants[f->next].name);
+    else if (!isfinite(f->needed))
+        snprintf(text.s, sizeof text.s, "%.60s was not measured",
+                 r->study->variants[s->reference].name);
     else if (f->variant >= 0)
         snprintf(text.s, sizeof text.s, "%.60s, with at least %s",
                  r->study->variants[f->variant].name, study_format(s->measure.format, f->needed).s);

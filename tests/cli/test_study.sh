@@ -16,7 +16,8 @@ for built in $("$PACELINE" study | awk 'NR > 1 { print $1 }'); do
     check "$built" "$(cat output)" "report: slice-$built/report.html"
     check "$built: the page" "$(cat "slice-$built/report.html")" "</html>"
 done
-check "a table" "$(study 002 --scale slice "${small[@]}" --out slice-002)" "servers       100.00%"
+study 002 --scale slice "${small[@]}" --out slice-002 >output || fail "002, again: $(cat errors)"
+grep -Eq '^ *servers +[0-9]+[.][0-9]+%' output || fail "a table: $(cat output)"
 check "published" "$(cat slice-002/report.html)" "<td>92.71%</td>"
 
 # 003: what was timed, what should come of it, and what did, at the points of the scale only.
@@ -158,6 +159,7 @@ scales: [{name: one, seeds: 2}]
 variants:
 - {name: ours}
 - {name: theirs, peer: "python3 peer.py"}
+- {name: told, peer: "python3 told.py --batch 32 --variant best"}
 - {name: breaks, peer: "python3 peer.py broken 2>/dev/null"}
 - {name: absent, peer: "./no-such-program 2>/dev/null"}
 tables:
@@ -175,7 +177,19 @@ for i, line in enumerate(sys.stdin):
     if len(sys.argv) > 1:
         sys.exit("broken")
 P
+# Speaks as they do, of the network that the engine describes.
+cat >told.py <<'P'
+import json, sys, common
+args = common.arguments(["best", "graph"])
+outputs = args.layers[-1]["out"][0]
+assert outputs == 4 and args.batch in (32, 128), (outputs, args.batch)
+print(json.dumps({"version": "7"}), flush=True)
+for line in sys.stdin:
+    print(json.dumps({"samplesPerSecond": 400 + outputs, "stepMs": 1}), flush=True)
+P
+export PYTHONPATH=${repo:?}/bench/peers PYTHONDONTWRITEBYTECODE=1
 study peers.yaml >output || fail "peers: $(cat errors)"
+check "a peer that is told the network" "$(tr -s " " <output)" "told 404 ± 0.0"
 check "a peer" "$(tr -s " " <output)" "theirs 250 ± 0.0"
 check "absent" "$(tr -s " " <output)" "absent not compared"
 check "why" "$(cat errors)" "absent, seed 1: not compared: it is not installed"
@@ -183,7 +197,31 @@ check "a peer that fails" "$(tr -s " " <output)" "breaks not compared"
 check "not ahead" "$(cat output)" "undecided  ahead of nobody"
 check "nor of that" "$(cat output)" "undecided  ahead of what broke"
 check "its event" "$(cat runs/study-peers-one/theirs-seed-2/events.jsonl)" '"version":"7","step":3'
-same "tried again" "$(ls runs/study-peers-one/absent-seed-1)" ""
+check "why that" "$(cat errors)" "breaks, seed 1: not compared: it ended before it was measured"
+same "tried again" "$(ls runs/study-peers-one/absent-seed-1)" "job.json"
+sed -i 's/python3 peer.py"/python3 -u peer.py"/; s/name: ours}/name: ours, peer: "python3 peer.py"}/' peers.yaml
+study peers.yaml >output || fail "peers, again: $(cat errors)"
+check "another command" "$(cat runs/study-peers-one/theirs-seed-1/events.jsonl)" '"command":"python3 -u peer.py"'
+check "a training moves aside" "$(ls runs/study-peers-one)" "ours-seed-1.1"
+check "no training any more" "$(tr -s " " <output)" "ours 250 ± 0.0"
+
+# Study 004's own commands, where the interpreters of their environments are this one.
+for peer in torch tensorflow; do
+    mkdir -p "venvs/.venv-$peer/bin"
+    printf '#!/bin/sh\nshift\nexec python3 told.py "$@"\n' >"venvs/.venv-$peer/bin/python"
+    chmod +x "venvs/.venv-$peer/bin/python"
+done
+BENCH_VENVS=venvs study 004 --scale slice "${small[@]}" --out slice-004 >output || fail "004: $(cat errors)"
+for peer in torch tensorflow; do check "004's $peer" "$(tr -s " " <output)" "$peer-1 "; done
+check "004's figures" "$(cat slice-004/torch-1-seed-1/events.jsonl)" '"samplesPerSecond":404'
+check "004's figures" "$(cat slice-004/tensorflow-1-seed-1/events.jsonl)" '"samplesPerSecond":404'
+
+# Each variant at each scale is a job that can be trained.
+while read -r built scale; do
+    study "$built" --scale "$scale" --check --out check >output || fail "$built $scale: $(cat errors)"
+    same "$built $scale: nothing trained" "$(cat output)$(ls check)" "job.json"
+    rm -r check
+done < <("$PACELINE" study | awk 'NR > 1 { for (i = 2; $i ~ /^(small|full.*|slice)$/; i++) print $1, $i }')
 
 refused() {
     local code=0

@@ -103,6 +103,10 @@ static void test_words(void)
     set_up(&f);
     CHECK(!study_is_searched(&f.study, 0) && study_is_searched(&f.study, 7));
     found = study_find(&f.r, f.search, f.study.scales);
+    CHECK_STR(study_found_text(&f.r, f.search, &found).s, "best was not measured");
+    CHECK_INT(found.next, -1); /* nothing is trained to be compared with nothing */
+    end_run(&f, 0, 0, 0.9);
+    found = study_find(&f.r, f.search, f.study.scales);
     CHECK_STR(study_found_text(&f.r, f.search, &found).s, "at-4 has not run");
     for (int v = 0; v <= POINTS; v++)
         end_run(&f, v, 0, v == 0 || v >= 6 ? 0.9 : 0.1);
