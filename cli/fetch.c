@@ -206,6 +206,7 @@ static int publish(const struct work *w, struct err *err)
 int data_fetch(const struct fetch *f, bool *fetched, struct err *err)
 {
     size_t n = strlen(f->to);
+    struct libcrypto crypto;
 
     while (n > 1 && f->to[n - 1] == '/')
         n--;
@@ -217,6 +218,8 @@ int data_fetch(const struct fetch *f, bool *fetched, struct err *err)
                      .lock = -1};
 
     *fetched = false;
+    if (libcrypto_load(&crypto, err) < 0) /* or every sum would fail later, after the download */
+        return -1;
     if (!is_free(w.to))
         return check_present(&w, err);
     if (work_begin(&w, err) < 0)
