@@ -4,7 +4,9 @@
 # has its state: the bytes are those of one rank. One of three workers is left out; the last rank is the
 # server all the same.
 . tests/agent/launch.sh
-sections='"strategy":{"type":"ParameterServer"},"checkpoint":{"everySteps":20},'
+training='"strategy":{"type":"ParameterServer"},"checkpoint":{"everySteps":20},'
+slowly='"debug":{"gradientSeconds":0.02},' # the server is killed in the middle on any machine
+sections=$training$slowly
 roles='"worker":{"replicas":3},"ps":{"replicas":1}'
 
 mkdir data
@@ -18,6 +20,7 @@ pod_pids 2 '^[^ ]*paceline-worker' | xargs kill -9
 came "a server is killed"
 survivors "a server is killed" 0 1 2
 
+sections=$training
 begin 2 800 "done" 0 1 2
 came "again"
 check "from where" "$(grep '"generation":2.*"event":"start"' "$said" | sed 's/"resumedStep":0[,}]/anew/')" '"resumedStep":'

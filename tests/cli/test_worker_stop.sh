@@ -36,10 +36,11 @@ same "stopped behind the last step" "$(last_field event)" "done"
 same "ten runs" "$(last parts)" "$want"
 same "ten runs, digest" "$(last_field digest)" "$digest"
 
-# Somewhere in the middle, by whoever creates the file.
+# Somewhere in the middle, by whoever creates the file; some ten seconds are left for that.
 sed 's/epochs: 2/epochs: 200/' job.yaml >long.yaml
 ranks 1 "$PACELINE_WORKER" run --spec long.yaml --out long >events 2>log
-PACELINE_STOP_FILE=$dir/later ranks 2 "$PACELINE_WORKER" run --spec long.yaml --out some >events &
+sed '$a\  debug: {gradientSeconds: 0.02}' long.yaml >slow.yaml
+PACELINE_STOP_FILE=$dir/later ranks 2 "$PACELINE_WORKER" run --spec slow.yaml --out some >events &
 until_true grep -q '"event":"epoch"' events
 touch later
 wait $!
