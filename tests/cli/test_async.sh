@@ -71,9 +71,9 @@ check "a stop" "$(tail -1 stopped/events.jsonl)" '"event":"stopped"'
 check "and on" "$(result stopped --resume "${s[@]}")" "  -"
 same "all of them" "$(tail -1 stopped/events.jsonl | grep -o '"step":[0-9]*')" '"step":18'
 check "NaN" "$(result nan "${s[@]}" --set debug.failNan=true)" "the loss is"
-check "a wait" "$(result waits "${s[@]}" --set debug.pushOrder='[1, 0]' \
-    --set debug.slowdown='[1, 1000]' --set training.batchSize=128 --set strategy.waitSeconds=1)" \
-    "waited 1 s for a note of rank 1 rank="
+# The server waits from the start for worker 1, which takes 10 s; worker 0 comes half a second later.
+check "a wait" "$(result waits "${s[@]}" --set debug.pushOrder='[1, 0]' --set debug.gradientSeconds=0.01 \
+    --set debug.slowdown='[50, 1000]' --set strategy.waitSeconds=1)" "waited 1 s for a note of rank 1 rank="
 
 servers 2 0
 refused "no server" "found no servers; needed for async and bounded: replicas.ps.replicas" "${s[@]}"

@@ -79,7 +79,7 @@ PACELINE_STOP_FILE=$PWD/stop "$PACELINE" run job.yaml --out stopped "${s[@]}" >s
 check "a stop" "$(tail -1 stopped/events.jsonl)" '"event":"stopped"'
 check "NaN" "$(result nan "${s[@]}" --set debug.failNan=true)" "step 3: the loss is"
 check "a wait" "$(result waits "${s[@]}" --set debug.pushOrder='[2, 1]' --set debug.slowdown='[1, 1, 1000]' \
-    --set strategy.waitSeconds=1)" "waited 1 s for"
+    --set debug.gradientSeconds=0.01 --set strategy.waitSeconds=1)" "waited 1 s for"
 
 backup 4 1 2
 result learns "${s[@]}" --set training.epochs=6 >/dev/null

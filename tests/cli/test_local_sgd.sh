@@ -97,8 +97,8 @@ losses=$(grep '"event":"epoch"' learns/events.jsonl | grep -o '"loss":[0-9.]*' |
 if ! awk 'BEGIN { exit !(ARGV[2] < 0.7 * ARGV[1]) }' $losses; then fail "losses: $losses"; fi
 
 check "NaN" "$(result nan "${s[@]}" --set debug.failNan=true)" "the loss is nan"
-check "a wait" "$(result waits "${s[@]}" --set debug.slowdown='[1, 1000]' --set strategy.waitSeconds=1)" \
-    "waited 1 s for a note of rank "
+check "a wait" "$(result waits "${s[@]}" --set debug.slowdown='[1, 1000]' --set debug.gradientSeconds=0.01 \
+    --set strategy.waitSeconds=1)" "waited 1 s for a note of rank "
 refused() { check "$1" "$("$PACELINE" validate job.yaml "${@:3}" 2>&1)" "$2"; }
 refused "join" "strategy.type: found join, or several batches per update; allowed with LocalSGD" "${s[@]}" \
     --set strategy.batch=join --set training.accumulate=4
