@@ -57,7 +57,7 @@ if [ "${held:-999}" -gt 60 ]; then fail "strangers of one address hold $held des
 
 job='{"apiVersion":"paceline.dev/v1","kind":"TrainingJob","metadata":{"name":"flood"},"spec":{"model":'
 job+='{"name":"mlp","hidden":[32]},"dataset":{"name":"idx","path":"'$dir'/data"},"training":'
-job+='{"epochs":1000,"threads":1},"replicas":{"worker":{"replicas":1}}}}'
+job+='{"epochs":1000000,"threads":1},"replicas":{"worker":{"replicas":1}}}}'
 generation=0
 launch() { # appends the seconds from connecting to the first step's report to the file $1
     local begin=$EPOCHREALTIME

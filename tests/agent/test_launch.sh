@@ -43,10 +43,12 @@ same_weights "three pods" 60
 rm -rf pod?/state pod?/run
 serve 0
 
-# lose GENERATION NAME COMMAND...: runs it when the world trains.
+# lose GENERATION NAME COMMAND...: runs it when the world trains and has saved something; it has twenty seconds
+# of training before it on any machine.
+sections='"debug":{"gradientSeconds":0.02},'
 lose() {
     begin "$1" 3000 failed 0 1 2
-    until_true heard "$begun\"training\""
+    until_true heard '"event":"checkpoint"'
     if [ "$1" = 2 ]; then check_ranks; fi
     "${@:3}"
     came "$2"
@@ -66,7 +68,9 @@ lose 5 "a network is cut" pod_cut 2
 check "who was silent" "$(grep -F "$begun\"failed\"" "$said")" '"silent":"w-2-0"'
 survivors "a network is cut" 2
 
+sections=
 begin 6 3000 "done" 0 1
 came "two pods"
+check "from where" "$(grep '"event":"start"' "$said" | sed 's/"resumedStep":0[,}]/anew/')" '"resumedStep":'
 same_weights "two pods, after four losses" 3000
 verdict
