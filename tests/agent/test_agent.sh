@@ -91,7 +91,8 @@ check "the older run" "$out" "$(phase 10 failed),\"stage\":\"\",\"step\":5,\"exi
 mode start orphan zombie zombie exit1
 talk "$(phase 12 failed)" "$(world 12)" >/dev/null
 until_true gone "$(<orphans)"
-same "children of the agent" "$(ps -o pid= --ppid "$agent_pid")" ""
+no_children() { [ -z "$(ps -o pid= --ppid "$agent_pid")" ]; }
+until_true no_children
 mode start zombie zombie wait
 talk "$(phase 13 training)" "$(world 13)" >/dev/null
 no_zombies() { ! ps -o stat= --ppid "$agent_pid" | grep -q Z; }

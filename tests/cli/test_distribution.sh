@@ -36,7 +36,7 @@ same "elastic again" "$(result elastic-again "${elastic[@]}" --set training.thre
 
 # Servers: the clock deals each worker its own; idle turns count, and meetings are amid an epoch.
 for mode in async bounded; do
-    servers=(--workers 3 --set replicas.ps.replicas=2 --set strategy.type=ParameterServer --set strategy.mode="$mode" --set strategy.waitSeconds=10
+    servers=(--workers 3 --set replicas.ps.replicas=2 --set strategy.type=ParameterServer --set strategy.mode="$mode" --set strategy.waitSeconds=100
         --set "$(kind contiguous 'sizes: [1, 4, 2]')")
     result $mode "${servers[@]}" --set checkpoint.everySteps=7 >/dev/null
     check "$mode" "$(events $mode)" '"step":30'

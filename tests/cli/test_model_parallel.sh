@@ -96,7 +96,7 @@ check "evaluated by one" "$("$PACELINE" evaluate parts/best.safetensors 2>&1 ||
 
 split 3 debug.failNan=true
 check "NaN" "$(result nan "${s[@]}")" "the loss is"
-split 3 strategy.waitSeconds=1 training.epochs=1000000 checkpoint.everyEpochs=0
+split 3 strategy.waitSeconds=3 training.epochs=1000000 checkpoint.everyEpochs=0
 "$PACELINE" run job.yaml --out waits "${s[@]}" >waits.log 2>&1 &
 run=$!
 until_true grep -q '"event":"epoch"' waits/events.jsonl
@@ -104,7 +104,7 @@ worker=$(pgrep -P "$(pgrep -P $run)" | tail -1)
 kill -STOP "$worker"
 wait $run
 kill -KILL "$worker" 2>/dev/null
-check "a wait" "$(cat waits.log)" "waited 1 s for "
+check "a wait" "$(cat waits.log)" "waited 3 s for "
 
 refused() { check "$1" "$("$PACELINE" validate job.yaml "${s[@]}" "${@:3}" 2>&1)" "$2"; }
 split 2

@@ -67,6 +67,7 @@ JOB
 PACELINE_STOP_FILE=$dir/enough ranks 2 "$PACELINE_WORKER" run --spec timed.yaml --out timed \
     --checkpoint-seconds 1 >events 2>log &
 until_true grep -q '"event":"checkpoint"' events
+until_true grep -q '"event":"progress"' events
 check "progress" "$(grep -m1 '"event":"progress"' events)" '"steps":3000000,"epochs":100,"loss":'
 touch enough
 wait $!
