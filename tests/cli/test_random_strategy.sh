@@ -7,7 +7,7 @@
 
 conv_job random
 sed -i '/^  model:/,/units: 4}$/d; s/best: false/best: false, everySteps: 3/' job.yaml
-trained=0
+trained=0 killed=0
 # ended NAME COMMAND...: within a minute; its exit code. The log is NAME.log.
 ended() {
     timeout -k 5 "${LIMIT:-120}" "${@:2}" </dev/null >"$1.log" 2>&1
@@ -20,6 +20,8 @@ digest() {
 }
 # all_gone OUT: no rank that writes there.
 all_gone() { ! pgrep -f "paceline-worker run .*--out $1( |\$)" >/dev/null; }
+# under_way OUT PID: it trains, or has ended.
+under_way() { grep -qs '"event":"start"' "$1/events.jsonl" || gone "$2"; }
 
 for seed in ${SEEDS:-$(seq 14)}; do
     mapfile -t lines < <(python3 "$repo/tests/cli/random_strategy.py" "$seed")
@@ -38,11 +40,15 @@ for seed in ${SEEDS:-$(seq 14)}; do
         continue
     fi
     trained=$((trained + 1))
-    "$PACELINE" run job.yaml --out "$out" "${all[@]}" --set debug.slowdown='[6, 2]' </dev/null >"$out-first.log" 2>&1 &
+    "$PACELINE" run job.yaml --out "$out" "${all[@]}" --set debug.slowdown='[6, 2]' \
+        --set debug.gradientSeconds=0.05 </dev/null >"$out-first.log" 2>&1 & # a second and more on any machine
     command=$!
+    if [ $((seed % 2)) -eq 0 ]; then until_true under_way "$out" $command; fi # else on its way there, too
     sleep "0.$((seed * 7919 % 9 + 1))"
     mapfile -t ranks < <(pgrep -f "paceline-worker run .*--out $out( |\$)")
-    if [ ${#ranks[@]} -gt 0 ]; then kill -KILL "${ranks[$((seed % ${#ranks[@]}))]}" 2>/dev/null; fi
+    if [ ${#ranks[@]} -gt 0 ] && kill -KILL "${ranks[$((seed % ${#ranks[@]}))]}" 2>/dev/null; then
+        killed=$((killed + 1))
+    fi
     until_true gone $command || kill -KILL $command
     wait $command
     until_true all_gone "$out"
@@ -58,5 +64,6 @@ for seed in ${SEEDS:-$(seq 14)}; do
     fi
 done
 if [ $trained -eq 0 ]; then fail "no job was trained"; fi
-echo "$trained jobs trained"
+if [ $killed -eq 0 ]; then fail "nobody was there to be killed"; fi
+echo "$trained jobs trained, $killed of them killed on the way"
 verdict
