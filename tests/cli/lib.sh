@@ -136,7 +136,7 @@ result() {
     shift
     while [[ ${1:-} =~ ^[A-Z_]+= ]]; do extra+=("$1") && shift; done
     env "${extra[@]}" "$PACELINE" run job.yaml --out "$out" "$@" >"$out.log" 2>&1 ||
-        { cat "$out.log"; echo "exit code $?"; return; }
+        { local code=$?; cat "$out.log"; echo "exit code $code"; return; }
     sha256sum <"$(find "$out" -name 'checkpoint-*.safetensors' | sort | tail -1)"
 }
 
