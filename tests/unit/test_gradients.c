@@ -117,6 +117,13 @@ static const struct net_case {
      "{type: flatten}, {type: dense, units: 20}, {type: sigmoid}, {type: dropout, rate: 0.2},"
      "{type: dropout, rate: 0.2}, {type: dense, units: 19}, {type: tanh},"
      "{type: dropout, rate: 0.2}, {type: dense, units: 4}, {type: dropout, rate: 0.1}"},
+    /* dropout of what layers behind it take as it was */
+    {{2, 7, 6},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 5, kernel: 3}, {type: relu, name: a}, {type: dropout, rate: 0.4},"
+     "{type: conv, filters: 5, kernel: 1, name: b}, {type: add, inputs: [b, a]}, {type: flatten,"
+     "name: f}, {type: dense, units: 7, name: c}, {type: dropout, rate: 0.5, name: d},"
+     "{type: concat, inputs: [d, c, f]}, {type: dense, units: 3}"},
     /* frozen layers in the middle, at the bottom, at the top */
     {{2, 8, 8},
      "softmaxCrossEntropy",

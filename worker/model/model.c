@@ -72,13 +72,6 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     }
 }
 
-/* Dropout may overwrite its input where nobody needs that input again: behind ReLU, pooling and
- * linear layers, but not behind sigmoid, tanh and normalisation by neighbours. */
-static bool may_overwrite(const struct layer *below)
-{
-    return !below->reads_output && !below->image_input && below->n_users == 1;
-}
-
 /* Whether layer i's output has to be in order: unless dense layers read it as it lies, behind
  * layers that work value by value at most. */
 static bool needs_order(const struct net *net, size_t i)
@@ -168,6 +161,23 @@ static void add_pack(struct model *m, const struct model_config *config)
     }
 }
 
+/* Dropout may overwrite its input where nobody needs that input again: behind ReLU, pooling and
+ * linear layers, but not behind sigmoid, tanh and normalisation by neighbours. */
+static bool may_overwrite(const struct layer *below)
+{
+    return !below->reads_output && !below->image_input && below->n_users == 1;
+}
+
+/* When all who take an output are known. */
+static void find_in_place(struct model *m)
+{
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer *l = &m->layers[i];
+
+        l->in_place = l->mask && !l->elsewhere && may_overwrite(&m->layers[l->inputs[0]]);
+    }
+}
+
 static void build_layers(struct model *m, const struct model_config *config)
 {
     const struct net *net = m->net;
@@ -193,12 +203,12 @@ static void build_layers(struct model *m, const struct model_config *config)
         l->elsewhere = is_elsewhere(config, i);
         make_layer(m, l, i, f, config);
         tensors_add(m, l, &net->layers[i], config->batch);
-        l->in_place = l->mask && !l->elsewhere && may_overwrite(&m->layers[l->inputs[0]]);
         for (int k = 0; k < f.taken; k++)
             made[i++] = m->n_layers;
         l->loss_weight = net->layers[i - 1].spec.loss_weight;
         m->n_layers++;
     }
+    find_in_place(m);
 }
 
 static float *take(struct model *m, size_t floats_per_sample)
