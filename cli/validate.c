@@ -86,7 +86,8 @@ static struct needs needs_of(const struct job *job, const struct net *net, doubl
         .parameters = tensor * (2 + state_part * job_optimizer_slots(&job->training.optimizer)),
         .activations = sizeof(float) * kept_values(net) * (double)samples_each,
         .exchange = workers > 1 ? tensor : 0,
-        .data = n_samples * net->in.c * net->in.h * net->in.w,
+        .data = n_samples * net->in.c * net->in.h * net->in.w *
+                (job->dataset.row_convert ? 1 : sizeof(float)),
         .ceiling = (double)lanes / (double)lanes_each,
     };
 

@@ -245,14 +245,30 @@ struct shape job_published_shape(const struct job *job)
     return def && !job_publishes_shape(job) ? def->in : (struct shape){1, 28, 28};
 }
 
-bool job_publishes_shape(const struct job *job)
-{
-    static const char *const known[] = {"text", "fashion-mnist", "mnist", "cifar10", "cifar100"};
+static const struct published {
+    const char *name;
+    uint32_t samples; /* to train and to test with; 0: the job says how many */
+} published_sets[] = {{"text", 0},
+                      {"fashion-mnist", 70000},
+                      {"mnist", 70000},
+                      {"cifar10", 60000},
+                      {"cifar100", 60000}};
 
-    for (size_t i = 0; job->dataset.name && i < ARRAY_LEN(known); i++)
-        if (strcmp(job->dataset.name, known[i]) == 0)
-            return true;
-    return false;
+static const struct published *published_find(const struct job *job)
+{
+    for (size_t i = 0; job->dataset.name && i < ARRAY_LEN(published_sets); i++)
+        if (strcmp(job->dataset.name, published_sets[i].name) == 0)
+            return &published_sets[i];
+    return NULL;
+}
+
+bool job_publishes_shape(const struct job *job) { return published_find(job) != NULL; }
+
+uint32_t job_published_samples(const struct job *job)
+{
+    const struct published *set = published_find(job);
+
+    return set ? set->samples : 0;
 }
 
 int job_network(const struct job *job, struct shape in, int classes, struct net *net,

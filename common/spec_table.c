@@ -181,6 +181,10 @@ const struct field spec_fields[] = {
             "when a batch has it."},
     {"spec.dataset.cache", FIELD_BOOL, JOB(dataset.cache),
      .doc = "Keeps what was decoded; false: each image is decoded for each batch that has it."},
+    {"spec.dataset.rowConvert", FIELD_BOOL, JOB(dataset.row_convert), .default_ = "true",
+     .doc =
+         "Samples become floats row by row, anew in each batch; false: once, when they are read, "
+         "and take four times the memory."},
     {"spec.dataset.prefetch", FIELD_INT, JOB(dataset.prefetch), RANGE(0, 64), .default_ = "2",
      .doc = "Batches that a thread prepares ahead; 0: each is prepared in its step."},
     {"spec.dataset.shuffle", FIELD_BOOL, JOB(dataset.shuffle),

@@ -42,6 +42,23 @@ static bool broken_stream(const struct job *job, struct buf *found)
             job->dataset.cache_path || job->dataset.normalize_by != NORMALIZE_GIVEN);
 }
 
+/* Floats that are made once are those of each batch. */
+static bool broken_rows_change(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "false with samples that are made anew in each batch");
+    return !job->dataset.row_convert && (strcmp(job->dataset.name, "text") == 0 ||
+                                         job->dataset.normalize_by != NORMALIZE_GIVEN ||
+                                         job->dataset.flip || job->dataset.pad > 0);
+}
+
+static bool broken_rows_place(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "false, and no place for floats");
+    return !job->dataset.row_convert &&
+           (job->dataset.cache_path ||
+            (job->dataset.staging == STAGING_STREAM && !job->dataset.cache));
+}
+
 static bool broken_draft(const struct job *job, struct buf *found)
 {
     buf_puts(found, "it without");
@@ -172,6 +189,23 @@ static const struct rule rules[] = {
             "{spec.dataset.maxDamaged|0.0} == 0.0 && !{?spec.dataset.cachePath} && "
             "{spec.dataset.normalizeBy} == 'given')",
      .cel_found = "stream with something that needs every sample before the first step"},
+    {{"spec.dataset.rowConvert", "spec.dataset.normalizeBy", "spec.dataset.augment.flip",
+      "spec.dataset.augment.pad", "spec.dataset.name"},
+     .allowed = "allowed with false: normalizeBy given, no augment and no name text",
+     .job = RULE_BUILTIN,
+     .broken = broken_rows_change,
+     .cel = "{spec.dataset.rowConvert} || ({spec.dataset.name} != 'text' && "
+            "{spec.dataset.normalizeBy} == 'given' && !{spec.dataset.augment.flip} && "
+            "{spec.dataset.augment.pad} == 0)",
+     .cel_found = "false with samples that are made anew in each batch"},
+    {{"spec.dataset.rowConvert", "spec.dataset.cachePath", "spec.dataset.staging",
+      "spec.dataset.cache"},
+     .allowed = "allowed with false: no cachePath, and no cache false",
+     .job = RULE_BUILTIN,
+     .broken = broken_rows_place,
+     .cel = "{spec.dataset.rowConvert} || (!{?spec.dataset.cachePath} && "
+            "({spec.dataset.staging} != 'stream' || {spec.dataset.cache|true}))",
+     .cel_found = "false, and no place for floats"},
     {{"spec.dataset.draft", "spec.dataset.imageSize"},
      .allowed = "needed with it: an imageSize above 0",
      .job = RULE_BUILTIN,

@@ -156,6 +156,7 @@ struct job {
         struct job_distribution distribution;
         enum staging staging; /* whether all is decoded before the first step */
         bool cache;           /* stream: what was decoded is kept */
+        bool row_convert;     /* samples become floats in each batch; else once */
         int64_t prefetch;     /* batches made ahead by a thread; 0: in the step itself */
         bool shuffle;
         int64_t limit;      /* use only the first N training samples; 0: all */
@@ -327,6 +328,7 @@ const char *job_promise(const struct job *job);
  * its built-in network was designed for, else a guess. */
 struct shape job_published_shape(const struct job *job);
 bool job_publishes_shape(const struct job *job); /* it says it: others only their readers know */
+uint32_t job_published_samples(const struct job *job); /* of images; 0: only their readers know */
 
 /* The layers of the job's network, a built-in one's for so many classes (0: its own number), into
  * an empty list. Names and inputs of inline layers stay the job's. */

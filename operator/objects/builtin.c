@@ -32,6 +32,16 @@ static int64_t shared_memory_mib(const struct job *job)
     return SHM_MIB + (bytes + MIB - 1) / MIB;
 }
 
+/* MiB that samples need beyond their bytes, which MEMORY_MIB has room for: as floats, where they
+ * are kept so. 0, too, where nobody knows how many there are. */
+static int64_t rows_mib(const struct job *job)
+{
+    const struct shape s = job_published_shape(job);
+    const int64_t values = (int64_t)job_published_samples(job) * s.c * s.h * s.w;
+
+    return job->dataset.row_convert ? 0 : (values * (int64_t)(sizeof(float) - 1) + MIB - 1) / MIB;
+}
+
 static void add_shared_memory(int64_t mib, cJSON *spec, cJSON *container)
 {
     AUTO(auto_free) char *size = xasprintf("%lldMi", (long long)mib);
@@ -81,7 +91,8 @@ void builtin_apply(const struct objects_config *config, const struct tj *tj, boo
     static const char *const args[] = {"serve"};
     int64_t shm = shared_memory_mib(tj->job);
     AUTO(auto_free)
-    char *memory = xasprintf("%lldMi", (long long)(MEMORY_MIB + (shm ? shm : SHM_MIB)));
+    char *memory =
+        xasprintf("%lldMi", (long long)(MEMORY_MIB + rows_mib(tj->job) + (shm ? shm : SHM_MIB)));
     cJSON *containers = tree_list(spec, "containers"), *trainer;
 
     if (!containers->child)

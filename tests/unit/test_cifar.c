@@ -41,6 +41,7 @@ static struct job new_job(const char *name)
 {
     struct job job = {0};
 
+    job.dataset.row_convert = true;
     job.dataset.name = (char *)name;
     job.dataset.path = folder;
     job.training.batch_size = 2;

@@ -47,6 +47,7 @@ static struct job new_job(const char *name, char *path)
 {
     struct job job = {0};
 
+    job.dataset.row_convert = true;
     job.dataset.name = (char *)name;
     job.dataset.path = path;
     job.training.batch_size = 8;
@@ -103,6 +104,44 @@ static void loads_a_folder(void)
     CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
     CHECK_INT(d.train.classes, 10);
     datasets_release(&d);
+}
+
+/* Floats in the place of the bytes, to the last sample, whose bytes lie within its own floats. */
+static void check_rows(const struct dataset *set, uint32_t n)
+{
+    CHECK_INT((uintptr_t)set->rows % 64, 0);
+    CHECK_INT(set->n, n);
+    for (size_t k = 0; k < n * (size_t)PIXELS; k++)
+        CHECK(set->rows[k] == (float)((images[k] / 255.0 - 0.25) / 0.5));
+    check_labels(set);
+}
+
+static struct job rows_job(void)
+{
+    struct job job = new_job("idx", folder);
+
+    job.dataset.row_convert = false;
+    job.dataset.mean = 0.25;
+    job.dataset.std = 0.5;
+    return job;
+}
+
+static void makes_rows_once(void)
+{
+    struct job job = rows_job(), bytes = new_job("idx", folder);
+    struct datasets d, plain;
+    struct err err = {0};
+
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
+    CHECK_INT(datasets_load(&plain, &bytes, "", 0, 1, &err), 0);
+    check_rows(&d.train, TRAIN);
+    check_rows(&d.test, TEST);
+    CHECK(!plain.train.rows && !plain.test.rows);
+    /* And at most the gaps that alignment makes. */
+    CHECK(d.mapping_bytes >= plain.mapping_bytes + 3 * sizeof images + 3 * TEST * PIXELS - 128);
+    CHECK(d.mapping_bytes <= plain.mapping_bytes + 3 * sizeof images + 3 * TEST * PIXELS + 128);
+    datasets_release(&d);
+    datasets_release(&plain);
 }
 
 static void splits_by_seed(void)
@@ -272,6 +311,20 @@ static int load_good(int rank, const char *run)
     return 0;
 }
 
+static int load_rows(int rank, const char *run)
+{
+    struct job job = rows_job();
+    struct datasets d;
+    struct err err = {0};
+
+    if (datasets_load(&d, &job, run, rank, RANKS, &err))
+        return -1;
+    check_rows(&d.train, TRAIN);
+    check_rows(&d.test, TEST);
+    datasets_release(&d);
+    return 0;
+}
+
 static int load_bad(int rank, const char *run)
 {
     struct job job = new_job("idx", folder);
@@ -308,6 +361,7 @@ static void shares_one_copy(void)
 
     for (int i = 0; i < 20; i++)
         CHECK_INT(run_ranks(load_good, run), 7);
+    CHECK_INT(run_ranks(load_rows, run), 7);
     CHECK(!name_exists(run));
 
     put("train-labels-idx1-ubyte", idx_bytes(labels, TRAIN - 1, 1, (uint32_t)TRAIN - 1));
@@ -340,6 +394,7 @@ int main(void)
     folder = scratch_make();
     put_folder();
     loads_a_folder();
+    makes_rows_once();
     splits_by_seed();
     refuses_bad_folders();
     refuses_bad_settings();

@@ -49,6 +49,7 @@ static struct job new_job(void)
 {
     struct job job = {0};
 
+    job.dataset.row_convert = true;
     job.dataset.name = (char *)"images";
     job.dataset.path = folder;
     job.dataset.test_split = 0.5;

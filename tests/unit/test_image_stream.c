@@ -45,6 +45,7 @@ static struct job new_job(enum staging staging, bool cache, int64_t prefetch)
 {
     struct job job = {0};
 
+    job.dataset.row_convert = true;
     job.dataset.name = (char *)"images";
     job.dataset.path = folder;
     job.dataset.image_size = SIDE;
@@ -78,14 +79,20 @@ static void whole(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32
 }
 
 /* Two epochs of one way and of the other are the same bytes. */
-static void same_batches(enum batch_order order, bool cache, int64_t prefetch, int readers)
+static void same_batches(enum batch_order order, bool cache, int64_t prefetch, int readers,
+                         bool once)
 {
-    const struct job jobs[] = {new_job(STAGING_MATERIALIZE, false, 0),
-                               new_job(STAGING_STREAM, cache, prefetch)};
+    struct job jobs[] = {new_job(STAGING_MATERIALIZE, false, 0),
+                         new_job(STAGING_STREAM, cache, prefetch)};
     struct datasets d[2];
     struct normalizer normalizer;
     struct batcher *b[2];
 
+    for (int i = 0; i < 2 && once; i++) { /* converted once: nothing may be augmented then */
+        jobs[i].dataset.flip = false;
+        jobs[i].dataset.pad = 0;
+        jobs[i].dataset.row_convert = i == 0;
+    }
     for (int i = 0; i < 2; i++) {
         load(&d[i], &jobs[i]);
         d[i].train.readers = readers;
@@ -97,7 +104,7 @@ static void same_batches(enum batch_order order, bool cache, int64_t prefetch, i
         b[i] = batcher_new(order == BATCHES_ALL ? &d[i].test : &d[i].train, NULL,
                            order == BATCHES_ALL ? 6 : N, &normalizer, NULL, &jobs[i], order, whole,
                            NULL);
-    double first_epoch = 0;
+    struct batcher_seconds first_epoch = {0};
     for (uint32_t k = 0; k < 2 * batcher_batches(b[0]); k++) {
         const struct batch *want = batcher_next(b[0]), *got = batcher_next(b[1]);
 
@@ -107,12 +114,14 @@ static void same_batches(enum batch_order order, bool cache, int64_t prefetch, i
         CHECK_BYTES(got->labels, want->labels, want->n * sizeof *want->labels);
         CHECK_BYTES(got->x, want->x, want->n * PIXELS * sizeof *want->x);
         if (k + 1 == batcher_batches(b[0]))
-            first_epoch = batcher_seconds(b[1]).decoding;
+            first_epoch = batcher_seconds(b[1]);
     }
     CHECK(batcher_seconds(b[0]).decoding == 0);
-    CHECK(first_epoch > 0);
-    if (prefetch == 0)
-        CHECK((batcher_seconds(b[1]).decoding == first_epoch) == cache);
+    CHECK(first_epoch.decoding > 0 && first_epoch.converting > 0);
+    if (prefetch == 0) {
+        CHECK((batcher_seconds(b[1]).decoding == first_epoch.decoding) == cache);
+        CHECK((batcher_seconds(b[1]).converting == first_epoch.converting) == once);
+    }
     for (int i = 0; i < 2; i++) {
         batcher_free(b[i]);
         datasets_release(&d[i]);
@@ -193,8 +202,10 @@ int main(void)
     for (int readers = 1; readers <= 4; readers += 3)
         for (int64_t prefetch = 0; prefetch <= 2; prefetch += 2)
             for (int cache = 0; cache < 2; cache++) {
-                same_batches(BATCHES_TRAINING, cache, prefetch, readers);
-                same_batches(BATCHES_ALL, cache, prefetch, readers);
+                for (int once = 0; once <= cache; once++) {
+                    same_batches(BATCHES_TRAINING, cache, prefetch, readers, once);
+                    same_batches(BATCHES_ALL, cache, prefetch, readers, once);
+                }
             }
     names_what_is_damaged();
     a_batch_fails(1);

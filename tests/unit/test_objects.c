@@ -226,9 +226,17 @@ static void test_memory(void)
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"},
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"576Mi\"}}"}};
 
+    /* 158 MiB are three bytes for each pixel of MNIST. */
+    static const struct row floats[] = {
+        {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"743Mi\"}}"}};
+
+    check_rows("model: {name: mlp}, dataset: {name: mnist, rowConvert: false}, "
+               "training: {epochs: 1, batchSize: 64}, ",
+               floats, ARRAY_LEN(floats));
     check_rows(IMAGES("", ", imageSize: 224"), large, ARRAY_LEN(large));
     check_rows(IMAGES("", ", imageSize: 224, color: gray"), gray, ARRAY_LEN(gray));
-    check_rows(IMAGES("{type: conv, filters: 4, kernel: 40}, ", ""), unknown, ARRAY_LEN(unknown));
+    check_rows(IMAGES("{type: conv, filters: 4, kernel: 40}, ", ", rowConvert: false"), unknown,
+               ARRAY_LEN(unknown));
 }
 
 static void test_template_errors(void)

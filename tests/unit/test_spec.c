@@ -175,6 +175,23 @@ static void test_problems(void)
           "t.yaml:11: spec.model.layers[4].rate: found 1; allowed: a number from 0 to below 1"}},
         {MODEL "  dataset: {name: idx}\n",
          {"spec.dataset.path: found idx, images or text without it"}},
+        {MODEL "  dataset: {rowConvert: false, normalizeBy: channel}\n",
+         {"t.yaml:6: spec.dataset.rowConvert: found false with samples that are made anew in each "
+          "batch; allowed with false: normalizeBy given, no augment and no name text"}},
+        {MODEL "  dataset: {rowConvert: false, normalizeBy: pixel}\n", {"rowConvert: found false"}},
+        {MODEL "  dataset: {rowConvert: false, augment: {flip: true}}\n",
+         {"rowConvert: found false with samples"}},
+        {MODEL "  dataset: {rowConvert: false, augment: {pad: 1}}\n",
+         {"rowConvert: found false with samples"}},
+        {HEAD "  model: {name: ptb-small}\n"
+              "  dataset: {name: text, path: d, rowConvert: false}\n",
+         {"rowConvert: found false with samples"}},
+        {MODEL "  dataset: {name: images, path: d, cachePath: c, rowConvert: false}\n",
+         {"spec.dataset.rowConvert: found false, and no place for floats; allowed with false: no "
+          "cachePath, and no cache false"}},
+        {MODEL
+         "  dataset: {name: images, path: d, staging: stream, cache: false, rowConvert: false}\n",
+         {"rowConvert: found false, and no place for floats"}},
         {MODEL "  dataset: {volume: {nfs: {}}}\n",
          {"t.yaml:6: spec.dataset.path: found a volume without it; needed with a volume: an "
           "absolute path to mount it at"}},

@@ -63,9 +63,10 @@ struct tools {
     uint8_t *view; /* room for a sample that is augmented; NULL: none is */
     /* Of a stream: */
     struct image_reader *reader;
-    uint8_t *spare;  /* room for a sample */
-    double decoding; /* seconds in this batch */
-    uint32_t failed; /* the first sample that it could not make, or UINT32_MAX */
+    uint8_t *spare; /* room for a sample */
+    /* Of all: */
+    double decoding, converting; /* seconds in this batch */
+    uint32_t failed;             /* the first sample that it could not make, or UINT32_MAX */
     struct err failure;
 };
 
@@ -146,15 +147,20 @@ static const uint8_t *pixels_of(const struct batcher *b, struct tools *t, uint32
     return b->set->images + (size_t)id * b->pixels;
 }
 
-/* A sample as the model sees it. */
-static int prepare(const struct batcher *b, struct tools *t, float *x, uint32_t *labels,
-                   uint32_t id)
+/* A sample that has been made a row before, or is kept as one from now on. */
+static int take_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
 {
-    if (b->set->tokens) {
-        text_sample(b->set, id, x, labels);
-        return 0;
-    }
+    if (b->set->stream)
+        return image_stream_row(b->set, id, t->reader, t->spare, b->normalizer, x, &t->decoding,
+                                &t->converting, &t->failure);
+    memcpy(x, b->set->rows + (size_t)id * b->pixels, b->pixels * sizeof *x);
+    return 0;
+}
+
+static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
+{
     const uint8_t *image = pixels_of(b, t, id);
+    double start;
 
     if (!image)
         return -1;
@@ -163,7 +169,22 @@ static int prepare(const struct batcher *b, struct tools *t, float *x, uint32_t 
                       augment_draw(&b->augment, (uint32_t)b->epoch, id));
         image = t->view;
     }
+    start = seconds_now();
     normalizer_apply(b->normalizer, x, image);
+    t->converting += seconds_now() - start;
+    return 0;
+}
+
+/* A sample as the model sees it. */
+static int prepare(const struct batcher *b, struct tools *t, float *x, uint32_t *labels,
+                   uint32_t id)
+{
+    if (b->set->tokens) {
+        text_sample(b->set, id, x, labels);
+        return 0;
+    }
+    if (b->set->rows ? take_row(b, t, x, id) : make_row(b, t, x, id))
+        return -1;
     *labels = b->set->labels[id];
     return 0;
 }
@@ -182,7 +203,7 @@ static void make_samples(void *arg, int thread)
     struct tools *t = &b->tools[thread];
     uint32_t i;
 
-    t->decoding = 0;
+    t->decoding = t->converting = 0;
     t->failed = UINT32_MAX;
     while (t->failed == UINT32_MAX && (i = atomic_fetch_add(&m->next, 1)) < m->slot->batch.n)
         if (prepare(b, t, m->slot->x + (size_t)i * b->pixels,
@@ -191,14 +212,15 @@ static void make_samples(void *arg, int thread)
 }
 
 /* Of what the threads could not make the first counts: the same one, however many there are. */
-static void sum_up(const struct batcher *b, struct slot *slot, double *decoding)
+static void sum_up(const struct batcher *b, struct slot *slot, struct batcher_seconds *took)
 {
     uint32_t first = UINT32_MAX;
 
     slot->batch.failure = NULL;
-    *decoding = 0;
+    took->decoding = took->converting = 0;
     for (int i = 0; i < b->n_tools; i++) {
-        *decoding += b->tools[i].decoding;
+        took->decoding += b->tools[i].decoding;
+        took->converting += b->tools[i].converting;
         if (b->tools[i].failed >= first)
             continue;
         first = b->tools[i].failed;
@@ -208,7 +230,7 @@ static void sum_up(const struct batcher *b, struct slot *slot, double *decoding)
 }
 
 /* Makes the batch at the position and moves the position on. */
-static void fill(struct batcher *b, struct slot *slot, double *decoding)
+static void fill(struct batcher *b, struct slot *slot, struct batcher_seconds *took)
 {
     struct making making = {.b = b, .slot = slot};
     struct batch *batch = &slot->batch;
@@ -230,7 +252,7 @@ static void fill(struct batcher *b, struct slot *slot, double *decoding)
         team_run(b->team, make_samples, &making);
     else
         make_samples(&making, 0);
-    sum_up(b, slot, decoding);
+    sum_up(b, slot, took);
     if (++b->next == b->n_batches) {
         b->next = 0;
         b->epoch++;
@@ -242,7 +264,7 @@ static struct batcher_seconds timed_fill(struct batcher *b, struct slot *slot)
     struct batcher_seconds took;
     double start = seconds_now();
 
-    fill(b, slot, &took.decoding);
+    fill(b, slot, &took);
     took.making = seconds_now() - start;
     return took;
 }
@@ -251,6 +273,7 @@ static void add_seconds(struct batcher_seconds *to, struct batcher_seconds s)
 {
     to->making += s.making;
     to->decoding += s.decoding;
+    to->converting += s.converting;
 }
 
 static void *prefetch(void *arg)

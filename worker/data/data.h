@@ -23,6 +23,7 @@ struct dataset {
     int positions; /* labels of a sample */
     int number;    /* of the set, SET_TRAIN or SET_TEST */
     const uint8_t *images; /* with a stream: room for those that are kept */
+    const float *rows;     /* in place of images: as the model sees them (dataset.rowConvert) */
     const uint16_t *labels;
     const uint32_t *tokens; /* text: numbers of words, streams * stream_length of them */
     uint32_t streams;
@@ -114,10 +115,10 @@ uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
 /* The next batch, across epoch ends; valid until the following call. Fails only by its failure. */
 const struct batch *batcher_next(struct batcher *b);
-/* What making batches has taken so far, ahead or not: `making` by the clock, and in it `decoding`,
- * added up over the threads that do so. */
+/* What making batches has taken so far, ahead or not: `making` by the clock, and in it `decoding`
+ * and `converting` rows, added up over the threads that do so. */
 struct batcher_seconds {
-    double making, decoding;
+    double making, decoding, converting;
 };
 struct batcher_seconds batcher_seconds(struct batcher *b);
 

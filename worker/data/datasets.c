@@ -217,6 +217,10 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
         d->train.stream = d->test.stream = image_stream_behind(layout);
         d->train.readers = d->test.readers = readers(local_size);
     }
+    if (!job->dataset.row_convert) {
+        d->train.rows = (const float *)d->train.images;
+        d->test.rows = (const float *)d->test.images;
+    }
     if (split(d, job, err) == 0)
         return 0;
     datasets_release(d);
@@ -256,9 +260,9 @@ bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n)
         *n = PTB_WORDS / (uint32_t)shape->w;
         return true;
     }
-    if (!set || !set->n)
+    *n = job_published_samples(job);
+    if (!set || !*n)
         return false;
     *shape = set->shape;
-    *n = set->n;
     return true;
 }

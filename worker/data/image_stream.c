@@ -97,25 +97,71 @@ static int decode(const struct dataset *set, uint32_t i, struct image_reader *r,
     return rc ? err_wrap(err, "dataset images") : 0;
 }
 
+static atomic_uchar *state_of(const struct dataset *set, uint32_t i)
+{
+    return (atomic_uchar *)((uint8_t *)set->stream + set->stream->states[set->number]) + i;
+}
+
+/* Whether sample i is in the host's memory; else *claimed says whether the caller is to put it
+ * there. */
+static bool is_there(const struct dataset *set, uint32_t i, bool *claimed)
+{
+    unsigned char found = UNTOUCHED;
+
+    *claimed = false;
+    if (!set->stream->cached)
+        return false;
+    if (atomic_load_explicit(state_of(set, i), memory_order_acquire) == DECODED)
+        return true;
+    *claimed = atomic_compare_exchange_strong(state_of(set, i), &found, CLAIMED);
+    return false;
+}
+
+static void publish(const struct dataset *set, uint32_t i)
+{
+    atomic_store_explicit(state_of(set, i), DECODED, memory_order_release);
+}
+
+static size_t pixels_of(const struct dataset *set)
+{
+    return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
+}
+
 const uint8_t *image_stream_sample(const struct dataset *set, uint32_t i, struct image_reader *r,
                                    uint8_t *spare, double *seconds, struct err *err)
 {
-    struct image_stream *s = set->stream;
-    atomic_uchar *state = (atomic_uchar *)((uint8_t *)s + s->states[set->number]) + i;
-    unsigned char found = UNTOUCHED;
-    uint8_t *kept = NULL;
+    uint8_t *kept = (uint8_t *)(uintptr_t)set->images + i * pixels_of(set);
+    bool claimed;
 
-    if (s->cached) {
-        kept = (uint8_t *)(uintptr_t)set->images +
-               i * (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
-        if (atomic_load_explicit(state, memory_order_acquire) == DECODED)
-            return kept;
-        if (!atomic_compare_exchange_strong(state, &found, CLAIMED))
-            kept = NULL;
-    }
-    if (decode(set, i, r, kept ? kept : spare, seconds, err))
+    if (is_there(set, i, &claimed))
+        return kept;
+    if (decode(set, i, r, claimed ? kept : spare, seconds, err))
         return NULL;
-    if (kept)
-        atomic_store_explicit(state, DECODED, memory_order_release);
-    return kept ? kept : spare;
+    if (claimed)
+        publish(set, i);
+    return claimed ? kept : spare;
+}
+
+int image_stream_row(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *spare,
+                     const struct normalizer *n, float *x, double *seconds, double *converting,
+                     struct err *err)
+{
+    const size_t pixels = pixels_of(set);
+    float *kept = (float *)(uintptr_t)set->rows + i * pixels;
+    bool claimed;
+
+    if (is_there(set, i, &claimed)) {
+        memcpy(x, kept, pixels * sizeof *x);
+        return 0;
+    }
+    if (decode(set, i, r, spare, seconds, err))
+        return -1;
+    const double start = seconds_now();
+    normalizer_apply(n, x, spare);
+    *converting += seconds_now() - start;
+    if (claimed) {
+        memcpy(kept, x, pixels * sizeof *x);
+        publish(set, i);
+    }
+    return 0;
 }

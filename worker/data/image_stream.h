@@ -31,4 +31,10 @@ struct image_stream *image_stream_behind(struct layout *l);
 const uint8_t *image_stream_sample(const struct dataset *set, uint32_t i, struct image_reader *r,
                                    uint8_t *spare, double *seconds, struct err *err);
 
+/* The same as floats, into x; the host's memory keeps these (dataset.rowConvert false). Adds what
+ * converting took to *converting. 0, or -1 with *err. */
+MUST_CHECK int image_stream_row(const struct dataset *set, uint32_t i, struct image_reader *r,
+                                uint8_t *spare, const struct normalizer *n, float *x,
+                                double *seconds, double *converting, struct err *err);
+
 #endif

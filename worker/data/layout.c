@@ -1,6 +1,7 @@
 #include "worker/data/layout.h"
 
 #include "worker/data/image.h"
+#include "worker/data/rows.h"
 
 #define MAX_CLASSES 65536
 
@@ -16,7 +17,7 @@ static size_t layout_place(struct layout *l, size_t n)
 struct layout layout_plan(const struct source *s)
 {
     const bool kept = s->job->dataset.staging == STAGING_MATERIALIZE || s->job->dataset.cache;
-    const size_t image_bytes = kept ? source_image_bytes(s) : 0;
+    const size_t image_bytes = kept ? rows_sample_bytes(s) : 0;
     struct layout l = {.shape = s->shape, .bytes = sizeof l};
 
     for (int set = 0; set < N_SETS; set++) {
@@ -46,11 +47,13 @@ int layout_fill(struct layout *to, const struct layout *plan, struct source *s, 
 
     *to = *plan;
     for (int set = 0; set < N_SETS; set++) {
-        memory.images[set] = base + plan->images[set];
+        memory.images[set] = rows_bytes(s, base + plan->images[set], s->n[set]);
         memory.labels[set] = (uint16_t *)(base + plan->labels[set]);
     }
     if (source_read(s, &memory, err))
         return -1;
+    for (int set = 0; set < N_SETS; set++)
+        rows_convert(s, base + plan->images[set], memory.images[set], s->n[set]);
     memcpy(to->n, s->n, sizeof to->n);
     to->classes = s->classes;
     return 0;

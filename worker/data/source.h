@@ -44,8 +44,7 @@ struct known_set {
     const struct source_kind *kind;
     const char *folder, *advice; /* where it is installed, or NULL; how to get it */
     int classes;                 /* 0: as many as there are labels */
-    struct shape shape;          /* as published, with as many samples; c 0: nobody knows */
-    uint32_t n;
+    struct shape shape;          /* as published; c 0: nobody knows */
 };
 
 /* NULL when there is none. */

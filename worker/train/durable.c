@@ -34,9 +34,19 @@ struct durable {
 
 /* What of a job makes its weights: two words of a path, or three. */
 static const char *const not_weights[] = {
-    "dataset.path",    "dataset.cachePath", "dataset.volume",       "dataset.prefetch",
-    "dataset.staging", "dataset.cache",     "training.threads",     "training.pinThreads",
-    "strategy.batch",  "strategy.schedule", "strategy.fusionBytes", "strategy.communicationThread",
+    "dataset.path",
+    "dataset.cachePath",
+    "dataset.volume",
+    "dataset.prefetch",
+    "dataset.staging",
+    "dataset.cache",
+    "dataset.rowConvert",
+    "training.threads",
+    "training.pinThreads",
+    "strategy.batch",
+    "strategy.schedule",
+    "strategy.fusionBytes",
+    "strategy.communicationThread",
 };
 
 static void drop(cJSON *spec, const char *path)

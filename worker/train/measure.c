@@ -5,17 +5,20 @@
 
 #include "paceline/mem.h"
 
-/* In this order; usage is last. */
-enum { PREPARE = N_PHASES, DECODE, USAGE, N_MEASURES = USAGE + N_USAGE };
+enum { USAGE = MEASURE_CONVERT + 1, N_MEASURES = USAGE + N_USAGE };
 static_assert(N_MEASURES <= MEASURES_MAX, "room for all of them");
 
 static const char *name_of(int measure)
 {
+    static const char *const names[] = {
+        [MEASURE_PREPARE] = "prepare",
+        [MEASURE_DECODE] = "decode",
+        [MEASURE_CONVERT] = "convert",
+    };
+
     if (measure < N_PHASES)
         return phase_names[measure];
-    return measure == PREPARE  ? "prepare"
-           : measure == DECODE ? "decode"
-                               : usage_names[measure - USAGE];
+    return measure < USAGE ? names[measure] : usage_names[measure - USAGE];
 }
 
 static bool counts(int measure)
@@ -27,8 +30,9 @@ void measure_now(struct trainer *t, struct measured *m)
 {
     phases_read(&t->phases, m->values);
     const struct batcher_seconds prepared = trainer_prepared(t);
-    m->values[PREPARE] = prepared.making;
-    m->values[DECODE] = prepared.decoding;
+    m->values[MEASURE_PREPARE] = prepared.making;
+    m->values[MEASURE_DECODE] = prepared.decoding;
+    m->values[MEASURE_CONVERT] = prepared.converting;
     usage_read("", m->values + USAGE);
 }
 

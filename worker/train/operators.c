@@ -104,5 +104,7 @@ void operators_send(const struct trainer *t, int64_t epoch, const struct measure
     add_to(rows, "Dataset", 1e6 * (to->values[PHASE_DATA] - from->values[PHASE_DATA]));
     add_to(rows, "AllReduce",
            1e6 * (to->values[PHASE_COMMUNICATION] - from->values[PHASE_COMMUNICATION]));
+    if (t->job->dataset.row_convert && !t->net.rows)
+        add_to(rows, "PyFunc", 1e6 * (to->values[MEASURE_CONVERT] - from->values[MEASURE_CONVERT]));
     event_send(e);
 }

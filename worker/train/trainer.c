@@ -179,7 +179,8 @@ struct batcher_seconds trainer_prepared(const struct trainer *t)
     const struct batcher_seconds now = batcher_seconds(t->batches);
 
     return (struct batcher_seconds){t->prepared.making + now.making,
-                                    t->prepared.decoding + now.decoding};
+                                    t->prepared.decoding + now.decoding,
+                                    t->prepared.converting + now.converting};
 }
 
 static void leave(struct trainer *t)
