@@ -50,11 +50,6 @@ int job_split(const struct job *job, const struct net_parts *parts, const struct
                                       .edges = parts->edges,
                                       .n_edges = parts->n_edges};
 
-    if (net_side(net))
-        return err_set(err, ERR_INVALID,
-                       "spec.strategy.type: found layer %s with a lossWeight; allowed with "
-                       "ModelParallel: networks whose last layer alone is scored",
-                       net_side(net)->spec.name);
     if (workers > parts->n)
         return err_set(err, ERR_INVALID,
                        "spec.replicas.worker.replicas: found %d workers for a network of %d parts; "

@@ -514,14 +514,6 @@ bool net_follows(const struct net *net, size_t i)
            net->layers[i].n_users == 1;
 }
 
-const struct net_layer *net_side(const struct net *net)
-{
-    for (size_t i = 0; i < net->n_layers; i++)
-        if (net->layers[i].spec.loss_weight > 0)
-            return &net->layers[i];
-    return NULL;
-}
-
 const struct net_layer *net_branch(const struct net *net)
 {
     for (size_t i = 0; i + 1 < net->n_layers; i++)

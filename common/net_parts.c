@@ -64,8 +64,11 @@ static void part_add(struct net_part *p, struct split_part *cost, const struct n
     p->parameters += l->weights + l->biases;
     p->trained |= trained;
     cost->load += l->flops_forward * (1 + trained + trained_below);
-    if (l->spec.type == LAYER_FLATTEN)
+    if (l->spec.type == LAYER_FLATTEN) {
+        if (p->n == (size_t)taken) /* by itself it hands on what it takes, as it lies */
+            p->out = map_floats(l->in);
         return;
+    }
     p->out = map_floats(last->out);
     if (l->spec.type != LAYER_DROPOUT) /* works in place */
         p->floats += p->out;

@@ -11,8 +11,8 @@ extern const char *const split_kind_names[N_SPLIT_KINDS];
 /* The job's own: by hand where it has a strategy.layerPlacement. */
 enum split_kind job_split_kind(const struct job *job);
 
-/* worker[i] has part i. ERR_INVALID: more workers than parts, a placement that tears a part or
- * names a worker that is not there, or a network with side outputs. */
+/* worker[i] has part i. ERR_INVALID: more workers than parts, or a placement that tears a part or
+ * names a worker that is not there. */
 MUST_CHECK int job_split(const struct job *job, const struct net_parts *parts,
                          const struct net *net, enum split_kind kind, int workers, int *worker,
                          struct err *err);

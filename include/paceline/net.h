@@ -113,8 +113,6 @@ void net_release(struct net *net);
 
 /* Whether layer i + 1 takes layer i's output, nothing else, and nobody else does. */
 bool net_follows(const struct net *net, size_t i);
-/* The first layer with a loss of its own besides the last one; NULL: there is none. */
-const struct net_layer *net_side(const struct net *net);
 /* The first layer that takes several outputs, or whose output several take; NULL: it is a chain. */
 const struct net_layer *net_branch(const struct net *net);
 

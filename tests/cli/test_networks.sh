@@ -30,6 +30,10 @@ set=(--set model.name=googlenet --set dataset.path=large)
 want=$(result googlenet-1 "${set[@]}")
 check googlenet "$want" "  -"
 same "googlenet on 3 ranks" "$(result googlenet-3 "${set[@]}" --workers 3 --set training.threads=2)" "$want"
+for n in 2 3; do
+    same "googlenet split over $n" "$(result "googlenet-split$n" "${set[@]}" --workers $n \
+        --set strategy.type=ModelParallel --set strategy.microBatches=2)" "$want"
+done
 check "too small for googlenet" "$("$PACELINE" run job.yaml --out small --set model.name=googlenet 2>&1)" \
     "layer avgpool1: its 5x5 kernel does not fit into the 1x1 image"
 check "side outputs" "$("$PACELINE" models googlenet)" \

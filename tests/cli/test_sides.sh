@@ -2,7 +2,7 @@
 # TIMEOUT: 400
 # Side outputs, with local response normalisation: the same bytes on any number of workers, threads and
 # servers; a run that is resumed; what they add to the training loss, and that evaluation knows nothing of
-# them; every other strategy trains them but one; what cannot be is refused.
+# them; every other strategy trains them, and ModelParallel to the same bytes; what cannot be is refused.
 . tests/cli/lib.sh
 
 idx_data
@@ -86,11 +86,64 @@ PY
     "$(find heavy -name 'checkpoint-*.safetensors' | sort | tail -1)" >diff.log || fail "weights: $(cat diff.log)"
 cp sides.yaml job.yaml
 
-split=(--set strategy.type=ModelParallel --workers 2)
-refused="spec.strategy.type: found layer side with a lossWeight; allowed with ModelParallel: networks whose last layer alone is scored"
-check "split over workers" "$("$PACELINE" validate job.yaml "${split[@]}" 2>&1)" "$refused"
-check "paceline split" "$("$PACELINE" split job.yaml "${split[@]}" 2>&1)" "$refused"
-check "run" "$("$PACELINE" run job.yaml --out split "${split[@]}" 2>&1)" "$refused"
+# Split over workers: who has a side output computes its loss, in parts of the batch too, and tells the worker of
+# the last layer, wherever they are.
+split=(--set strategy.type=ModelParallel)
+for n in 2 3 4; do
+    same "split over $n" "$(result "split$n" --workers $n "${split[@]}")" "$want"
+    same "split over $n, micro-batches" \
+        "$(result "micro$n" --workers $n "${split[@]}" --set strategy.microBatches=8)" "$want"
+    same "split over $n: the same epochs" "$(epochs "micro$n/events.jsonl")" "$(epochs base/events.jsonl)"
+done
+same "split, 2 threads" "$(result split-threads --workers 2 "${split[@]}" --set training.threads=2)" "$want"
+for placement in 0,0,0,1,1,1,2,1,1,2,1,0,0 2,2,2,0,0,1,2,1,1,0,1,2,2 1,1,2,0,0,0,1,2,2,2,0,1,0 0,0,0,0,0,0,2,1,1,1,1,1,1; do
+    by_hand=placed-${placement//,/}
+    same "placed $placement" "$(result "$by_hand" --workers 3 "${split[@]}" \
+        --set strategy.layerPlacement="[$placement]" --set strategy.microBatches=2)" "$want"
+    same "placed $placement: the same epochs" "$(epochs "$by_hand/events.jsonl")" "$(epochs base/events.jsonl)"
+done
+
+# Stopped amid an epoch, and resumed: by one, and from one.
+micro=("${split[@]}" --workers 3 --set strategy.microBatches=4)
+result parts "${micro[@]}" --set training.steps=8 >/dev/null
+result whole --set training.steps=8 >/dev/null
+same "the same file amid an epoch" "$(cat parts/*-00000008.safetensors | sha256sum)" \
+    "$(cat whole/*-00000008.safetensors | sha256sum)"
+same "resumed by one" "$(result parts --resume)" "$want"
+same "resumed by three" "$(result whole --resume "${micro[@]}")" "$want"
+# The training loss that earlyStopping watches has the side outputs in it.
+early=(--set training.epochs=8 --set checkpoint.best=true --set "training.earlyStopping={patience: 1, minDelta: 0.4}")
+end() { # NAME: where it stopped, and its best epoch's checkpoint.
+    grep -o '"stoppedEarly":{[^}]*}' "$1/events.jsonl"
+    sha256sum <"$1/best.safetensors"
+}
+want_early=$(result early1 "${early[@]}")
+check "it stops early" "$(end early1)" stoppedEarly
+same "stopped early, split" "$(result early3 "${early[@]}" "${micro[@]}")" "$want_early"
+same "the same end" "$(end early3)" "$(end early1)"
+
+# What is sent is what `paceline split` says, and nothing of side outputs for evaluation. The first placement has
+# the 512 floats that avgpool1 gives on the other worker, and there a dense layer with its momentum; the second
+# the flatten2 that takes another worker's map.
+sent() { tail -1 "$1/events.jsonl" | grep -o '"bytesSent":[0-9]*' | cut -d: -f2; }
+# planned PLACEMENT: the bytes of a sample.
+planned() {
+    "$PACELINE" split job.yaml --workers 3 "${split[@]}" --set strategy.layerPlacement="[$1]" |
+        sed -n 's/^by hand: \([0-9]*\) bytes.*/\1/p'
+}
+# steps N PLACEMENT: what N steps send.
+steps() {
+    result "sent-$1-${2//,/}" --workers 3 "${split[@]}" --set strategy.layerPlacement="[$2]" \
+        --set training.steps="$1" --set checkpoint.everyEpochs=0 >/dev/null
+    sent "sent-$1-${2//,/}"
+}
+aside=0,0,0,0,0,1,1,0,0,0,0,0,0
+same "planned" "$(planned $aside)" $((4 * 2 * 512))
+same "sent, and not for evaluation" "$(steps 1 $aside)" $((48 * 4 * 2 * 512 + 2 * 4 * (18 * 16 * 4 + 4)))
+for placement in 0,0,0,1,1,1,1,0,0,0,0,2,2 0,0,0,1,1,1,1,0,0,2,2,2,1; do
+    same "sent $placement" $(($(steps 3 $placement) - $(steps 1 $placement))) $((2 * 48 * $(planned $placement)))
+done
+
 sed 's/lossWeight: 0.1/lossWeight: 0/' job.yaml >other.yaml
 check "nothing" "$("$PACELINE" validate other.yaml 2>&1)" "layer other: no layer takes its output"
 sed 's/units: 4, name: other/units: 5, name: other/' job.yaml >other.yaml

@@ -318,7 +318,8 @@ static void take_memory(struct model *m)
     for (int i = 0; i <= m->n_gradients; i++)
         m->gradients[i] = i < m->n_gradients || net_branch(m->net) ? take(m, widest) : NULL;
     for (int k = 0; k < m->n_sides; k++)
-        m->gradients[m->n_gradients + 1 + k] = take(m, m->layers[m->sides[k]].out_floats);
+        m->gradients[m->n_gradients + 1 + k] =
+            m->layers[m->sides[k]].elsewhere ? NULL : take(m, m->layers[m->sides[k]].out_floats);
     m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
     for (int i = 0; i < threads_count(m->threads); i++)
         m->scratch[i] = xaligned((m->scratch_floats + 16) * sizeof(float));
@@ -381,7 +382,7 @@ size_t model_bytes(const struct model *m)
     for (int i = 0; i <= m->n_gradients; i++)
         per_sample += m->gradients[i] ? m->widest : 0;
     for (int k = 0; k < m->n_sides; k++)
-        per_sample += m->layers[m->sides[k]].out_floats;
+        per_sample += model_side_gradient(m, k) ? m->layers[m->sides[k]].out_floats : 0;
     return sizeof(float) * (fixed + per_sample * m->max_samples);
 }
 
@@ -434,6 +435,14 @@ static float *gradient_of(const struct model *m, int i)
     return i < m->lowest_trained ? NULL : m->gradients[m->layers[i].gradient];
 }
 
+/* Layer i's own in the pass. That of a side output is there of all samples at once. */
+static float *given_to(const struct model *m, const struct pass *p, int i)
+{
+    float *dy = gradient_of(m, i);
+
+    return m->layers[i].loss_weight > 0 ? dy + p->first * m->layers[i].out_floats : dy;
+}
+
 void model_add_gradient(struct model *m, int i, const float *dy, uint32_t n)
 {
     const size_t floats = n * m->layers[i].out_floats;
@@ -458,7 +467,7 @@ static void back_one(struct model *m, struct pass *p, int i, const float *x, flo
                      sent    ? away[0]
                      : fresh ? dx
                              : own,
-                     gradient_of(m, i), model_output(m, from, p, x), model_output(m, i, p, x));
+                     given_to(m, p, i), model_output(m, from, p, x), model_output(m, i, p, x));
     if (!sent && !fresh)
         m->kernels->reduce->add(dx, own, p->n * m->layers[from].out_floats);
     if (!sent && dx)
@@ -480,7 +489,7 @@ static void back_join(struct model *m, struct pass *p, int i, float *const *away
         if (dx[k] && !sent)
             m->given[from] = true;
     }
-    l->ops->part(l, p, dx, fresh, gradient_of(m, i), model_output(m, i, p, NULL));
+    l->ops->part(l, p, dx, fresh, given_to(m, p, i), model_output(m, i, p, NULL));
 }
 
 void model_begin_backward(struct model *m)

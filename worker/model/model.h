@@ -27,7 +27,7 @@ struct model {
     float **gradients;   /* of activations: n_gradients buffers, and one for what is added */
     int n_gradients;
     int *sides, n_sides; /* layers that are scored besides the last one, each with a buffer of its
-                            own for its output's gradient behind those of the others */
+                            own for its output's gradient behind those of the others, where it is */
     size_t widest;       /* floats of each, per sample */
     bool *given;         /* on the way back: of the layers whose gradient has begun */
     float **scratch;     /* per thread */
@@ -71,7 +71,7 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 /* From the gradient of the outputs, which model_output_gradient() and model_side_gradient() hold.
  */
 float *model_output_gradient(struct model *m);
-/* That of side output k, layer m->sides[k]. */
+/* That of side output k, layer m->sides[k], of all samples; NULL where it is elsewhere. */
 float *model_side_gradient(const struct model *m, int k);
 void model_backward(struct model *m, struct pass *p, const float *x);
 /* The same in steps: layers from the last one to lowest_trained, where they are not elsewhere. away

@@ -22,6 +22,7 @@
 /* An output that a worker needs of another: layer's, for rank. */
 struct route {
     int layer, rank;
+    bool aside; /* side outputs alone need it there: it goes in training only */
     bool there; /* in the running pass */
 };
 
@@ -138,9 +139,12 @@ static void add_route(struct trainer *t, struct model_parallel *m, int layer, in
     if (rank == m->owner[layer] || (m->owner[layer] != me && rank != me))
         return;
     for (int i = 0; i < m->n_routes; i++)
-        if (m->routes[i].layer == layer && m->routes[i].rank == rank)
+        if (m->routes[i].layer == layer && m->routes[i].rank == rank) {
+            m->routes[i].aside &= t->model.layers[reader].aside;
             return;
-    m->routes[m->n_routes++] = (struct route){.layer = layer, .rank = rank};
+        }
+    m->routes[m->n_routes++] =
+        (struct route){.layer = layer, .rank = rank, .aside = t->model.layers[reader].aside};
 }
 
 static void add_link(struct trainer *t, struct model_parallel *m, struct link l)
@@ -276,7 +280,7 @@ static void send_output(struct trainer *t, int i, const float *x)
     struct model_parallel *m = t->own;
 
     for (const struct route *r = m->routes; r < m->routes + m->n_routes; r++)
-        if (r->layer == i && r->rank != comm_rank(t->comm))
+        if (r->layer == i && r->rank != comm_rank(t->comm) && (t->pass.training || !r->aside))
             pipe_send(m->pipe, r->rank, 1 + i, model_output(&t->model, i, &t->pass, x),
                       values_of(t, i));
 }
@@ -288,7 +292,7 @@ static void walk_forward(struct trainer *t, const float *x)
     for (int i = 0; i < m->n_routes; i++)
         m->routes[i].there = false;
     for (int i = 0; i < t->model.n_layers; i++) {
-        if (!is_mine(t, m, i))
+        if (!is_mine(t, m, i) || (t->model.layers[i].aside && !t->pass.training))
             continue;
         receive_inputs(t, i, x);
         model_forward_layer(&t->model, &t->pass, i, x);
@@ -388,6 +392,26 @@ static void back(struct trainer *t, const struct batch *b)
     phases_leave(&t->phases, was);
 }
 
+/* Those of the side outputs, each from its owner to that of the last layer, which adds them up,
+ * sample by sample. */
+static void side_losses(struct trainer *t, const struct batch *b)
+{
+    const struct model_parallel *m = t->own;
+    const size_t bytes = (size_t)b->n * (size_t)t->model.positions * sizeof *t->side_losses;
+    const int me = comm_rank(t->comm);
+    enum phase was;
+
+    step_side_losses(t, b, b->n);
+    was = phases_enter(&t->phases, PHASE_COMMUNICATION);
+    for (int k = 0; k < t->model.n_sides; k++) {
+        const int owner = m->owner[t->model.sides[k]];
+
+        if (owner != m->last && (me == owner || me == m->last))
+            comm_pass(t->comm, step_side_row(t, k), bytes, owner, m->last);
+    }
+    phases_leave(&t->phases, was);
+}
+
 /* The owner of the outputs has the losses of the whole batch. */
 static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, int64_t *confusion)
 {
@@ -431,6 +455,7 @@ static int model_parallel_step(struct trainer *t, struct err *err)
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
     t->pass.training = true;
     forward(t, b);
+    side_losses(t, b);
     losses(t, b, b->n, NULL);
     if (t->job->debug.fail_nan && t->at.step >= 2)
         t->lane_values[0] = NAN;

@@ -48,21 +48,46 @@ struct loss_task {
     uint32_t n, n_mean;
 };
 
-/* What the side outputs add to the loss of position i. */
-static double side_losses(const struct loss_task *task, size_t i)
+double *step_side_row(const struct trainer *t, int k)
 {
+    return t->side_losses + (size_t)k * t->model.max_samples * (size_t)t->model.positions;
+}
+
+static void side_losses_share(void *arg, int thread, int n_threads)
+{
+    const struct loss_task *task = arg;
     const struct trainer *t = task->t;
     const struct model *m = &t->model;
-    double sum = 0;
+    const int n = (int)task->n * m->positions, begin = share_begin(n, thread, n_threads),
+              end = share_begin(n, thread + 1, n_threads);
 
     for (int k = 0; k < m->n_sides; k++) {
         const struct layer *l = &m->layers[m->sides[k]];
         const size_t row = l->out_floats / (size_t)m->positions;
 
-        sum += loss_side(t->job->model.loss, t->kernels, m->activations[m->sides[k]] + i * row, row,
-                         m->classes, (int)task->b->labels[i], task->n_mean,
-                         model_side_gradient(m, k) + i * row, l->loss_weight);
+        for (int i = begin; i < end && !l->elsewhere; i++)
+            step_side_row(t, k)[i] = loss_side(
+                t->job->model.loss, t->kernels, m->activations[m->sides[k]] + (size_t)i * row, row,
+                m->classes, (int)task->b->labels[i], task->n_mean,
+                model_side_gradient(m, k) + (size_t)i * row, l->loss_weight);
     }
+}
+
+void step_side_losses(struct trainer *t, const struct batch *b, uint32_t n_mean)
+{
+    struct loss_task task = {.t = t, .b = b, .n = b->n, .n_mean = n_mean};
+
+    if (t->model.n_sides)
+        threads_run(t->threads, side_losses_share, &task);
+}
+
+/* What the side outputs add to the loss of position i, in their order. */
+static double side_losses(const struct trainer *t, int i)
+{
+    double sum = 0;
+
+    for (int k = 0; k < t->model.n_sides; k++)
+        sum += step_side_row(t, k)[i];
     return sum;
 }
 
@@ -81,7 +106,7 @@ static void losses_share(void *arg, int thread, int n_threads)
             loss_sample(t->job->model.loss, t->kernels, task->y + (size_t)i * row, row, m->classes,
                         (int)task->b->labels[i], task->n_mean, task->n_mean ? p : NULL, p);
         if (task->n_mean)
-            t->losses[i].loss += side_losses(task, (size_t)i);
+            t->losses[i].loss += side_losses(t, i);
     }
 }
 
@@ -272,6 +297,7 @@ void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
     p->ids = b->ids;
     cut_lanes(t, n);
     const float *y = model_forward(&t->model, p, b->x);
+    step_side_losses(t, b, n_update);
     step_losses(t, &t->lanes, n, b, y, model_output_gradient(&t->model), n_update, NULL);
     /* Asynchronous workers do not see every step. */
     if (t->job->debug.fail_nan && t->at.step >= 2 && t->lanes.first == 0)

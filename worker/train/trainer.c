@@ -390,6 +390,8 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
         log_warn("spec.training.pinThreads: fewer CPUs than threads; none is pinned");
     t->losses =
         xcalloc((size_t)t->model.max_samples * (size_t)t->model.positions, sizeof *t->losses);
+    t->side_losses = xcalloc((size_t)t->model.n_sides * t->model.max_samples,
+                             (size_t)t->model.positions * sizeof *t->side_losses);
     if (t->model.classes <= CONFUSION_MAX)
         t->confusion = xcalloc((size_t)(t->model.classes * t->model.classes), sizeof *t->confusion);
     return 0;
@@ -417,6 +419,7 @@ void trainer_release(struct trainer *t)
     free(t->lane_values);
     free(t->all_lane_values);
     free(t->losses);
+    free(t->side_losses);
     free(t->confusion);
     memset(t, 0, sizeof *t);
 }

@@ -122,6 +122,7 @@ struct trainer {
     int64_t steps;   /* in all; where the training stops early those until then */
     bool evaluating;
     struct loss_result *losses; /* of each position of the rank's samples */
+    double *side_losses;        /* of each side output, of each position; times its weight */
     int64_t *confusion; /* [label][predicted] of the last evaluation of the test set; or NULL */
     int wish;           /* rank 0: ORDER_* for all ranks; travels with the step's losses */
     int orders;         /* what rank 0 wished in the last step; the same on every rank */
