@@ -7,6 +7,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "paceline/buf.h"
 #include "tests/test.h"
@@ -204,6 +205,44 @@ static void judges_lengths(void)
     }
 }
 
+/* What is left on the disk is read as what is mapped, and judged in the same words. */
+static void leaves_data_on_disk(void)
+{
+    AUTO(buf_release) struct buf b;
+    AUTO(auto_free) char *cut = xasprintf("%s/cut", folder);
+    struct st_file f, mapped;
+    struct err err = {0}, same = {0};
+
+    CHECK_INT(st_write(path, tensors, ARRAY_LEN(tensors), meta, ARRAY_LEN(meta), &err), 0);
+    CHECK_INT(st_open(&mapped, path, &err), 0);
+    CHECK_INT(st_open_on_disk(&f, path, &err), 0);
+    CHECK_INT(f.n, mapped.n);
+    CHECK_INT(f.n_meta, mapped.n_meta);
+    for (size_t i = 0; i < f.n; i++) {
+        const size_t n = f.tensors[i].bytes;
+        AUTO(auto_free) char *got = xmalloc(n + 1);
+
+        CHECK_STR(f.tensors[i].name, mapped.tensors[i].name);
+        CHECK(f.tensors[i].data == NULL);
+        CHECK_INT(st_read(&f, path, f.tensors[i].offset, got, n, &err), 0);
+        CHECK_BYTES(got, mapped.tensors[i].data, n);
+    }
+    st_close(&mapped);
+    CHECK_INT(buf_read_file(&b, path, 0, &err), 0);
+    CHECK_INT(truncate(path, (off_t)b.len - 1), 0); /* under the reader */
+    CHECK_INT(st_read(&f, path, b.len - 4, (char[4]){0}, 4, &err), -1);
+    CHECK_INT(err.code, ERR_IO);
+    CHECK_CONTAINS(err.msg, "it has become shorter");
+    st_close(&f);
+    for (size_t len = 0; len < b.len; len++) {
+        scratch_write(folder, "cut", b.data, len);
+        CHECK_INT(st_open_on_disk(&f, cut, &err), -1);
+        CHECK_INT(st_parse(&f, b.data, len, cut, &same), -1);
+        CHECK_STR(err.msg, same.msg);
+        CHECK_INT(err.code, same.code);
+    }
+}
+
 static void judges_files(void)
 {
     struct st_file f;
@@ -211,12 +250,17 @@ static void judges_files(void)
     AUTO(auto_free) char *absent = xasprintf("%s/absent", folder);
     AUTO(auto_free) char *empty = xasprintf("%s/empty", folder);
 
-    CHECK_INT(st_open(&f, absent, &err), -1);
-    CHECK_INT(err.code, ERR_NOT_FOUND);
-    CHECK_CONTAINS(err.msg, absent);
-    CHECK_INT(st_open(&f, folder, &err), -1);
-    CHECK_INT(err.code, ERR_INVALID);
-    CHECK_CONTAINS(err.msg, "not a regular file");
+    for (int disk = 0; disk < 2; disk++) {
+        int (*const opens)(struct st_file *, const char *, struct err *) =
+            disk ? st_open_on_disk : st_open;
+
+        CHECK_INT(opens(&f, absent, &err), -1);
+        CHECK_INT(err.code, ERR_NOT_FOUND);
+        CHECK_CONTAINS(err.msg, absent);
+        CHECK_INT(opens(&f, folder, &err), -1);
+        CHECK_INT(err.code, ERR_INVALID);
+        CHECK_CONTAINS(err.msg, "not a regular file");
+    }
     scratch_write(folder, "empty", "", 0);
     CHECK_INT(st_open(&f, empty, &err), -1);
     CHECK_CONTAINS(err.msg, "empty: 0 bytes; a safetensors file has at least 8");
@@ -311,6 +355,7 @@ int main(void)
     same_input_same_bytes();
     judges_headers();
     judges_lengths();
+    leaves_data_on_disk();
     judges_files();
     run_apart(full_by_limit);
     run_apart(full_by_tmpfs);

@@ -1,12 +1,15 @@
 #include "worker/checkpoint/safetensors.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
 #define LENGTH_BYTES 8 /* the header's length stands before it */
 #define DATA_ALIGN 64
+#define HEADER_MAX ((uint64_t)100000000) /* as the Python package has it */
 #define MAX_DIMS ((int)ARRAY_LEN(((struct st_tensor *)0)->dims))
 #define METADATA "__metadata__"
 #define MAX_EXACT 9007199254740992.0 /* 2^53: doubles count exactly up to here */
@@ -150,9 +153,14 @@ static int read_shape(struct st_tensor *t, const cJSON *shape, const char *file,
     return 0;
 }
 
-/* Checks the offsets against shape and file, and points data into the file. */
-static int read_offsets(struct st_tensor *t, const cJSON *offsets, const uint8_t *data,
-                        size_t data_bytes, const char *file, struct err *err)
+/* The bytes of a file behind its header. */
+struct span {
+    size_t begin, bytes;
+};
+
+/* Checks the offsets against shape and file. */
+static int read_offsets(struct st_tensor *t, const cJSON *offsets, struct span data,
+                        const char *file, struct err *err)
 {
     uint64_t begin, end;
 
@@ -160,17 +168,17 @@ static int read_offsets(struct st_tensor *t, const cJSON *offsets, const uint8_t
         !read_count(cJSON_GetArrayItem(offsets, 1), &end))
         return err_set(err, ERR_DAMAGED, "%s: tensor %s: data_offsets must be two whole numbers",
                        file, t->name);
-    if (begin > end || end > data_bytes)
+    if (begin > end || end > data.bytes)
         return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s: data_offsets %" PRIu64 " to %" PRIu64
                        "; the file has %zu bytes of data",
-                       file, t->name, begin, end, data_bytes);
+                       file, t->name, begin, end, data.bytes);
     if (end - begin != t->bytes)
         return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s: data_offsets span %" PRIu64 " bytes; its shape needs %zu",
                        file, t->name, end - begin, t->bytes);
-    t->data = data + begin;
-    if ((uintptr_t)t->data % dtypes[t->dtype].bytes)
+    t->offset = data.begin + begin;
+    if (t->offset % dtypes[t->dtype].bytes)
         return err_set(err, ERR_DAMAGED,
                        "%s: tensor %s starts at byte %" PRIu64
                        " of the data; a multiple of %zu is needed",
@@ -181,46 +189,44 @@ static int read_offsets(struct st_tensor *t, const cJSON *offsets, const uint8_t
 static int compare_tensors(const void *a, const void *b)
 {
     const struct st_tensor *x = a, *y = b;
-    const uint8_t *p = x->data, *q = y->data;
 
-    if (p != q)
-        return p < q ? -1 : 1;
+    if (x->offset != y->offset)
+        return x->offset < y->offset ? -1 : 1;
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* empty tensors first */
 }
 
 /* Sorts the tensors by place; every byte must belong to exactly one. */
-static int check_cover(struct st_file *f, const uint8_t *data, size_t data_bytes, const char *file,
-                       struct err *err)
+static int check_cover(struct st_file *f, struct span data, const char *file, struct err *err)
 {
-    const uint8_t *next = data;
+    size_t next = data.begin;
 
     if (f->n)
         qsort(f->tensors, f->n, sizeof *f->tensors, compare_tensors);
     for (size_t i = 0; i < f->n; i++) {
         const struct st_tensor *t = &f->tensors[i];
-        if ((const uint8_t *)t->data != next)
+        if (t->offset != next)
             return err_set(err, ERR_DAMAGED,
-                           "%s: tensor %s starts at byte %td of the data; the one before it ends "
-                           "at %td",
-                           file, t->name, (const uint8_t *)t->data - data, next - data);
+                           "%s: tensor %s starts at byte %zu of the data; the one before it ends "
+                           "at %zu",
+                           file, t->name, t->offset - data.begin, next - data.begin);
         next += t->bytes;
     }
-    if (next != data + data_bytes)
-        return err_set(err, ERR_DAMAGED, "%s: %td bytes of tensors; the file has %zu bytes of data",
-                       file, next - data, data_bytes);
+    if (next != data.begin + data.bytes)
+        return err_set(err, ERR_DAMAGED, "%s: %zu bytes of tensors; the file has %zu bytes of data",
+                       file, next - data.begin, data.bytes);
     return 0;
 }
 
-static int read_tensor(struct st_tensor *t, const cJSON *entry, const uint8_t *data,
-                       size_t data_bytes, const char *file, struct err *err)
+static int read_tensor(struct st_tensor *t, const cJSON *entry, struct span data, const char *file,
+                       struct err *err)
 {
     if (!cJSON_IsObject(entry))
         return err_set(err, ERR_DAMAGED, "%s: tensor %s: an object is needed", file, t->name);
     if (read_dtype(t, cJSON_GetObjectItemCaseSensitive(entry, "dtype"), file, err) ||
         read_shape(t, cJSON_GetObjectItemCaseSensitive(entry, "shape"), file, err))
         return -1;
-    return read_offsets(t, cJSON_GetObjectItemCaseSensitive(entry, "data_offsets"), data,
-                        data_bytes, file, err);
+    return read_offsets(t, cJSON_GetObjectItemCaseSensitive(entry, "data_offsets"), data, file,
+                        err);
 }
 
 static int read_metadata(struct st_file *f, const cJSON *entry, const char *file, struct err *err)
@@ -240,8 +246,7 @@ static int read_metadata(struct st_file *f, const cJSON *entry, const char *file
     return 0;
 }
 
-static int read_header(struct st_file *f, const uint8_t *data, size_t data_bytes, const char *file,
-                       struct err *err)
+static int read_tensors(struct st_file *f, struct span data, const char *file, struct err *err)
 {
     const cJSON *entry;
 
@@ -256,35 +261,62 @@ static int read_header(struct st_file *f, const uint8_t *data, size_t data_bytes
             continue;
         }
         f->tensors[f->n].name = entry->string;
-        if (read_tensor(&f->tensors[f->n++], entry, data, data_bytes, file, err))
+        if (read_tensor(&f->tensors[f->n++], entry, data, file, err))
             return -1;
     }
-    return check_cover(f, data, data_bytes, file, err);
+    return check_cover(f, data, file, err);
 }
 
-int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name, struct err *err)
+/* The header's bytes, from the first ones of a file of `len`. */
+static int read_length(size_t *header, const uint8_t *start, size_t len, const char *name,
+                       struct err *err)
 {
-    const uint8_t *start = bytes, *data;
-    uint64_t header = 0;
+    uint64_t length = 0;
 
-    *f = (struct st_file){0};
     if (len < LENGTH_BYTES)
         return err_set(err, ERR_DAMAGED, "%s: %zu bytes; a safetensors file has at least %d", name,
                        len, LENGTH_BYTES);
     for (int i = 0; i < LENGTH_BYTES; i++)
-        header |= (uint64_t)start[i] << 8 * i;
-    if (header > len - LENGTH_BYTES)
+        length |= (uint64_t)start[i] << 8 * i;
+    if (length > len - LENGTH_BYTES)
         return err_set(err, ERR_DAMAGED,
                        "%s: a header of %" PRIu64 " bytes; the file has %zu after its length", name,
-                       header, len - LENGTH_BYTES);
-    data = start + LENGTH_BYTES + header;
-    if (json_parse(&f->header, (const char *)start + LENGTH_BYTES, (size_t)header, name, err) ==
-            0 &&
-        read_header(f, data, len - LENGTH_BYTES - (size_t)header, name, err) == 0)
+                       length, len - LENGTH_BYTES);
+    if (length > HEADER_MAX)
+        return err_set(err, ERR_DAMAGED,
+                       "%s: a header of %" PRIu64 " bytes; at most %" PRIu64 " are allowed", name,
+                       length, HEADER_MAX);
+    *header = (size_t)length;
+    return 0;
+}
+
+/* From a header of n bytes, of a file of `len`. */
+static int read_header(struct st_file *f, const char *header, size_t n, size_t len,
+                       const char *name, struct err *err)
+{
+    const struct span data = {.begin = LENGTH_BYTES + n, .bytes = len - LENGTH_BYTES - n};
+
+    if (json_parse(&f->header, header, n, name, err) == 0 && read_tensors(f, data, name, err) == 0)
         return 0;
-    st_close(f);
     err->code = ERR_DAMAGED; /* also where the JSON parser refused it */
     return -1;
+}
+
+int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name, struct err *err)
+{
+    const uint8_t *start = bytes;
+    size_t header = 0;
+
+    *f = (struct st_file){0};
+    if (read_length(&header, start, len, name, err))
+        return -1;
+    if (read_header(f, (const char *)start + LENGTH_BYTES, header, len, name, err)) {
+        st_close(f);
+        return -1;
+    }
+    for (size_t i = 0; i < f->n; i++)
+        f->tensors[i].data = start + f->tensors[i].offset;
+    return 0;
 }
 
 int st_open(struct st_file *f, const char *path, struct err *err)
@@ -302,12 +334,65 @@ int st_open(struct st_file *f, const char *path, struct err *err)
     return 0;
 }
 
+int st_read(const struct st_file *f, const char *path, size_t at, void *to, size_t n,
+            struct err *err)
+{
+    errno = 0;
+    if (fseeko(f->disk, (off_t)at, SEEK_SET) == 0 && fread(to, 1, n, f->disk) == n)
+        return 0;
+    return err_set(err, ERR_IO, "%s: %s", path, errno ? strerror(errno) : "it has become shorter");
+}
+
+static int open_on_disk(struct st_file *f, const char *path, size_t *len, struct err *err)
+{
+    struct stat st;
+
+    f->disk = fopen(path, "rbe");
+    if (!f->disk)
+        return err_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s",
+                       path, strerror(errno));
+    setvbuf(f->disk, NULL, _IONBF, 0); /* what is read goes where it is wanted */
+    if (fstat(fileno(f->disk), &st))
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s: not a regular file", path);
+    *len = (size_t)st.st_size;
+    return 0;
+}
+
+static int read_on_disk(struct st_file *f, const char *path, struct err *err)
+{
+    AUTO(auto_free) char *text = NULL;
+    uint8_t start[LENGTH_BYTES] = {0};
+    size_t len = 0, header = 0;
+
+    if (open_on_disk(f, path, &len, err) ||
+        st_read(f, path, 0, start, len < sizeof start ? len : sizeof start, err) ||
+        read_length(&header, start, len, path, err))
+        return -1;
+    text = xmalloc(header + 1);
+    if (st_read(f, path, LENGTH_BYTES, text, header, err))
+        return -1;
+    return read_header(f, text, header, len, path, err);
+}
+
+int st_open_on_disk(struct st_file *f, const char *path, struct err *err)
+{
+    *f = (struct st_file){0};
+    if (read_on_disk(f, path, err) == 0)
+        return 0;
+    st_close(f);
+    return -1;
+}
+
 void st_close(struct st_file *f)
 {
     free(f->tensors);
     free(f->meta);
     cJSON_Delete(f->header);
     file_map_close(&f->map);
+    if (f->disk)
+        fclose(f->disk);
     *f = (struct st_file){0};
 }
 

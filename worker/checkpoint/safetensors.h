@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cjson/cJSON.h>
 
@@ -21,8 +22,9 @@ struct st_tensor {
     enum st_dtype dtype;
     int n_dims;
     int64_t dims[4];
-    const void *data;
+    const void *data; /* of a file that is read: NULL where that is left on the disk */
     size_t bytes;
+    size_t offset;                  /* of a file that is read: where the data begins in it */
     const void *(*load)(void *arg); /* writing, with data NULL: gives it; stays until the next */
     void *arg;
 };
@@ -43,14 +45,16 @@ size_t st_dtype_bytes(enum st_dtype dtype);     /* of one element */
 MUST_CHECK int st_write(const char *path, const struct st_tensor *tensors, size_t n,
                         const struct st_meta *meta, size_t n_meta, struct err *err);
 
-/* An opened file, mapped read-only; everything inside is bounds-checked at opening: names are
- * unique, and the tensors, listed in the order of their data, cover it without gap or overlap. */
+/* An opened file, mapped read-only or left on the disk; everything inside is bounds-checked at
+ * opening: names are unique, and the tensors, listed in the order of their data, cover it without
+ * gap or overlap. */
 struct st_file {
     struct st_tensor *tensors;
     size_t n;
     struct st_meta *meta;
     size_t n_meta;
     struct file_map map;
+    FILE *disk;    /* NULL: its data is in memory */
     cJSON *header; /* owner of names, keys, values */
 };
 /* ERR_NOT_FOUND, ERR_IO, ERR_DAMAGED: file, what was found, what is allowed; *f is empty then. */
@@ -58,6 +62,12 @@ MUST_CHECK int st_open(struct st_file *f, const char *path, struct err *err);
 /* The same on bytes in memory (fuzzing); the bytes must outlive f. */
 MUST_CHECK int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,
                         struct err *err);
+/* The same, but of the data nothing is in memory, nor in the address space, until it is read. */
+MUST_CHECK int st_open_on_disk(struct st_file *f, const char *path, struct err *err);
+/* Of such a file: n bytes of its data, from byte `at` of the file, which some tensor has. ERR_IO:
+ * they cannot be read any more; the message starts with path. */
+MUST_CHECK int st_read(const struct st_file *f, const char *path, size_t at, void *to, size_t n,
+                       struct err *err);
 void st_close(struct st_file *f);
 const struct st_tensor *st_find(const struct st_file *f, const char *name);
 const char *st_meta_get(const struct st_file *f, const char *key);

@@ -8,9 +8,11 @@
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/train/events.h"
 #include "worker/train/record.h"
 
 #define DIGEST "digest"
+#define PIECE ((size_t)1 << 20) /* bytes of a file that are read at once, for its digest */
 
 /* The slab of slot -1 (weights) or of an optimiser slot. */
 static float *slab_of(struct trainer *t, int slot)
@@ -234,17 +236,38 @@ static int check_tensor(const struct tensor *tensor, const struct st_file *f, co
     return 0;
 }
 
+/* Piece by piece: the model may be larger than the memory of whoever reads. */
+static int file_digest(const struct st_file *f, const char *path, uint64_t *digest, struct err *err)
+{
+    const size_t begin = f->n ? f->tensors[0].offset : 0; /* tensors cover the data, in order */
+    AUTO(auto_free) char *piece = xmalloc(PIECE);
+    struct digest sum;
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < f->n; i++)
+        bytes += f->tensors[i].bytes;
+    sum = digest_begin(bytes);
+    for (size_t at = 0; at < bytes; at += PIECE) {
+        const size_t n = bytes - at < PIECE ? bytes - at : PIECE;
+
+        if (st_read(f, path, begin + at, piece, n, err))
+            return -1;
+        digest_add(&sum, piece, n);
+    }
+    *digest = digest_end(&sum);
+    return 0;
+}
+
 /* A checkpoint without a digest is of an older engine. */
 static int check_digest(const struct st_file *f, const char *path, struct err *err)
 {
     const char *want = st_meta_get(f, DIGEST);
-    const char *begin = f->n ? f->tensors[0].data : NULL; /* tensors cover the data, in order */
-    size_t bytes = 0;
+    uint64_t digest;
     char found[17];
 
-    for (size_t i = 0; i < f->n; i++)
-        bytes += f->tensors[i].bytes;
-    snprintf(found, sizeof found, "%016" PRIx64, digest_bytes(begin, bytes));
+    if (file_digest(f, path, &digest, err))
+        return -1;
+    snprintf(found, sizeof found, "%016" PRIx64, digest);
     if (!want || strcmp(found, want) == 0)
         return 0;
     return err_set(err, ERR_DAMAGED, "%s: its tensors have the digest %s, it was written with %s",
@@ -275,7 +298,7 @@ static void reading_release(struct reading *r)
 static int reading_open(struct reading *r, const struct trainer *t, const char *path,
                         struct err *err)
 {
-    if (st_open(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
+    if (st_open_on_disk(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
         return -1;
     if (r->extent == OF_ALL && (record_check(t, &r->file, path, err) != 0 ||
                                 record_read(t, &r->file, path, &r->at, err) != 0))
@@ -314,9 +337,24 @@ static void hold_batches(const struct trainer *t)
     batcher_hold(t->test);
 }
 
+/* To t->snapshot. The file was whole a moment ago; if it is not any more the others, who have a
+ * part of it by now, end with this rank. */
+static void read_values(struct trainer *t, const struct reading *r, const char *path,
+                        const struct tensor *s)
+{
+    struct err err;
+
+    if (st_read(&r->file, path, st_find(&r->file, s->name)->offset, trainer_room(t), bytes_of(s),
+                &err) == 0)
+        return;
+    event_error(err_exit_code(err.code), err.msg);
+    comm_abort(t->comm, err_exit_code(err.code));
+}
+
 /* The verdict of rank root; then its tensors, one after the other, and its position become
  * everybody's. Nothing of the trainer has changed when it fails. */
-static int share(struct trainer *t, struct reading *r, int rc, int root, struct err *err)
+static int share(struct trainer *t, struct reading *r, const char *path, int rc, int root,
+                 struct err *err)
 {
     comm_broadcast(t->comm, &rc, sizeof rc, root);
     if (rc != 0) {
@@ -329,7 +367,7 @@ static int share(struct trainer *t, struct reading *r, int rc, int root, struct 
         const size_t bytes = bytes_of(s);
 
         if (comm_rank(t->comm) == root)
-            memcpy(trainer_room(t), st_find(&r->file, s->name)->data, bytes);
+            read_values(t, r, path, s);
         comm_broadcast(t->comm, trainer_room(t), bytes, root);
         keep_tensor(t, s);
     }
@@ -358,7 +396,7 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
         AUTO(reading_release) struct reading r;
         reading_init(&r, t, OF_ALL);
         int rc = root == me ? reading_open(&r, t, path, err) : 0;
-        if (share(t, &r, rc, root, err) == 0) {
+        if (share(t, &r, path, rc, root, err) == 0) {
             if (root == me && if_any) /* nobody watches: where it came from is worth a line */
                 log_info("resumed from %s rank=%d", path, me);
             return 0;
@@ -407,7 +445,7 @@ static int load(struct trainer *t, const char *path, enum extent extent, struct 
 
     reading_init(&r, t, extent);
     int rc = comm_rank(t->comm) == 0 ? reading_open(&r, t, path, err) : 0;
-    return share(t, &r, rc, 0, err);
+    return share(t, &r, path, rc, 0, err);
 }
 
 int snapshot_load_weights(struct trainer *t, const char *path, struct err *err)
