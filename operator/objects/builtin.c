@@ -17,7 +17,7 @@
 /*
  * MiB of /dev/shm: what container runtimes give, and checkpoints in memory: those that are kept,
  * the best, and one that is being written, each of the weights and at most two optimiser slots.
- * 0: that cannot be known, for the shape of the samples is not.
+ * Of samples whose shape only their readers know it is a guess; 0: there is none.
  */
 static int64_t shared_memory_mib(const struct job *job)
 {
@@ -42,7 +42,14 @@ static int64_t rows_mib(const struct job *job)
     return job->dataset.row_convert ? 0 : (values * (int64_t)(sizeof(float) - 1) + MIB - 1) / MIB;
 }
 
-static void add_shared_memory(int64_t mib, cJSON *spec, cJSON *container)
+/* What is known may have a limit, which ends a pod that needs more. */
+static bool has_limit(const struct job *job)
+{
+    return job_publishes_shape(job) ||
+           (strcmp(job->dataset.name, "images") == 0 && job->dataset.image_size > 0);
+}
+
+static void add_shared_memory(int64_t mib, bool limit, cJSON *spec, cJSON *container)
 {
     AUTO(auto_free) char *size = xasprintf("%lldMi", (long long)mib);
     cJSON *empty;
@@ -51,7 +58,7 @@ static void add_shared_memory(int64_t mib, cJSON *spec, cJSON *container)
         return;
     empty = tree_object(volumes_get(spec, "paceline-shm"), "emptyDir");
     cJSON_AddStringToObject(empty, "medium", "Memory");
-    if (mib)
+    if (limit && mib)
         cJSON_AddStringToObject(empty, "sizeLimit", size);
 }
 
@@ -106,6 +113,6 @@ void builtin_apply(const struct objects_config *config, const struct tj *tj, boo
     agent_pod_apply(config, tj, spec, trainer);
     agent_pod_number(trainer, "PACELINE_KEEP_SECONDS", job_keep_seconds(tj->job));
     volumes_mount_empty(spec, trainer, "paceline-tmp", "/tmp");
-    add_shared_memory(shm, spec, trainer);
+    add_shared_memory(shm, has_limit(tj->job), spec, trainer);
     add_job_volumes(tj->job, first, spec, trainer);
 }

@@ -225,6 +225,8 @@ static void test_memory(void)
     static const struct row unknown[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"},
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"576Mi\"}}"}};
+    static const struct row guessed[] = {
+        {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"}};
 
     /* 158 MiB are three bytes for each pixel of MNIST. */
     static const struct row floats[] = {
@@ -237,6 +239,7 @@ static void test_memory(void)
     check_rows(IMAGES("", ", imageSize: 224, color: gray"), gray, ARRAY_LEN(gray));
     check_rows(IMAGES("{type: conv, filters: 4, kernel: 40}, ", ", rowConvert: false"), unknown,
                ARRAY_LEN(unknown));
+    check_rows(IMAGES("", ""), guessed, ARRAY_LEN(guessed));
 }
 
 static void test_template_errors(void)
