@@ -259,7 +259,7 @@ static int run(struct command *c, int variant, int seed)
         return run_apart(c, variant, seed, job, path, same);
     code = trial_run(&session, job, path, same ? TRIAL_RESUME : TRIAL_ASIDE, &err);
     if (code != EXIT_OK) {
-        fprintf(stderr, "paceline study: %s, seed %d: ", c->study.variants[variant].name, seed + 1);
+        fprintf(stderr, "%s, seed %d: ", c->study.variants[variant].name, seed + 1);
         return session_fail(&session, "study", code, &err);
     }
     history_release(h);
@@ -295,6 +295,9 @@ static void say_run(const struct command *c, const char *number, int variant, in
             *why ? why : format_seconds(event_number(h->done, "seconds")).s);
     if (cJSON_GetObjectItem(h->done, "testAccuracy"))
         fprintf(stderr, ", test %s", format_percent(event_number(h->done, "testAccuracy")).s);
+    if (study_is_part(h))
+        fprintf(stderr, "; it went on from step %lld: its times and sums are not those of the run",
+                (long long)event_integer(h->start, "resumedStep"));
     fputc('\n', stderr);
 }
 

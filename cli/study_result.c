@@ -43,6 +43,8 @@ bool study_has_run(const struct study_results *r, int variant)
     return false;
 }
 
+bool study_is_part(const struct history *h) { return event_integer(h->start, "resumedStep") > 0; }
+
 /* --- measures --- */
 
 /* The event that a field is of; *field loses its name. */
@@ -92,10 +94,33 @@ static double number_at(const cJSON *at, const char *path, int rank)
     return cJSON_IsNumber(at) ? at->valuedouble : NAN;
 }
 
+/* Whether it is the largest amount at a time, which a part of a run may have as well. */
+static bool is_memory(const char *field)
+{
+    return strstr(field, "memoryBytes") || strstr(field, "MemoryBytes") ||
+           strstr(field, "peakBytes") || strstr(field, "PeakBytes");
+}
+
+/* Whether done counts it from where its process began: of a run that went on from a checkpoint that
+ * is a part, which is no figure of the run. */
+static bool is_sum(const char *field)
+{
+    static const char *const sums[] = {"seconds", "trainSeconds", "perRank", "bytesSent", "bytesTo",
+                                       "pushed",  "applied",      "dropped", "staleness", "lead"};
+    const size_t len = strcspn(field, ".");
+
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+        if (strlen(sums[i]) == len && memcmp(sums[i], field, len) == 0)
+            return !is_memory(field);
+    return false;
+}
+
 static double field_value(const struct history *h, const char *field, int rank)
 {
     const cJSON *event = event_of(h, &field);
 
+    if (event == h->done && study_is_part(h) && is_sum(field))
+        return NAN;
     return number_at(event, field, rank);
 }
 

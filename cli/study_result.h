@@ -18,8 +18,12 @@ void study_results_release(struct study_results *r); /* also fit for AUTO */
 struct history *study_run(const struct study_results *r, int variant, int seed);
 bool study_has_run(const struct study_results *r, int variant); /* to its end, with any seed */
 
+/* Whether the run went on from a checkpoint: the times and sums of its event done are those of its
+ * last part. */
+bool study_is_part(const struct history *h);
+
 /* Of one run; seed from 0: (field - less) / per, against the same of another variant. NAN: the run
- * does not say. A list counts as its largest entry. */
+ * does not say, or of a part of itself only. A list counts as its largest entry. */
 double study_value(const struct study_results *r, const struct study_measure *m, int variant,
                    int seed);
 

@@ -172,6 +172,29 @@ static void check_rises(const double *a, const double *b, enum study_verdict wan
     CHECK_INT(study_judge(&r, &s.orderings[0]), want);
 }
 
+/* Run 1, 2 went on from a checkpoint: what is summed up is of its last part. */
+static void test_part(struct history *h, const struct study_results *r)
+{
+    static const struct {
+        const char *field;
+        bool whole;
+    } fields[] = {{"seconds", false},     {"perRank.update", false},
+                  {"bytesTo.1.0", false}, {"perRank.peakBytes.0", true},
+                  {"testAccuracy", true}, {"epoch.loss", true}};
+
+    add(h, "{\"event\":\"start\",\"resumedStep\":7}", 0);
+    add(h,
+        "{\"event\":\"done\",\"seconds\":5.5,\"testAccuracy\":1,\"bytesTo\":[[0,1],[2,0]],"
+        "\"perRank\":{\"update\":[3],\"peakBytes\":[4]}}",
+        0);
+    add(h, "{\"event\":\"epoch\",\"step\":9,\"loss\":3}", 0);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
+        const struct study_measure m = {.field = fields[i].field, .against = -1};
+
+        CHECK(isfinite(study_value(r, &m, 1, 2)) == fields[i].whole);
+    }
+}
+
 static void test_results(void)
 {
     static const double a[] = {1, 2, 3}, b[] = {3, 4, 5.5}, c[] = {1.5, 2, 2.9};
@@ -204,6 +227,10 @@ static void test_results(void)
     CHECK(isnan(study_value(&r, &m, 0, 2)));
     m.field = "epoch.loss";
     CHECK(study_value(&r, &m, 0, 2) == 3);
+    add(study_run(&r, 1, 2), "{\"event\":\"start\",\"resumedStep\":0}", 0);
+    m.field = "seconds";
+    CHECK(study_value(&r, &m, 1, 2) == 5.5);
+    test_part(study_run(&r, 1, 2), &r);
     mean = study_mean((const double[]){5}, 1);
     CHECK(mean.mean == 5 && isnan(mean.half));
 
