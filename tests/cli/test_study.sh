@@ -161,6 +161,7 @@ variants:
 - {name: theirs, peer: "python3 peer.py"}
 - {name: told, peer: "python3 told.py --batch 32 --variant best"}
 - {name: breaks, peer: "python3 peer.py broken 2>/dev/null"}
+- {name: once, peer: "python3 peer.py | head -n 2"}
 - {name: absent, peer: "./no-such-program 2>/dev/null"}
 tables:
 - {title: Speed, columns: [{title: samples/s, measure: samplesPerSecond, format: rate}]}
@@ -194,6 +195,7 @@ check "a peer" "$(tr -s " " <output)" "theirs 250 ± 0.0"
 check "absent" "$(tr -s " " <output)" "absent not compared"
 check "why" "$(cat errors)" "absent, seed 1: not compared: it is not installed"
 check "a peer that fails" "$(tr -s " " <output)" "breaks not compared"
+check "a peer that answers once" "$(tr -s " " <output)" "once not compared"
 check "not ahead" "$(cat output)" "undecided  ahead of nobody"
 check "nor of that" "$(cat output)" "undecided  ahead of what broke"
 check "its event" "$(cat runs/study-peers-one/theirs-seed-2/events.jsonl)" '"version":"7","step":3'
