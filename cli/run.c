@@ -88,12 +88,7 @@ static int prepare(struct run *r, const char *out, struct err *err)
     check_resume(r);
     if (write_spec(r, err) < 0)
         return -1;
-    if (r->resume)
-        history_load(&r->session.history, r->events_path);
-    r->session.tee = fopen(r->events_path, r->resume ? "ae" : "we");
-    if (!r->session.tee)
-        return err_set(err, ERR_IO, "cannot write %.300s: %s", r->events_path, strerror(errno));
-    return 0;
+    return session_follow(&r->session, r->events_path, r->resume, err);
 }
 
 static int write_report(struct run *r, int64_t started_ns, struct err *err)

@@ -1,8 +1,10 @@
 #include "cli/session.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "paceline/mem.h"
 
@@ -18,6 +20,33 @@ void session_release(struct session *s)
     if (s->tee)
         fclose(s->tee);
     s->tee = NULL;
+}
+
+/* Open behind its last whole line: what a crash has cut is no event. */
+static FILE *open_behind(const char *path)
+{
+    FILE *f = fopen(path, "r+e");
+    long at;
+
+    if (!f)
+        return fopen(path, "we");
+    fseek(f, 0, SEEK_END);
+    for (at = ftell(f); at > 0; at--)
+        if (fseek(f, at - 1, SEEK_SET) == 0 && fgetc(f) == '\n')
+            break;
+    if (at < 0 || fseek(f, at, SEEK_SET) < 0 || ftruncate(fileno(f), at) < 0) {
+        fclose(f);
+        return NULL;
+    }
+    return f;
+}
+
+int session_follow(struct session *s, const char *events, bool resume, struct err *err)
+{
+    if (resume)
+        history_load(&s->history, events);
+    s->tee = resume ? open_behind(events) : fopen(events, "we");
+    return s->tee ? 0 : err_set(err, ERR_IO, "cannot write %.300s: %s", events, strerror(errno));
 }
 
 static void note_garbage(struct session *s, const char *line)

@@ -31,6 +31,10 @@ struct session {
 void session_init(struct session *s, enum event_type last);
 void session_release(struct session *s);
 
+/* Events are written to a file from now on: anew, or behind those of the run that is resumed, which
+ * go into the history; a last line that was cut goes. */
+MUST_CHECK int session_follow(struct session *s, const char *events, bool resume, struct err *err);
+
 /*
  * Runs the engine on the arguments (NULL-terminated) to its end. Returns the exit code of the
  * command; when that is not EXIT_OK, err holds the one sentence that says why. Success is the

@@ -1,8 +1,5 @@
 #include "cli/trial.h"
 
-#include <errno.h>
-#include <string.h>
-
 #include "cli/folder.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
@@ -10,7 +7,6 @@
 static int open_folder(struct session *s, struct folder *folder, const struct job *job,
                        const char *path, enum trial how, struct err *err)
 {
-    const bool resume = how == TRIAL_RESUME;
     AUTO(auto_free) char *spec = NULL;
     AUTO(auto_free) char *events = NULL;
     AUTO(buf_release) struct buf text;
@@ -23,10 +19,7 @@ static int open_folder(struct session *s, struct folder *folder, const struct jo
     job_to_text(job, &text);
     if (file_write_atomic(spec, text.data, text.len, err) < 0)
         return -1;
-    if (resume)
-        history_load(&s->history, events);
-    s->tee = fopen(events, resume ? "ae" : "we");
-    return s->tee ? 0 : err_set(err, ERR_IO, "cannot write %.300s: %s", events, strerror(errno));
+    return session_follow(s, events, how == TRIAL_RESUME, err);
 }
 
 int trial_run(struct session *s, const struct job *job, const char *path, enum trial how,
