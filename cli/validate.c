@@ -37,7 +37,7 @@ static const bool keeps_output[] = {
     [LAYER_AVGPOOL] = true,   [LAYER_GLOBALAVGPOOL] = true, [LAYER_BATCHNORM] = true,
     [LAYER_ADD] = true,       [LAYER_CONCAT] = true,        [LAYER_PADCHANNELS] = true,
     [LAYER_EMBEDDING] = true, [LAYER_LSTM] = true,          [LAYER_LRN] = true,
-    [LAYER_SLICE] = true,
+    [LAYER_SLICE] = true,     [LAYER_INPUT] = true,
 };
 
 static double kept_values(const struct net *net)
@@ -75,6 +75,15 @@ static double state_share(const struct job *job, const struct net *net)
     return estimate_largest_shard(tensors, n, workers);
 }
 
+/* Of a sample; files of arrays are mapped, and the system's. */
+static double data_bytes(const struct job *job, const struct net *net)
+{
+    if (strcmp(job->dataset.name, "arrays") == 0)
+        return sizeof(uint16_t);
+    return (double)net->in.c * net->in.h * net->in.w *
+           (job->dataset.row_convert ? 1 : sizeof(float));
+}
+
 static struct needs needs_of(const struct job *job, const struct net *net, double n_samples)
 {
     int64_t lanes = job_lanes(job), workers = job->replicas[ROLE_WORKER].replicas;
@@ -86,8 +95,7 @@ static struct needs needs_of(const struct job *job, const struct net *net, doubl
         .parameters = tensor * (2 + state_part * job_optimizer_slots(&job->training.optimizer)),
         .activations = sizeof(float) * kept_values(net) * (double)samples_each,
         .exchange = workers > 1 ? tensor : 0,
-        .data = n_samples * net->in.c * net->in.h * net->in.w *
-                (job->dataset.row_convert ? 1 : sizeof(float)),
+        .data = n_samples * data_bytes(job, net),
         .ceiling = (double)lanes / (double)lanes_each,
     };
 

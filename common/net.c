@@ -6,7 +6,7 @@
 #include "paceline/mem.h"
 
 /* Larger sizes are mistakes, and products of three of them still fit an int64_t. */
-#define MAX_SIZE (1 << 20)
+#define MAX_SIZE NET_INPUT_MAX
 #define MAX_VALUES INT32_MAX
 
 const char *const layer_type_names[] = {
@@ -21,6 +21,7 @@ const char *const layer_type_names[] = {
     [LAYER_CONCAT] = "concat",
     [LAYER_PADCHANNELS] = "padchannels",
     [LAYER_SLICE] = "slice",
+    [LAYER_INPUT] = "input",
     [LAYER_RELU] = "relu",
     [LAYER_SIGMOID] = "sigmoid",
     [LAYER_TANH] = "tanh",
@@ -268,6 +269,53 @@ static int slice_derive(struct net_layer *l, struct err *err)
     return 0;
 }
 
+struct shape net_input_shape(const struct layer_spec *s)
+{
+    struct shape shape = {0};
+    double n = s->n_shape == 1 || s->n_shape == 3;
+
+    for (size_t i = 0; i < s->n_shape; i++)
+        n = s->shape[i] < 1 ? 0 : n * (double)s->shape[i];
+    if (n < 1 || n > MAX_SIZE)
+        return shape;
+    shape = (struct shape){(int)s->shape[0], 1, 1};
+    if (s->n_shape == 3) {
+        shape.h = (int)s->shape[1];
+        shape.w = (int)s->shape[2];
+    }
+    return shape;
+}
+
+/* The next values of a sample: input layers share them out in their order. */
+static int input_derive(const struct net *net, struct net_layer *l, struct err *err)
+{
+    const struct shape shape = net_input_shape(&l->spec);
+    double first = 0;
+
+    if (shape.c == 0)
+        return err_set(
+            err, ERR_INVALID,
+            "layer %s: found a shape that no input has; needed: the size of a vector, or "
+            "channels, height and width, of at most %d values",
+            l->spec.name, MAX_SIZE);
+    if (l->inputs[0] >= 0)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found an input with `inputs`; it takes what the samples have",
+                       l->spec.name);
+    for (size_t i = 0; i + 1 < net->n_layers; i++)
+        if (net->layers[i].spec.type == LAYER_INPUT)
+            first += values(net->layers[i].out);
+    if (first + values(shape) > values(l->in))
+        return err_set(err, ERR_INVALID,
+                       "layer %s: found an input of %.0f values behind %.0f; samples of %dx%dx%d "
+                       "have no more than %.0f",
+                       l->spec.name, values(shape), first, l->in.c, l->in.h, l->in.w,
+                       values(l->in));
+    l->spec.first = (int)first;
+    l->out = shape;
+    return 0;
+}
+
 static int flatten_derive(struct net_layer *l, struct err *err)
 {
     (void)err;
@@ -326,6 +374,8 @@ static int layer_derive(const struct net *net, struct net_layer *l, struct err *
     if (is_join(l->spec.type) && join_derive(net, l, err))
         return -1;
     l->out = l->in;
+    if (l->spec.type == LAYER_INPUT && input_derive(net, l, err))
+        return -1;
     if (type < ARRAY_LEN(derive) && derive[type] && derive[type](l, err))
         return -1;
     if (values(l->out) > MAX_VALUES)
@@ -369,7 +419,7 @@ static int inputs_add(struct net *net, const struct layer_spec *spec, struct err
                        is_join(spec->type) ? "2 to 64, named by `inputs`" : "one");
     l->inputs = xcalloc(n, sizeof *l->inputs);
     l->n_inputs = (int)n;
-    l->inputs[0] = (int)net->n_layers - 2;
+    l->inputs[0] = spec->type == LAYER_INPUT ? -1 : (int)net->n_layers - 2;
     for (size_t i = 0; i < spec->n_inputs; i++) {
         l->inputs[i] = layer_number(net, spec->inputs[i]);
         if (l->inputs[i] < -1)
@@ -454,6 +504,21 @@ static int check_side(const struct net *net, const struct net_layer *l, struct e
     return 0;
 }
 
+/* Values that no input layer takes are a mistake in the shapes. */
+static int check_inputs(const struct net *net, struct err *err)
+{
+    double taken = 0;
+
+    for (size_t i = 0; i < net->n_layers; i++)
+        if (net->layers[i].spec.type == LAYER_INPUT)
+            taken += values(net->layers[i].out);
+    if (taken == 0 || taken == values(net->in))
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "layers of type input: found %.0f values in all; samples of %dx%dx%d have %.0f",
+                   taken, net->in.c, net->in.h, net->in.w, values(net->in));
+}
+
 /* What nobody takes would be computed for nothing: a mistake in the names. */
 static int check_outputs(const struct net *net, struct err *err)
 {
@@ -488,7 +553,7 @@ int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
             return -1;
         }
     }
-    if (check_outputs(net, err)) {
+    if (check_inputs(net, err) || check_outputs(net, err)) {
         net_release(net);
         return -1;
     }

@@ -25,7 +25,7 @@
         "spec.dataset.distribution." key, "spec.dataset.distribution.kind", values, default \
     }
 #define MADE "patterns spectra scenes"
-#define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images " MADE
+#define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images arrays " MADE
 #define LAYER_CHOICE(key, values, default)                                      \
     {                                                                           \
         "spec.model.layers[]." key, "spec.model.layers[].type", values, default \
@@ -35,6 +35,7 @@ const struct choice spec_choices[] = {
     {"spec.model.hidden", "spec.model.name", "mlp", "[256, 128]"},
     LAYER_CHOICE("filters", "conv padchannels slice", NULL),
     LAYER_CHOICE("first", "slice", "0"),
+    LAYER_CHOICE("shape", "input", NULL),
     LAYER_CHOICE("units", "dense embedding lstm", NULL),
     LAYER_CHOICE("kernel", "conv", NULL),
     LAYER_CHOICE("kernel", "maxpool avgpool", "2"),
@@ -69,14 +70,14 @@ const struct choice spec_choices[] = {
     NORMALIZE("mean", "cifar10", "0.4734"),
     NORMALIZE("mean", "cifar100", "0.4782"),
     NORMALIZE("mean", "idx", "0"),
-    NORMALIZE("mean", "images", "0"),
+    NORMALIZE("mean", "images arrays", "0"),
     NORMALIZE("mean", MADE, "0.5"),
     NORMALIZE("std", "fashion-mnist", "0.3530"),
     NORMALIZE("std", "mnist", "0.3081"),
     NORMALIZE("std", "cifar10", "0.2516"),
     NORMALIZE("std", "cifar100", "0.2682"),
     NORMALIZE("std", "idx", "1"),
-    NORMALIZE("std", "images", "1"),
+    NORMALIZE("std", "images arrays", "1"),
     NORMALIZE("std", MADE, "0.25"),
     IMAGES("imageSize", "0"),
     IMAGES("color", "auto"),

@@ -54,6 +54,11 @@ const struct field spec_fields[] = {
             "slice takes so many."},
     {"spec.model.layers[].first", FIELD_INT, LAYER(first), RANGE(0, 1 << 20),
      .doc = "slice: the first channel that it takes, from 0."},
+    {"spec.model.layers[].shape", FIELD_INTS, LAYER(shape),
+     .n_offset = offsetof(struct layer_spec, n_shape), RANGE(1, 1 << 20), .max_items = 3,
+     .required = true,
+     .doc = "input: channels, height and width of an input, or the size of a vector. Input layers "
+            "share out a sample's values in their order; of arrays each has files of its name."},
     {"spec.model.layers[].units", FIELD_INT, LAYER(units), RANGE(1, 1 << 20), .required = true,
      .doc = "Outputs of a dense layer, embedding or lstm."},
     {"spec.model.layers[].kernel", FIELD_PAIR, LAYER(kernel), RANGE(1, 4096), .required = true,
@@ -106,12 +111,12 @@ const struct field spec_fields[] = {
 
     {"spec.dataset", FIELD_OBJECT, .fixed = true, .doc = "The samples and how they are prepared."},
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
-     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx", "images", "text",
-                    "patterns", "spectra", "scenes"),
+     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx", "images", "arrays",
+                    "text", "patterns", "spectra", "scenes"),
      .default_ = "fashion-mnist",
      .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files; "
-            "text: words in train.txt, valid.txt and test.txt; synthetic: made by the engine "
-            "(docs/data.md)."},
+            "arrays: numbers in .npy files; text: words in train.txt, valid.txt and test.txt; "
+            "synthetic: made by the engine (docs/data.md)."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),

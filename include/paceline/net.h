@@ -26,6 +26,7 @@ enum layer_type {
     LAYER_CONCAT,
     LAYER_PADCHANNELS,
     LAYER_SLICE,
+    LAYER_INPUT,
     LAYER_RELU,
     LAYER_SIGMOID,
     LAYER_TANH,
@@ -54,7 +55,9 @@ struct layer_spec {
     bool unbiased; /* batchnorm: running variances are of n-1 values (PyTorch), else of n (Keras) */
     char *name;    /* unique; "conv1", "dense2": given by type and order when absent */
     int units;     /* conv: filters; dense, embedding: outputs; padchannels, slice: channels */
-    int first;     /* slice: the first channel that it takes, from 0 */
+    int first;     /* slice: the first channel that it takes, from 0; input: derived, the value */
+    int64_t shape[3]; /* input: channels, height, width; one number: of a vector */
+    size_t n_shape;
     int vocabulary; /* embedding: the words that it knows */
     int kernel[2];  /* conv, pools: height, width */
     int stride[2];  /* 0: 1 for conv, the kernel for pools */
@@ -75,7 +78,8 @@ struct layer_spec {
 };
 #define NET_INPUT "input"
 #define NET_INPUTS_MAX 64
-#define LRN_MAX 1023 /* neighbouring channels */
+#define NET_INPUT_MAX (1 << 20) /* values of all input layers, and the largest size */
+#define LRN_MAX 1023            /* neighbouring channels */
 
 /* One layer with everything derived. */
 struct net_layer {
@@ -88,6 +92,9 @@ struct net_layer {
     size_t weights, biases; /* parameter counts; what is only measured (running means) apart */
     double flops_forward;   /* per sample, multiply and add apart, taps inside the image only */
 };
+
+/* The shape that an input layer has; all 0 where it is none that one may have. */
+struct shape net_input_shape(const struct layer_spec *s);
 
 struct net {
     struct net_layer *layers;

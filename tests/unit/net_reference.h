@@ -139,6 +139,8 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return x[f];
     case LAYER_SLICE:
         return x[f + (size_t)(l->spec.first * l->in.h * l->in.w)];
+    case LAYER_INPUT:
+        return x[f + (size_t)l->spec.first];
     case LAYER_PADCHANNELS:
         return f < shape_values(l->in) ? x[f] : 0;
     case LAYER_GLOBALAVGPOOL:

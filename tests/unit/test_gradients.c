@@ -229,6 +229,14 @@ static const struct net_case {
      "softmaxCrossEntropy",
      "{type: flatten}, {type: slice, first: 5, filters: 18}, {type: dense, units: 20},"
      "{type: slice, first: 2, filters: 17}, {type: relu}, {type: dense, units: 3}"},
+    /* several inputs: a series, a vector, an image, of samples of any shape */
+    {{2, 43, 2},
+     "softmaxCrossEntropy",
+     "{type: input, shape: [1, 1, 30]}, {type: conv, filters: 5, kernel: [1, 7]}, {type: relu},"
+     "{type: flatten, name: series}, {type: input, shape: [34], name: v}, {type: dense, units: 17},"
+     "{type: tanh, name: vector}, {type: input, name: image, shape: [18, 3, 2]},"
+     "{type: conv, filters: 20, kernel: 2}, {type: flatten, name: picture},"
+     "{type: concat, inputs: [series, vector, picture]}, {type: dense, units: 3}"},
     /* one dimension: images of height 1 */
     {{3, 1, 40},
      "softmaxCrossEntropy",

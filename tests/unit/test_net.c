@@ -252,9 +252,30 @@ static void test_strides_default(void)
     CHECK_INT(net.out.w, 13);
 }
 
+/* Each has the next values of the samples, whatever their shape. */
+static void test_inputs(void)
+{
+    static char *both[] = {(char *)"a", (char *)"b"};
+    struct layer_spec layers[] = {
+        {.type = LAYER_INPUT, .name = (char *)"a", .shape = {4}, .n_shape = 1},
+        {.type = LAYER_INPUT, .name = (char *)"b", .shape = {2, 1, 1}, .n_shape = 3},
+        {.type = LAYER_CONCAT, .inputs = both, .n_inputs = 2},
+    };
+    AUTO(net_release) struct net net;
+    struct err err = {0};
+
+    CHECK_INT(net_build(&net, layers, ARRAY_LEN(layers), (struct shape){1, 2, 3}, &err), 0);
+    CHECK_INT(net.layers[0].inputs[0], -1);
+    CHECK_INT(net.layers[1].inputs[0], -1);
+    CHECK_INT(net.layers[0].spec.first, 0);
+    CHECK_INT(net.layers[1].spec.first, 4);
+    CHECK_INT(net.layers[1].out.c, 2);
+    CHECK_INT(net.out.c, 6);
+}
+
 static void test_refused(void)
 {
-    static char *samples[] = {(char *)NET_INPUT};
+    static char *samples[] = {(char *)NET_INPUT}, *relu[] = {(char *)"relu1"};
     static const struct {
         struct layer_spec layers[2];
         struct shape in;
@@ -286,6 +307,29 @@ static void test_refused(void)
          {3, 28, 28},
          "found first 2, filters 2 for an input of 3 channels"},
         {{{.type = LAYER_SLICE, .first = -1, .units = 2}}, {3, 28, 28}, "found first -1"},
+        {{{.type = LAYER_INPUT, .shape = {2, 3}, .n_shape = 2}},
+         {1, 2, 3},
+         "layer input1: found a shape that no input has; needed: the size of a vector, or "
+         "channels, height and width, of at most 1048576 values"},
+        {{{.type = LAYER_INPUT, .shape = {1024, 1024, 2}, .n_shape = 3}},
+         {2, 1024, 1024},
+         "layer input1: found a shape that no input has"},
+        {{{.type = LAYER_INPUT, .name = (char *)"a", .shape = {5}, .n_shape = 1},
+          {.type = LAYER_INPUT, .name = (char *)"b", .shape = {1, 1, 2}, .n_shape = 3}},
+         {1, 2, 3},
+         "layer b: found an input of 2 values behind 5; samples of 1x2x3 have no more than 6"},
+        {{{.type = LAYER_INPUT, .shape = {1, 1, 5}, .n_shape = 3}},
+         {1, 2, 3},
+         "layers of type input: found 5 values in all; samples of 1x2x3 have 6"},
+        {{{.type = LAYER_RELU, .name = (char *)"relu1"},
+          {.type = LAYER_INPUT,
+           .name = (char *)"b",
+           .shape = {6},
+           .n_shape = 1,
+           .inputs = relu,
+           .n_inputs = 1}},
+         {1, 2, 3},
+         "layer b: found an input with `inputs`; it takes what the samples have"},
         {{{.type = LAYER_DROPOUT, .rate = 1}}, {1, 28, 28}, "found rate 1"},
         {{{.type = LAYER_CONV, .units = 4096, .kernel = {1, 1}}},
          {1, 1024, 1024},
@@ -344,6 +388,7 @@ int main(void)
     test_windows();
     test_training_flops();
     test_strides_default();
+    test_inputs();
     test_refused();
     return test_result();
 }

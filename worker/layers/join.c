@@ -235,7 +235,7 @@ static void slice_sample(const struct layer *l, float *y, const float *x)
     take_channels(y, l->out.c, x, l->first, (size_t)(l->out.h * l->out.w));
 }
 
-/* Of plain [C][H][W]. */
+/* Of plain values, from the first one on, [C][H][W]. */
 static void slice_plain(const struct layer *l, float *y, const float *x)
 {
     const size_t pixels = (size_t)(l->out.h * l->out.w);
@@ -243,7 +243,7 @@ static void slice_plain(const struct layer *l, float *y, const float *x)
     clear_last_block(y, l->out.c, pixels);
     for (size_t c = 0; c < (size_t)l->out.c; c++)
         for (size_t px = 0; px < pixels; px++)
-            y[((c / 16) * pixels + px) * 16 + c % 16] = x[((size_t)l->first + c) * pixels + px];
+            y[((c / 16) * pixels + px) * 16 + c % 16] = x[(size_t)l->first + c * pixels + px];
 }
 
 static void slice_forward(struct layer *l, const struct pass *p, float *y, const float *x)
@@ -284,14 +284,19 @@ static void slice_backward(struct layer *l, const struct pass *p, float *dx, flo
 static const struct layer_ops slice_ops = {
     .kind = "slice", .forward = slice_forward, .backward = slice_backward};
 
+static const struct layer_ops input_ops = {
+    .kind = "input", .forward = slice_forward, .backward = slice_backward};
+
 void layer_slice(struct layer *l, const struct net_layer *n)
 {
-    l->ops = &slice_ops;
+    l->ops = n->spec.type == LAYER_INPUT ? &input_ops : &slice_ops;
     l->name = n->spec.name;
     l->image_input = l->inputs[0] < 0;
     if (l->image_input)
         l->in_floats = (size_t)(n->in.c * n->in.h * n->in.w);
     l->first = n->spec.first;
+    if (l->image_input && n->spec.type == LAYER_SLICE)
+        l->first *= n->in.h * n->in.w;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
 }

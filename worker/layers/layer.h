@@ -112,7 +112,7 @@ struct layer {
     struct param *mean, *variance; /* batchnorm: the running ones */
     struct shape out;
     struct shape below; /* flatten, padchannels: the map below */
-    int first;          /* slice: channel of it */
+    int first;          /* slice: channel of it; of plain samples the value */
     struct conv conv, conv_back;
     struct dense dense;
     struct pool window;
@@ -174,7 +174,8 @@ void layer_lstm_params(struct layer *l, struct param *weight, struct param *recu
 void layer_join(struct layer *l, const struct net_layer *n, bool relu, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
-/* Some channels of the input, which may be the samples as they come. */
+/* Some channels of the input, which may be the samples as they come; of these also an input
+ * layer's part. */
 void layer_slice(struct layer *l, const struct net_layer *n);
 /* Zeros for the channels behind those of the input. */
 void layer_pad_channels(struct layer *l, const struct net_layer *n);

@@ -62,6 +62,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         layer_flatten(l, n);
         break;
     case LAYER_SLICE:
+    case LAYER_INPUT:
         layer_slice(l, n);
         break;
     case LAYER_PADCHANNELS:
@@ -115,7 +116,7 @@ static bool is_elsewhere(const struct model_config *config, size_t layer)
 static bool takes_samples(const struct net_layer *n)
 {
     return n->spec.type == LAYER_CONV || n->spec.type == LAYER_EMBEDDING ||
-           n->spec.type == LAYER_SLICE;
+           n->spec.type == LAYER_SLICE || n->spec.type == LAYER_INPUT;
 }
 
 /* Layer i of the net takes the outputs of these runtime layers. */
