@@ -230,6 +230,23 @@ static bool state_of_several(const struct job *job, const struct net *net, struc
     return false;
 }
 
+struct shape job_inputs_shape(const struct job *job)
+{
+    const struct shape none = {0};
+    int64_t n = 0;
+
+    for (size_t i = 0; i < job->model.n_layers; i++) {
+        if (job->model.layers[i].type != LAYER_INPUT)
+            continue;
+        const struct shape s = net_input_shape(&job->model.layers[i]);
+        const int64_t values = (int64_t)s.c * s.h * s.w;
+
+        if (!values || (n += values) > NET_INPUT_MAX)
+            return none;
+    }
+    return n ? (struct shape){(int)n, 1, 1} : none;
+}
+
 struct shape job_published_shape(const struct job *job)
 {
     const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
@@ -239,6 +256,8 @@ struct shape job_published_shape(const struct job *job)
         return (struct shape){1, 1, (int)job->dataset.steps};
     if (strncmp(data, "cifar", 5) == 0)
         return (struct shape){3, 32, 32};
+    if (strcmp(data, "arrays") == 0 && job_inputs_shape(job).c)
+        return job_inputs_shape(job);
     if (strcmp(data, "images") == 0 && job->dataset.image_size > 0)
         return (struct shape){job->dataset.color == COLOR_GRAY ? 1 : 3,
                               (int)job->dataset.image_size, (int)job->dataset.image_size};
@@ -262,7 +281,12 @@ static const struct published *published_find(const struct job *job)
     return NULL;
 }
 
-bool job_publishes_shape(const struct job *job) { return published_find(job) != NULL; }
+bool job_publishes_shape(const struct job *job)
+{
+    const char *name = job->dataset.name ? job->dataset.name : "";
+
+    return published_find(job) || (strcmp(name, "arrays") == 0 && job_inputs_shape(job).c);
+}
 
 uint32_t job_published_samples(const struct job *job)
 {

@@ -19,8 +19,9 @@ static bool broken_own_path(const struct job *job, struct buf *found)
 {
     const char *name = job->dataset.name;
 
-    buf_puts(found, "idx, images or text without it");
-    return (strcmp(name, "idx") == 0 || strcmp(name, "images") == 0 || strcmp(name, "text") == 0) &&
+    buf_puts(found, "idx, images, arrays or text without it");
+    return (strcmp(name, "idx") == 0 || strcmp(name, "images") == 0 ||
+            strcmp(name, "arrays") == 0 || strcmp(name, "text") == 0) &&
            !job->dataset.path;
 }
 
@@ -30,6 +31,12 @@ static bool broken_text(const struct job *job, struct buf *found)
     return strcmp(job->dataset.name, "text") == 0 &&
            (job->dataset.normalize_by != NORMALIZE_GIVEN || job->dataset.flip ||
             job->dataset.pad > 0 || job->dataset.distribution.kind != DISTRIBUTION_DEALT);
+}
+
+static bool broken_arrays(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "what is done to pixels, with name arrays");
+    return strcmp(job->dataset.name, "arrays") == 0 && (job->dataset.flip || job->dataset.pad > 0);
 }
 
 /* Else samples would have other numbers than with materialize, or there would be nothing to stream.
@@ -46,9 +53,10 @@ static bool broken_stream(const struct job *job, struct buf *found)
 static bool broken_rows_change(const struct job *job, struct buf *found)
 {
     buf_puts(found, "false with samples that are made anew in each batch");
-    return !job->dataset.row_convert && (strcmp(job->dataset.name, "text") == 0 ||
-                                         job->dataset.normalize_by != NORMALIZE_GIVEN ||
-                                         job->dataset.flip || job->dataset.pad > 0);
+    return !job->dataset.row_convert &&
+           (strcmp(job->dataset.name, "text") == 0 || strcmp(job->dataset.name, "arrays") == 0 ||
+            job->dataset.normalize_by != NORMALIZE_GIVEN || job->dataset.flip ||
+            job->dataset.pad > 0);
 }
 
 static bool broken_rows_place(const struct job *job, struct buf *found)
@@ -168,8 +176,9 @@ static const struct rule rules[] = {
      .allowed = "needed: the folder of the files",
      .job = RULE_BUILTIN,
      .broken = broken_own_path,
-     .cel = "!({spec.dataset.name} in ['idx', 'images', 'text']) || {?spec.dataset.path}",
-     .cel_found = "idx, images or text without it"},
+     .cel = "!({spec.dataset.name} in ['idx', 'images', 'arrays', 'text']) || "
+            "{?spec.dataset.path}",
+     .cel_found = "idx, images, arrays or text without it"},
     {{"spec.dataset.normalizeBy", "spec.dataset.augment.flip", "spec.dataset.augment.pad",
       "spec.dataset.distribution.kind", "spec.dataset.name"},
      .allowed = "allowed there: none of it",
@@ -179,6 +188,13 @@ static const struct rule rules[] = {
             "!{spec.dataset.augment.flip} && {spec.dataset.augment.pad} == 0 && "
             "{spec.dataset.distribution.kind} == 'dealt')",
      .cel_found = "what is done to images, with name text"},
+    {{"spec.dataset.augment.flip", "spec.dataset.augment.pad", "spec.dataset.name"},
+     .allowed = "allowed there: none of it",
+     .job = RULE_BUILTIN,
+     .broken = broken_arrays,
+     .cel = "{spec.dataset.name} != 'arrays' || (!{spec.dataset.augment.flip} && "
+            "{spec.dataset.augment.pad} == 0)",
+     .cel_found = "what is done to pixels, with name arrays"},
     {{"spec.dataset.staging", "spec.dataset.name", "spec.dataset.maxDamaged",
       "spec.dataset.cachePath", "spec.dataset.normalizeBy"},
      .allowed = "allowed with stream: name images, without maxDamaged, cachePath and a normalizeBy "
@@ -191,10 +207,10 @@ static const struct rule rules[] = {
      .cel_found = "stream with something that needs every sample before the first step"},
     {{"spec.dataset.rowConvert", "spec.dataset.normalizeBy", "spec.dataset.augment.flip",
       "spec.dataset.augment.pad", "spec.dataset.name"},
-     .allowed = "allowed with false: normalizeBy given, no augment and no name text",
+     .allowed = "allowed with false: normalizeBy given, no augment and no name text or arrays",
      .job = RULE_BUILTIN,
      .broken = broken_rows_change,
-     .cel = "{spec.dataset.rowConvert} || ({spec.dataset.name} != 'text' && "
+     .cel = "{spec.dataset.rowConvert} || (!({spec.dataset.name} in ['text', 'arrays']) && "
             "{spec.dataset.normalizeBy} == 'given' && !{spec.dataset.augment.flip} && "
             "{spec.dataset.augment.pad} == 0)",
      .cel_found = "false with samples that are made anew in each batch"},

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/normalize.c
+// LINK: common/err.c common/mem.c common/net.c worker/data/normalize.c
 /* Statistics of tiny sets, by hand, and of large ones, where sums must not overflow. */
 #include "paceline/mem.h"
 #include "tests/test.h"
@@ -99,8 +99,97 @@ static void large(void)
     normalizer_release(&n);
 }
 
+/* Two inputs, of a channel of three values and of two channels of one, one of which never changes.
+ * Sample i of the first has 1e6 + 4i .. : numbers that are large beside their spread. */
+static int floats_sample(void *arg, uint32_t i, float *x, struct err *err)
+{
+    const float sample[] = {1e6F + 4 * (float)i, 1e6F, 1e6F - 4 * (float)i, 0.1F, (float)i};
+
+    if (arg && i == 1)
+        return err_set(err, ERR_DAMAGED, "sample 1");
+    memcpy(x, sample, sizeof sample);
+    return 0;
+}
+
+static struct normalizer floats_normalizer(enum normalize_by by, bool inputs)
+{
+    static struct layer_spec layers[] = {
+        {.type = LAYER_INPUT, .shape = {1, 1, 3}, .n_shape = 3},
+        {.type = LAYER_RELU},
+        {.type = LAYER_INPUT, .shape = {2}, .n_shape = 1},
+    };
+    struct normalizer n;
+    struct job job = {0};
+
+    job.dataset.name = (char *)"arrays";
+    job.dataset.normalize_by = by;
+    job.dataset.mean = 2;
+    job.dataset.std = 4;
+    job.model.layers = inputs ? layers : NULL;
+    job.model.n_layers = inputs ? ARRAY_LEN(layers) : 0;
+    normalizer_init(&n, &job, inputs ? (struct shape){5, 1, 1} : (struct shape){1, 1, 5});
+    return n;
+}
+
+/* Of samples 0, 1, 2 the first channel has 1e6 + {0, 0, 0, 4, 0, -4, 8, 0, -8}. */
+static void floats_by_channel(void)
+{
+    struct normalizer n = floats_normalizer(NORMALIZE_CHANNEL, true);
+    struct err err = {0};
+    float x[5];
+
+    CHECK_INT(n.n_mean, 3);
+    CHECK_INT(n.n_std, 3);
+    CHECK_INT(normalizer_sums(&n), 0);
+    CHECK_INT(normalizer_learn_floats(&n, floats_sample, NULL, 3, &err), 0);
+    CHECK(n.mean[0] == 1e6F);
+    CHECK_NEAR(n.std[0], sqrt(160 / 9.0), 1e-6);
+    CHECK(n.mean[1] == 0.1F);
+    CHECK(n.std[1] == 1);
+    CHECK(n.mean[2] == 1);
+    CHECK_NEAR(n.std[2], sqrt(2 / 3.0), 1e-7);
+    CHECK_INT(floats_sample(NULL, 2, x, &err), 0);
+    normalizer_apply_floats(&n, x);
+    CHECK_NEAR(x[0], 8 / sqrt(160 / 9.0), 1e-6);
+    CHECK_NEAR(x[2], -8 / sqrt(160 / 9.0), 1e-6);
+    CHECK(x[3] == 0);
+    CHECK_NEAR(x[4], 1 / sqrt(2 / 3.0), 1e-6);
+    CHECK_INT(normalizer_learn_floats(&n, floats_sample, &n, 3, &err), -1);
+    CHECK_STR(err.msg, "sample 1");
+    normalizer_release(&n);
+}
+
+static void floats_by_pixel_and_given(void)
+{
+    struct normalizer pixel = floats_normalizer(NORMALIZE_PIXEL, true);
+    struct normalizer one = floats_normalizer(NORMALIZE_CHANNEL, false);
+    struct normalizer given = floats_normalizer(NORMALIZE_GIVEN, true);
+    struct err err = {0};
+    float x[5];
+
+    CHECK_INT(pixel.n_mean, 5);
+    CHECK_INT(pixel.n_std, 0);
+    CHECK_INT(one.n_mean, 1);
+    CHECK_INT(given.n_mean, 0);
+    CHECK_INT(normalizer_learn_floats(&pixel, floats_sample, NULL, 3, &err), 0);
+    CHECK_INT(normalizer_learn_floats(&given, floats_sample, NULL, 3, &err), 0);
+    CHECK(pixel.mean[0] == 1e6F + 4);
+    CHECK(pixel.mean[4] == 1);
+    CHECK_INT(floats_sample(NULL, 2, x, &err), 0);
+    normalizer_apply_floats(&pixel, x);
+    CHECK(x[0] == 4 && x[1] == 0 && x[2] == -4 && x[3] == 0 && x[4] == 1);
+    CHECK_INT(floats_sample(NULL, 2, x, &err), 0);
+    normalizer_apply_floats(&given, x);
+    CHECK(x[0] == (1e6F + 8 - 2) / 4 && x[4] == 0);
+    normalizer_release(&pixel);
+    normalizer_release(&one);
+    normalizer_release(&given);
+}
+
 int main(void)
 {
+    floats_by_channel();
+    floats_by_pixel_and_given();
     by_given();
     by_channel();
     by_pixel();

@@ -174,10 +174,10 @@ static void test_problems(void)
           "t.yaml:10: spec.model.layers[3].rate: found, but it belongs to type: dropout only",
           "t.yaml:11: spec.model.layers[4].rate: found 1; allowed: a number from 0 to below 1"}},
         {MODEL "  dataset: {name: idx}\n",
-         {"spec.dataset.path: found idx, images or text without it"}},
+         {"spec.dataset.path: found idx, images, arrays or text without it"}},
         {MODEL "  dataset: {rowConvert: false, normalizeBy: channel}\n",
          {"t.yaml:6: spec.dataset.rowConvert: found false with samples that are made anew in each "
-          "batch; allowed with false: normalizeBy given, no augment and no name text"}},
+          "batch; allowed with false: normalizeBy given, no augment and no name text or arrays"}},
         {MODEL "  dataset: {rowConvert: false, normalizeBy: pixel}\n", {"rowConvert: found false"}},
         {MODEL "  dataset: {rowConvert: false, augment: {flip: true}}\n",
          {"rowConvert: found false with samples"}},
@@ -186,6 +186,11 @@ static void test_problems(void)
         {HEAD "  model: {name: ptb-small}\n"
               "  dataset: {name: text, path: d, rowConvert: false}\n",
          {"rowConvert: found false with samples"}},
+        {MODEL "  dataset: {name: arrays, path: d, rowConvert: false}\n",
+         {"rowConvert: found false with samples"}},
+        {MODEL "  dataset: {name: arrays, path: d, augment: {flip: true}}\n",
+         {"spec.dataset.augment.flip: found what is done to pixels, with name arrays; allowed "
+          "there: none of it"}},
         {MODEL "  dataset: {name: images, path: d, cachePath: c, rowConvert: false}\n",
          {"spec.dataset.rowConvert: found false, and no place for floats; allowed with false: no "
           "cachePath, and no cache false"}},

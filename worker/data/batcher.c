@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "paceline/mem.h"
+#include "worker/data/arrays.h"
 #include "worker/data/augment.h"
 #include "worker/data/distribution.h"
 #include "worker/data/image_stream.h"
@@ -157,8 +158,21 @@ static int take_row(const struct batcher *b, struct tools *t, float *x, uint32_t
     return 0;
 }
 
+static int map_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
+{
+    const double start = seconds_now();
+
+    if (arrays_sample(b->set, id, x, &t->failure))
+        return -1;
+    normalizer_apply_floats(b->normalizer, x);
+    t->converting += seconds_now() - start;
+    return 0;
+}
+
 static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
 {
+    if (b->set->arrays)
+        return map_row(b, t, x, id);
     const uint8_t *image = pixels_of(b, t, id);
     double start;
 

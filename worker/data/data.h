@@ -19,7 +19,8 @@
 struct dataset {
     uint32_t n;
     struct shape shape;
-    int classes;   /* of the named set; "idx": 1 + the largest training label; text: the words */
+    int classes;   /* of the named set; idx, arrays: 1 + the largest training label; text: the words
+                    */
     int positions; /* labels of a sample */
     int number;    /* of the set, SET_TRAIN or SET_TEST */
     const uint8_t *images; /* with a stream: room for those that are kept */
@@ -28,6 +29,7 @@ struct dataset {
     const uint32_t *tokens; /* text: numbers of words, streams * stream_length of them */
     uint32_t streams;
     size_t stream_length;
+    const struct arrays *arrays; /* numbers in mapped files (arrays.h) instead of images, or NULL */
     struct image_stream *stream; /* decodes when asked (image_stream.h); NULL: images are there */
     int readers;                 /* threads that this rank may decode with */
 };
@@ -40,7 +42,8 @@ struct datasets {
     struct dataset train, validation, test;
     uint32_t *train_index, n_train;
     uint32_t *validation_index, n_validation;
-    void *mapping; /* owner of the bytes */
+    void *mapping;         /* owner of the bytes */
+    struct arrays *arrays; /* owner of the files and labels, where there are some */
     size_t mapping_bytes;
     double read_seconds; /* that loading took; set by who times it */
 };

@@ -5,6 +5,7 @@
 #include "paceline/env.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
+#include "worker/data/arrays.h"
 #include "worker/data/data.h"
 #include "worker/data/image_folder.h"
 #include "worker/data/image_stream.h"
@@ -163,6 +164,8 @@ static void split_draw(struct datasets *d, uint32_t n, uint32_t n_validation, ui
 
 static bool is_text(const struct job *job) { return strcmp(job->dataset.name, "text") == 0; }
 
+static bool is_arrays(const struct job *job) { return strcmp(job->dataset.name, "arrays") == 0; }
+
 static int split(struct datasets *d, const struct job *job, struct err *err)
 {
     int64_t limit = job->dataset.limit, batch = job->training.batch_size;
@@ -191,14 +194,11 @@ static int readers(int local_size)
     return n < 1 ? 1 : n < READERS_MAX ? n : READERS_MAX;
 }
 
-int datasets_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
-                  int local_size, struct err *err)
+/* The bytes of this host, and what is to be seen in them. */
+static int load_bytes(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
+                      int local_size, struct err *err)
 {
     struct layout *layout = NULL;
-
-    if (is_text(job))
-        return text_load(d, job, run_id, local_rank, local_size, err);
-    *d = (struct datasets){0};
     int rc;
 
     if (job->dataset.cache_path)
@@ -207,10 +207,8 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
         rc = load_shared(d, &layout, job, run_id, local_rank, local_size, err);
     else
         rc = load_private(d, &layout, job, err);
-    if (rc) {
-        datasets_release(d);
+    if (rc)
         return -1;
-    }
     d->train = layout_view(layout, SET_TRAIN);
     d->test = layout_view(layout, SET_TEST);
     if (is_streamed(job)) {
@@ -221,7 +219,19 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
         d->train.rows = (const float *)d->train.images;
         d->test.rows = (const float *)d->test.images;
     }
-    if (split(d, job, err) == 0)
+    return 0;
+}
+
+int datasets_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
+                  int local_size, struct err *err)
+{
+    if (is_text(job))
+        return text_load(d, job, run_id, local_rank, local_size, err);
+    *d = (struct datasets){0};
+    const int rc = is_arrays(job) ? arrays_load(d, job, err)
+                                  : load_bytes(d, job, run_id, local_rank, local_size, err);
+
+    if (rc == 0 && split(d, job, err) == 0)
         return 0;
     datasets_release(d);
     return -1;
@@ -231,6 +241,7 @@ void datasets_release(struct datasets *d)
 {
     if (d->mapping)
         munmap(d->mapping, d->mapping_bytes);
+    arrays_free(d->arrays);
     free(d->train_index);
     free(d->validation_index);
     *d = (struct datasets){0};
@@ -243,6 +254,8 @@ int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
 
     if (is_text(job))
         return text_peek(job, shape, n_train, n_test, err);
+    if (is_arrays(job))
+        return arrays_peek(job, shape, n_train, n_test, err);
     if (source_open(&source, job, err))
         return -1;
     *shape = source.shape;

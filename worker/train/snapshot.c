@@ -66,15 +66,16 @@ static void list_statistic(struct tensor **end, struct trainer *t, const char *n
                            size_t n)
 {
     const struct shape shape = t->normalizer.shape;
+    const bool plane = t->normalizer.by == NORMALIZE_PIXEL && shape.h * shape.w > 1;
     struct tensor *s = *end;
 
     if (!n)
         return;
     *s = (struct tensor){.t = t,
                          .statistic = values,
-                         .n_dims = n == (size_t)shape.c ? 1 : 3,
+                         .n_dims = plane ? 3 : 1,
                          .dims = s->own_dims,
-                         .own_dims = {shape.c, shape.h, shape.w}};
+                         .own_dims = {plane ? shape.c : (int)n, shape.h, shape.w}};
     snprintf(s->name, sizeof s->name, "%s", name);
     (*end)++;
 }

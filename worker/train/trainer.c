@@ -5,6 +5,7 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
+#include "worker/data/arrays.h"
 #include "worker/train/events.h"
 #include "worker/train/memory.h"
 
@@ -291,8 +292,15 @@ static void place_parameters(struct trainer *t)
     t->placement.first = servers ? t->workers : 0;
 }
 
-/* The ranks share the adding; the sums are exact, so it does not matter how. */
-static void init_normalizer(struct trainer *t)
+static int training_floats(void *arg, uint32_t i, float *x, struct err *err)
+{
+    const struct datasets *d = arg;
+
+    return arrays_sample(&d->train, d->train_index[i], x, err);
+}
+
+/* The ranks share the adding of bytes; the sums are exact, so it does not matter how. */
+static int init_normalizer(struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
     const size_t ranks = (size_t)comm_size(t->comm), rank = (size_t)comm_rank(t->comm);
@@ -300,9 +308,11 @@ static void init_normalizer(struct trainer *t)
         (size_t)d->train.shape.c * (size_t)d->train.shape.h * (size_t)d->train.shape.w;
 
     normalizer_init(&t->normalizer, t->job, d->train.shape);
+    if (t->normalizer.floats)
+        return normalizer_learn_floats(&t->normalizer, training_floats, &t->data, d->n_train, err);
     const size_t n = normalizer_sums(&t->normalizer);
     if (!n)
-        return;
+        return 0;
     AUTO(auto_free) uint64_t *sums = xcalloc(n, sizeof *sums);
     AUTO(auto_free) uint64_t *all = xcalloc(n * ranks, sizeof *all);
     for (size_t i = d->n_train * rank / ranks; i < d->n_train * (rank + 1) / ranks; i++)
@@ -312,6 +322,7 @@ static void init_normalizer(struct trainer *t)
     for (size_t i = n; i < n * ranks; i++)
         all[i % n] += all[i];
     normalizer_learn(&t->normalizer, all, d->n_train);
+    return 0;
 }
 
 static int init_shares(struct trainer *t, struct err *err)
@@ -377,8 +388,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats,
                    t->sharded ? &t->placement : NULL, comm_rank(comm));
     init_lanes(t);
-    init_normalizer(t);
-    if (init_shares(t, err) != 0)
+    if (init_normalizer(t, err) != 0 || init_shares(t, err) != 0)
         return -1;
     if (enter_all(t, err) != 0)
         return -1;

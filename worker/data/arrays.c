@@ -1,0 +1,284 @@
+#include "worker/data/arrays.h"
+
+#include "paceline/file.h"
+#include "paceline/mem.h"
+#include "worker/data/npy.h"
+#include "worker/data/source.h"
+
+#define LABELS "y"      /* the name of their files */
+#define ONE_INPUT "x"   /* of an input that has no layer */
+#define LABEL_MAX 65535 /* a label is two bytes */
+
+struct array_file {
+    char *path;
+    struct file_map map;
+    struct npy npy; /* npy.name is path */
+};
+
+/* An input, or the labels. */
+struct array {
+    const struct layer_spec *layer; /* NULL: there is none */
+    struct array_file of[N_SETS];
+};
+
+struct arrays {
+    struct array labels, *inputs;
+    int n_inputs;
+    uint32_t n[N_SETS];
+    struct shape shape; /* of a sample */
+    uint16_t *numbers[N_SETS];
+};
+
+void arrays_free(struct arrays *a)
+{
+    for (int i = -1; a && i < a->n_inputs; i++)
+        for (int set = 0; set < N_SETS; set++) {
+            struct array_file *f = i < 0 ? &a->labels.of[set] : &a->inputs[i].of[set];
+            file_map_close(&f->map);
+            free(f->path);
+        }
+    for (int set = 0; a && set < N_SETS; set++)
+        free(a->numbers[set]);
+    if (a)
+        free(a->inputs);
+    free(a);
+}
+
+static int open_files(struct array *a, const char *folder, const char *name, struct err *err)
+{
+    static const char *const sets[N_SETS] = {[SET_TRAIN] = "train", [SET_TEST] = "test"};
+
+    for (int set = 0; set < N_SETS; set++) {
+        struct array_file *f = &a->of[set];
+
+        f->path = xasprintf("%s/%s-%s.npy", folder, sets[set], name);
+        if (file_map_open(&f->map, f->path, err) ||
+            npy_open(&f->npy, f->map.bytes, f->map.len, f->path, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* The dimensions of a sample: "3 x 32 x 32". */
+static char *dims_text(const struct npy *f)
+{
+    char *text = f->n_dims > 1 ? xasprintf("%zu", f->dims[1]) : xstrdup("1");
+
+    for (int i = 2; i < f->n_dims; i++) {
+        AUTO(auto_free) char *before = text;
+        text = xasprintf("%s x %zu", before, f->dims[i]);
+    }
+    return text;
+}
+
+/* Rows of as many values, or of the same dimensions but for those of 1: another order of channels
+ * would be another image. */
+static bool has_shape(const struct npy *f, struct shape s)
+{
+    const size_t sizes[] = {(size_t)s.c, (size_t)s.h, (size_t)s.w};
+    size_t k = 0;
+
+    if (f->n_each != sizes[0] * sizes[1] * sizes[2])
+        return false;
+    for (int i = 1; i < f->n_dims && f->n_dims > 2; i++) {
+        if (f->dims[i] == 1)
+            continue;
+        while (k < ARRAY_LEN(sizes) && sizes[k] == 1)
+            k++;
+        if (k == ARRAY_LEN(sizes) || sizes[k++] != f->dims[i])
+            return false;
+    }
+    return true;
+}
+
+/* Of an input that has no layer: (n, w), (n, h, w) or (n, c, h, w). */
+static int shape_of(struct shape *s, const struct npy *f, struct err *err)
+{
+    const size_t *d = f->dims;
+    const int n = f->n_dims;
+
+    if (f->n_each > NET_INPUT_MAX)
+        return err_set(err, ERR_DAMAGED, "%s: found samples of %zu values; at most %d are allowed",
+                       f->name, f->n_each, NET_INPUT_MAX);
+    *s =
+        (struct shape){n > 3 ? (int)d[1] : 1, n > 2 ? (int)d[n - 2] : 1, n > 1 ? (int)d[n - 1] : 1};
+    return 0;
+}
+
+static int check_input(const struct npy *f, struct shape s, uint32_t n, const char *labels,
+                       struct err *err)
+{
+    if (f->kind == 'i' || (f->kind == 'u' && f->size > 1))
+        return err_set(err, ERR_DAMAGED,
+                       "%s: found integers of %d bytes; allowed of an input: <f4, <f8 and |u1",
+                       f->name, f->size);
+    if (!has_shape(f, s)) {
+        AUTO(auto_free) char *text = dims_text(f);
+        return err_set(err, ERR_DAMAGED, "%s: found samples of %s; needed: %d x %d x %d", f->name,
+                       text, s.c, s.h, s.w);
+    }
+    if (f->dims[0] != n)
+        return err_set(err, ERR_DAMAGED, "%s: found %zu samples; %s has %u labels", f->name,
+                       f->dims[0], labels, n);
+    return 0;
+}
+
+static int check_labels(struct arrays *a, struct err *err)
+{
+    for (int set = 0; set < N_SETS; set++) {
+        const struct npy *f = &a->labels.of[set].npy;
+
+        if (f->kind == 'f' || f->n_each != 1)
+            return err_set(err, ERR_DAMAGED, "%s: found %zu %s per sample; needed: one integer",
+                           f->name, f->n_each, f->kind == 'f' ? "floats" : "integers");
+        if (f->dims[0] > INT32_MAX)
+            return err_set(err, ERR_DAMAGED, "%s: found %zu samples; at most %d are allowed",
+                           f->name, f->dims[0], INT32_MAX);
+        a->n[set] = (uint32_t)f->dims[0];
+    }
+    return 0;
+}
+
+/* The inputs: one for each layer of that type. */
+static void list_inputs(struct arrays *a, const struct job *job)
+{
+    a->inputs = xcalloc(job->model.n_layers + 1, sizeof *a->inputs);
+    for (size_t i = 0; i < job->model.n_layers; i++)
+        if (job->model.layers[i].type == LAYER_INPUT)
+            a->inputs[a->n_inputs++].layer = &job->model.layers[i];
+    a->n_inputs += !a->n_inputs;
+}
+
+static int open_input(struct arrays *a, int i, const char *folder, struct err *err)
+{
+    struct array *input = &a->inputs[i];
+    const struct layer_spec *layer = input->layer;
+    AUTO(auto_free)
+    char *name = !layer        ? xstrdup(ONE_INPUT)
+                 : layer->name ? xstrdup(layer->name)
+                               : xasprintf("input%d", i + 1);
+
+    if (strcmp(name, LABELS) == 0)
+        return err_set(err, ERR_INVALID,
+                       "layer %s: an input of the labels' name; allowed: another name", name);
+    if (open_files(input, folder, name, err) ||
+        (!layer && shape_of(&a->shape, &input->of[SET_TRAIN].npy, err)))
+        return -1;
+    for (int set = 0; set < N_SETS; set++)
+        if (check_input(&input->of[set].npy, layer ? net_input_shape(layer) : a->shape, a->n[set],
+                        a->labels.of[set].path, err))
+            return -1;
+    return 0;
+}
+
+static int open_all(struct arrays *a, const struct job *job, struct err *err)
+{
+    const char *folder = job->dataset.path;
+
+    list_inputs(a, job);
+    a->shape = job_inputs_shape(job);
+    if (a->inputs[0].layer && !a->shape.c)
+        return err_set(err, ERR_INVALID,
+                       "the input layers have shapes that no sample has; needed: vectors, or "
+                       "channels, height and width, of at most %d values in all",
+                       NET_INPUT_MAX);
+    if (open_files(&a->labels, folder, LABELS, err) || check_labels(a, err))
+        return -1;
+    for (int i = 0; i < a->n_inputs; i++)
+        if (open_input(a, i, folder, err))
+            return -1;
+    return 0;
+}
+
+/* NULL: failed. */
+static struct arrays *arrays_open(const struct job *job, struct err *err)
+{
+    struct arrays *a = xcalloc(1, sizeof *a);
+    struct err why;
+
+    if (open_all(a, job, &why) == 0)
+        return a;
+    err_set(err, why.code, "dataset arrays: %s%s", why.msg,
+            why.code == ERR_NOT_FOUND
+                ? "; needed: train-NAME.npy and test-NAME.npy for each input layer (without one "
+                  "for x), and the labels as train-y.npy and test-y.npy"
+                : "");
+    arrays_free(a);
+    return NULL;
+}
+
+/* Classes: one more than the largest label to train with. */
+static int read_labels(struct arrays *a, int *classes, struct err *err)
+{
+    int64_t end = LABEL_MAX + 1;
+
+    *classes = 0;
+    for (int set = 0; set < N_SETS; set++) {
+        const struct npy *f = &a->labels.of[set].npy;
+
+        a->numbers[set] = xcalloc(a->n[set], sizeof *a->numbers[set]);
+        for (uint32_t i = 0; i < a->n[set]; i++) {
+            const int64_t label = npy_integer(f, i);
+
+            if (label < 0 || label >= end)
+                return err_set(err, ERR_DAMAGED,
+                               "dataset arrays: %s: label %lld of sample %u; 0 to %lld are allowed",
+                               f->name, (long long)label, i, (long long)end - 1);
+            if (set == SET_TRAIN && label >= *classes)
+                *classes = (int)label + 1;
+            a->numbers[set][i] = (uint16_t)label;
+        }
+        end = *classes;
+    }
+    return 0;
+}
+
+int arrays_load(struct datasets *d, const struct job *job, struct err *err)
+{
+    struct arrays *a = d->arrays = arrays_open(job, err);
+    struct dataset *const sets[N_SETS] = {[SET_TRAIN] = &d->train, [SET_TEST] = &d->test};
+    int classes;
+
+    if (!a || read_labels(a, &classes, err))
+        return -1;
+    for (int set = 0; set < N_SETS; set++)
+        *sets[set] = (struct dataset){.n = a->n[set],
+                                      .number = set,
+                                      .shape = a->shape,
+                                      .classes = classes,
+                                      .positions = 1,
+                                      .labels = a->numbers[set],
+                                      .arrays = a};
+    return 0;
+}
+
+int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
+                struct err *err)
+{
+    struct arrays *a = arrays_open(job, err);
+
+    if (!a)
+        return -1;
+    *shape = a->shape;
+    *n_train = a->n[SET_TRAIN];
+    *n_test = a->n[SET_TEST];
+    arrays_free(a);
+    return 0;
+}
+
+int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err)
+{
+    const struct arrays *a = set->arrays;
+
+    for (int i = 0; i < a->n_inputs; i++) {
+        const struct npy *f = &a->inputs[i].of[set->number].npy;
+
+        if (npy_floats(f, id, x))
+            return err_set(err, ERR_DAMAGED,
+                           "dataset arrays: %s: sample %u (counted from 0) has a value that is not "
+                           "finite; needed: numbers that a float of 32 bits can be",
+                           f->name, id);
+        x += f->n_each;
+    }
+    return 0;
+}

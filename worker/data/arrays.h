@@ -1,0 +1,27 @@
+/*
+ * Arrays of numbers as a data set: in a folder, for each input of the network and each of the two
+ * sets, a .npy file (npy.h) of a row per sample, and one of the labels:
+ *
+ *     train-NAME.npy, test-NAME.npy    for each input layer, by its name; else x
+ *     train-y.npy, test-y.npy          integers from 0
+ *
+ * A sample is its rows, one behind the other in the order of the input layers. Files are mapped and
+ * stay so: what has been read of them is the system's, shared by all ranks of a host.
+ */
+#ifndef PACELINE_ARRAYS_H
+#define PACELINE_ARRAYS_H
+
+#include "worker/data/data.h"
+
+/* datasets_load (of this rank alone; *d is the sets, not yet split) and datasets_peek where
+ * spec.dataset.name is arrays. ERR_NOT_FOUND: a file is not there; ERR_DAMAGED: it is no .npy file,
+ * or does not go together with the others or the network's inputs, or a label is none. */
+MUST_CHECK int arrays_load(struct datasets *d, const struct job *job, struct err *err);
+MUST_CHECK int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
+                           uint32_t *n_test, struct err *err);
+void arrays_free(struct arrays *a); /* NULL is fine */
+
+/* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite. */
+MUST_CHECK int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err);
+
+#endif
