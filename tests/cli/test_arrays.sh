@@ -1,5 +1,5 @@
 #!/bin/bash
-# TIMEOUT: 300
+# TIMEOUT: 400
 # Arrays of numbers as samples of several inputs: learnt from, though no one input is enough; the same bytes on any
 # number of workers; scaled by the training set; and a sentence for each file that is not what it should be.
 . tests/cli/lib.sh
@@ -110,11 +110,16 @@ done
 check "x" "$("$PACELINE" validate job.yaml --set 'model={name: mlp}' --set dataset.path=plain 2>&1)" "52,874 parameters"
 check "x trains" "$(result x --set 'model={name: mlp, hidden: [8]}' --set dataset.path=plain --set training.epochs=1)" "  -"
 
-# refused NAME SENTENCE [ARGUMENTS...]
+# refused NAME SENTENCE [ARGUMENTS...]: before anything runs; ends: what only a run reads.
 refused() {
     local name=$1 sentence=$2
     shift 2
-    check "$name" "$("$PACELINE" run job.yaml --out "bad-${name// /-}" "$@" 2>&1 || echo "exit $?")" "$sentence"
+    check "$name" "$("$PACELINE" validate job.yaml "$@" 2>&1 && echo "it is allowed")" "$sentence"
+}
+ends() {
+    local name=$1 sentence=$2
+    shift 2
+    check "$name" "$("$PACELINE" run job.yaml --out "bad-${name// /-}" "$@" 2>&1 && echo "it ran")" "$sentence"
 }
 # write FILE DESCR SHAPE HEX [ORDER]: a .npy file in bad, a copy of data.
 write() {
@@ -143,14 +148,14 @@ refused "big end first" "bad/test-image.npy: found values of type '>f4'; allowed
 write bad/test-image.npy '<f4' '(1, 1)' 00000000 True
 refused "Fortran" "bad/test-image.npy: found values in Fortran order; needed: C order" "${at_bad[@]}"
 write bad/test-y.npy '|u1' '(200,)' "04$(printf '%0398d' 0)"
-refused "a label" "bad/test-y.npy: label 4 of sample 0; 0 to 3 are allowed" "${at_bad[@]}"
+ends "a label" "bad/test-y.npy: label 4 of sample 0; 0 to 3 are allowed" "${at_bad[@]}"
 write bad/train-y.npy '|i1' '(600,)' "00ff$(printf '%01196d' 0)"
-refused "a negative label" "bad/train-y.npy: label -1 of sample 1; 0 to 65535 are allowed" "${at_bad[@]}"
+ends "a negative label" "bad/train-y.npy: label -1 of sample 1; 0 to 65535 are allowed" "${at_bad[@]}"
 rm -rf bad && cp -r data bad && truncate -s -1 bad/train-spectrum.npy
 refused "cut short" "bad/train-spectrum.npy: cut short: 95999 bytes behind the header, whose shape needs 96000" "${at_bad[@]}"
 rm -rf bad && cp -r data bad && printf '\0\0\300\177' | dd of=bad/train-spectrum.npy bs=1 seek=$((128 + 4 * 40 * 7)) conv=notrunc status=none
 for n in 1 2; do
-    refused "not a number on $n" "bad/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite" \
+    ends "not a number on $n" "bad/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite" \
         --workers $n "${at_bad[@]}" --set dataset.normalizeBy=given
 done
 refused "a shape" "data/train-image.npy: found samples of 2 x 6 x 6; needed: 2 x 5 x 6" \
