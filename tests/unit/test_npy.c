@@ -44,7 +44,7 @@ static void reads_floats(void)
             struct bytes b = npy_bytes(version, headers[i], floats, sizeof floats);
             struct npy f;
             struct err err = {0};
-            float x[3];
+            float x[3] = {0};
 
             CHECK_INT(npy_open(&f, b.data, b.len, "a", &err), 0);
             CHECK_STR(err.msg, "");
@@ -53,7 +53,8 @@ static void reads_floats(void)
             CHECK_INT(f.dims[f.n_dims - 1], 3);
             CHECK_INT(f.n_each, 3);
             CHECK_INT(npy_floats(&f, 1, x), 0);
-            CHECK_BYTES(x, floats + 3, sizeof x);
+            for (size_t k = 0; k < 3; k++)
+                CHECK(x[k] == floats[3 + k]);
             free(b.data);
         }
 }
@@ -68,7 +69,7 @@ static void reads_other_floats(void)
         npy_bytes(1, "{'descr':'|u1','fortran_order':False,'shape':(1,3)}", pixels, sizeof pixels);
     struct npy f;
     struct err err = {0};
-    float x[3];
+    float x[3] = {0};
 
     CHECK_INT(npy_open(&f, d.data, d.len, "a", &err), 0);
     CHECK_INT(npy_floats(&f, 0, x), 0);
@@ -87,7 +88,7 @@ static void notices_what_is_not_finite(void)
         npy_bytes(1, "{'descr':'<f8','fortran_order':False,'shape':(5,)}", bad, sizeof bad);
     struct npy f;
     struct err err = {0};
-    float x;
+    float x = 0;
 
     CHECK_INT(npy_open(&f, d.data, d.len, "a", &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)

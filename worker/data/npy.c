@@ -176,7 +176,7 @@ static int parse_header(struct npy *f, struct header *h, struct text all, struct
     struct text t = all;
     bool ok = take(&t, '{');
 
-    *h = (struct header){0};
+    *h = (struct header){.descr = {all.end, all.end}};
     while (ok && !take(&t, '}')) {
         ok = take_entry(&t, f, h);
         if (ok && !take(&t, ',')) {
