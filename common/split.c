@@ -79,18 +79,29 @@ static double load_of(const struct split_graph *g, int begin, int end)
     return sum;
 }
 
-/* What a cut in front of each part sends: all outputs that somebody behind it reads. */
-static double *cut_bytes(const struct split_graph *g)
+/* What a stage of parts [begin, end) is sent, at [begin * (n_parts + 1) + end]: the outputs of
+ * parts before it that it reads, each once, however many of them read it and whoever else does. */
+static double *stage_bytes(const struct split_graph *g)
 {
-    double *bytes = xcalloc((size_t)g->n_parts + 1, sizeof *bytes);
-    AUTO(auto_free) int *last = xcalloc((size_t)g->n_parts, sizeof *last); /* reader */
+    const int width = g->n_parts + 1;
+    double *bytes = xcalloc((size_t)(width * width), sizeof *bytes);
+    AUTO(auto_free)
+    int *taken = xcalloc((size_t)g->n_parts, sizeof *taken); /* by stages up to it */
 
-    for (int e = 0; e < g->n_edges; e++)
-        if (g->edges[e].to > last[g->edges[e].from])
-            last[g->edges[e].from] = g->edges[e].to;
-    for (int from = 0; from < g->n_parts; from++)
-        for (int cut = from + 1; cut <= last[from]; cut++)
-            bytes[cut] += g->parts[from].bytes;
+    for (int begin = 1; begin < g->n_parts; begin++)
+        for (int part = begin; part < g->n_parts; part++) {
+            double *sum = &bytes[begin * width + part + 1];
+
+            *sum = sum[-1];
+            for (int e = 0; e < g->n_edges; e++) {
+                const int from = g->edges[e].from;
+
+                if (g->edges[e].to != part || from >= begin || taken[from] == begin)
+                    continue;
+                taken[from] = begin;
+                *sum += g->parts[from].bytes;
+            }
+        }
     return bytes;
 }
 
@@ -103,7 +114,7 @@ struct chain {
     const struct split_graph *graph;
     int stages;
     double most;
-    const double *cuts; /* bytes of each */
+    const double *bytes; /* of stage_bytes */
     double *best;
     int *begin;
 };
@@ -119,7 +130,7 @@ static void chain_extend(struct chain *c, int k, int n)
         double value = fmax(before, load);
 
         if (c->most > 0)
-            value = is_less(c->most, load) ? INFINITY : before + c->cuts[b];
+            value = is_less(c->most, load) ? INFINITY : before + c->bytes[b * width + n];
         if (value < *least) {
             *least = value;
             c->begin[k * width + n] = b;
@@ -150,8 +161,8 @@ static void split_stages(const struct split_graph *g, int workers, int *worker)
     const size_t size = (size_t)((stages + 1) * width);
     AUTO(auto_free) double *best = xcalloc(size, sizeof *best);
     AUTO(auto_free) int *begin = xcalloc(size, sizeof *begin);
-    AUTO(auto_free) double *cuts = cut_bytes(g);
-    struct chain c = {.graph = g, .stages = stages, .cuts = cuts, .best = best, .begin = begin};
+    AUTO(auto_free) double *bytes = stage_bytes(g);
+    struct chain c = {.graph = g, .stages = stages, .bytes = bytes, .best = best, .begin = begin};
     int k = chain_fill(&c), end = g->n_parts;
 
     c.most = best[k * width + g->n_parts];

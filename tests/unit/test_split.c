@@ -8,7 +8,7 @@
 #include "paceline/mem.h"
 #include "tests/test.h"
 
-enum { PARTS_MAX = 12, EDGES_MAX = PARTS_MAX * PARTS_MAX };
+enum { PARTS_MAX = 20, EDGES_MAX = PARTS_MAX * PARTS_MAX };
 
 struct fixture {
     struct split_part parts[PARTS_MAX];
@@ -65,30 +65,34 @@ static struct split_cost cost_of(const struct fixture *f, const int *worker, int
     return c;
 }
 
+/* Splits that are alike up to `part`, and what is the best of all so far. */
+static void try_all(const struct fixture *f, int workers, bool contiguous, int part, int *worker,
+                    struct split_cost *best)
+{
+    const int before = part ? worker[part - 1] : 0;
+    const int first = contiguous ? before : 0;
+    const int last = contiguous ? before + (part > 0) : workers - 1;
+
+    if (part == f->graph.n_parts) {
+        const struct split_cost c = cost_of(f, worker, workers);
+
+        if (c.slowest < best->slowest || (c.slowest == best->slowest && c.bytes < best->bytes))
+            *best = c;
+        return;
+    }
+    for (int w = first; w <= last && w < workers; w++) {
+        worker[part] = w;
+        try_all(f, workers, contiguous, part + 1, worker, best);
+    }
+}
+
 /* The best of all splits, or of the contiguous ones. */
 static struct split_cost exhaustive(const struct fixture *f, int workers, bool contiguous)
 {
     struct split_cost best = {INFINITY, INFINITY};
-    long n = 1;
+    int worker[PARTS_MAX] = {0};
 
-    for (int i = 0; i < f->graph.n_parts; i++)
-        n *= workers;
-    for (long code = 0; code < n; code++) {
-        int worker[PARTS_MAX];
-        bool allowed = true;
-        long rest = code;
-
-        for (int i = 0; i < f->graph.n_parts; i++, rest /= workers) {
-            worker[i] = (int)(rest % workers);
-            allowed &= !contiguous || i == 0 || worker[i] == worker[i - 1] ||
-                       worker[i] == worker[i - 1] + 1;
-        }
-        if (!allowed)
-            continue;
-        struct split_cost c = cost_of(f, worker, workers);
-        if (c.slowest < best.slowest || (c.slowest == best.slowest && c.bytes < best.bytes))
-            best = c;
-    }
+    try_all(f, workers, contiguous, 0, worker, &best);
     return best;
 }
 
@@ -129,6 +133,19 @@ static void test_chains(void)
     for (unsigned long seed = 1; seed <= 50; seed++) {
         make(&f, seed, 1 + (int)(seed % 10), true);
         for (int workers = 1; workers <= 4; workers++)
+            check_best(&f, workers, true, 1);
+    }
+}
+
+/* Graphs that are too large to be searched: what a stage reads of several stages before it is sent
+ * once, as everywhere. */
+static void test_stages(void)
+{
+    struct fixture f;
+
+    for (unsigned long seed = 1; seed <= 30; seed++) {
+        make(&f, seed, SPLIT_SEARCHED + 1 + (int)(seed % 4), false);
+        for (int workers = 2; workers <= 4; workers++)
             check_best(&f, workers, true, 1);
     }
 }
@@ -191,6 +208,7 @@ int main(void)
 {
     test_graphs();
     test_chains();
+    test_stages();
     test_by_hand();
     test_naive();
     test_large();
