@@ -66,19 +66,29 @@ static double layer_flops(const struct trainer *t, const struct layer *l)
     return 0;
 }
 
+/* Room for the output of any layer, or for what it takes. */
+static float *widest(const struct trainer *t)
+{
+    size_t floats = 0;
+    for (int i = 0; i < t->model.n_layers; i++) {
+        const struct layer *l = &t->model.layers[i];
+        floats = l->in_floats > floats ? l->in_floats : floats;
+        floats = l->out_floats > floats ? l->out_floats : floats;
+    }
+    return xaligned(floats * t->pass.n * sizeof(float));
+}
+
 static void bench_layers(struct trainer *t, const float *input)
 {
     struct model *m = &t->model;
     struct gradient_sink sink = {.apply = ignore_range, .n_blocks = 1};
+    AUTO(auto_free) float *dy = widest(t);
+    AUTO(auto_free) float *dx = widest(t);
     t->pass.sink = &sink;
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layers[i];
-        struct layer_run r = {t,
-                              l,
-                              model_output(m, l->inputs[0], &t->pass, input),
-                              m->activations[i],
-                              m->gradients[0],
-                              m->gradients[1]};
+        struct layer_run r = {
+            t, l, model_output(m, l->inputs[0], &t->pass, input), m->activations[i], dy, dx};
         char name[120];
         if (!l->weight)
             continue;

@@ -88,6 +88,10 @@ if to[1][4] or to[3][4] or to[0][2] or not (to[0][4] > 0 and to[2][4] > 0 and to
 
 for run in ("alone", "fast", "servers"):
     start = [json.loads(line) for line in open(f"{run}/events.jsonl") if '"event":"start"' in line][0]
+    # The largest tensor, a checkpoint's room, is the rest.
+    parts, rest = start["memory"], start["memoryBytes"] - sum(start["memory"].values())
+    if not 0 < rest <= parts["parameters"] or not 0 < parts["savedActivations"]:
+        bad.append(f"{run}: memory is made of {parts}, and {rest}")
     ranks = last(run)["perRank"]
     for r in range(len(ranks["user"])):
         if not 0 < start["perRank"]["idleBytes"][r] < ranks["memoryBytes"][r] <= ranks["peakBytes"][r]:

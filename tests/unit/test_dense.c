@@ -133,6 +133,8 @@ int main(void)
     test_size(3136, 64, 31, 3, 29, 2);
     test_size(64, 16, 1, 0, 1, 3);
     test_size(80, 48, 5, 3, 3, 4); /* empty lanes */
+    /* either half has one group of outputs and a bit, whose sums wait for further inputs */
+    test_size(272, 2 * 16 * DENSE_GROUP + 80, 7, 1, 7, 5);
     for (uint32_t s = 10; s < 40; s++) {
         int level = (int)(fill_u32(s, 0) % 5), n = 1 + (int)(fill_u32(s, 1) % 40);
         test_size(16 * (1 + (int)(fill_u32(s, 2) % 20)), 16 * (1 + (int)(fill_u32(s, 3) % 12)), n,

@@ -1,16 +1,37 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
 // LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/model/lanes.c
-// LINK: worker/threads
+// LINK: worker/model/room.c worker/threads
 // LINK: worker/optim/optimizer.c worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates, and
 // outputs by running statistics; words whose state is carried; and the same bytes on every
-// instruction set, thread count and cut of the lanes over ranks.
+// instruction set, thread count and cut of the lanes over ranks. What layers share holds NaN before
+// each of them.
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "tests/unit/rank.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/model/loss.h"
 #include "worker/optim/optim.h"
+
+static void spoil(float *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        at[i] = NAN;
+}
+
+/* Layers share what they need at work: none may find there what another has left. */
+static void backward_spoilt(struct model *m, struct pass *p, const float *x)
+{
+    model_begin_backward(m);
+    for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
+        spoil(m->levels, m->levels_floats);
+        spoil(m->transposed, m->transposed_floats);
+        spoil(m->packed, m->packed_floats);
+        for (int t = 0; t < threads_count(m->threads); t++)
+            spoil(m->scratch[t], m->scratch_floats);
+        model_backward_layer(m, p, i, x, NULL);
+    }
+}
 
 /* Forward, loss, backward; returns the sum of the losses. */
 static double rank_step(struct rank *r, const struct job *job, const float *x,
@@ -20,6 +41,9 @@ static double rank_step(struct rank *r, const struct job *job, const float *x,
     const uint32_t positions = (uint32_t)m->positions;
     const size_t row = m->layers[m->n_layers - 1].out_floats / positions;
     const size_t in = m->layers[0].in_floats;
+    for (int t = 0; t < threads_count(m->threads); t++)
+        spoil(m->scratch[t], m->scratch_floats);
+    spoil(m->way_back, m->way_back_floats);
     const float *y = model_forward(m, &r->pass, x + r->first * in);
     float *dy = model_output_gradient(m);
     double loss = 0;
@@ -39,7 +63,7 @@ static double rank_step(struct rank *r, const struct job *job, const float *x,
                               m->classes, labels[r->first + i], n,
                               model_side_gradient(m, k) + i * l->out_floats, l->loss_weight);
     }
-    model_backward(m, &r->pass, x + r->first * in);
+    backward_spoilt(m, &r->pass, x + r->first * in);
     return loss;
 }
 

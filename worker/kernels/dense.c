@@ -6,8 +6,8 @@
 
 extern const struct product_kernels K(product_kernels);
 
-#define BLOCK_CHUNKS 4 /* chunks of x packed at a time: 256 inputs */
-#define BLOCK_IN (BLOCK_CHUNKS * DENSE_CHUNK)
+#define BLOCK_IN DENSE_PACKED
+#define BLOCK_CHUNKS (BLOCK_IN / DENSE_CHUNK)
 
 VINLINE int imin(int a, int b) { return a < b ? a : b; }
 
@@ -42,7 +42,7 @@ struct forward {
     const float *x, *w, *bias;
     bool relu;
     int n, ob0, ob1;
-    float *sums; /* of all blocks, but of one tile's where all inputs fit one packing */
+    float *sums; /* of these blocks, but of one tile's where all inputs fit one packing */
     float *packed;
 };
 
@@ -104,20 +104,22 @@ static void forward_block(const struct forward *f, int chunk0)
 static void dense_forward(const struct dense *d, float *y, const float *x, const float *w,
                           const float *bias, bool relu, int n, int ob0, int ob1, float *scratch)
 {
-    const struct forward f = {.d = d,
-                              .y = y,
-                              .x = x,
-                              .w = w,
-                              .bias = bias,
-                              .relu = relu,
-                              .n = n,
-                              .ob0 = ob0,
-                              .ob1 = ob1,
-                              .sums = scratch,
-                              .packed = scratch + (size_t)n * (size_t)d->out};
+    const int group = d->in <= BLOCK_IN ? ob1 - ob0 : DENSE_GROUP;
+    struct forward f = {.d = d,
+                        .y = y,
+                        .x = x,
+                        .w = w,
+                        .bias = bias,
+                        .relu = relu,
+                        .n = n,
+                        .sums = scratch,
+                        .packed = scratch + dense_sums_floats(d, n)};
 
-    for (int chunk = 0; chunk < dense_chunks(d); chunk += BLOCK_CHUNKS)
-        forward_block(&f, chunk);
+    for (f.ob0 = ob0; f.ob0 < ob1; f.ob0 = f.ob1) {
+        f.ob1 = imin(f.ob0 + group, ob1);
+        for (int chunk = 0; chunk < dense_chunks(d); chunk += BLOCK_CHUNKS)
+            forward_block(&f, chunk);
+    }
 }
 
 static void dense_keep_chunk(const struct dense *d, int chunk, float *kept, const float *w)

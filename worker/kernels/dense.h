@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define DENSE_CHUNK 64
+#define DENSE_PACKED 256 /* inputs that the forward pass packs at a time */
+#define DENSE_GROUP 64   /* blocks of 16 outputs whose sums wait for the next of them */
 
 struct dense {
     int in, out; /* both multiples of 16 */
@@ -41,7 +43,8 @@ struct lane_ends {
     bool full; /* no lane is empty */
 };
 
-/* Floats of scratch for n samples: forward, backward. */
+/* Floats of scratch for n samples: forward (of them for sums), backward. */
+size_t dense_sums_floats(const struct dense *d, int n);
 size_t dense_forward_scratch(const struct dense *d, int n);
 size_t dense_backward_scratch(const struct dense *d, int n);
 /* Floats of the packed dy that pack_dy makes. */

@@ -6,10 +6,17 @@
 
 size_t dense_packed_floats(const struct dense *d, int n) { return (size_t)n * (size_t)d->out; }
 
+size_t dense_sums_floats(const struct dense *d, int n)
+{
+    const int outputs = d->out < DENSE_GROUP * 16 ? d->out : DENSE_GROUP * 16;
+
+    return (size_t)n * (size_t)(d->in <= DENSE_PACKED ? 2 * 16 : outputs);
+}
+
 size_t dense_forward_scratch(const struct dense *d, int n)
 {
-    /* the narrowest tile has 4 samples: n/4 + 1 packed tiles of 256 inputs by 16 */
-    return (size_t)n * (size_t)d->out + (size_t)(n / 4 + 1) * 256 * 16;
+    /* the narrowest tile has 4 samples: n/4 + 1 packed tiles by 16 */
+    return dense_sums_floats(d, n) + (size_t)(n / 4 + 1) * DENSE_PACKED * 16;
 }
 
 size_t dense_backward_scratch(const struct dense *d, int n)

@@ -181,12 +181,7 @@ static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx
     }
 }
 
-static void conv_layer_release(struct layer *l)
-{
-    free(l->transposed);
-    free(l->levels);
-    free(l->argmax);
-}
+static void conv_layer_release(struct layer *l) { free(l->argmax); }
 
 static const struct layer_ops conv_ops = {.kind = "conv",
                                           .forward = conv_layer_forward,
@@ -226,9 +221,9 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
     /* the row buffers of either direction, then one sample's gradient of the sums */
     l->scratch_floats = scratch + back_scratch + conv_out_floats(&c);
     l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
-    l->levels = xaligned(l->level_floats * (size_t)(o->levels + 1) * sizeof(float));
+    l->n_levels = o->levels + 1;
     if (!o->image_input && o->samples)
-        l->transposed = xaligned(conv_weight_floats(&back) * sizeof(float));
+        l->transposed_floats = conv_weight_floats(&back);
     if (o->pool)
         l->argmax = xaligned(l->out_floats * o->samples);
 }

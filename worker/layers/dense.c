@@ -138,11 +138,7 @@ static void dense_layer_backward(struct layer *l, const struct pass *samples, fl
     }
 }
 
-static void dense_layer_release(struct layer *l)
-{
-    free(l->levels);
-    free(l->packed);
-}
+static void dense_layer_release(struct layer *l) { free(l->levels); }
 
 static const struct layer_ops dense_ops = {.kind = "dense",
                                            .forward = dense_layer_forward,
@@ -165,6 +161,7 @@ void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t
                 (size_t)DENSE_CHUNK * (size_t)l->dense.out;
     l->scratch_floats = fw > bw ? fw : bw;
     l->level_floats = (size_t)l->dense.out;
-    l->levels = xaligned(l->level_floats * (size_t)(levels + 1) * sizeof(float));
-    l->packed = xaligned(dense_packed_floats(&l->dense, (int)samples) * sizeof(float));
+    l->n_levels = levels + 1;
+    l->levels = xaligned(l->level_floats * (size_t)l->n_levels * sizeof(float));
+    l->packed_floats = dense_packed_floats(&l->dense, (int)samples);
 }

@@ -97,7 +97,6 @@ struct layer {
     const char *name;              /* of the net's layer; owned by the net */
     int *inputs, n_inputs;         /* runtime layers; -1: the samples as they come */
     int n_users;                   /* that take its output */
-    int gradient;                  /* the model's buffer that has its output's gradient */
     size_t in_floats, out_floats;  /* per sample */
     int rows;                      /* of a sample: the positions of a text; else 1 */
     size_t scratch_floats;         /* per thread */
@@ -121,12 +120,16 @@ struct layer {
     double rate;
     uint32_t number; /* of the net's layer: the key of dropout */
     bool image_input;
-    float *transposed; /* conv: weights for the data gradient */
-    float *levels;     /* weight gradients: one buffer per level of the lane tree */
+    float
+        *transposed; /* conv: weights for the data gradient; set by the model, as are its levels */
+    size_t transposed_floats;
+    float *levels; /* weight gradients: one buffer per level of the lane tree */
     size_t level_floats;
-    uint8_t *argmax;    /* fused pooling, per sample */
-    uint16_t *mask;     /* dropout, per sample */
-    float *packed;      /* dense: dy in the order the weight gradient reads it */
+    int n_levels;
+    uint8_t *argmax; /* fused pooling, per sample */
+    uint16_t *mask;  /* dropout, per sample */
+    float *packed;   /* dense: dy in the order the weight gradient reads it; set by the model */
+    size_t packed_floats;
     struct norm *norm;  /* batchnorm */
     int *part_channels; /* concat: of each input */
     struct embedding *embedding;

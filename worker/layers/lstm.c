@@ -206,6 +206,7 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
     }
     give_states(l, p);
     struct layer *hidden = &m->dense[FROM_HIDDEN], *input = &m->dense[FROM_INPUT];
+    hidden->packed = input->packed = l->packed;
     hidden->ops->backward(hidden, p, NULL, gates, m->hidden + first * m->units, NULL);
     input->ops->backward(input, p, dx, gates, x, NULL);
 }
@@ -266,6 +267,7 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
         layer_dense(d, &gates, false, samples, levels);
         l->scratch_floats =
             d->scratch_floats > l->scratch_floats ? d->scratch_floats : l->scratch_floats;
+        l->packed_floats = d->packed_floats; /* the gates' gradient, for either */
     }
     m->kept = xaligned((samples ? m->units : 0) * gate_floats(m) * sizeof(float));
     for (int i = 0; i < N_BUFFERS; i++) {

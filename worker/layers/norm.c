@@ -353,7 +353,8 @@ void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint
     l->out = n->out;
     l->out_floats = l->in_floats;
     l->level_floats = N_PARAMS * channels;
-    l->levels = xaligned(l->level_floats * (size_t)(levels + 1) * sizeof(float));
+    l->n_levels = levels + 1;
+    l->levels = xaligned(l->level_floats * (size_t)l->n_levels * sizeof(float));
     m->epsilon = n->spec.epsilon;
     m->momentum = n->spec.momentum;
     m->unbiased = n->spec.unbiased;

@@ -3,6 +3,7 @@
 
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
+#include "worker/model/room.h"
 #include "worker/model/tensors.h"
 
 static void make_join(struct model *m, struct layer *l, const struct net_layer *n, bool relu)
@@ -252,61 +253,117 @@ static bool takes_once(const struct layer *l, int from)
     return n == 1;
 }
 
+/* The needs of the way back, and which of them each layer has for the gradient of its output, and
+ * for its part of a gradient that others have begun; -1: none. */
+struct plan {
+    struct room_need *needs;
+    int n, *output, *apart;
+};
+
+/* The losses are step 0, the last layer's way back is step 1. */
+static int step_of(const struct model *m, int layer) { return m->n_layers - layer; }
+
+static int plan_add(struct plan *p, const struct model *m, int layer, int from, int to)
+{
+    const size_t floats = is_used(m, layer) ? m->layers[layer].out_floats : 0;
+
+    p->needs[p->n] = (struct room_need){.floats = floats * m->max_samples, .from = from, .to = to};
+    return p->n++;
+}
+
+/* What layer i needs for the gradients of its inputs. A sum leaves its own to one of them. */
+static void plan_inputs(struct plan *p, const struct model *m, int i)
+{
+    const struct layer *l = &m->layers[i];
+    bool left = !l->passes || p->output[i] < 0; /* to nobody, then */
+
+    for (int k = 0; k < l->n_inputs; k++) {
+        const int from = l->inputs[k];
+
+        if (from < m->lowest_trained)
+            continue;
+        if (p->output[from] >= 0) {
+            if (!l->ops->part)
+                p->apart[i] = plan_add(p, m, from, step_of(m, i), step_of(m, i));
+        } else if (!left && takes_once(l, from)) {
+            p->output[from] = p->output[i];
+            p->needs[p->output[i]].to = step_of(m, from);
+            left = true;
+        } else {
+            p->output[from] = plan_add(p, m, from, step_of(m, i), step_of(m, from));
+        }
+    }
+}
+
 /*
- * Which buffer has the gradient of each layer's output on the way back: one that is free from where
- * the last layer that takes the output gives it, to where the layer itself is done with it. A chain
- * needs two, in turns. A sum leaves its own to one of its inputs.
+ * Where the gradient of each layer's output lies on the way back. It is needed from where the last
+ * layer that takes the output gives it, to where the layer itself is done with it.
  */
 static void place_gradients(struct model *m)
 {
-    AUTO(auto_free) bool *taken = xcalloc((size_t)m->n_layers + 1, sizeof *taken);
+    const size_t n = (size_t)m->n_layers;
+    AUTO(auto_free) int *output = xcalloc(n, sizeof *output);
+    AUTO(auto_free) int *apart = xcalloc(n, sizeof *apart);
+    AUTO(auto_free) struct room_need *needs = xcalloc(2 * n, sizeof *needs);
+    struct plan p = {.needs = needs, .output = output, .apart = apart};
 
     for (int i = 0; i < m->n_layers; i++)
-        m->layers[i].gradient = -1;
-    m->layers[m->n_layers - 1].gradient = 0;
-    taken[0] = true;
-    m->n_gradients = 2;
-    for (int i = m->n_layers - 1; i > m->lowest_trained; i--) {
-        const struct layer *l = &m->layers[i];
-        bool left = !l->passes || l->gradient < 0; /* to nobody, then */
-
-        for (int k = 0; k < l->n_inputs; k++) {
-            int from = l->inputs[k], buffer = 0;
-
-            if (from < m->lowest_trained || m->layers[from].gradient >= 0)
-                continue;
-            if (!left && takes_once(l, from)) {
-                m->layers[from].gradient = l->gradient;
-                left = true;
-                continue;
-            }
-            while (taken[buffer])
-                buffer++;
-            taken[buffer] = true;
-            m->layers[from].gradient = buffer;
-            m->n_gradients = buffer + 1 > m->n_gradients ? buffer + 1 : m->n_gradients;
-        }
-        if (l->gradient >= 0) /* that of a side output is nobody else's */
-            taken[l->gradient] = l->passes && left;
+        output[i] = apart[i] = -1;
+    output[n - 1] = plan_add(&p, m, m->n_layers - 1, 0, 1);
+    for (int i = m->n_layers - 1; i > m->lowest_trained; i--)
+        plan_inputs(&p, m, i);
+    for (int k = 0; k < m->n_sides; k++) /* theirs is nobody else's: for all parts of a batch */
+        if (!m->layers[m->sides[k]].elsewhere)
+            output[m->sides[k]] = plan_add(&p, m, m->sides[k], 0, m->n_layers);
+    m->way_back_floats = room_plan(needs, p.n);
+    m->way_back = xaligned(m->way_back_floats * sizeof(float));
+    m->gradients = xcalloc(n, sizeof *m->gradients);
+    m->apart = xcalloc(n, sizeof *m->apart);
+    for (int i = 0; i < m->n_layers; i++) {
+        m->gradients[i] = output[i] < 0 ? NULL : m->way_back + needs[output[i]].at;
+        m->apart[i] = apart[i] < 0 ? NULL : m->way_back + needs[apart[i]].at;
     }
-    for (int k = 0; k < m->n_sides; k++)
-        m->layers[m->sides[k]].gradient = m->n_gradients + 1 + k;
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+static size_t levels_floats(const struct layer *l) { return l->level_floats * (size_t)l->n_levels; }
+
+/* Layers are at work one after the other. */
+static void share_memory(struct model *m)
+{
+    for (int i = 0; i < m->n_layers; i++) {
+        const struct layer *l = &m->layers[i];
+
+        m->transposed_floats = larger(m->transposed_floats, l->transposed_floats);
+        m->packed_floats = larger(m->packed_floats, l->packed_floats);
+        if (!l->levels)
+            m->levels_floats = larger(m->levels_floats, levels_floats(l));
+        if (!l->elsewhere)
+            m->scratch_floats = larger(m->scratch_floats, l->scratch_floats);
+    }
+    m->levels = xaligned(m->levels_floats * sizeof(float));
+    m->transposed = xaligned(m->transposed_floats * sizeof(float));
+    m->packed = xaligned(m->packed_floats * sizeof(float));
+    for (int i = 0; i < m->n_layers; i++) {
+        struct layer *l = &m->layers[i];
+
+        l->levels = l->levels ? l->levels : m->levels;
+        l->transposed = l->transposed_floats ? m->transposed : NULL;
+        l->packed = m->packed;
+    }
+    m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
+    for (int i = 0; i < threads_count(m->threads); i++)
+        m->scratch[i] = xaligned((m->scratch_floats + 16) * sizeof(float));
 }
 
 static void take_memory(struct model *m)
 {
-    size_t widest = 0;
     m->activations = xcalloc((size_t)m->n_layers, sizeof *m->activations);
     m->lowest_trained = m->n_layers;
-    for (int i = m->n_layers - 1; i >= 0; i--) {
-        const struct layer *l = &m->layers[i];
-        if (l->weight && !l->weight->frozen)
+    for (int i = m->n_layers - 1; i >= 0; i--)
+        if (m->layers[i].weight && !m->layers[i].weight->frozen)
             m->lowest_trained = i;
-        if (l->out_floats > widest && is_used(m, i))
-            widest = l->out_floats;
-        if (l->scratch_floats > m->scratch_floats && !l->elsewhere)
-            m->scratch_floats = l->scratch_floats;
-    }
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
         if (is_used(m, i))
@@ -314,16 +371,7 @@ static void take_memory(struct model *m)
     }
     place_gradients(m);
     m->given = xcalloc((size_t)m->n_layers, sizeof *m->given);
-    m->widest = widest;
-    m->gradients = xcalloc((size_t)(m->n_gradients + 1 + m->n_sides), sizeof *m->gradients);
-    for (int i = 0; i <= m->n_gradients; i++)
-        m->gradients[i] = i < m->n_gradients || net_branch(m->net) ? take(m, widest) : NULL;
-    for (int k = 0; k < m->n_sides; k++)
-        m->gradients[m->n_gradients + 1 + k] =
-            m->layers[m->sides[k]].elsewhere ? NULL : take(m, m->layers[m->sides[k]].out_floats);
-    m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
-    for (int i = 0; i < threads_count(m->threads); i++)
-        m->scratch[i] = xaligned((m->scratch_floats + 16) * sizeof(float));
+    share_memory(m);
     m->weights = xaligned(m->n_floats * sizeof(float));
 }
 
@@ -354,9 +402,12 @@ void model_release(struct model *m)
         free(m->scratch[i]);
     free(m->scratch);
     free(m->activations);
-    for (int i = 0; m->gradients && i <= m->n_gradients + m->n_sides; i++)
-        free(m->gradients[i]);
     free(m->gradients);
+    free(m->apart);
+    free(m->way_back);
+    free(m->levels);
+    free(m->transposed);
+    free(m->packed);
     free(m->sides);
     free(m->weights);
     free(m->given);
@@ -365,26 +416,26 @@ void model_release(struct model *m)
     memset(m, 0, sizeof *m);
 }
 
-size_t model_bytes(const struct model *m)
+struct model_bytes model_bytes(const struct model *m)
 {
-    size_t per_sample = 0, fixed = m->n_floats;
+    size_t saved = 0, scratch = m->scratch_floats * (size_t)threads_count(m->threads);
+
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
         if (!is_used(m, i))
             continue;
-        per_sample += l->in_place ? 0 : l->out_floats;
-        per_sample += l->argmax ? l->out_floats / 4 : 0;
-        per_sample += l->lstm && !l->elsewhere ? layer_lstm_floats(l) : 0;
-        fixed += l->transposed ? conv_weight_floats(&l->conv_back) : 0;
-        fixed += l->elsewhere ? 0 : l->level_floats * 6;
-        fixed += l->recurrent ? l->recurrent->floats : 0; /* once more, for the way back */
+        saved += l->in_place ? 0 : l->out_floats;
+        saved += l->argmax ? l->out_floats / 4 : 0;
+        saved += l->mask && !l->elsewhere ? l->out_floats / 32 : 0;
+        saved += l->lstm && !l->elsewhere ? layer_lstm_floats(l) : 0;
+        scratch += l->levels == m->levels || l->elsewhere ? 0 : levels_floats(l);
+        scratch += l->recurrent ? l->recurrent->floats : 0; /* once more, for the way back */
     }
-    fixed += m->scratch_floats * (size_t)threads_count(m->threads);
-    for (int i = 0; i <= m->n_gradients; i++)
-        per_sample += m->gradients[i] ? m->widest : 0;
-    for (int k = 0; k < m->n_sides; k++)
-        per_sample += model_side_gradient(m, k) ? m->layers[m->sides[k]].out_floats : 0;
-    return sizeof(float) * (fixed + per_sample * m->max_samples);
+    scratch += m->levels_floats + m->transposed_floats + m->packed_floats;
+    return (struct model_bytes){.parameters = sizeof(float) * m->n_floats,
+                                .saved = sizeof(float) * saved * m->max_samples,
+                                .way_back = sizeof(float) * m->way_back_floats,
+                                .scratch = sizeof(float) * scratch};
 }
 
 float *model_output(const struct model *m, int i, const struct pass *p, const float *x)
@@ -423,17 +474,14 @@ const float *model_forward(struct model *m, struct pass *p, const float *x)
     return model_output(m, m->n_layers - 1, p, x);
 }
 
-float *model_output_gradient(struct model *m) { return m->gradients[0]; }
+float *model_output_gradient(struct model *m) { return m->gradients[m->n_layers - 1]; }
 
-float *model_side_gradient(const struct model *m, int k)
-{
-    return m->gradients[m->layers[m->sides[k]].gradient];
-}
+float *model_side_gradient(const struct model *m, int k) { return m->gradients[m->sides[k]]; }
 
 /* The gradient of layer i's output; NULL where nothing trained is below. */
 static float *gradient_of(const struct model *m, int i)
 {
-    return i < m->lowest_trained ? NULL : m->gradients[m->layers[i].gradient];
+    return i < m->lowest_trained ? NULL : m->gradients[i];
 }
 
 /* Layer i's own in the pass. That of a side output is there of all samples at once. */
@@ -461,7 +509,7 @@ static void back_one(struct model *m, struct pass *p, int i, const float *x, flo
 {
     struct layer *l = &m->layers[i];
     const int from = l->inputs[0];
-    float *dx = gradient_of(m, from), *own = m->gradients[m->n_gradients];
+    float *dx = gradient_of(m, from), *own = m->apart[i];
     const bool sent = away && away[0], fresh = !dx || !m->given[from];
 
     l->ops->backward(l, p,

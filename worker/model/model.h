@@ -24,11 +24,14 @@ struct model {
     struct layer *layers;
     int n_layers;
     float **activations; /* output of each layer, samples * out_floats; some share a buffer */
-    float **gradients;   /* of activations: n_gradients buffers, and one for what is added */
-    int n_gradients;
-    int *sides, n_sides; /* layers that are scored besides the last one, each with a buffer of its
-                            own for its output's gradient behind those of the others, where it is */
-    size_t widest;       /* floats of each, per sample */
+    float **gradients;   /* of each layer's output, and where layers add to what others gave: */
+    float **apart;       /* their part. In one slab, and in one place what is not needed together */
+    float *way_back;
+    size_t way_back_floats;
+    float *levels, *transposed, *packed; /* of the layer that is at work: as large as any needs */
+    size_t levels_floats, transposed_floats, packed_floats;
+    int *sides, n_sides; /* scored besides the last one; their outputs' gradients are there for
+                            all samples at once, where the layers are */
     bool *given;         /* on the way back: of the layers whose gradient has begun */
     float **scratch;     /* per thread */
     size_t scratch_floats;
@@ -55,8 +58,15 @@ struct model_config {
  * `frozen` layers keep their parameters. Cannot fail: the net was checked. */
 void model_init(struct model *m, const struct net *net, const struct model_config *config);
 void model_release(struct model *m);
-/* Bytes that model_init will take for activations, parameters and scratch. */
-size_t model_bytes(const struct model *m);
+
+/* Bytes that model_init takes. */
+struct model_bytes {
+    size_t parameters;
+    size_t saved;    /* what the forward pass leaves for the way back */
+    size_t way_back; /* gradients of what layers give */
+    size_t scratch;  /* of layers and threads */
+};
+struct model_bytes model_bytes(const struct model *m);
 
 /* Initial weights from (seed, tensor, element): independent of layout, ranks and ISA. */
 void model_init_weights(struct model *m, uint64_t seed);

@@ -102,7 +102,9 @@ uint64_t trainer_bytes(const struct trainer *t)
 {
     size_t state = (size_t)t->optimizer.n_slots * t->optimizer.n_floats;
 
-    return model_bytes(&t->model) +
+    const struct model_bytes m = model_bytes(&t->model);
+
+    return m.parameters + m.saved + m.way_back + m.scratch +
            (state + t->gradient_floats + largest_tensor(t)) * sizeof(float);
 }
 

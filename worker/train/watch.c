@@ -81,6 +81,29 @@ static void add_simulated(cJSON *e, const struct job *job)
         cJSON_AddTrueToObject(e, "simulated");
 }
 
+/* The parts of memoryBytes, in bytes. */
+static cJSON *memory_json(const struct trainer *t)
+{
+    const struct model_bytes m = model_bytes(&t->model);
+    const struct {
+        const char *key;
+        size_t bytes;
+    } parts[] = {
+        {"parameters", m.parameters},
+        {"optimizerState", (size_t)t->optimizer.n_slots * t->optimizer.n_floats * sizeof(float)},
+        {"gradients", t->gradient_floats * sizeof(float)},
+        {"savedActivations", m.saved},
+        {"activationGradients", m.way_back},
+        {"scratch", m.scratch},
+        {"data", t->data.mapping_bytes},
+    };
+    cJSON *o = cJSON_CreateObject();
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        cJSON_AddNumberToObject(o, parts[i].key, (double)parts[i].bytes);
+    return o;
+}
+
 void watch_start(const struct watch *w, const struct trainer *t)
 {
     cJSON *ranks = w->options->idle ? measure_idle(t, w->options->idle) : NULL;
@@ -122,6 +145,7 @@ void watch_start(const struct watch *w, const struct trainer *t)
         cJSON_AddNumberToObject(e, "mirrorRank", t->mirror);
     if (w->transfer_s > 0)
         cJSON_AddNumberToObject(e, "transferSeconds", w->transfer_s);
+    cJSON_AddItemToObject(e, "memory", memory_json(t));
     add_simulated(e, job);
     char cpu[128];
     cpu_name(cpu);

@@ -1,0 +1,73 @@
+#include "worker/model/room.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "paceline/mem.h"
+
+#define ALIGN 16 /* floats: a vector, and a line of the cache */
+
+static size_t rounded(size_t floats) { return (floats + ALIGN - 1) / ALIGN * ALIGN; }
+
+static int compare(size_t a, size_t b) { return (a > b) - (a < b); }
+
+struct entry {
+    struct room_need *need;
+};
+
+/* The largest first, and of equals the one that is listed first. */
+static int by_size(const void *a, const void *b)
+{
+    const struct room_need *x = ((const struct entry *)a)->need;
+    const struct room_need *y = ((const struct entry *)b)->need;
+
+    return x->floats == y->floats ? (x > y) - (x < y) : compare(y->floats, x->floats);
+}
+
+static bool meet(const struct room_need *a, const struct room_need *b)
+{
+    return a->from <= b->to && b->from <= a->to;
+}
+
+/* Puts `need` between those that are placed, which are in the order of their places; returns where
+ * in that order it belongs. */
+static int place(struct room_need *need, const struct entry *placed, int n)
+{
+    int index = 0;
+
+    need->at = 0;
+    for (int i = 0; i < n; i++) {
+        const struct room_need *other = placed[i].need;
+
+        if (!meet(need, other))
+            continue;
+        if (need->at + rounded(need->floats) <= other->at)
+            break;
+        if (other->at + rounded(other->floats) > need->at)
+            need->at = other->at + rounded(other->floats);
+    }
+    while (index < n && placed[index].need->at <= need->at)
+        index++;
+    return index;
+}
+
+size_t room_plan(struct room_need *needs, int n)
+{
+    AUTO(auto_free) struct entry *order = xcalloc((size_t)n, sizeof *order);
+    AUTO(auto_free) struct entry *placed = xcalloc((size_t)n, sizeof *placed);
+    size_t floats = 0;
+
+    for (int i = 0; i < n; i++)
+        order[i].need = &needs[i];
+    qsort(order, (size_t)n, sizeof *order, by_size);
+    for (int i = 0; i < n; i++) {
+        struct room_need *need = order[i].need;
+        const int index = place(need, placed, i);
+        const size_t end = need->at + rounded(need->floats);
+
+        memmove(placed + index + 1, placed + index, (size_t)(i - index) * sizeof *placed);
+        placed[index].need = need;
+        floats = end > floats ? end : floats;
+    }
+    return floats;
+}
