@@ -306,8 +306,9 @@ $(BUILD)/bench/operator/raw: $(BUILD)/bench/operator/raw.o $(COMMON_OBJ) \
 
 BENCH_PROFILER ?=
 .PHONY: bench-profiler
-bench-profiler: all ## what timing each layer costs, on and off in turn (minutes)
-	@bench/profiler/run.py --build $(BUILD) $(BENCH_PROFILER)
+bench-profiler: all ## what timing each layer costs, on and off (minutes)
+	@$(MAKE) --no-print-directory all BUILD=$(BUILD)-noprofile CFLAGS=-DPROFILE_NONE
+	@bench/profiler/run.py --build $(BUILD) --without $(BUILD)-noprofile $(BENCH_PROFILER)
 
 BENCH_ESTIMATE ?=
 .PHONY: bench-estimate

@@ -8,6 +8,7 @@ import zlib
 NETWORKS = {
     "fashion-cnn": ("fashion", 28, [128, 32, 8, 1]),
     "mnist-cnn": ("fashion", 28, [128, 32, 8, 1]),
+    "mlp": ("fashion", 28, [128]),
     "densenet40": ("fashion", 28, [32]),
     "resnet20": ("cifar", 32, [32]),
     "resnet50": ("cifar", 32, [32]),
@@ -20,6 +21,7 @@ NETWORKS = {
     "vgg16e": ("images", 64, [16]),
     "ptb-small": ("text", 20, [20]),
     "ptb-medium": ("text", 35, [20]),
+    "ptb-large": ("text", 35, [20]),
 }
 CLASSES, WORDS = 256, 10000
 
@@ -98,6 +100,27 @@ MAPS = {"batchnorm": (1, 1, 2, 1), "lrn": (1, 1, 2, 1), "add": (1, 1, 0, 0), "ma
         "avgpool": (1, 1, 1, 1), "globalavgpool": (1, 1, 1, 1), "dropout": (1, 1, 1, 1)}
 
 
+def pass_bound(layer, batch, floats, flops, bandwidth):
+    """Seconds that one pass of a layer needs at least, which moves so many floats."""
+    return max(batch * layer["flopsForward"] / flops, 4 * floats / bandwidth)
+
+
+def convolutions(layers, batch, flops, bandwidth):
+    """{name: (what it is, seconds of a pass at least)} of those with 16 channels in and out at least; of
+    equal ones the first."""
+    found = {}
+    for layer in layers:
+        (c, h, w), (k, oh, ow) = layer["in"], layer["out"]
+        if layer["type"] != "conv" or min(c, k) < 16:
+            continue
+        (r, s), (down, right) = layer["kernel"], layer["stride"]
+        said = f"{r}x{s} {c}-to-{k} at {h}x{w}" + (f", stride {down}" if max(down, right) > 1 else "")
+        floats = batch * (c * h * w + k * oh * ow) + layer["parameters"]
+        if said not in (what for what, _ in found.values()):
+            found[layer["name"]] = said, pass_bound(layer, batch, floats, flops, bandwidth)
+    return found
+
+
 def bound(layers, batch, flops, bandwidth):
     """Seconds that a step needs at least: of each pass of a layer the longer of its arithmetic
     (flops: a second) and of the bytes that it moves (bandwidth: a second) where no map stays in a
@@ -115,9 +138,8 @@ def bound(layers, batch, flops, bandwidth):
         if below or layer["parameters"]:
             trained.add(layer["name"])
         if layer["flopsForward"]:
-            passes = 2 + below
-            moved = 4 * (into + out + layer["parameters"]) / bandwidth
-            seconds += passes * max(batch * layer["flopsForward"] / flops, moved)
+            moved = into + out + layer["parameters"]
+            seconds += (2 + below) * pass_bound(layer, batch, moved, flops, bandwidth)
         elif layer["type"] in MAPS:
             ins, outs, back_ins, back_outs = MAPS[layer["type"]]
             moved = ins * into + outs * out

@@ -8,6 +8,7 @@ by each other. A peer that is absent, or whose network has other parameters, is 
 
     make bench BENCH="--only fashion-cnn --batch 128 --rounds 3"
     make bench BENCH="--sections peak,kernels"
+    make bench BENCH="--sections start,convolutions"
 """
 
 import argparse
@@ -66,7 +67,7 @@ class Engine:
         self.command = pinned(args.cores[:ranks])
         if ranks > 1:
             self.command += ["mpirun", "-np", str(ranks), "--bind-to", "none"]
-        job = {
+        self.job = {
             "apiVersion": "paceline.dev/v1", "kind": "TrainingJob", "metadata": {"name": "bench"},
             "spec": {
                 "model": {"name": network},
@@ -77,7 +78,7 @@ class Engine:
             },
         }
         self.spec = args.folder / f"job-{network}-{batch}-{ranks}-{training.get('lanes', 0)}.json"
-        self.spec.write_text(json.dumps(job))
+        self.spec.write_text(json.dumps(self.job))
         self.command += [args.build / "bin/paceline-worker", "bench", "--spec", self.spec]
 
     def run(self, *options):
@@ -206,33 +207,98 @@ def compare(args, contenders, batch, most=None):
         print(f"  best peer: {best}; Paceline / best {spread(ratios(ours, rates[best]))}")
 
 
-def section_start(args):
-    """Exec to the first step, and the largest resident memory, page cache warm."""
-    print("\nfashion-cnn, batch 128: exec to first step (s), VmHWM of a rank (MiB)")
-    for ranks in (1, 2, 4):
-        firsts, memory = [], []
-        command = [args.build / "bin/paceline", "run", ROOT / "examples/fashion-cnn.yaml", "--json",
-                   "--workers", str(ranks), "--set", "training.steps=20", "--set", "training.threads=1"]
-        for _ in range(args.rounds):
-            with tempfile.TemporaryDirectory(dir=args.folder) as folder:
-                for event in json_lines(command, cwd=folder, env={**os.environ, **MPI}):
-                    if event["event"] == "firstStep":
-                        firsts.append(event["seconds"])
-                    if event["event"] == "done":
-                        memory.append(max(event["perRank"]["peakBytes"]) / 2**20)
-        print(f"  Paceline, {ranks} rank{'s' if ranks > 1 else ' '}     {spread(firsts)}  {spread(memory)}")
+MB = 1e6
+
+
+def start_target(start):
+    millions = start["params"] / 1e6
+    return 0.5 if millions < 30 else 0.3 + millions / 100
+
+
+def memory_target(start):
+    """By what the engine itself says that it keeps."""
+    parts = start["memory"]
+    slots = parts["optimizerState"] / parts["parameters"]
+    return 1.15 * (4 * start["params"] * (2 + slots) + parts["savedActivations"]) / MB + 40
+
+
+def verdict(value, target):
+    return f"{'held' if value <= target else 'MISSED'} ({value / target:.2f} of {target:.2f})"
+
+
+def run_job(args, network, batch, ranks):
+    """The events of a short run by name, with evaluation and checkpoint; images from the packed copy
+    that the first run makes."""
+    job = Engine(args, network, batch, ranks).job
+    data = job["spec"]["dataset"]
+    if data["name"] == "images":
+        packed = args.folder / "packed"
+        packed.mkdir(exist_ok=True)
+        data["cachePath"] = str(packed)
+    job["spec"]["training"]["steps"] = 3
+    spec = args.folder / "start.json"
+    spec.write_text(json.dumps(job))
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        lines = json_lines(pinned(args.cores[:ranks]) + [args.build / "bin/paceline", "run", spec, "--json",
+                           "--out", f"{folder}/run"], cwd=folder, env={**os.environ, **MPI})
+    return {line["event"]: line for line in lines}
+
+
+def peer_memory(args, network, batch):
+    """{name: MB at most} of the peers that are there."""
+    layers = Engine(args, network, batch).describe()
+    memory = {}
     for name in args.peers:
-        firsts, memory = [], []
         try:
-            layers = Engine(args, "fashion-cnn", 128).describe()
-            for _ in range(args.rounds):
-                peer = Peer(args, name, "fashion-cnn", layers, 128)
-                firsts.append(peer.first_step)
-                memory.append(peer.measure(20)["memoryMiB"])
-                peer.close()
-            print(f"  {name:<20} {spread(firsts)}  {spread(memory)}   version {peer.version}")
+            peer = Peer(args, name, network, layers, batch)
+            memory[name] = peer.measure(3)["memoryMiB"] * 2**20 / MB
+            peer.close()
         except Absent as why:
-            print(f"  {name:<20} not compared: {why}")
+            print(f"  {name:<22} not compared: {why}")
+    return memory
+
+
+def start_of(args, network, batch, ranks):
+    runs = [run_job(args, network, batch, ranks) for _ in range(args.rounds + 1)]
+    scan, runs = runs[0]["start"]["readSeconds"], runs[1:]
+    start = runs[0]["start"]
+    first = [run["firstStep"]["seconds"] for run in runs]
+    peak = max(max(run["done"]["perRank"]["peakBytes"]) for run in runs) / MB
+    parts = {name: value / MB for name, value in start["memory"].items()}
+    print(f"\n{network}, {networks.fed_with(network)}, batch {batch}, {start['params']:,} parameters, "
+          f"{ranks} rank{'s' if ranks > 1 else ''}")
+    said = "; images from the packed copy, " + f"without it reading took {scan:.2f} s"
+    print(f"  first step after {spread(first, ' s')}: "
+          f"{verdict(statistics.median(first), start_target(start))}"
+          f"{said if networks.NETWORKS[network][0] == 'images' else ''}")
+    print("  memory " + ", ".join(f"{name} {value:.1f}" for name, value in parts.items()))
+    if ranks > 1:
+        print(f"  at most {peak:.1f} MB in a rank")
+        return
+    target = memory_target(start)
+    print(f"  at most {peak:.1f} MB: {verdict(peak, target)}", end="")
+    print("" if peak <= target else f"; without the {parts['data']:.1f} MB of samples: "
+          f"{verdict(peak - parts['data'], target)}")
+    peers = peer_memory(args, network, batch)
+    for name, memory in peers.items():
+        small = start["params"] < 20e6
+        wanted = (f"; at most {'half of it' if small else 'as much'}: "
+                  f"{verdict(peak, memory / 2 if small else memory)}")
+        print(f"  {name:<22} {memory:8.1f} MB{wanted if name.startswith('PyTorch') else ''}")
+
+
+def section_start(args):
+    """Exec to the first step, page cache warm, and the largest resident memory of a process (VmHWM)
+    with evaluation and checkpoint, beside their targets."""
+    print("\nstart and memory: of each network's largest batch; MB are 10^6 bytes")
+    for network in args.only:
+        batch = max(args.batch or networks.NETWORKS[network][2])
+        for ranks in (1, 2) if network == "fashion-cnn" and len(args.cores) > 1 else (1,):
+            try:
+                start_of(args, network, batch, ranks)
+            except Absent as why:
+                print(f"\n{network}: not measured: {why}")
+        sys.stdout.flush()
 
 
 def cases(args):
@@ -280,6 +346,44 @@ def section_kernels(args):
             median = statistics.median(values)
             print(f"  {kernel:<26} {median:8.1f} ({min(values):.1f}-{max(values):.1f})"
                   f"  {100 * median / peak:5.1f}%  {1e3 * statistics.median(seconds[kernel]):8.3f}")
+
+
+CONVOLUTION = 0.7  # of its roofline, at least
+PASSES = ("forward", "data gradient", "weight gradient")
+
+
+def convolution_shares(args, network, batch, peak, bandwidth):
+    """[(share of the roofline, GFLOP/s, which)] of each pass of each convolution, medians over the rounds."""
+    engine = Engine(args, network, batch)
+    layers = engine.describe()
+    bounds = networks.convolutions(layers, batch, peak * 1e9, bandwidth * 1e9)
+    seconds, rates = {}, {}
+    for _ in range(args.rounds if bounds else 0):
+        for line in engine.run("--layers"):
+            seconds.setdefault(line["kernel"], []).append(line["seconds"])
+            rates.setdefault(line["kernel"], []).append(line["gflops"])
+    return [(bound / statistics.median(seconds[kernel]), statistics.median(rates[kernel]),
+             f"{network}, {said}: {which}")
+            for name, (said, bound) in bounds.items() for which in PASSES
+            if (kernel := f"{name} {which}") in seconds]
+
+
+def section_convolutions(args):
+    """Each distinct convolution with 16 channels in and out at least, the worst first."""
+    peak, bandwidth = max(one_process(args).values()), memory_bandwidth(args)
+    found = []
+    print(f"\nconvolutions: share of the smaller of {peak:.1f} GFLOP/s and intensity x {bandwidth:.1f} GB/s; "
+          "above 100%: its maps stay in a cache")
+    for network in args.only:
+        batch = max(args.batch or networks.NETWORKS[network][2])
+        try:
+            found += convolution_shares(args, network, batch, peak, bandwidth)
+        except Absent as why:
+            print(f"  {network}: not measured: {why}")
+    for share, rate, said in sorted(found):
+        print(f"  {100 * share:5.1f}%  {rate:6.1f} GFLOP/s  {said}{'   BELOW 70%' if share < CONVOLUTION else ''}")
+    below = sum(share < CONVOLUTION for share, _, _ in found)
+    print(f"  {below} of {len(found)} below 70%: {'MISSED' if below else 'held' if found else 'not measured'}")
 
 
 def interval(values):
@@ -363,7 +467,7 @@ def section_jpeg(args):
 
 SECTIONS = {
     "peak": section_peak, "peers": section_peers, "kernels": section_kernels,
-    "order": section_order, "ranks": section_ranks, "start": section_start, "jpeg": section_jpeg,
+    "convolutions": section_convolutions, "order": section_order, "ranks": section_ranks, "start": section_start, "jpeg": section_jpeg,
 }
 
 

@@ -78,6 +78,20 @@ static float *widest(const struct trainer *t)
     return xaligned(floats * t->pass.n * sizeof(float));
 }
 
+/* Whether a layer before it is the same convolution. */
+static bool is_again(const struct model *m, int i)
+{
+    const struct layer *l = &m->layers[i];
+    bool again = false;
+
+    for (int k = 0; k < i && l->conv.c; k++) {
+        const struct layer *other = &m->layers[k];
+        again |= memcmp(&l->conv, &other->conv, offsetof(struct conv, plain)) == 0 &&
+                 l->relu == other->relu && l->pool == other->pool && !l->bias == !other->bias;
+    }
+    return again;
+}
+
 static void bench_layers(struct trainer *t, const float *input)
 {
     struct model *m = &t->model;
@@ -90,7 +104,7 @@ static void bench_layers(struct trainer *t, const float *input)
         struct layer_run r = {
             t, l, model_output(m, l->inputs[0], &t->pass, input), m->activations[i], dy, dx};
         char name[120];
-        if (!l->weight)
+        if (!l->weight || is_again(m, i))
             continue;
         for (size_t k = 0; k < l->out_floats * t->pass.n; k++)
             r.dy[k] = (float)(k % 7) - 3.0f;

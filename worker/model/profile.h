@@ -5,6 +5,9 @@
 #ifndef PACELINE_PROFILE_H
 #define PACELINE_PROFILE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 enum profile_part {
     PROFILE_FORWARD,
     PROFILE_BACKWARD, /* of a convolution: the gradient of its input */
@@ -26,14 +29,21 @@ double profile_us(const struct profile *p, int layer, enum profile_part part);
 int profile_begin(struct profile *p, int layer, enum profile_part part);
 void profile_end(struct profile *p, int was);
 
+/* `make bench-profiler` builds with PROFILE_NONE, without even the branch, to compare with. */
+#ifdef PROFILE_NONE
+#define PROFILE_IS_ON(p) ((void)(p), false)
+#else
+#define PROFILE_IS_ON(p) ((p) != NULL)
+#endif
+
 static inline int profile_enter(struct profile *p, int layer, enum profile_part part)
 {
-    return p ? profile_begin(p, layer, part) : 0;
+    return PROFILE_IS_ON(p) ? profile_begin(p, layer, part) : 0;
 }
 
 static inline void profile_leave(struct profile *p, int was)
 {
-    if (p)
+    if (PROFILE_IS_ON(p))
         profile_end(p, was);
 }
 
