@@ -182,10 +182,10 @@ const struct field spec_fields[] = {
      RANGE(0, 1000000), .doc = "Draws the shares anew every so many epochs; 0: never."},
     {"spec.dataset.staging", FIELD_ENUM, JOB(dataset.staging),
      .names = NAMES("materialize", "stream"), .default_ = "materialize",
-     .doc = "materialize: all samples are read and decoded before the first step; stream: an image "
-            "when a batch has it."},
+     .doc = "materialize: all samples are read and decoded before the first step; stream: a sample "
+            "when a batch has it (compressed IDX files are read first)."},
     {"spec.dataset.cache", FIELD_BOOL, JOB(dataset.cache),
-     .doc = "Keeps what was decoded; false: each image is decoded for each batch that has it."},
+     .doc = "Keeps what was read; false: each sample is read for each batch that has it."},
     {"spec.dataset.rowConvert", FIELD_BOOL, JOB(dataset.row_convert), .default_ = "true",
      .doc =
          "Samples become floats row by row, anew in each batch; false: once, when they are read, "

@@ -39,14 +39,26 @@ static bool broken_arrays(const struct job *job, struct buf *found)
     return strcmp(job->dataset.name, "arrays") == 0 && (job->dataset.flip || job->dataset.pad > 0);
 }
 
+/* Whose samples can be read one by one. */
+static bool is_streamable(const struct job *job)
+{
+    static const char *const names[] = {"images",  "idx",      "mnist",
+                                        "cifar10", "cifar100", "fashion-mnist"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (strcmp(job->dataset.name, names[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Else samples would have other numbers than with materialize, or there would be nothing to stream.
  */
 static bool broken_stream(const struct job *job, struct buf *found)
 {
     buf_puts(found, "stream with something that needs every sample before the first step");
     return job->dataset.staging == STAGING_STREAM &&
-           (strcmp(job->dataset.name, "images") != 0 || job->dataset.max_damaged > 0 ||
-            job->dataset.cache_path || job->dataset.normalize_by != NORMALIZE_GIVEN);
+           (!is_streamable(job) || job->dataset.max_damaged > 0 || job->dataset.cache_path ||
+            job->dataset.normalize_by != NORMALIZE_GIVEN);
 }
 
 /* Floats that are made once are those of each batch. */
@@ -197,11 +209,13 @@ static const struct rule rules[] = {
      .cel_found = "what is done to pixels, with name arrays"},
     {{"spec.dataset.staging", "spec.dataset.name", "spec.dataset.maxDamaged",
       "spec.dataset.cachePath", "spec.dataset.normalizeBy"},
-     .allowed = "allowed with stream: name images, without maxDamaged, cachePath and a normalizeBy "
-                "that is not given",
+     .allowed =
+         "allowed with stream: name images, idx, mnist, fashion-mnist, cifar10, cifar100, without "
+         "maxDamaged, cachePath and a normalizeBy that is not given",
      .job = RULE_BUILTIN,
      .broken = broken_stream,
-     .cel = "{spec.dataset.staging} != 'stream' || ({spec.dataset.name} == 'images' && "
+     .cel = "{spec.dataset.staging} != 'stream' || ({spec.dataset.name} in ['images', 'idx', "
+            "'mnist', 'fashion-mnist', 'cifar10', 'cifar100'] && "
             "{spec.dataset.maxDamaged|0.0} == 0.0 && !{?spec.dataset.cachePath} && "
             "{spec.dataset.normalizeBy} == 'given')",
      .cel_found = "stream with something that needs every sample before the first step"},

@@ -101,8 +101,8 @@ import json, pathlib, re
 
 folder = pathlib.Path("study")
 job = {n: json.loads((folder / f"{n}-seed-1/job.json").read_text())["spec"] for n in ("ahead-96", "beside-96", "beside-96-once")}
-for name, want in (("ahead-96", (1, False, "end")), ("beside-96", (0, True, "overlap"))):
-    found = (job[name]["dataset"]["prefetch"], job[name]["dataset"]["rowConvert"], job[name]["strategy"]["schedule"])
+for name, want in (("ahead-96", ("stream", 1, False, "end")), ("beside-96", ("materialize", 0, True, "overlap"))):
+    found = (*(job[name]["dataset"][key] for key in ("staging", "prefetch", "rowConvert")), job[name]["strategy"]["schedule"])
     assert found == want, (name, found)
 job["beside-96-once"]["dataset"]["rowConvert"] = True
 assert job["beside-96-once"] == job["beside-96"], "not this switch alone"

@@ -89,7 +89,6 @@ for wrong in dataset.maxDamaged=0.1 dataset.cachePath=data dataset.normalizeBy=c
     check "$wrong" "$("$PACELINE" validate job.yaml "${stream[@]}" --set $wrong 2>&1)" \
         "stream with something that needs every sample before the first step; allowed with stream: name images"
 done
-check "another set" "$("$PACELINE" validate job.yaml "${stream[@]}" --set dataset.name=idx 2>&1)" "allowed with stream: name images"
 check "draft alone" "$("$PACELINE" validate job.yaml --set dataset.imageSize=0 --set dataset.draft=true 2>&1)" \
     "spec.dataset.draft: found it without; needed with it: an imageSize above 0"
 check "cache alone" "$("$PACELINE" validate job.yaml --set dataset.cache=true 2>&1)" "dataset.cache"

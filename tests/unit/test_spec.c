@@ -175,6 +175,14 @@ static void test_problems(void)
           "t.yaml:11: spec.model.layers[4].rate: found 1; allowed: a number from 0 to below 1"}},
         {MODEL "  dataset: {name: idx}\n",
          {"spec.dataset.path: found idx, images, arrays or text without it"}},
+        {MODEL "  dataset: {name: spectra, staging: stream}\n",
+         {"t.yaml:6: spec.dataset.staging: found stream with something that needs every sample "
+          "before the first step; allowed with stream: name images, idx, mnist, fashion-mnist, "
+          "cifar10, cifar100, without maxDamaged, cachePath and a normalizeBy that is not given"}},
+        {MODEL "  dataset: {name: arrays, path: d, staging: stream}\n",
+         {"spec.dataset.staging: found stream with"}},
+        {MODEL "  dataset: {name: cifar10, staging: stream, normalizeBy: pixel}\n",
+         {"spec.dataset.staging: found stream with"}},
         {MODEL "  dataset: {rowConvert: false, normalizeBy: channel}\n",
          {"t.yaml:6: spec.dataset.rowConvert: found false with samples that are made anew in each "
           "batch; allowed with false: normalizeBy given, no augment and no name text or arrays"}},

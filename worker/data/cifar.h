@@ -23,7 +23,10 @@ struct cifar_format {
 MUST_CHECK int cifar_records(const struct cifar_format *f, size_t len, const char *name,
                              uint32_t *n, struct err *err);
 
-/* Takes the n records apart. ERR_DAMAGED: a label beyond the classes. */
+/* Where in the file the pixels of record i are. */
+size_t cifar_image_at(const struct cifar_format *f, uint32_t i);
+
+/* Takes the n records apart; images NULL: labels alone. ERR_DAMAGED: a label beyond the classes. */
 MUST_CHECK int cifar_unpack(const struct cifar_format *f, const uint8_t *bytes, uint32_t n,
                             const char *name, uint8_t *images, uint16_t *labels, struct err *err);
 

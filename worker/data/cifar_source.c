@@ -80,9 +80,10 @@ static int cifar_source_read(struct source *s, const struct source_memory *to, s
 
     for (int i = 0; i < MAX_FILES && files->at[i].path; i++) {
         int set = files->set->files[i].set;
-        if (cifar_unpack(&files->set->format, files->at[i].map.bytes, files->at[i].n,
-                         files->at[i].path, to->images[set] + done[set] * (size_t)CIFAR_IMAGE_BYTES,
-                         to->labels[set] + done[set], err))
+        if (cifar_unpack(
+                &files->set->format, files->at[i].map.bytes, files->at[i].n, files->at[i].path,
+                to->images[set] ? to->images[set] + done[set] * (size_t)CIFAR_IMAGE_BYTES : NULL,
+                to->labels[set] + done[set], err))
             return -1;
         done[set] += files->at[i].n;
     }
@@ -100,4 +101,18 @@ static void cifar_source_close(struct source *s)
     free(files);
 }
 
-const struct source_kind cifar_source = {cifar_source_open, cifar_source_read, cifar_source_close};
+static bool cifar_source_where(const struct source *s, int set, uint32_t i, const char **path,
+                               size_t *at)
+{
+    const struct cifar_files *files = s->files;
+    int f = 0;
+
+    for (; files->set->files[f].set != set || i >= files->at[f].n; f++)
+        i -= files->set->files[f].set == set ? files->at[f].n : 0;
+    *path = files->at[f].path;
+    *at = cifar_image_at(&files->set->format, i);
+    return true;
+}
+
+const struct source_kind cifar_source = {cifar_source_open, cifar_source_read, cifar_source_close,
+                                         cifar_source_where};

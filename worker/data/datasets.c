@@ -30,9 +30,8 @@ static int host_fill(struct layout *to, const struct layout *plan, struct source
                      struct err *err)
 {
     if (!is_streamed(s->job))
-        return layout_fill(to, plan, s, err);
-    image_stream_fill(to, plan, s);
-    return 0;
+        return layout_fill(to, plan, s, false, err);
+    return image_stream_fill(to, plan, s, err);
 }
 
 static int load_private(struct datasets *d, struct layout **layout, const struct job *job,
@@ -213,7 +212,8 @@ static int load_bytes(struct datasets *d, const struct job *job, const char *run
     d->test = layout_view(layout, SET_TEST);
     if (is_streamed(job)) {
         d->train.stream = d->test.stream = image_stream_behind(layout);
-        d->train.readers = d->test.readers = readers(local_size);
+        d->train.readers = d->test.readers =
+            image_stream_decodes(d->train.stream) ? readers(local_size) : 1;
     }
     if (!job->dataset.row_convert) {
         d->train.rows = (const float *)d->train.images;

@@ -97,7 +97,7 @@ static void *unpack_set(void *arg)
     const struct idx_file *images = &t->files[0].idx, *labels = &t->files[1].idx;
     uint8_t *bytes = (uint8_t *)t->labels + labels->payload;
 
-    t->rc = idx_unpack(images, t->images - images->header, &t->err);
+    t->rc = t->images ? idx_unpack(images, t->images - images->header, &t->err) : 0;
     if (t->rc == 0)
         t->rc = idx_unpack(labels, bytes - labels->header, &t->err);
     for (size_t i = 0; i < labels->payload && t->rc == 0; i++)
@@ -162,4 +162,17 @@ static void idx_source_close(struct source *s)
     free(files);
 }
 
-const struct source_kind idx_source = {idx_source_open, idx_source_read, idx_source_close};
+/* What is compressed can only be read from the front. */
+static bool idx_source_where(const struct source *s, int set, uint32_t i, const char **path,
+                             size_t *at)
+{
+    const struct idx_files *files = s->files;
+    const struct mapped_idx *images = &files->at[set ? TEST_IMAGES : TRAIN_IMAGES];
+
+    *path = images->path;
+    *at = images->idx.header + i * source_image_bytes(s);
+    return !images->idx.gzip;
+}
+
+const struct source_kind idx_source = {idx_source_open, idx_source_read, idx_source_close,
+                                       idx_source_where};

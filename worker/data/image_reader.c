@@ -1,5 +1,6 @@
 #include "worker/data/image_reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include "worker/data/resize.h"
 
 #define FILE_MAX (256 << 20)
+#define PARTS_MAX 8 /* files whose parts are read: the most that a set has */
 
 struct image_reader {
     struct image_decoder *decoder;
@@ -18,6 +20,11 @@ struct image_reader {
     struct image image;
     uint8_t *bytes;
     size_t room, len;
+    struct part_file {
+        const char *path;
+        int fd;
+    } open[PARTS_MAX];
+    int n_open;
 };
 
 struct image_reader *image_reader_new(const struct job *job)
@@ -40,6 +47,8 @@ void image_reader_free(struct image_reader **r)
     resizer_free(&(*r)->resizer);
     image_release(&(*r)->image);
     free((*r)->bytes);
+    for (int i = 0; i < (*r)->n_open; i++)
+        close((*r)->open[i].fd);
     free(*r);
     *r = NULL;
 }
@@ -85,6 +94,41 @@ int image_reader_read(struct image_reader *r, const char *path, struct shape sha
                        "brings all to one size)",
                        path, is->h, is->w, shape.h, shape.w);
     resize(r->resizer, &r->image, shape.h, shape.w, to);
+    return 0;
+}
+
+/* The open file, or -1. */
+static int part_file(struct image_reader *r, const char *path, struct err *err)
+{
+    for (int i = 0; i < r->n_open; i++)
+        if (r->open[i].path == path)
+            return r->open[i].fd;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    assert(r->n_open < PARTS_MAX);
+    if (fd < 0)
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    r->open[r->n_open++] = (struct part_file){path, fd};
+    return fd;
+}
+
+int image_reader_part(struct image_reader *r, const char *path, size_t at, size_t n, uint8_t *to,
+                      struct err *err)
+{
+    const int fd = part_file(r, path, err);
+    ssize_t got;
+
+    if (fd < 0)
+        return -1;
+    for (size_t have = 0; have < n; have += (size_t)got) {
+        got = pread(fd, to + have, n - have, (off_t)(at + have));
+        if (got < 0)
+            return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+        if (got == 0)
+            return err_set(err, ERR_DAMAGED,
+                           "%s: cut short since the start: %zu bytes at %zu are gone", path,
+                           n - have, at + have);
+    }
     return 0;
 }
 

@@ -18,6 +18,13 @@ void image_reader_free(struct image_reader **r); /* for AUTO */
 MUST_CHECK int image_reader_read(struct image_reader *r, const char *path, struct shape shape,
                                  uint8_t *to, struct err *err);
 
+/*
+ * The same, of n bytes that are pixels as they are, from `at` of a file. Its name is remembered by
+ * address, for the file stays open. ERR_DAMAGED: it has fewer bytes; ERR_IO.
+ */
+MUST_CHECK int image_reader_part(struct image_reader *r, const char *path, size_t at, size_t n,
+                                 uint8_t *to, struct err *err);
+
 /* The shape alone, c 1 or 3, from the header. Errors as above. */
 MUST_CHECK int image_reader_measure(struct image_reader *r, const char *path, struct shape *shape,
                                     struct err *err);

@@ -195,4 +195,5 @@ static void image_source_close(struct source *s)
     free(s->files);
 }
 
-const struct source_kind image_source = {image_source_open, image_source_read, image_source_close};
+const struct source_kind image_source = {image_source_open, image_source_read, image_source_close,
+                                         NULL};

@@ -10,9 +10,15 @@ enum { UNTOUCHED, CLAIMED, DECODED }; /* a fresh memory is zero */
 
 /* Offsets count from here. */
 struct image_stream {
-    bool cached;
-    uint32_t n; /* files, of both sets */
-    size_t paths[N_SETS], states[N_SETS];
+    bool cached, parts; /* parts: of few files, as they are; else a file for each sample */
+    uint32_t n;         /* samples of both sets */
+    size_t places[N_SETS], states[N_SETS];
+};
+
+/* Of a sample. */
+struct place {
+    size_t path; /* offset */
+    size_t at;   /* where in the file */
 };
 
 static size_t aligned(size_t n) { return (n + 63) & ~(size_t)63; }
@@ -22,57 +28,132 @@ struct image_stream *image_stream_behind(struct layout *l)
     return (struct image_stream *)((uint8_t *)l + aligned(l->bytes));
 }
 
-/* An offset for each path, and one behind the last; then states; then the paths themselves. */
-static size_t place(struct image_stream *to, const struct image_folder *f)
+bool image_stream_decodes(const struct image_stream *s) { return !s->parts; }
+
+/* Places, then states; then the paths. */
+static size_t place(struct image_stream *to, const uint32_t *n)
 {
     size_t at = aligned(sizeof *to);
 
     for (int set = 0; set < N_SETS; set++) {
-        to->paths[set] = at;
-        at = aligned(at + f->n[set] * sizeof(size_t));
+        to->places[set] = at;
+        at = aligned(at + n[set] * sizeof(struct place));
         to->states[set] = at;
-        at = aligned(at + f->n[set]);
+        at = aligned(at + n[set]);
     }
     return at;
 }
 
-size_t image_stream_bytes(const struct layout *plan, const struct source *s)
+/* Walks the files' names: writes them, and where each sample is, to the stream behind to, unless it
+ * is NULL. The bytes of the stream. */
+static size_t walk_folder(struct image_stream *to, struct layout *layout, const struct source *s)
 {
     const struct image_folder *f = s->files;
-    struct image_stream stream;
-    size_t bytes = place(&stream, f);
+    struct image_stream plan;
+    size_t at = place(to ? to : &plan, s->n);
 
     for (int set = 0; set < N_SETS; set++)
-        for (uint32_t i = 0; i < f->n[set]; i++)
-            bytes += strlen(f->files[set][i].folder) + strlen(f->files[set][i].name) + 2;
-    return aligned(plan->bytes) + bytes;
-}
-
-void image_stream_fill(struct layout *to, const struct layout *plan, const struct source *s)
-{
-    const struct image_folder *f = s->files;
-
-    *to = *plan;
-    to->classes = s->classes;
-    memcpy(to->n, s->n, sizeof to->n);
-    struct image_stream *stream = image_stream_behind(to);
-    size_t at = place(stream, f);
-
-    stream->cached = s->job->dataset.cache;
-    stream->n = f->n[SET_TRAIN] + f->n[SET_TEST];
-    for (int set = 0; set < N_SETS; set++) {
-        size_t *paths = (size_t *)((uint8_t *)stream + stream->paths[set]);
-        uint16_t *labels = (uint16_t *)((uint8_t *)to + to->labels[set]);
         for (uint32_t i = 0; i < f->n[set]; i++) {
             const struct image_file *file = &f->files[set][i];
             const size_t room = strlen(file->folder) + strlen(file->name) + 2;
 
-            snprintf((char *)stream + at, room, "%s/%s", file->folder, file->name);
-            paths[i] = at;
+            if (to) {
+                snprintf((char *)to + at, room, "%s/%s", file->folder, file->name);
+                ((struct place *)((uint8_t *)to + to->places[set]))[i].path = at;
+                ((uint16_t *)((uint8_t *)layout + layout->labels[set]))[i] = file->label;
+            }
             at += room;
-            labels[i] = file->label;
         }
+    return at;
+}
+
+/* The same of parts: a name is there once for the samples that follow each other in its file. */
+static size_t walk_parts(struct image_stream *to, const struct source *s)
+{
+    struct image_stream plan;
+    size_t at = place(to ? to : &plan, s->n), path_at = 0;
+    const char *before = NULL;
+
+    for (int set = 0; set < N_SETS; set++)
+        for (uint32_t i = 0; i < s->n[set]; i++) {
+            struct place p;
+            const char *path = NULL;
+
+            s->set->kind->where(s, set, i, &path, &p.at);
+            if (path != before) {
+                const size_t room = strlen(path) + 1;
+
+                if (to)
+                    memcpy((char *)to + at, path, room);
+                path_at = at;
+                at += room;
+                before = path;
+            }
+            p.path = path_at;
+            if (to)
+                ((struct place *)((uint8_t *)to + to->places[set]))[i] = p;
+        }
+    return at;
+}
+
+/* Whether all samples can be read by themselves. */
+static bool has_parts(const struct source *s)
+{
+    const char *path;
+    size_t at;
+
+    for (int set = 0; set < N_SETS; set++)
+        if (!s->set->kind->where(s, set, 0, &path, &at))
+            return false;
+    return true;
+}
+
+size_t image_stream_bytes(const struct layout *plan, const struct source *s)
+{
+    return aligned(plan->bytes) +
+           (s->set->kind->where ? walk_parts(NULL, s) : walk_folder(NULL, NULL, s));
+}
+
+/* Labels alone; compressed files, which are read from the front, whole. */
+static int fill_parts(struct layout *to, const struct layout *plan, struct source *s,
+                      struct err *err)
+{
+    struct image_stream *stream;
+
+    if (!has_parts(s) && !s->job->dataset.cache)
+        return err_set(
+            err, ERR_INVALID,
+            "dataset %s: a compressed file cannot be read in parts, as spec.dataset.cache "
+            "false needs; unpack it with gunzip",
+            s->set->name);
+    if (layout_fill(to, plan, s, has_parts(s), err))
+        return -1;
+    stream = image_stream_behind(to);
+    walk_parts(stream, s);
+    stream->parts = true;
+    for (int set = 0; set < N_SETS && !has_parts(s); set++)
+        memset((uint8_t *)stream + stream->states[set], DECODED, s->n[set]);
+    return 0;
+}
+
+int image_stream_fill(struct layout *to, const struct layout *plan, struct source *s,
+                      struct err *err)
+{
+    struct image_stream *stream;
+
+    if (s->set->kind->where) {
+        if (fill_parts(to, plan, s, err))
+            return -1;
+    } else {
+        *to = *plan;
+        to->classes = s->classes;
+        memcpy(to->n, s->n, sizeof to->n);
+        walk_folder(image_stream_behind(to), to, s);
     }
+    stream = image_stream_behind(to);
+    stream->cached = s->job->dataset.cache;
+    stream->n = s->n[SET_TRAIN] + s->n[SET_TEST];
+    return 0;
 }
 
 static double seconds_now(void)
@@ -83,15 +164,24 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static size_t pixels_of(const struct dataset *set)
+{
+    return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
+}
+
 static int decode(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *to,
                   double *seconds, struct err *err)
 {
     const struct image_stream *s = set->stream;
-    const size_t *paths = (const size_t *)((const uint8_t *)s + s->paths[set->number]);
+    const struct place *p = (const struct place *)((const uint8_t *)s + s->places[set->number]) + i;
+    const char *path = (const char *)s + p->path;
     const double start = seconds_now();
-    const int rc = image_reader_read(r, (const char *)s + paths[i], set->shape, to, err);
+    const int rc = s->parts ? image_reader_part(r, path, p->at, pixels_of(set), to, err)
+                            : image_reader_read(r, path, set->shape, to, err);
 
     *seconds += seconds_now() - start;
+    if (s->parts)
+        return rc;
     if (rc && err->code == ERR_DAMAGED)
         err_wrap(err, "more than 0 of %u images are damaged", s->n);
     return rc ? err_wrap(err, "dataset images") : 0;
@@ -120,11 +210,6 @@ static bool is_there(const struct dataset *set, uint32_t i, bool *claimed)
 static void publish(const struct dataset *set, uint32_t i)
 {
     atomic_store_explicit(state_of(set, i), DECODED, memory_order_release);
-}
-
-static size_t pixels_of(const struct dataset *set)
-{
-    return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
 }
 
 const uint8_t *image_stream_sample(const struct dataset *set, uint32_t i, struct image_reader *r,

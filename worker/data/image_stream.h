@@ -1,5 +1,6 @@
 /*
- * Images that are decoded when a batch asks for them (dataset.staging stream).
+ * Samples that are read when a batch asks for them (dataset.staging stream): images, which are
+ * files that are decoded, or parts of files that have pixels as they are.
  *
  * What it needs lies in the host's memory, behind the layout: where the files are, and which are
  * decoded already. A sample's bytes are a function of its file, so whoever needs it may decode it:
@@ -15,13 +16,19 @@
 
 struct image_stream;
 
-/* Bytes of the layout and of the stream behind it, for an open source of images. */
+/* Bytes of the layout and of the stream behind it, for an open source. */
 size_t image_stream_bytes(const struct layout *plan, const struct source *s);
 
-/* Labels and paths into the memory at to, zeroed before, which has that many bytes. */
-void image_stream_fill(struct layout *to, const struct layout *plan, const struct source *s);
+/* Labels, and where samples are, into the memory at to, zeroed before, which has that many bytes.
+ * Files that cannot be read in parts are read whole. Errors as source_read; ERR_INVALID: there is
+ * no room for that (dataset.cache). */
+MUST_CHECK int image_stream_fill(struct layout *to, const struct layout *plan, struct source *s,
+                                 struct err *err);
 
 struct image_stream *image_stream_behind(struct layout *l);
+
+/* Whether samples are decoded, which is worth many threads; else they are only read. */
+bool image_stream_decodes(const struct image_stream *s);
 
 /*
  * The pixels of sample i of a set: in the host's memory, else in spare, which has room for one;

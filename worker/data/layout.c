@@ -40,19 +40,21 @@ struct dataset layout_view(const struct layout *l, int set)
                             .labels = (const uint16_t *)(base + l->labels[set])};
 }
 
-int layout_fill(struct layout *to, const struct layout *plan, struct source *s, struct err *err)
+int layout_fill(struct layout *to, const struct layout *plan, struct source *s, bool labels_alone,
+                struct err *err)
 {
     uint8_t *base = (uint8_t *)to;
     struct source_memory memory;
 
     *to = *plan;
     for (int set = 0; set < N_SETS; set++) {
-        memory.images[set] = rows_bytes(s, base + plan->images[set], s->n[set]);
+        memory.images[set] =
+            labels_alone ? NULL : rows_bytes(s, base + plan->images[set], s->n[set]);
         memory.labels[set] = (uint16_t *)(base + plan->labels[set]);
     }
     if (source_read(s, &memory, err))
         return -1;
-    for (int set = 0; set < N_SETS; set++)
+    for (int set = 0; set < N_SETS && !labels_alone; set++)
         rows_convert(s, base + plan->images[set], memory.images[set], s->n[set]);
     memcpy(to->n, s->n, sizeof to->n);
     to->classes = s->classes;

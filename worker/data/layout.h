@@ -17,9 +17,9 @@ struct layout {
 /* Without pixels where none are kept (dataset.cache). */
 struct layout layout_plan(const struct source *s);
 
-/* Reads the source into the memory at to, which has plan->bytes. */
+/* Reads the source, or its labels alone, into the memory at to, which has plan->bytes. */
 MUST_CHECK int layout_fill(struct layout *to, const struct layout *plan, struct source *s,
-                           struct err *err);
+                           bool labels_alone, struct err *err);
 
 /* Whether what it says lies within so many bytes, and labels are below classes; l is aligned. */
 bool layout_check(const struct layout *l, size_t bytes);

@@ -21,7 +21,7 @@ struct source {
     void *files; /* the kind's own */
 };
 
-/* Where the samples of a source go: [n][c*h*w] pixels, [n] labels. */
+/* Where the samples of a source go: [n][c*h*w] pixels, [n] labels. images NULL: labels alone. */
 struct source_memory {
     uint8_t *images[N_SETS];
     uint16_t *labels[N_SETS];
@@ -33,6 +33,9 @@ struct source_kind {
     /* As source_read. */
     int (*read)(struct source *s, const struct source_memory *to, struct err *err);
     void (*close)(struct source *s); /* NULL: samples are made of nothing, folder is NULL, too */
+    /* Where the bytes of sample i of a set lie: as they are, from *at of a file whose name lives as
+     * long as the source. NULL: of no sample; false: not of these files. */
+    bool (*where)(const struct source *s, int set, uint32_t i, const char **path, size_t *at);
 };
 
 extern const struct source_kind idx_source, cifar_source, image_source;

@@ -243,6 +243,6 @@ static int read_scenes(struct source *s, const struct source_memory *to, struct 
     return 0;
 }
 
-const struct source_kind synthetic_patterns = {open_patterns, read_patterns, NULL};
-const struct source_kind synthetic_spectra = {open_spectra, read_spectra, NULL};
-const struct source_kind synthetic_scenes = {open_scenes, read_scenes, NULL};
+const struct source_kind synthetic_patterns = {open_patterns, read_patterns, NULL, NULL};
+const struct source_kind synthetic_spectra = {open_spectra, read_spectra, NULL, NULL};
+const struct source_kind synthetic_scenes = {open_scenes, read_scenes, NULL, NULL};
