@@ -62,7 +62,9 @@ done
 map=$((4 * 2 * 32 * 14 * 14))
 check "bytes of a branch" "$("$PACELINE" split job.yaml --workers 2 "${split[@]}" \
     --set strategy.layerPlacement="[0,0,0,0,0,0,1,0,0,0,0]")" "by hand: $((2 * map)) bytes sent per sample"
-for placement in 0,0,0,0,0,0,1,0,0,0,0 0,0,0,1,1,1,2,0,1,2,2 2,2,2,0,0,0,1,2,2,0,1 0,0,0,1,1,1,1,0,1,0,0 1,1,1,0,0,0,2,2,1,1,0; do
+# The first leaves a sum to another worker, and has the gradients of what goes into it beside its own.
+for placement in 0,0,0,0,0,0,0,1,1,1,1 0,0,0,0,0,0,1,0,0,0,0 0,0,0,1,1,1,2,0,1,2,2 2,2,2,0,0,0,1,2,2,0,1 \
+    0,0,0,1,1,1,1,0,1,0,0 1,1,1,0,0,0,2,2,1,1,0; do
     same "placed $placement" "$(result "placed-${placement//,/}" --workers 3 "${split[@]}" \
         --set strategy.layerPlacement="[$placement]" --set strategy.microBatches=2)" "$want"
 done

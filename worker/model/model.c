@@ -271,11 +271,12 @@ static int plan_add(struct plan *p, const struct model *m, int layer, int from, 
     return p->n++;
 }
 
-/* What layer i needs for the gradients of its inputs. A sum leaves its own to one of them. */
+/* What layer i needs for the gradients of its inputs. A sum that is made here leaves its own to one
+ * of them. */
 static void plan_inputs(struct plan *p, const struct model *m, int i)
 {
     const struct layer *l = &m->layers[i];
-    bool left = !l->passes || p->output[i] < 0; /* to nobody, then */
+    bool left = !l->passes || l->elsewhere || p->output[i] < 0; /* to nobody, then */
 
     for (int k = 0; k < l->n_inputs; k++) {
         const int from = l->inputs[k];
