@@ -141,16 +141,6 @@ static const struct command *find_command(const char *name)
     return NULL;
 }
 
-/* The error of the lowest rank that has one becomes everybody's: rank 0 is the one who tells. */
-static int agree(struct comm *comm, int rc, struct err *err)
-{
-    int root = (int)-comm_max(comm, rc ? -comm_rank(comm) : -comm_size(comm));
-    if (root == comm_size(comm))
-        return 0;
-    comm_broadcast(comm, err, sizeof *err, root);
-    return -1;
-}
-
 /* A launcher that MPI does not recognise starts worlds of one rank: trying again may help. */
 static int check_size(struct comm *comm, long workers, struct err *err)
 {
@@ -171,7 +161,7 @@ static int check_world(struct comm *comm, const struct job *job, const struct wo
     struct buf json;
     uint32_t order = SUM_ORDER_VERSION;
 
-    if (agree(comm, check_size(comm, o->workers, err), err) != 0)
+    if (comm_verdict(comm, check_size(comm, o->workers, err), err) != 0)
         return -1;
     buf_init(&json, 0);
     job_to_json(job, &json);
@@ -216,12 +206,12 @@ static int work(const struct command *command, const struct worker_options *o, s
     loading->threaded = false;
     if (loading->rc != 0)
         *err = loading->err;
-    if (agree(comm, loading->rc, err) != 0 || check_data(comm, &loading->data, err) != 0)
+    if (comm_verdict(comm, loading->rc, err) != 0 || check_data(comm, &loading->data, err) != 0)
         return -1;
     struct trainer *t = xcalloc(1, sizeof *t);
     const struct strategy *const strategies[] = {strategy_of(job), strategy_after(job)};
     int rc = trainer_init(t, job, comm, kernels, strategies, &loading->data, err);
-    rc = agree(comm, rc, err);
+    rc = comm_verdict(comm, rc, err);
     if (rc == 0)
         rc = command->run(t, o, err);
     if (rc != 0)

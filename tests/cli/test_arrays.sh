@@ -158,6 +158,14 @@ for n in 1 2; do
     ends "not a number on $n" "bad/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite" \
         --workers $n "${at_bad[@]}" --set dataset.normalizeBy=given
 done
+# The file of one host alone: all end with its sentence, whichever rank reads it.
+mkdir whole && cp -r data whole && mkdir damaged && mv bad damaged/data
+for hosts in "whole damaged" "damaged whole"; do
+    read -r first second <<<"$hosts"
+    check "$hosts" "$(timeout 60 mpirun --oversubscribe --bind-to none -np 1 -wdir "$PWD/$first" "$PACELINE_WORKER" run \
+        --spec "$PWD/job.yaml" : -np 1 -wdir "$PWD/$second" "$PACELINE_WORKER" run --spec "$PWD/job.yaml" 2>&1)" \
+        "data/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite"
+done
 refused "a shape" "data/train-image.npy: found samples of 2 x 6 x 6; needed: 2 x 5 x 6" \
     --set 'model.layers[5].shape=[2, 5, 6]'
 refused "flips" "found what is done to pixels, with name arrays; allowed there: none of it" --set dataset.augment.flip=true

@@ -78,6 +78,23 @@ static void test_agree(struct comm *c)
     CHECK_INT(comm_agree(c, "nothing", "", 0, &err), 0);
 }
 
+/* From each rank on all fail: the first of them is heard. */
+static void test_verdict(struct comm *c)
+{
+    const int rank = comm_rank(c), size = comm_size(c);
+
+    for (int bad = 0; bad <= size; bad++) {
+        struct err err = {0};
+        char want[64];
+        const int rc = rank < bad ? 0 : err_set(&err, ERR_DAMAGED, "rank %d fails", rank);
+
+        snprintf(want, sizeof want, "rank %d fails", bad);
+        CHECK_INT(comm_verdict(c, rc, &err), bad < size ? -1 : 0);
+        CHECK_INT(err.code, bad < size ? ERR_DAMAGED : ERR_NONE);
+        CHECK_STR(err.msg, bad < size ? want : "");
+    }
+}
+
 static void check_lanes(struct comm *c, int total, int n)
 {
     double mine[64 * 3], all[64 * 3];
@@ -135,6 +152,7 @@ int main(int argc, char **argv)
     test_hosts(c);
     test_small_exchanges(c);
     test_agree(c);
+    test_verdict(c);
     for (int total = 4; total <= 64; total *= 2)
         for (int n = 1; n <= 3; n++)
             check_lanes(c, total, n);

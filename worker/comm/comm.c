@@ -321,6 +321,16 @@ int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, st
     return 0;
 }
 
+int comm_verdict(struct comm *c, int rc, struct err *err)
+{
+    const int root = (int)-comm_max(c, rc ? -c->rank : -c->size);
+
+    if (root == c->size)
+        return 0;
+    comm_broadcast(c, err, sizeof *err, root);
+    return -1;
+}
+
 void comm_lanes_begin(struct comm *c, struct lane_tree tree, const double *mine, int n)
 {
     int all = 0, own;

@@ -82,6 +82,9 @@ void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root
  * rank. */
 MUST_CHECK int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n,
                           struct err *err);
+/* After what some ranks alone may have failed in: 0 if rc is 0 on all of them. Else -1, and the
+ * error of the lowest rank that has one becomes everybody's: rank 0 is the one who tells. */
+MUST_CHECK int comm_verdict(struct comm *c, int rc, struct err *err);
 
 /*
  * Reduction of a gradient slab. The rank's gradient comes as one partial sum per lane block

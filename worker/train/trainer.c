@@ -310,8 +310,11 @@ static int init_normalizer(struct trainer *t, struct err *err)
         (size_t)d->train.shape.c * (size_t)d->train.shape.h * (size_t)d->train.shape.w;
 
     normalizer_init(&t->normalizer, t->job, d->train.shape);
-    if (t->normalizer.floats)
-        return normalizer_learn_floats(&t->normalizer, training_floats, &t->data, d->n_train, err);
+    if (t->normalizer.floats) { /* of this host's files: others may be readable */
+        const int rc =
+            normalizer_learn_floats(&t->normalizer, training_floats, &t->data, d->n_train, err);
+        return comm_verdict(t->comm, rc, err);
+    }
     const size_t n = normalizer_sums(&t->normalizer);
     if (!n)
         return 0;
