@@ -267,11 +267,12 @@ struct shape job_published_shape(const struct job *job)
 static const struct published {
     const char *name;
     uint32_t samples; /* to train and to test with; 0: the job says how many */
-} published_sets[] = {{"text", 0},
-                      {"fashion-mnist", 70000},
-                      {"mnist", 70000},
-                      {"cifar10", 60000},
-                      {"cifar100", 60000}};
+    int classes;      /* 0: the same */
+} published_sets[] = {{"text", 0, 0},
+                      {"fashion-mnist", 70000, 10},
+                      {"mnist", 70000, 10},
+                      {"cifar10", 60000, 10},
+                      {"cifar100", 60000, 100}};
 
 static const struct published *published_find(const struct job *job)
 {
@@ -293,6 +294,13 @@ uint32_t job_published_samples(const struct job *job)
     const struct published *set = published_find(job);
 
     return set ? set->samples : 0;
+}
+
+int job_published_classes(const struct job *job)
+{
+    const struct published *set = published_find(job);
+
+    return !set ? 0 : set->classes ? set->classes : (int)job->dataset.vocabulary;
 }
 
 int job_network(const struct job *job, struct shape in, int classes, struct net *net,

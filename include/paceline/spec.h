@@ -332,6 +332,7 @@ struct shape job_published_shape(const struct job *job);
 struct shape job_inputs_shape(const struct job *job);
 bool job_publishes_shape(const struct job *job); /* it says it: others only their readers know */
 uint32_t job_published_samples(const struct job *job); /* of images; 0: only their readers know */
+int job_published_classes(const struct job *job); /* of a text the most; 0: nobody but readers */
 
 /* The layers of the job's network, a built-in one's for so many classes (0: its own number), into
  * an empty list. Names and inputs of inline layers stay the job's. */

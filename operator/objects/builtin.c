@@ -17,7 +17,7 @@
 /*
  * MiB of /dev/shm: what container runtimes give, and checkpoints in memory: those that are kept,
  * the best, and one that is being written, each of the weights and at most two optimiser slots.
- * Of samples whose shape only their readers know it is a guess; 0: there is none.
+ * Of samples whose shape or classes only their readers know it is a guess; 0: there is none.
  */
 static int64_t shared_memory_mib(const struct job *job)
 {
@@ -25,7 +25,7 @@ static int64_t shared_memory_mib(const struct job *job)
     struct err err;
     int64_t bytes, copied = job->output.volume != NULL; /* one may go while it is copied */
 
-    if (job_network(job, job_published_shape(job), 0, &net, &err) < 0)
+    if (job_network(job, job_published_shape(job), job_published_classes(job), &net, &err) < 0)
         return 0;
     bytes = (job->checkpoint.keep + 2 + copied) * 3 * (int64_t)sizeof(float) * (int64_t)net.params;
     net_release(&net);
@@ -42,11 +42,14 @@ static int64_t rows_mib(const struct job *job)
     return job->dataset.row_convert ? 0 : (values * (int64_t)(sizeof(float) - 1) + MIB - 1) / MIB;
 }
 
-/* What is known may have a limit, which ends a pod that needs more. */
+/* What is known may have a limit, which ends a pod that needs more. Layers of its own say for how
+ * many classes a network is; a built-in one is made for those of the data. */
 static bool has_limit(const struct job *job)
 {
-    return job_publishes_shape(job) ||
-           (strcmp(job->dataset.name, "images") == 0 && job->dataset.image_size > 0);
+    const bool shape = job_publishes_shape(job) ||
+                       (strcmp(job->dataset.name, "images") == 0 && job->dataset.image_size > 0);
+
+    return shape && (job->model.n_layers > 0 || job_published_classes(job) > 0);
 }
 
 static void add_shared_memory(int64_t mib, bool limit, cJSON *spec, cJSON *container)

@@ -227,7 +227,8 @@ static void test_memory(void)
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"576Mi\"}}"}};
     static const struct row guessed[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"}};
-
+    static const struct row words[] = {
+        {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\",\"sizeLimit\":\"2840Mi\"}"}};
     /* 158 MiB are three bytes for each pixel of MNIST. */
     static const struct row floats[] = {
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"743Mi\"}}"}};
@@ -240,6 +241,13 @@ static void test_memory(void)
     check_rows(IMAGES("{type: conv, filters: 4, kernel: 40}, ", ", rowConvert: false"), unknown,
                ARRAY_LEN(unknown));
     check_rows(IMAGES("", ""), guessed, ARRAY_LEN(guessed));
+    /* A built-in network is as large as the data's classes make it, which may not be known. */
+    check_rows("model: {name: mlp}, dataset: {name: images, path: d, imageSize: 32}, "
+               "training: {epochs: 1, batchSize: 64}, ",
+               guessed, ARRAY_LEN(guessed));
+    check_rows("model: {name: ptb-small}, dataset: {name: text, path: d, vocabulary: 200000}, "
+               "training: {epochs: 1, batchSize: 20}, ",
+               words, ARRAY_LEN(words));
 }
 
 static void test_template_errors(void)
