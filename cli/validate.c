@@ -75,7 +75,7 @@ static double state_share(const struct job *job, const struct net *net)
     return estimate_largest_shard(tensors, n, workers);
 }
 
-/* Of a sample; files of arrays are mapped, and the system's. */
+/* Of a sample; what was read of files of arrays is the system's. */
 static double data_bytes(const struct job *job, const struct net *net)
 {
     if (strcmp(job->dataset.name, "arrays") == 0)

@@ -1,5 +1,9 @@
 #include "worker/data/arrays.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/data/npy.h"
@@ -8,11 +12,14 @@
 #define LABELS "y"      /* the name of their files */
 #define ONE_INPUT "x"   /* of an input that has no layer */
 #define LABEL_MAX 65535 /* a label is two bytes */
+#define PART_BYTES 8192 /* of a row, that are read at once */
 
 struct array_file {
     char *path;
+    int fd; /* -1: not open */
     struct file_map map;
     struct npy npy; /* npy.name is path */
+    size_t at;      /* of the first row in the file */
 };
 
 /* An input, or the labels. */
@@ -35,6 +42,8 @@ void arrays_free(struct arrays *a)
         for (int set = 0; set < N_SETS; set++) {
             struct array_file *f = i < 0 ? &a->labels.of[set] : &a->inputs[i].of[set];
             file_map_close(&f->map);
+            if (f->path && f->fd >= 0)
+                close(f->fd);
             free(f->path);
         }
     for (int set = 0; a && set < N_SETS; set++)
@@ -52,9 +61,14 @@ static int open_files(struct array *a, const char *folder, const char *name, str
         struct array_file *f = &a->of[set];
 
         f->path = xasprintf("%s/%s-%s.npy", folder, sets[set], name);
+        f->fd = -1;
         if (file_map_open(&f->map, f->path, err) ||
             npy_open(&f->npy, f->map.bytes, f->map.len, f->path, err))
             return -1;
+        f->at = (size_t)(f->npy.values - f->map.bytes);
+        f->fd = open(f->path, O_RDONLY | O_CLOEXEC);
+        if (f->fd < 0)
+            return err_set(err, ERR_IO, "%s: %s", f->path, strerror(errno));
     }
     return 0;
 }
@@ -164,10 +178,12 @@ static int open_input(struct arrays *a, int i, const char *folder, struct err *e
     if (open_files(input, folder, name, err) ||
         (!layer && shape_of(&a->shape, &input->of[SET_TRAIN].npy, err)))
         return -1;
-    for (int set = 0; set < N_SETS; set++)
+    for (int set = 0; set < N_SETS; set++) {
         if (check_input(&input->of[set].npy, layer ? net_input_shape(layer) : a->shape, a->n[set],
                         a->labels.of[set].path, err))
             return -1;
+        file_map_close(&input->of[set].map); /* rows are read */
+    }
     return 0;
 }
 
@@ -266,19 +282,54 @@ int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train, u
     return 0;
 }
 
+/* What a mapped file would not say: that it ends before. */
+static int read_part(const struct array_file *f, size_t at, uint8_t *to, size_t n, struct err *err)
+{
+    ssize_t got;
+
+    for (size_t have = 0; have < n; have += (size_t)got) {
+        got = pread(f->fd, to + have, n - have, (off_t)(at + have));
+        if (got < 0)
+            return err_set(err, ERR_IO, "dataset arrays: %s: %s", f->path, strerror(errno));
+        if (got == 0)
+            return err_set(err, ERR_DAMAGED,
+                           "dataset arrays: %s: cut short since the start: %zu bytes at %zu are "
+                           "gone",
+                           f->path, n - have, at + have);
+    }
+    return 0;
+}
+
+static int read_row(const struct array_file *f, uint32_t id, float *x, struct err *err)
+{
+    const size_t each = f->npy.n_each, size = (size_t)f->npy.size, most = PART_BYTES / size;
+    uint8_t bytes[PART_BYTES];
+    struct npy part = f->npy;
+
+    part.values = bytes;
+    for (size_t k = 0; k < each; k += part.n_each) {
+        part.n_each = each - k < most ? each - k : most;
+        if (read_part(f, f->at + (id * each + k) * size, bytes, part.n_each * size, err))
+            return -1;
+        if (npy_floats(&part, 0, x + k))
+            return err_set(err, ERR_DAMAGED,
+                           "dataset arrays: %s: sample %u (counted from 0) has a value that is not "
+                           "finite; needed: numbers that a float of 32 bits can be",
+                           f->path, id);
+    }
+    return 0;
+}
+
 int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err)
 {
     const struct arrays *a = set->arrays;
 
     for (int i = 0; i < a->n_inputs; i++) {
-        const struct npy *f = &a->inputs[i].of[set->number].npy;
+        const struct array_file *f = &a->inputs[i].of[set->number];
 
-        if (npy_floats(f, id, x))
-            return err_set(err, ERR_DAMAGED,
-                           "dataset arrays: %s: sample %u (counted from 0) has a value that is not "
-                           "finite; needed: numbers that a float of 32 bits can be",
-                           f->name, id);
-        x += f->n_each;
+        if (read_row(f, id, x, err))
+            return -1;
+        x += f->npy.n_each;
     }
     return 0;
 }

@@ -5,8 +5,8 @@
  *     train-NAME.npy, test-NAME.npy    for each input layer, by its name; else x
  *     train-y.npy, test-y.npy          integers from 0
  *
- * A sample is its rows, one behind the other in the order of the input layers. Files are mapped and
- * stay so: what has been read of them is the system's, shared by all ranks of a host.
+ * A sample is its rows, one behind the other in the order of the input layers, which are read when
+ * it is asked for: what has been read before is the system's, shared by all ranks of a host.
  */
 #ifndef PACELINE_ARRAYS_H
 #define PACELINE_ARRAYS_H
@@ -21,7 +21,8 @@ MUST_CHECK int arrays_peek(const struct job *job, struct shape *shape, uint32_t 
                            uint32_t *n_test, struct err *err);
 void arrays_free(struct arrays *a); /* NULL is fine */
 
-/* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite. */
+/* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite, or the file has
+ * become shorter; ERR_IO. From many threads at once. */
 MUST_CHECK int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err);
 
 #endif

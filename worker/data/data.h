@@ -29,7 +29,7 @@ struct dataset {
     const uint32_t *tokens; /* text: numbers of words, streams * stream_length of them */
     uint32_t streams;
     size_t stream_length;
-    const struct arrays *arrays; /* numbers in mapped files (arrays.h) instead of images, or NULL */
+    const struct arrays *arrays; /* numbers in files (arrays.h) instead of images, or NULL */
     struct image_stream *stream; /* decodes when asked (image_stream.h); NULL: images are there */
     int readers;                 /* threads that this rank may decode with */
 };
