@@ -232,7 +232,7 @@ def run_job(args, network, batch, ranks):
     job = Engine(args, network, batch, ranks).job
     data = job["spec"]["dataset"]
     if data["name"] == "images":
-        packed = args.folder / "packed"
+        packed = args.folder / f"packed-{network}"  # others have the same images
         packed.mkdir(exist_ok=True)
         data["cachePath"] = str(packed)
     job["spec"]["training"]["steps"] = 3
