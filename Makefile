@@ -144,7 +144,7 @@ AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client
 linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c))))
 links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
 # A fuzz target has libFuzzer's main, or one that replays the inputs named on its command line.
-FUZZ_MAIN := $(if $(filter fuzzer,$(SANITIZER)),,$(BUILD)/tests/fuzz/replay.o $(COMMON_OBJ))
+FUZZ_MAIN := $(if $(filter fuzzer,$(SANITIZER)),,$(BUILD)/tests/fuzz/replay.o)
 FUZZ_FLAGS := $(if $(filter fuzzer,$(SANITIZER)),-fsanitize=fuzzer)
 libs = $(LIBS) $(if $(filter tests/mpi/%,$(1)),$(MPI_LIBS)) $(if $(filter tests/fuzz/%,$(1)),$(FUZZ_FLAGS)) \
        $(shell sed -n 's|^// LIBS: *||p' $(1))

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c common/digest.c worker/data/layout.c
+// LINK: common worker/data/layout.c
 // LINK: worker/data/rows.c worker/data/normalize.c
 /* The bytes of a packed copy: what is accepted can be read, pixels and labels of both sets. */
 #include "paceline/digest.h"
