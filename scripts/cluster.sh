@@ -4,6 +4,7 @@
 #   scripts/cluster.sh down [--keep] [NAME]   removes every trace; --keep: images stay
 #   scripts/cluster.sh import [--name NAME] FILE.tar...   docker-archives of images
 #   scripts/cluster.sh memory [NAME]          resident MiB of each component
+#   scripts/cluster.sh needs                  what this machine lacks for one (exit code 77)
 # NAME is "main" unless given; clusters of different names run side by side. State lies in the
 # user's cache. How it is built: tests/cluster/cluster.sh.
 set -uo pipefail
@@ -11,7 +12,7 @@ set -uo pipefail
 source "$(dirname "$0")/../tests/cluster/cluster.sh"
 
 usage() {
-    sed -n '3,6s/^# *//p' "$0" >&2
+    sed -n '3,7s/^# *//p' "$0" >&2
     exit 2
 }
 
@@ -70,7 +71,9 @@ memory() {
     cluster_memory
 }
 
+needs() { cluster_needs; }
+
 case ${1:-} in
-up | down | import | memory) "$@" ;;
+up | down | import | memory | needs) "$@" ;;
 *) usage ;;
 esac
