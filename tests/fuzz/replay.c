@@ -1,6 +1,6 @@
 /* A fuzz target's main without libFuzzer: runs the inputs named on the command line, and an empty
- * one, once. Crashing or tripping a sanitizer is the failure. Nothing of ours is linked for it, so a
- * target that leaves an object out of its LINK line fails here as it would with libFuzzer. */
+ * one, once. Crashing or tripping a sanitizer is the failure. Nothing of ours is linked for it, so
+ * a target that leaves an object out of its LINK line fails here as it would with libFuzzer. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +10,8 @@ enum { MOST = 1 << 24 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An allocation of just the file's bytes: AddressSanitizer sees a read behind them. NULL: not readable. */
+/* An allocation of just the file's bytes: AddressSanitizer sees a read behind them. NULL: not
+ * readable. */
 static uint8_t *read_input(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");
