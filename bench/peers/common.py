@@ -28,6 +28,7 @@ def arguments(variants):
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--variant", choices=variants, required=True)
     parser.add_argument("--data", type=pathlib.Path, help="IDX files; else noise of the same shape")
+    parser.add_argument("--workers", type=int, default=1, help="that share the batch, one core each")
     args = parser.parse_args()
     args.layers = [json.loads(line) for line in description(args.network).splitlines()]
     return args
@@ -62,7 +63,8 @@ def padding_behind(layer, axis):
 
 
 def load(args):
-    """Samples as float32 [n][c][h][w], normalised, or words [n][positions]; labels as int64."""
+    """Samples as float32 [n][c][h][w], normalised, or words [n][positions]; labels as int64: the
+    same in every worker."""
     import numpy as np
 
     first, last = args.layers[0], args.layers[-1]
@@ -92,11 +94,12 @@ def images(folder):
     return x, labels.astype(np.int64)
 
 
-def batches(x, y, batch):
-    """Endless slices in memory; a peer gathers nothing while it is measured."""
+def batches(x, y, batch, workers):
+    """Endless slices in memory, a worker's share of each batch; a peer gathers nothing while it is measured."""
+    first = workers.rank * workers.share
     while True:
-        for i in range(0, len(x) - batch + 1, batch):
-            yield x[i : i + batch], y[i : i + batch]
+        for i in range(first, len(x) - batch + 1 + first, batch):
+            yield x[i : i + workers.share], y[i : i + workers.share]
 
 
 def peak_memory_mib():
@@ -106,12 +109,13 @@ def peak_memory_mib():
     return None
 
 
-def serve(version, parameters, step, source, batch):
-    """step(x, y) returns the loss as a float, so that asynchronous work has ended."""
+def serve(version, parameters, step, source, batch, workers):
+    """step(x, y) returns the loss as a float, so that asynchronous work has ended. batch: of all workers."""
     loss = step(*next(source))
     print(json.dumps({"version": version, "parameters": parameters, "loss": loss}), flush=True)
     for line in sys.stdin:
         steps = int(line)
+        workers.tell(line)
         begin = time.perf_counter()
         for _ in range(steps):
             loss = step(*next(source))

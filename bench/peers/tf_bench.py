@@ -2,8 +2,11 @@
 
 graph  the graph executor (oneDNN)
 xla    the same compiled by XLA
+
+Several workers: the all-reduce of MultiWorkerMirroredStrategy; each holds the weights and updates them.
 """
 
+import json
 import os
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -11,6 +14,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import tensorflow as tf
 
 import common
+from workers import Workers, free_ports
 
 keras = tf.keras.layers
 
@@ -59,35 +63,54 @@ def build(layers, batch):
     return tf.keras.Model(samples, scores if len(scores) > 1 else scores[0])
 
 
+def meeting(count):
+    hosts = [f"127.0.0.1:{port}" for port in free_ports(count)]
+    return {"TF_CONFIG": json.dumps({"cluster": {"worker": hosts}})}
+
+
+def strategy(workers):
+    """Has to be there before anything else of TensorFlow is."""
+    task = {"task": {"type": "worker", "index": workers.rank}}
+    os.environ["TF_CONFIG"] = json.dumps({**json.loads(os.environ["TF_CONFIG"]), **task})
+    return tf.distribute.MultiWorkerMirroredStrategy()
+
+
 def main():
     args = common.arguments(["graph", "xla"])
+    workers = Workers(args, lambda: meeting(args.workers))
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    tf.random.set_seed(1)
+    together = strategy(workers) if workers.count > 1 else None
+    tf.keras.utils.set_random_seed(1)  # so workers begin alike
     samples, labels = common.load(args)
     x = tf.constant(samples.transpose(0, 2, 3, 1) if samples.ndim == 4 else samples)
     y = tf.constant(labels)
-    model = build(args.layers, args.batch)
+    model = build(args.layers, workers.share)
     factors = list(common.loss_weights(args.layers).values())
     weights = [variable.value for variable in model.trainable_variables]
     moments = [tf.Variable(tf.zeros_like(w)) for w in weights]
 
-    @tf.function(jit_compile=args.variant == "xla")
-    def step(x, y):
+    def replica(x, y):
         with tf.GradientTape() as tape:
             loss, scores = 0.0, model(x, training=True)
             for logits, factor in zip(scores if len(factors) > 1 else [scores], factors):
                 loss += factor * tf.reduce_mean(
                     tf.nn.sparse_softmax_cross_entropy_with_logits(y, logits))
-        for w, m, g in zip(weights, moments, tape.gradient(loss, weights)):
+        gradients = [tf.convert_to_tensor(g) for g in tape.gradient(loss, weights)]
+        if together:
+            gradients = tf.distribute.get_replica_context().all_reduce("mean", gradients)
+        for w, m, g in zip(weights, moments, gradients):
             tf.raw_ops.ResourceApplyMomentum(
-                var=w.handle, accum=m.handle, lr=common.LEARNING_RATE, grad=tf.convert_to_tensor(g),
-                momentum=common.MOMENTUM)
+                var=w.handle, accum=m.handle, lr=common.LEARNING_RATE, grad=g, momentum=common.MOMENTUM)
         return loss
 
-    source = common.batches(x, y, args.batch)
+    @tf.function(jit_compile=args.variant == "xla")
+    def step(x, y):
+        return together.run(replica, (x, y)) if together else replica(x, y)
+
+    source = common.batches(x, y, args.batch, workers)
     common.serve(tf.__version__, sum(w.shape.num_elements() for w in weights),
-                 lambda x, y: float(step(x, y)), source, args.batch)
+                 lambda x, y: float(step(x, y)), source, args.batch, workers)
 
 
 if __name__ == "__main__":

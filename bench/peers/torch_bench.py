@@ -3,13 +3,20 @@
 eager    as most people write it: NCHW, torch.optim.SGD
 best     channels_last, ReLU in place and the fused optimiser
 compile  the same through torch.compile
+
+Several workers: DistributedDataParallel over Gloo.
 """
+
+import atexit
+import os
+import tempfile
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 import common
+from workers import Workers
 
 
 class Add(nn.Module):
@@ -112,8 +119,22 @@ class Network(nn.Module):
         return [values[name] for name in self.weights]
 
 
+def meeting():
+    file, path = tempfile.mkstemp()
+    os.close(file)
+    atexit.register(os.remove, path)
+    return {"PEER_STORE": path, "GLOO_SOCKET_IFNAME": "lo"}
+
+
+def distributed(model, workers):
+    torch.distributed.init_process_group("gloo", init_method="file://" + os.environ["PEER_STORE"],
+                                         world_size=workers.count, rank=workers.rank)
+    return nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+
+
 def main():
     args = common.arguments(["eager", "best", "compile"])
+    workers = Workers(args, meeting)
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
     torch.manual_seed(1)
@@ -127,20 +148,22 @@ def main():
     optimizer = torch.optim.SGD(trained, lr=common.LEARNING_RATE, momentum=common.MOMENTUM,
                                 **({"fused": True} if tuned else {}))
     criterion = nn.CrossEntropyLoss()
-    forward = torch.compile(model) if args.variant == "compile" else model
+    weights = list(model.weights.values())
+    shared = distributed(model, workers) if workers.count > 1 else model
+    forward = torch.compile(shared) if args.variant == "compile" else shared
     model.train()
 
     def step(x, y):
         optimizer.zero_grad()
         loss = 0
-        for scores, weight in zip(forward(x), model.weights.values()):
+        for scores, weight in zip(forward(x), weights):
             loss = loss + weight * criterion(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
         loss.backward()
         optimizer.step()
         return loss.item()
 
     common.serve(torch.__version__, sum(p.numel() for p in trained), step,
-                 common.batches(x, y, args.batch), args.batch)
+                 common.batches(x, y, args.batch, workers), args.batch, workers)
 
 
 if __name__ == "__main__":
