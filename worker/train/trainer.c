@@ -301,6 +301,20 @@ static int training_floats(void *arg, uint32_t i, float *x, struct err *err)
     return arrays_sample(&d->train, d->train_index[i], x, err);
 }
 
+/* Each rank learns from its host's files: another's may not be readable, or hold other values. */
+static int learn_floats(struct trainer *t, struct err *err)
+{
+    struct normalizer *n = &t->normalizer;
+    const int rc = normalizer_learn_floats(n, training_floats, &t->data, t->data.n_train, err);
+
+    if (comm_verdict(t->comm, rc, err) != 0 ||
+        comm_agree(t->comm, "the means of the data set", n->mean, n->n_mean * sizeof *n->mean,
+                   err) != 0)
+        return -1;
+    return comm_agree(t->comm, "the deviations of the data set", n->std, n->n_std * sizeof *n->std,
+                      err);
+}
+
 /* The ranks share the adding of bytes; the sums are exact, so it does not matter how. */
 static int init_normalizer(struct trainer *t, struct err *err)
 {
@@ -310,11 +324,8 @@ static int init_normalizer(struct trainer *t, struct err *err)
         (size_t)d->train.shape.c * (size_t)d->train.shape.h * (size_t)d->train.shape.w;
 
     normalizer_init(&t->normalizer, t->job, d->train.shape);
-    if (t->normalizer.floats) { /* of this host's files: others may be readable */
-        const int rc =
-            normalizer_learn_floats(&t->normalizer, training_floats, &t->data, d->n_train, err);
-        return comm_verdict(t->comm, rc, err);
-    }
+    if (t->normalizer.floats)
+        return learn_floats(t, err);
     const size_t n = normalizer_sums(&t->normalizer);
     if (!n)
         return 0;
