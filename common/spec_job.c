@@ -230,21 +230,28 @@ static bool state_of_several(const struct job *job, const struct net *net, struc
     return false;
 }
 
+static bool has_inputs(const struct job *job)
+{
+    for (size_t i = 0; i < job->model.n_layers; i++)
+        if (job->model.layers[i].type == LAYER_INPUT)
+            return true;
+    return false;
+}
+
 struct shape job_inputs_shape(const struct job *job)
 {
-    const struct shape none = {0};
     int64_t n = 0;
 
     for (size_t i = 0; i < job->model.n_layers; i++) {
         if (job->model.layers[i].type != LAYER_INPUT)
             continue;
         const struct shape s = net_input_shape(&job->model.layers[i]);
-        const int64_t values = (int64_t)s.c * s.h * s.w;
 
-        if (!values || (n += values) > NET_INPUT_MAX)
-            return none;
+        if (s.c == 0)
+            return s;
+        n += (int64_t)s.c * s.h * s.w;
     }
-    return n ? (struct shape){(int)n, 1, 1} : none;
+    return n ? (struct shape){n < INT32_MAX ? (int)n : INT32_MAX, 1, 1} : (struct shape){0};
 }
 
 struct shape job_published_shape(const struct job *job)
@@ -286,7 +293,7 @@ bool job_publishes_shape(const struct job *job)
 {
     const char *name = job->dataset.name ? job->dataset.name : "";
 
-    return published_find(job) || (strcmp(name, "arrays") == 0 && job_inputs_shape(job).c);
+    return published_find(job) || (strcmp(name, "arrays") == 0 && has_inputs(job));
 }
 
 uint32_t job_published_samples(const struct job *job)

@@ -327,8 +327,8 @@ const char *job_promise(const struct job *job);
 /* The shape of the job's samples for who has no data: as far as the job says it, else that which
  * its built-in network was designed for, else a guess. */
 struct shape job_published_shape(const struct job *job);
-/* What the input layers of an inline network take, one behind the other: a vector; c 0: there are
- * none, or it is nothing that net_build allows. */
+/* What the input layers of an inline network take, one behind the other: a vector, which may be
+ * longer than net_build allows; c 0: there are none, or one has no shape. */
 struct shape job_inputs_shape(const struct job *job);
 bool job_publishes_shape(const struct job *job); /* it says it: others only their readers know */
 uint32_t job_published_samples(const struct job *job); /* of images; 0: only their readers know */

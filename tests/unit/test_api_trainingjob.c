@@ -74,6 +74,18 @@ static void test_network(void)
     struct tj *colour = decode(NETWORK(
         "cifar10", "{\"type\":\"conv\",\"filters\":4,\"kernel\":31},{\"type\":\"globalavgpool\"}"));
 
+#define INPUT(shape) "{\"type\":\"input\",\"shape\":[" shape "]}"
+    AUTO(auto_tj) struct tj *vector = decode(NETWORK("arrays", INPUT("6") "," DENSE));
+    AUTO(auto_tj) struct tj *plane = decode(NETWORK("arrays", INPUT("6,6") "," DENSE));
+    AUTO(auto_tj)
+    struct tj *long_one =
+        decode(NETWORK("arrays", INPUT("1048576") "," INPUT("1048576") "," DENSE));
+
+    CHECK(vector->job && !vector->problem);
+    CHECK(!plane->job);
+    CHECK_CONTAINS(plane->problem ? plane->problem : "", "found a shape that no input has");
+    CHECK(!long_one->job);
+    CHECK_CONTAINS(long_one->problem ? long_one->problem : "", "samples of shape 2097152x1x1");
     CHECK(fits->job && !fits->problem);
     CHECK(large->job && !large->problem);
     CHECK(colour->job && !colour->problem); /* 32x32 */

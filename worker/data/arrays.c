@@ -193,7 +193,7 @@ static int open_all(struct arrays *a, const struct job *job, struct err *err)
 
     list_inputs(a, job);
     a->shape = job_inputs_shape(job);
-    if (a->inputs[0].layer && !a->shape.c)
+    if (a->inputs[0].layer && (!a->shape.c || a->shape.c > NET_INPUT_MAX))
         return err_set(err, ERR_INVALID,
                        "the input layers have shapes that no sample has; needed: vectors, or "
                        "channels, height and width, of at most %d values in all",
