@@ -225,11 +225,13 @@ static void add_fixed_servers(cJSON *spec)
 static void choice_values(const struct field *f, const char *selector, bool only_without_default,
                           struct buf *out)
 {
-    for (size_t i = 0; i < n_spec_choices; i++) {
-        const struct choice *c = &spec_choices[i];
+    size_t n;
+    const struct choice *choices = field_choices(f, &n);
 
-        if (strcmp(c->path, f->path) != 0 || strcmp(c->selector, selector) != 0 ||
-            (only_without_default && c->default_))
+    for (size_t i = 0; i < n; i++) {
+        const struct choice *c = &choices[i];
+
+        if (strcmp(c->selector, selector) != 0 || (only_without_default && c->default_))
             continue;
         buf_puts(out, out->len ? ", '" : "'");
         for (const char *w = c->values; *w; w++) {
@@ -254,14 +256,11 @@ static bool can_ask(const struct field *f, const struct field *selector)
            strncmp(f->path, selector->path, len) == 0;
 }
 
-/* Whether choice i is the field's first one by its selector. */
-static bool is_first_by(size_t i, const struct field *f)
+/* Whether choice i is the first one by its selector. */
+static bool is_first_by(size_t i, const struct choice *choices)
 {
-    if (strcmp(spec_choices[i].path, f->path) != 0)
-        return false;
     for (size_t k = 0; k < i; k++)
-        if (strcmp(spec_choices[k].path, f->path) == 0 &&
-            strcmp(spec_choices[k].selector, spec_choices[i].selector) == 0)
+        if (strcmp(choices[k].selector, choices[i].selector) == 0)
             return false;
     return true;
 }
@@ -304,13 +303,15 @@ static void add_choices(cJSON *root, const struct field *f)
     AUTO(auto_free) char *path = xasprintf(".%s", field_key(f));
     AUTO(buf_release) struct buf rule, message;
     const struct field *selector = NULL;
+    size_t n;
+    const struct choice *choices = field_choices(f, &n);
 
     buf_init(&rule, 0);
     buf_init(&message, 0);
     buf_printf(&rule, "!has(self.%s)", field_key(f));
-    for (size_t i = 0; i < n_spec_choices; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct field *by =
-            is_first_by(i, f) ? spec_field_find(spec_choices[i].selector) : NULL;
+            is_first_by(i, choices) ? spec_field_find(choices[i].selector) : NULL;
 
         if (!by || !can_ask(f, by))
             continue;

@@ -274,10 +274,10 @@ cJSON *crd_schema_at(cJSON *schema, const char *path)
 
 static bool has_choices(const struct field *f)
 {
-    for (size_t i = 0; i < n_spec_choices; i++)
-        if (strcmp(spec_choices[i].path, f->path) == 0)
-            return true;
-    return false;
+    size_t n;
+
+    field_choices(f, &n);
+    return n > 0;
 }
 
 /* Only what depends on nothing else: conditional defaults are the operator's. */

@@ -17,15 +17,15 @@ static const char usage[] =
 static void default_text(const struct field *f, struct buf *out)
 {
     bool first = true;
+    size_t n;
+    const struct choice *choices = field_choices(f, &n);
 
     if (f->default_)
         buf_puts(out, f->default_);
-    for (size_t i = 0; i < n_spec_choices; i++) {
-        const struct choice *c = &spec_choices[i];
-
-        if (strcmp(c->path, f->path) != 0 || !c->default_)
+    for (size_t i = 0; i < n; i++) {
+        if (!choices[i].default_)
             continue;
-        buf_printf(out, "%s%s (%s)", first ? "" : ", ", c->default_, c->values);
+        buf_printf(out, "%s%s (%s)", first ? "" : ", ", choices[i].default_, choices[i].values);
         first = false;
     }
 }
@@ -33,13 +33,12 @@ static void default_text(const struct field *f, struct buf *out)
 /* "only with type conv, dense": empty for a field that always applies. */
 static void applies_text(const struct field *f, struct buf *out)
 {
-    for (size_t i = 0; i < n_spec_choices; i++) {
-        const struct choice *c = &spec_choices[i];
-        const struct field *selector = spec_field_find(c->selector);
+    size_t n;
+    const struct choice *choices = field_choices(f, &n);
 
-        if (strcmp(c->path, f->path) == 0)
-            buf_printf(out, "%s %s", out->len ? "" : field_key(selector), c->values);
-    }
+    for (size_t i = 0; i < n; i++)
+        buf_printf(out, "%s %s", i ? "" : field_key(spec_field_find(choices[i].selector)),
+                   choices[i].values);
 }
 
 /* Whether the field stands directly below the object or list at path ("" for the top). */

@@ -198,14 +198,10 @@ static void read_object(struct parse *p, struct scope *s, const cJSON *object, c
 /* Whether the file has the object that the field belongs to; missing objects report themselves. */
 static bool has_parent(const struct scope *s, const struct field *f)
 {
-    size_t len = (size_t)(field_key(f) - f->path);
-    AUTO(auto_free) char *parent = xstrdup(f->path);
-    const struct field *above;
+    const struct field *above = field_above(f);
 
-    if (len == strlen(s->prefix))
+    if ((size_t)(field_key(f) - f->path) == strlen(s->prefix))
         return true;
-    parent[len - 1] = '\0';
-    above = spec_field_find(parent);
     return s->nodes[index_of(above)] || !above->required;
 }
 

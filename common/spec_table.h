@@ -93,8 +93,12 @@ const struct rule *spec_rule(size_t i);
 bool rule_is_for(const struct rule *rule, bool model, bool mpi);
 
 const struct field *spec_field_find(const char *path); /* NULL when there is none */
-bool field_in_layer(const struct field *f);            /* of struct layer_spec */
-const char *field_key(const struct field *f);          /* the last word of its path */
+/* The object that the field belongs to; NULL: none, or a list's element. */
+const struct field *field_above(const struct field *f);
+/* Its choices, which stand together in spec_choices; n 0: it has none. */
+const struct choice *field_choices(const struct field *f, size_t *n);
+bool field_in_layer(const struct field *f);   /* of struct layer_spec */
+const char *field_key(const struct field *f); /* the last word of its path */
 
 /*
  * The sections that belong to the built-in engine, "spec.model" first. Without spec.model the

@@ -24,14 +24,6 @@ static size_t count_of(const struct field *f, const void *base)
     return *(const size_t *)((const char *)base + f->n_offset);
 }
 
-const struct field *spec_field_find(const char *path)
-{
-    for (size_t i = 0; i < n_spec_fields; i++)
-        if (strcmp(spec_fields[i].path, path) == 0)
-            return &spec_fields[i];
-    return NULL;
-}
-
 bool field_in_layer(const struct field *f) { return strstr(f->path, "[]") != NULL; }
 
 const char *field_key(const struct field *f)
@@ -93,31 +85,20 @@ static const char *stored_word(const struct field *f, const void *base)
     return f->names[value];
 }
 
-/* The object that the field belongs to; NULL: none, or a list's element. */
-static const struct field *field_above(const struct field *f)
-{
-    size_t len = (size_t)(field_key(f) - f->path);
-    AUTO(auto_free) char *path = xstrdup(f->path);
-
-    path[len ? len - 1 : 0] = '\0';
-    return spec_field_find(path);
-}
-
 bool field_applies(const struct field *f, const void *base, const struct choice **choice)
 {
     const struct field *above = field_above(f);
+    size_t n;
 
     if (above && !field_applies(above, base, choice))
         return false;
+    const struct choice *choices = field_choices(f, &n);
     *choice = NULL;
-    for (size_t i = 0; i < n_spec_choices; i++) {
-        const char *word;
+    for (size_t i = 0; i < n; i++) {
+        const char *word = stored_word(spec_field_find(choices[i].selector), base);
 
-        if (strcmp(spec_choices[i].path, f->path) != 0)
-            continue;
-        *choice = &spec_choices[i];
-        word = stored_word(spec_field_find(spec_choices[i].selector), base);
-        if (word && has_word(spec_choices[i].values, word))
+        *choice = &choices[i];
+        if (word && has_word(choices[i].values, word))
             return true;
     }
     return *choice == NULL;
@@ -199,12 +180,12 @@ void field_allowed(const struct field *f, struct buf *out)
 void field_belongs(const struct field *f, struct buf *out)
 {
     const char *selector = NULL;
+    size_t n;
+    const struct choice *choices = field_choices(f, &n);
 
-    for (size_t i = 0; i < n_spec_choices; i++) {
-        const struct choice *c = &spec_choices[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct choice *c = &choices[i];
 
-        if (strcmp(c->path, f->path) != 0)
-            continue;
         if (selector && strcmp(selector, c->selector) == 0)
             buf_puts(out, "|");
         else

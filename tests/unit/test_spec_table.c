@@ -13,8 +13,16 @@ static void test_table(void)
         const struct field *f = spec_field_find(spec_choices[i].path);
         const struct field *selector = spec_field_find(spec_choices[i].selector);
 
+        size_t n;
+        const struct choice *choices = f ? field_choices(f, &n) : NULL;
+
         CHECK(f && selector && selector < f);
+        CHECK(choices && &spec_choices[i] >= choices &&
+              &spec_choices[i] < choices + n); /* together */
     }
+    CHECK(field_above(spec_field_find("spec.training.optimizer.beta1")) ==
+          spec_field_find("spec.training.optimizer"));
+    CHECK(field_above(spec_field_find("spec.model.layers[].kernel")) == NULL);
     for (size_t i = 0; i < n_spec_fields; i++) {
         const struct field *f = &spec_fields[i];
 
