@@ -112,6 +112,8 @@ static void say_what_remains(const struct run *r)
 {
     AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
 
+    if (checkpoint && strstr(event_text(r->session.history.error, "message"), checkpoint))
+        return; /* it is what is wrong */
     if (checkpoint)
         fprintf(stderr,
                 "paceline run: the checkpoint %s remains; continue with: "

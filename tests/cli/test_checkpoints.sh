@@ -37,6 +37,20 @@ for from in 5 10 4 8; do
     same "resumed at step $from" "$(last "from$from")" "$(last plain)"
     check "resumed at step $from" "$(cat "from$from.json")" "\"resumedStep\":$from"
 done
+# One that is damaged is said to be, with what there is without it, and nobody is sent to it again.
+cp -a steps damaged
+truncate -s -1 damaged/checkpoint-00000015.safetensors
+for n in 1 2; do
+    says=$("$PACELINE" run job.yaml --out damaged --resume --workers $n 2>&1)
+    same "damaged, $n ranks, exit code" $? 3
+    check "damaged, $n ranks" "$says" "damaged/checkpoint-00000015.safetensors: "
+    check "damaged, $n ranks" "$says" "; without this file training resumes at step 10"
+    case $says in *"continue with"*) fail "damaged, $n ranks: $says" ;; esac
+done
+rm damaged/checkpoint-00000015.safetensors
+run damaged --resume --workers 2
+check "without it" "$(cat damaged.json)" '"resumedStep":10'
+same "without it" "$(last damaged)" "$(last plain)"
 cp -a plain ended
 run ended --resume
 same "resumed behind its end" "$(last ended)" "$(last plain)"

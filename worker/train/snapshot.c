@@ -411,29 +411,49 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
     return -1;
 }
 
+/* The newest step below that any rank has a checkpoint of, -1 without one; mine: this rank's, by
+ * folder. */
+static int64_t newest_of_all(struct trainer *t, const char *const *dirs, size_t n_dirs,
+                             int64_t below, int64_t *mine)
+{
+    int64_t newest = -1;
+
+    for (size_t i = 0; i < n_dirs; i++) {
+        mine[i] = checkpoints_newest(dirs[i], below);
+        newest = mine[i] > newest ? mine[i] : newest;
+    }
+    return comm_max(t->comm, newest);
+}
+
+/* What is left where the newest one is damaged; -1. */
+static int say_before(struct trainer *t, const char *const *dirs, size_t n_dirs, int64_t step,
+                      struct err *err)
+{
+    const struct err why = *err;
+    int64_t mine[2];
+    const int64_t before = newest_of_all(t, dirs, n_dirs, step, mine);
+
+    if (before < 0)
+        return -1;
+    return err_set(err, why.code, "%s; without this file training resumes at step %lld", why.msg,
+                   (long long)before);
+}
+
 int snapshot_resume(struct trainer *t, const char *dir, const char *durable, bool if_any,
                     struct err *err)
 {
     const char *const dirs[] = {dir, durable};
     const size_t n_dirs = durable ? 2 : 1;
     struct err why = {.code = ERR_NOT_FOUND};
+    int64_t mine[2], step = INT64_MAX;
 
-    for (int64_t step = INT64_MAX;;) {
-        int64_t mine[2] = {-1, -1}, newest = -1;
-
-        for (size_t i = 0; i < n_dirs; i++) {
-            mine[i] = checkpoints_newest(dirs[i], step);
-            newest = mine[i] > newest ? mine[i] : newest;
-        }
-        step = comm_max(t->comm, newest);
-        if (step < 0)
-            break;
+    while ((step = newest_of_all(t, dirs, n_dirs, step, mine)) >= 0) {
         for (size_t i = 0; i < n_dirs; i++) {
             if (resume_from(t, dirs[i], step, mine[i] == step, if_any, &why) == 0)
                 return 0;
             if ((!if_any && i + 1 == n_dirs) || why.code == ERR_INVALID) {
                 *err = why;
-                return -1;
+                return why.code == ERR_DAMAGED ? say_before(t, dirs, n_dirs, step, err) : -1;
             }
         }
     }
