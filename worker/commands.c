@@ -128,10 +128,12 @@ int worker_predict(struct trainer *t, const struct worker_options *o, struct err
         return -1;
     if (!o->input)
         return err_set(err, ERR_INVALID, "--input IDX is missing");
-    if (t->data.train.tokens)
-        return err_set(err, ERR_INVALID, "spec.dataset.name: found text; allowed: images");
-    if (t->data.train.arrays)
-        return err_set(err, ERR_INVALID, "spec.dataset.name: found arrays; allowed: images");
+    if (t->data.train.tokens || t->data.train.arrays)
+        return err_set(
+            err, ERR_INVALID,
+            "spec.dataset.name: found %s, but only images can be given to predict; allowed: a "
+            "set of images",
+            t->job->dataset.name);
     if (read_images(t, o->input, &n, &file, &bytes, err) != 0)
         return -1;
     if (o->limit >= 0 && (uint32_t)o->limit < n)
