@@ -1,6 +1,8 @@
 // LINK: worker/kernels common
 // Convolution against a naive double-precision reference over random shapes, and every
-// instruction set against plain C byte for byte.
+// instruction set against plain C byte for byte; strided data gradients against their sum order.
+#include <math.h>
+
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "worker/kernels/kernels.h"
@@ -187,6 +189,103 @@ static void test_shape(const struct conv *c, uint32_t seed)
     maps_release(&ref);
 }
 
+/* Strides, kernels, paddings and sizes that do not fit each other, at least one output pixel. */
+static struct conv strided_conv(uint32_t seed)
+{
+    uint32_t i = 0;
+#define PICK(n) (int)(fill_u32(seed, i++) % (uint32_t)(n))
+    struct conv c = {0};
+    c.c = 16 + PICK(33);
+    c.k = 16 + PICK(33);
+    c.r = 1 + PICK(7);
+    c.s = 1 + PICK(7);
+    c.stride_h = 1 + PICK(3);
+    c.stride_w = c.stride_h == 1 ? 2 + PICK(2) : 1 + PICK(3);
+    c.pad_t = PICK(4);
+    c.pad_l = PICK(4);
+    c.h = c.r + PICK(7);
+    c.w = c.s + PICK(60);
+    c.oh = (c.h + c.pad_t + PICK(4) - c.r) / c.stride_h + 1;
+    c.ow = (c.w + c.pad_l + PICK(4) - c.s) / c.stride_w + 1;
+#undef PICK
+    return c;
+}
+
+/* The sum order of a data gradient, one element at a time: s and r from the last, and only taps
+ * that the stride hits. */
+static float ordered_data_gradient(const struct conv *c, const float *w, const float *dy, int ch,
+                                   int ih, int iw)
+{
+    float sum = 0;
+    for (int i = 0; i < c->s * blocks_of(c->k) * c->r; i++) {
+        int s = c->s - 1 - i / (blocks_of(c->k) * c->r), r = c->r - 1 - i % c->r;
+        int ob = i / c->r % blocks_of(c->k), oh = ih + c->pad_t - r, ow = iw + c->pad_l - s;
+        if (oh < 0 || ow < 0 || oh % c->stride_h || ow % c->stride_w || oh / c->stride_h >= c->oh ||
+            ow / c->stride_w >= c->ow)
+            continue;
+        const float *y =
+            dy + map_index(ob * 16, oh / c->stride_h, ow / c->stride_w, c->oh, c->ow, false);
+        const float *wk = w + conv_weight_index(c, ob * 16, ch, r, s);
+        for (int k = 0; k < 16; k++)
+            sum = fmaf(wk[k], y[k], sum);
+    }
+    return sum;
+}
+
+static void scale(float *x, size_t n, float by)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= by;
+}
+
+/* Every bit of a strided data gradient. With values of 1e-30 all products round to zeros of either
+ * sign, so that of a sum the last tap's sign is left: padding multiplied instead of skipped shows.
+ */
+static void test_strided_bytes(const struct conv *c, uint32_t seed, float magnitude)
+{
+    const size_t floats = conv_in_floats(c);
+    float *want = xaligned(floats * 4);
+    struct maps m;
+
+    maps_init(&m, c, seed);
+    scale(m.w, conv_weight_floats(c), magnitude);
+    scale(m.dy, conv_out_floats(c), magnitude);
+    for (int i = 0; i < (int)floats; i++)
+        want[i] = ordered_data_gradient(c, m.w, m.dy, i / (16 * c->h * c->w) * 16 + i % 16,
+                                        i / (16 * c->w) % c->h, i / 16 % c->w);
+    for (const char *const *isa = kernels_isas; *isa; isa++) {
+        const struct kernels *k = kernels_find(*isa);
+        if (!k)
+            continue;
+        memset(m.dx, 0xA5, floats * 4);
+        k->conv->transpose_weights(c, m.wt, m.w);
+        k->conv->backward_data_strided(c, m.dx, m.dy, m.wt);
+        CHECK_BYTES(m.dx, want, floats * 4);
+    }
+    maps_release(&m);
+    free(want);
+}
+
+static void test_strided(void)
+{
+    const struct conv shortcut = {.c = 32,
+                                  .h = 7,
+                                  .w = 61,
+                                  .k = 48,
+                                  .oh = 4,
+                                  .ow = 31,
+                                  .r = 1,
+                                  .s = 1,
+                                  .stride_h = 2,
+                                  .stride_w = 2};
+    test_strided_bytes(&shortcut, 3, 1); /* three pixels of four have no tap */
+    test_strided_bytes(&shortcut, 4, 1e-30F);
+    for (uint32_t seed = 100; seed < 300; seed++) {
+        struct conv c = strided_conv(seed);
+        test_strided_bytes(&c, seed, seed % 4 ? 1 : 1e-30F);
+    }
+}
+
 /* The fused form equals convolution, then 2x2 maximum, bias and ReLU; unpooling undoes it. */
 static void test_fused(void)
 {
@@ -271,6 +370,7 @@ int main(void)
         struct conv c = random_conv(seed);
         test_shape(&c, seed);
     }
+    test_strided();
     test_fused();
     return test_result();
 }

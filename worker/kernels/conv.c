@@ -15,7 +15,8 @@ VINLINE int imin(int a, int b) { return a < b ? a : b; }
 struct row_work {
     const float *x, *w; /* x: column 0 of the first valid row of block 0; w: its kernel row */
     size_t w_u;
-    int rows; /* valid kernel rows */
+    int rows;            /* valid kernel rows */
+    size_t dst_u, dst_t; /* sums go to dst[u*dst_u + t*dst_t] */
 };
 
 /* Sums one kernel column over blocks, rows and channels into columns [lo, T - clip) of the tile. */
@@ -69,9 +70,9 @@ static bool tile_is_regular(const struct conv *c, int T, int ow0)
             conv_column(&g, U, T, L, R, acc, w, work->w_u, x, work->rows); \
         break
 
-/* The sums of T columns from ow0 of one output row, stored to dst[u*dst_u + t*16]. */
+/* The sums of T columns from ow0 of one output row. */
 VINLINE void conv_tile(const struct conv *c, int U, int T, int stride, const struct row_work *work,
-                       int ow0, float *dst, size_t dst_u)
+                       int ow0, float *dst)
 {
     vf acc[TILE_U][TILE_T];
     struct conv g = *c;
@@ -99,17 +100,17 @@ VINLINE void conv_tile(const struct conv *c, int U, int T, int stride, const str
     }
     UNROLL for (int u = 0; u < U; u++)
     {
-        UNROLL for (int t = 0; t < T; t++) vstore(dst + (size_t)u * dst_u + t * VEC, acc[u][t]);
+        UNROLL for (int t = 0; t < T; t++)
+            vstore(dst + (size_t)u * work->dst_u + (size_t)t * work->dst_t, acc[u][t]);
     }
 }
 
-typedef void conv_tile_fn(const struct conv *c, const struct row_work *work, int ow0, float *dst,
-                          size_t dst_u);
+typedef void conv_tile_fn(const struct conv *c, const struct row_work *work, int ow0, float *dst);
 #define CONV_FN(U, T)                                                                           \
     static void conv_tile_##U##_##T(const struct conv *c, const struct row_work *work, int ow0, \
-                                    float *dst, size_t dst_u)                                   \
+                                    float *dst)                                                 \
     {                                                                                           \
-        conv_tile(c, U, T, 1, work, ow0, dst, dst_u);                                           \
+        conv_tile(c, U, T, 1, work, ow0, dst);                                                  \
     }
 #define CONV_ENTRY(U, T) conv_tile_##U##_##T,
 
@@ -126,39 +127,39 @@ static conv_tile_fn *const conv_tile_fns[TILE_U][TILE_T] = {
 
 /* Any stride, four columns at most. */
 static void conv_tile_strided(const struct conv *c, int n_u, const struct row_work *work, int ow0,
-                              int n_t, float *dst, size_t dst_u)
+                              int n_t, float *dst)
 {
     for (int u = 0; u < n_u; u++) {
         struct row_work one = *work;
         one.w += (size_t)u * work->w_u;
-        float *to = dst + (size_t)u * dst_u;
+        float *to = dst + (size_t)u * work->dst_u;
         if (n_t == 4 && tile_is_regular(c, 4, ow0)) {
-            conv_tile(c, 1, 4, 0, &one, ow0, to, dst_u);
+            conv_tile(c, 1, 4, 0, &one, ow0, to);
             continue;
         }
         for (int t = 0; t < n_t; t++)
-            conv_tile(c, 1, 1, 0, &one, ow0 + t, to + (size_t)t * VEC, dst_u);
+            conv_tile(c, 1, 1, 0, &one, ow0 + t, to + (size_t)t * work->dst_t);
     }
 }
 
 static void conv_columns(const struct conv *c, int n_u, const struct row_work *work, int ow0,
-                         int n_t, float *dst, size_t dst_u)
+                         int n_t, float *dst)
 {
     if (c->stride_w != 1) {
         for (int t = 0; t < n_t; t += 4)
-            conv_tile_strided(c, n_u, work, ow0 + t, imin(4, n_t - t), dst + (size_t)t * VEC,
-                              dst_u);
+            conv_tile_strided(c, n_u, work, ow0 + t, imin(4, n_t - t),
+                              dst + (size_t)t * work->dst_t);
     } else if (tile_is_regular(c, n_t, ow0)) {
-        conv_tile_fns[n_u - 1][n_t - 1](c, work, ow0, dst, dst_u);
+        conv_tile_fns[n_u - 1][n_t - 1](c, work, ow0, dst);
     } else {
         for (int t = 0; t < n_t; t++)
-            conv_tile_fns[n_u - 1][0](c, work, ow0 + t, dst + (size_t)t * VEC, dst_u);
+            conv_tile_fns[n_u - 1][0](c, work, ow0 + t, dst + (size_t)t * work->dst_t);
     }
 }
 
-/* The raw sums of one output row of blocks ob .. ob+n_u: dst[u*dst_u + ow*16]. */
+/* The raw sums of one output row of blocks ob .. ob+n_u: dst[u*dst_u + ow*dst_t]. */
 static void conv_row_blocked(const struct conv *c, const float *x, const float *w, int ob, int n_u,
-                             int oh, float *dst, size_t dst_u)
+                             int oh, float *dst, size_t dst_u, size_t dst_t)
 {
     int ih0 = oh * c->stride_h - c->pad_t;
     int r0 = imax(0, -ih0), r1 = imin(c->r, c->h - ih0);
@@ -167,11 +168,13 @@ static void conv_row_blocked(const struct conv *c, const float *x, const float *
         .w = w + (size_t)ob * conv_weight_block(c) + (size_t)r0 * VEC * VEC,
         .w_u = conv_weight_block(c),
         .rows = imax(0, r1 - r0),
+        .dst_u = dst_u,
+        .dst_t = dst_t,
     };
     int pieces = piece_count(c->ow, TILE_T);
     for (int i = 0; i < pieces; i++) {
         int t0 = piece_begin(c->ow, pieces, i), t1 = piece_begin(c->ow, pieces, i + 1);
-        conv_columns(c, n_u, &work, t0, t1 - t0, dst + (size_t)t0 * VEC, dst_u);
+        conv_columns(c, n_u, &work, t0, t1 - t0, dst + (size_t)t0 * dst_t);
     }
 }
 
@@ -263,7 +266,7 @@ static void conv_rows(const struct conv *c, const float *x, const float *w, int 
             conv_row_plain(c, x, extended_height(c), extended_width(c), w, ob, n_u, oh + i, to,
                            dst_u);
         else
-            conv_row_blocked(c, x, w, ob, n_u, oh + i, to, dst_u);
+            conv_row_blocked(c, x, w, ob, n_u, oh + i, to, dst_u, VEC);
     }
 }
 
@@ -389,54 +392,49 @@ static void conv_backward_weights(const struct conv *c, float *dw, const float *
     }
 }
 
-/* dx of one pixel: the taps whose stride hits it, in the order s, block, r, channel. */
-static vf strided_pixel(const struct conv *c, const float *dy, const float *wt, int ih, int iw)
-{
-    const int blocks = blocks_of(c->k);
-    vf acc = vzero();
-    for (int s = 0; s < c->s; s++) {
-        int ow = iw + c->pad_l - (c->s - 1 - s);
-        if (ow < 0 || ow % c->stride_w || ow / c->stride_w >= c->ow)
-            continue;
-        for (int i = 0; i < blocks * c->r; i++) {
-            int ob = i / c->r, r = i % c->r;
-            int oh = ih + c->pad_t - (c->r - 1 - r);
-            if (oh < 0 || oh % c->stride_h || oh / c->stride_h >= c->oh)
-                continue;
-            const float *y =
-                dy + (size_t)((ob * c->oh + oh / c->stride_h) * c->ow + ow / c->stride_w) * VEC;
-            const float *w = wt + (size_t)((s * blocks + ob) * c->r + r) * VEC * VEC;
-            for (int k = 0; k < VEC; k++)
-                acc = vfma(vload(w + k * VEC), vset1(y[k]), acc);
-        }
-    }
-    return acc;
-}
-
+/* Row by row, so that what the phases write between each other's pixels is still in the cache. */
 static void conv_backward_data_strided(const struct conv *c, float *dx, const float *dy,
                                        const float *wt)
 {
-    const struct conv t = conv_transposed(c);
-    for (int cb = 0; cb < blocks_of(c->c); cb++) {
-        for (int i = 0; i < c->h * c->w; i++)
-            vstore(
-                dx + (size_t)(cb * c->h * c->w + i) * VEC,
-                strided_pixel(c, dy, wt + (size_t)cb * conv_weight_block(&t), i / c->w, i % c->w));
+    const int blocks = blocks_of(c->c);
+    const size_t row = (size_t)c->w * VEC, block = (size_t)c->h * row;
+
+    for (int cb = 0; cb < blocks; cb += TILE_U) {
+        for (int i = 0; i < c->h * imin(c->w, c->stride_w); i++) {
+            int ih = i / imin(c->w, c->stride_w), iw0 = i % imin(c->w, c->stride_w);
+            size_t at;
+            struct conv phase = conv_phase(c, ih % c->stride_h, iw0, &at);
+            conv_row_blocked(&phase, dy, wt + at, cb, imin(TILE_U, blocks - cb), ih / c->stride_h,
+                             dx + (size_t)cb * block + (size_t)ih * row + (size_t)iw0 * VEC, block,
+                             (size_t)c->stride_w * VEC);
+        }
+    }
+}
+
+/* The taps of one phase, last to first, inputs and outputs exchanged. */
+static void transpose_phase(const struct conv *c, float *wt, const float *w, int ih0, int iw0)
+{
+    size_t at;
+    const struct conv p = conv_phase(c, ih0, iw0, &at);
+    const int r0 = (ih0 + c->pad_t) % c->stride_h, s0 = (iw0 + c->pad_l) % c->stride_w;
+    const int cb = blocks_of(c->c), taps = p.r * p.s;
+    for (int i = 0; i < blocks_of(c->k) * cb * taps; i++) {
+        int ob = i / (cb * taps), ib = i / taps % cb, r = i % taps / p.s, s = i % p.s;
+        const float *from = w + conv_weight_index(c, ob * VEC, ib * VEC, r0 + r * c->stride_h,
+                                                  s0 + s * c->stride_w);
+        float *to = wt + at + conv_weight_index(&p, ib * VEC, ob * VEC, p.r - 1 - r, p.s - 1 - s);
+        for (int a = 0; a < VEC; a++) {
+            for (int b = 0; b < VEC; b++)
+                to[b * VEC + a] = from[a * VEC + b];
+        }
     }
 }
 
 static void conv_transpose_weights(const struct conv *c, float *wt, const float *w)
 {
-    const struct conv t = conv_transposed(c);
-    const int kb = blocks_of(c->k), cb = blocks_of(c->c), taps = c->r * c->s;
-    for (int i = 0; i < kb * cb * taps; i++) {
-        int ob = i / (cb * taps), ib = i / taps % cb, r = i % taps / c->s, s = i % c->s;
-        const float *from = w + conv_weight_index(c, ob * VEC, ib * VEC, r, s);
-        float *to = wt + conv_weight_index(&t, ib * VEC, ob * VEC, c->r - 1 - r, c->s - 1 - s);
-        for (int a = 0; a < VEC; a++) {
-            for (int b = 0; b < VEC; b++)
-                to[b * VEC + a] = from[a * VEC + b];
-        }
+    for (int ih0 = 0; ih0 < imin(c->h, c->stride_h); ih0++) {
+        for (int iw0 = 0; iw0 < imin(c->w, c->stride_w); iw0++)
+            transpose_phase(c, wt, w, ih0, iw0);
     }
 }
 

@@ -41,8 +41,16 @@ static inline size_t conv_weight_floats(const struct conv *c)
 }
 /* Where weight [k][c][r][s] (PyTorch's order) lies in the slab. */
 size_t conv_weight_index(const struct conv *c, int k, int ch, int r, int s);
-/* The stride-1 convolution that computes the data gradient from transposed weights. */
+/* The shape of transposed weights; of stride 1: the convolution that computes the data gradient
+ * from them. */
 struct conv conv_transposed(const struct conv *c);
+/*
+ * A phase of the data gradient: pixels (ih0 + i*stride_h, iw0 + j*stride_w), i and j from 0, meet
+ * the same taps, and are the outputs (i, j) of this convolution of dy, of stride 1 and possibly
+ * without a tap. Its weights start at *at of the transposed ones, in which one phase follows
+ * another. ih0 < stride_h, iw0 < stride_w, both inside the image.
+ */
+struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at);
 /* Floats of scratch that forward and backward_weights need. */
 size_t conv_scratch_floats(const struct conv *c);
 
@@ -62,11 +70,11 @@ struct conv_kernels {
      * Sum order: output rows, then columns. dw points at block 0; dy at block ob0. */
     void (*backward_weights)(const struct conv *c, float *dw, const float *x, const float *dy,
                              bool first, int ob0, int ob1, float *scratch);
-    /* dx of a convolution that is not stride 1, from transposed weights; stride 1 is forward on
-     * conv_transposed. */
+    /* dx of a convolution that is not stride 1, from transposed weights, phase by phase; stride 1
+     * is forward on conv_transposed. Sum order of an element: forward's, of its phase. */
     void (*backward_data_strided)(const struct conv *c, float *dx, const float *dy,
                                   const float *wt);
-    /* wt[s'][..]: the weights of conv_transposed. */
+    /* wt: the weights of each conv_phase; of stride 1 those of conv_transposed. */
     void (*transpose_weights)(const struct conv *c, float *wt, const float *w);
 };
 

@@ -46,6 +46,50 @@ struct conv conv_transposed(const struct conv *c)
     };
 }
 
+/* One direction of a phase: taps are those of the kernel's n that are `tap` modulo stride. */
+struct phase_side {
+    int tap, taps;
+    int before; /* taps of smaller tap */
+    int pixels, pad;
+};
+
+static struct phase_side phase_side(int first, int size, int n, int stride, int pad)
+{
+    const int tap = (first + pad) % stride, rest = n % stride;
+    const int taps = n / stride + (tap < rest);
+    return (struct phase_side){
+        .tap = tap,
+        .taps = taps,
+        .before = tap * (n / stride) + (tap < rest ? tap : rest),
+        .pixels = (size - first + stride - 1) / stride,
+        .pad = taps - 1 - (first + pad) / stride,
+    };
+}
+
+struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at)
+{
+    const struct phase_side h = phase_side(ih0, c->h, c->r, c->stride_h, c->pad_t);
+    const struct phase_side w = phase_side(iw0, c->w, c->s, c->stride_w, c->pad_l);
+    const bool empty = !h.taps || !w.taps;
+
+    *at = (size_t)(w.before * c->r + w.taps * h.before) * (size_t)(blocks_of(c->k) * 16) *
+          (size_t)(blocks_of(c->c) * 16);
+    return (struct conv){
+        .c = c->k,
+        .h = c->oh,
+        .w = c->ow,
+        .k = c->c,
+        .oh = h.pixels,
+        .ow = w.pixels,
+        .r = empty ? 0 : h.taps,
+        .s = empty ? 0 : w.taps,
+        .stride_h = 1,
+        .stride_w = 1,
+        .pad_t = h.pad,
+        .pad_l = w.pad,
+    };
+}
+
 size_t conv_scratch_floats(const struct conv *c)
 {
     size_t rows = 2 * 2 * (size_t)c->ow * 16;
