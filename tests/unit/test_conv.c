@@ -266,6 +266,57 @@ static void test_strided_bytes(const struct conv *c, uint32_t seed, float magnit
     free(want);
 }
 
+/* Several samples at once against one after the other, in all bytes. */
+static void test_samples(struct conv c, int n, uint32_t seed)
+{
+    const size_t in = conv_in_floats(&c), out = conv_out_floats(&c);
+    float *x = xaligned((size_t)n * in * 4), *dx = xaligned((size_t)n * in * 4);
+    float *y = xaligned((size_t)n * out * 4), *dy = xaligned((size_t)n * out * 4);
+    float *bias = xaligned((size_t)blocks_of(c.k) * 64);
+    float *scratch = xaligned(conv_scratch_floats(&c) * 4);
+    struct maps m;
+
+    CHECK(n <= conv_samples(&c));
+    maps_init(&m, &c, seed);
+    fill_uniform(bias, (size_t)c.k, seed + 4);
+    fill_uniform(x, (size_t)n * in, seed + 5);
+    fill_uniform(dy, (size_t)n * out, seed + 6);
+    for (const char *const *isa = kernels_isas; *isa; isa++) {
+        const struct kernels *k = kernels_find(*isa);
+        const bool relu = seed % 2;
+        if (!k)
+            continue;
+        k->conv->transpose_weights(&c, m.wt, m.w);
+        k->conv->forward_samples(&c, n, y, x, m.w, relu ? bias : NULL, relu, scratch);
+        k->conv->backward_data_samples(&c, n, dx, dy, m.wt, scratch);
+        for (int i = 0; i < n; i++) {
+            k->conv->forward(&c, m.y, NULL, x + (size_t)i * in, m.w, relu ? bias : NULL, relu,
+                             false, m.scratch);
+            k->conv->backward_data_strided(&c, m.dx, dy + (size_t)i * out, m.wt);
+            CHECK_BYTES(y + (size_t)i * out, m.y, out * 4);
+            CHECK_BYTES(dx + (size_t)i * in, m.dx, in * 4);
+        }
+    }
+    maps_release(&m);
+    float *all[] = {x, dx, y, dy, bias, scratch};
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        free(all[i]);
+}
+
+static void test_short_rows(void)
+{
+    for (uint32_t seed = 300; seed < 400; seed++) {
+        struct conv c = strided_conv(seed);
+        c.stride_h = 1 + (int)(fill_u32(seed, 90) % 2);
+        c.stride_w = 1 + (int)(fill_u32(seed, 91) % 2);
+        c.oh = 1 + (int)(fill_u32(seed, 92) % 5);
+        c.ow = 1 + (int)(fill_u32(seed, 93) % 4);
+        c.h = (c.oh - 1) * c.stride_h + 1 + (int)(fill_u32(seed, 94) % 3);
+        c.w = (c.ow - 1) * c.stride_w + 1 + (int)(fill_u32(seed, 95) % 3);
+        test_samples(c, 1 + (int)(fill_u32(seed, 96) % 16), seed);
+    }
+}
+
 static void test_strided(void)
 {
     const struct conv shortcut = {.c = 32,
@@ -371,6 +422,7 @@ int main(void)
         test_shape(&c, seed);
     }
     test_strided();
+    test_short_rows();
     test_fused();
     return test_result();
 }

@@ -51,8 +51,11 @@ struct conv conv_transposed(const struct conv *c);
  * another. ih0 < stride_h, iw0 < stride_w, both inside the image.
  */
 struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at);
-/* Floats of scratch that forward and backward_weights need. */
+/* Floats of scratch that these kernels need, each at most. */
 size_t conv_scratch_floats(const struct conv *c);
+
+/* Samples to compute together: 1, or more where a row of one is too short for a register tile. */
+int conv_samples(const struct conv *c);
 
 /* What rows of dy and x may take together to stay in the first-level cache. Any value gives the
  * same bytes. */
@@ -74,6 +77,12 @@ struct conv_kernels {
      * is forward on conv_transposed. Sum order of an element: forward's, of its phase. */
     void (*backward_data_strided)(const struct conv *c, float *dx, const float *dy,
                                   const float *wt);
+    /* The same bytes for n <= conv_samples samples, one behind another; x is not plain. */
+    void (*forward_samples)(const struct conv *c, int n, float *y, const float *x, const float *w,
+                            const float *bias, bool relu, float *scratch);
+    /* dx of n samples, of any stride. */
+    void (*backward_data_samples)(const struct conv *c, int n, float *dx, const float *dy,
+                                  const float *wt, float *scratch);
     /* wt: the weights of each conv_phase; of stride 1 those of conv_transposed. */
     void (*transpose_weights)(const struct conv *c, float *wt, const float *w);
 };

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #define SMALLEST_CACHE (32 * 1024)
+#define SHORT_ROW 4 /* pixels */
+#define SAMPLES 16  /* two tiles of AVX-512 */
 
 int conv_cache_bytes(void)
 {
@@ -90,11 +92,15 @@ struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at)
     };
 }
 
+int conv_samples(const struct conv *c) { return c->plain || c->ow > SHORT_ROW ? 1 : SAMPLES; }
+
 size_t conv_scratch_floats(const struct conv *c)
 {
     size_t rows = 2 * 2 * (size_t)c->ow * 16;
     size_t extended = c->plain ? (size_t)c->c * (size_t)((c->oh - 1) * c->stride_h + c->r) *
                                      (size_t)((c->ow - 1) * c->stride_w + c->s)
                                : 0;
-    return rows + extended + 16;
+    size_t in = conv_in_floats(c), out = conv_out_floats(c);
+    size_t beside = conv_samples(c) > 1 ? (size_t)conv_samples(c) * (in > out ? in : out) : 0;
+    return (beside > rows + extended ? beside : rows + extended) + 16;
 }

@@ -15,6 +15,13 @@ struct conv_task {
     const struct lane_ends *block;
 };
 
+/* How many samples of those that are left the next kernel takes. */
+static int samples_together(const struct layer *l, int left)
+{
+    const int most = l->pool ? 1 : conv_samples(&l->conv);
+    return left < most ? left : most;
+}
+
 static void forward_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
@@ -23,12 +30,17 @@ static void forward_share(void *arg, int thread, int n_threads)
     const float *b = l->bias ? t->p->params + l->bias->offset : NULL;
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
-    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
+    for (int i = share_begin((int)t->p->n, thread, n_threads), n; i < end; i += n) {
         size_t at = (size_t)i * l->out_floats;
         size_t kept = (t->p->first + (size_t)i) * l->out_floats;
-        t->p->kernels->conv->forward(&l->conv, t->out + at, l->pool ? l->argmax + kept : NULL,
-                                     t->x + (size_t)i * l->in_floats, w, b, l->relu, l->pool,
-                                     t->p->scratch[thread]);
+        const float *x = t->x + (size_t)i * l->in_floats;
+        n = samples_together(l, end - i);
+        if (n > 1)
+            t->p->kernels->conv->forward_samples(&l->conv, n, t->out + at, x, w, b, l->relu,
+                                                 t->p->scratch[thread]);
+        else
+            t->p->kernels->conv->forward(&l->conv, t->out + at, l->pool ? l->argmax + kept : NULL,
+                                         x, w, b, l->relu, l->pool, t->p->scratch[thread]);
     }
 }
 
@@ -75,12 +87,15 @@ static void data_share(void *arg, int thread, int n_threads)
     float *buffer = t->p->scratch[thread] + conv_scratch_floats(&l->conv);
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
-    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
-        if (t->gated)
-            gate_sample(t, i);
+    for (int i = share_begin((int)t->p->n, thread, n_threads), n; i < end; i += n) {
+        n = samples_together(l, end - i);
+        for (int j = i; t->gated && j < i + n; j++)
+            gate_sample(t, j);
         const float *dy = sums_gradient(t, i, 0, blocks_of(l->conv.k), buffer);
         float *dx = t->dx + (size_t)i * l->in_floats;
-        if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
+        if (n > 1)
+            k->backward_data_samples(&l->conv, n, dx, dy, l->transposed, t->p->scratch[thread]);
+        else if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
             k->forward(&l->conv_back, dx, NULL, dy, l->transposed, NULL, false, false,
                        t->p->scratch[thread]);
         else
