@@ -187,6 +187,11 @@ static const struct net_case {
      "{type: conv, name: a, filters: 5, kernel: 3, frozen: true}, {type: conv, filters: 5,"
      "kernel: 1, name: b}, {type: add, inputs: [a, b]}, {type: globalavgpool},"
      "{type: dense, units: 3}"},
+    /* a weight gradient of several slices, the last one smaller */
+    {{48, 3, 2},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 70, kernel: 7, padding: same}, {type: relu}, {type: flatten},"
+     "{type: dense, units: 3}"},
     /* images smaller than the windows */
     {{17, 3, 2},
      "softmaxCrossEntropy",

@@ -3,6 +3,8 @@
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/layer.h"
 
+#define SLICE_BYTES (512 * 1024) /* of a weight gradient; two blocks of outputs at least */
+
 struct conv_task {
     struct layer *l;
     const struct pass *p;
@@ -134,27 +136,36 @@ static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
     }
 }
 
-static void weights_thread(void *arg, int thread, int n_threads)
+static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob1)
 {
-    const struct conv_task *t = arg;
     const struct layer *l = t->l;
-    int blocks = blocks_of(l->conv.k);
-    struct weights_share share = {t, thread, share_begin(blocks, thread, n_threads),
-                                  share_begin(blocks, thread + 1, n_threads)};
+    struct weights_share share = {t, thread, ob0, ob1};
     size_t block = conv_weight_block(&l->conv);
     struct lane_sum sum = {
         .kernels = t->p->kernels,
         .block = t->block,
         .lane = weights_lane,
         .arg = &share,
-        .at = {(size_t)share.ob0 * block, l->weight->floats + (size_t)share.ob0 * 16},
-        .n = {(size_t)(share.ob1 - share.ob0) * block,
-              l->bias ? (size_t)(share.ob1 - share.ob0) * 16 : 0},
+        .at = {(size_t)ob0 * block, l->weight->floats + (size_t)ob0 * 16},
+        .n = {(size_t)(ob1 - ob0) * block, l->bias ? (size_t)(ob1 - ob0) * 16 : 0},
         .levels = l->levels,
         .level_floats = l->level_floats,
     };
-    if (share.ob1 > share.ob0)
-        lane_sum_run(&sum, t->target);
+    lane_sum_run(&sum, t->target);
+}
+
+/* Slices of the gradient that stay in a second-level cache while all samples are added to them. */
+static void weights_thread(void *arg, int thread, int n_threads)
+{
+    const struct conv_task *t = arg;
+    const struct conv *c = &t->l->conv;
+    const size_t bytes = conv_weight_block(c) * sizeof(float);
+    const int begin = share_begin(blocks_of(c->k), thread, n_threads);
+    const int end = share_begin(blocks_of(c->k), thread + 1, n_threads);
+    const int step = bytes < SLICE_BYTES / 4 ? (int)(SLICE_BYTES / bytes) / 2 * 2 : 2;
+
+    for (int ob = begin; ob < end; ob += step)
+        weights_slice(t, thread, ob, ob + step < end ? ob + step : end);
 }
 
 static void weights_backward(struct layer *l, struct conv_task *t)
