@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #define SMALLEST_CACHE (32 * 1024)
-#define SHORT_ROW 4 /* pixels */
-#define SAMPLES 16  /* two tiles of AVX-512 */
+#define SHORT_ROW 4                 /* pixels */
+#define SAMPLES 16                  /* two tiles of AVX-512 */
+#define SAMPLES_BYTES (1024 * 1024) /* their maps together, at most */
 
 int conv_cache_bytes(void)
 {
@@ -92,7 +93,19 @@ struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at)
     };
 }
 
-int conv_samples(const struct conv *c) { return c->plain || c->ow > SHORT_ROW ? 1 : SAMPLES; }
+static size_t wider_floats(const struct conv *c)
+{
+    const size_t in = conv_in_floats(c), out = conv_out_floats(c);
+    return in > out ? in : out;
+}
+
+int conv_samples(const struct conv *c)
+{
+    const size_t fit = SAMPLES_BYTES / sizeof(float) / wider_floats(c);
+    if (c->plain || c->ow > SHORT_ROW || fit < 2)
+        return 1;
+    return fit < SAMPLES ? (int)fit : SAMPLES;
+}
 
 size_t conv_scratch_floats(const struct conv *c)
 {
@@ -100,7 +113,6 @@ size_t conv_scratch_floats(const struct conv *c)
     size_t extended = c->plain ? (size_t)c->c * (size_t)((c->oh - 1) * c->stride_h + c->r) *
                                      (size_t)((c->ow - 1) * c->stride_w + c->s)
                                : 0;
-    size_t in = conv_in_floats(c), out = conv_out_floats(c);
-    size_t beside = conv_samples(c) > 1 ? (size_t)conv_samples(c) * (in > out ? in : out) : 0;
+    size_t beside = conv_samples(c) > 1 ? (size_t)conv_samples(c) * wider_floats(c) : 0;
     return (beside > rows + extended ? beside : rows + extended) + 16;
 }
