@@ -328,6 +328,11 @@ static const struct net_case {
     {{1, 1, 4},
      "softmaxCrossEntropy",
      "{type: embedding, vocabulary: 5, units: 16, frozen: true}, {type: dense, units: 4}"},
+    /* pooled, and much narrower than its input of more than one block */
+    {{1, 16, 16},
+     "softmaxCrossEntropy",
+     "{type: conv, filters: 20, kernel: 5}, {type: conv, filters: 20, kernel: 5},"
+     "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 4}"},
 };
 
 static const uint32_t ids[SAMPLES] = {7, 0, 91, 12, 3, 60000};

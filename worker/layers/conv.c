@@ -86,7 +86,8 @@ static void data_share(void *arg, int thread, int n_threads)
     const struct conv_task *t = arg;
     struct layer *l = t->l;
     const struct conv_kernels *k = t->p->kernels->conv;
-    float *buffer = t->p->scratch[thread] + conv_scratch_floats(&l->conv);
+    float *buffer =
+        t->p->scratch[thread] + conv_scratch_floats(&l->conv) + conv_scratch_floats(&l->conv_back);
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
     for (int i = share_begin((int)t->p->n, thread, n_threads), n; i < end; i += n) {
