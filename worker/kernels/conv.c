@@ -513,6 +513,8 @@ static void conv_backward_data_samples(const struct conv *c, int n, float *dx, c
                           (size_t)pixels * VEC, conv_in_floats(c));
         }
     }
+    if (c->stride_h == 1 && c->stride_w == 1) /* forward adds +0 where there is no bias */
+        finish_row(dx, dx, (int)(conv_in_floats(c) / VEC) * n, vzero(), false);
 }
 
 /* Row by row, so that what the phases write between each other's pixels is still in the cache. */
