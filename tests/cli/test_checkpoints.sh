@@ -44,7 +44,7 @@ for n in 1 2; do
     says=$("$PACELINE" run job.yaml --out damaged --resume --workers $n 2>&1)
     same "damaged, $n ranks, exit code" $? 3
     check "damaged, $n ranks" "$says" "damaged/checkpoint-00000015.safetensors: "
-    check "damaged, $n ranks" "$says" "; without this file training resumes at step 10"
+    check "damaged, $n ranks" "$says" "; the checkpoint before it is of step 10"
     case $says in *"continue with"*) fail "damaged, $n ranks: $says" ;; esac
 done
 rm damaged/checkpoint-00000015.safetensors

@@ -435,7 +435,7 @@ static int say_before(struct trainer *t, const char *const *dirs, size_t n_dirs,
 
     if (before < 0)
         return -1;
-    return err_set(err, why.code, "%s; without this file training resumes at step %lld", why.msg,
+    return err_set(err, why.code, "%s; the checkpoint before it is of step %lld", why.msg,
                    (long long)before);
 }
 
