@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 
 RANK = "PEER_RANK"  # in the environment of those that are started
 
@@ -17,15 +18,23 @@ class Workers:
         if self.count < 1 or args.batch % self.count:
             raise SystemExit(f"--batch {args.batch} cannot be shared by --workers {self.count}")
         self.share = args.batch // self.count
-        self.others = []
+        self.others, self.ended = [], False
         if self.rank == 0 and self.count > 1:
             os.environ.update(meeting())
             self.others = [self.start(rank) for rank in range(1, self.count)]
             atexit.register(self.end)
 
     def start(self, rank):
-        return subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, RANK: str(rank)},
-                                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        other = subprocess.Popen([sys.executable, *sys.argv], env={**os.environ, RANK: str(rank)},
+                                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        threading.Thread(target=self.watch, args=(other,), daemon=True).start()
+        return other
+
+    def watch(self, other):
+        """Who waits for a worker that has died would do so for the library's half an hour."""
+        other.wait()
+        if not self.ended:
+            os._exit(1)
 
     def tell(self, line):
         for other in self.others:
@@ -33,6 +42,7 @@ class Workers:
             other.stdin.flush()
 
     def end(self):
+        self.ended = True
         for other in self.others:
             other.kill()
             other.wait()

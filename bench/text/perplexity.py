@@ -115,7 +115,7 @@ def epoch(model, text, args, train):
             (loss / args.rows).backward()
             # clip_grad_norm_ sums in float: 1e-4 off for a million values, which moves perplexity by a percent.
             norm = math.sqrt(sum(p.grad.double().square().sum().item() for p in trained))
-            rate = args.rate * min(1, args.clip / norm)
+            rate = args.rate * (args.clip / norm if 0 < args.clip < norm else 1)
             with torch.no_grad():
                 for p in trained:
                     p -= rate * p.grad
