@@ -2,8 +2,8 @@
 # Runs the tests named on the command line and ends with `N passed, N failed[, N skipped]`.
 #   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/test_err tests/cli/test_run.sh ...
 # The kind follows from the folder: unit tests and fuzz targets (each replays its corpus) run side
-# by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash. Exit code 77
-# skips. Output is shown for failures only, and of all with SHOW=1; `TIMEOUT: N` in a test's source
+# by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash, in two lanes. Exit
+# code 77 skips. Output is shown for failures only, and of all with SHOW=1; `TIMEOUT: N` in a test's source
 # changes its time limit.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
@@ -34,7 +34,7 @@ if [[ $BUILD == *-thread ]] && setarch -R true 2>/dev/null; then fixed=(setarch 
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-trap 'exit 130' INT TERM
+trap 'touch "$dir/stop"; wait; exit 130' INT TERM # what runs is let end, and cleans up
 touch "$dir/results"
 
 option() { sed -n "s/^\(\/\/\|#\) $2: *//p" "$1" | head -1; }
@@ -91,18 +91,36 @@ for test in "$@"; do
 done
 wait
 
-for test in "$@"; do
-    source=${test#"$BUILD/"}
-    case $source in
-    tests/mpi/*)
-        for n in $(option "$source.c" MPI); do
-            run_test "${source#tests/}, $n ranks" "$source.c" \
-                mpirun --oversubscribe --bind-to none -np "$n" "$test"
-        done
-        ;;
-    *.sh) run_test "${source#tests/}" "$source" bash "$source" ;;
+# A lane runs its tests one after the other: `training` what starts ranks, which load the machine,
+# `waiting` the scripts that mostly wait for API servers, agents and each other.
+lane_of() {
+    case $1 in
+    tests/mpi/* | tests/cli/*.sh) echo training ;;
+    *.sh) echo waiting ;;
     esac
-done
+}
+
+run_lane() {
+    local lane=$1 test source
+    shift
+    for test in "$@"; do
+        source=${test#"$BUILD/"}
+        if [ "$(lane_of "$source")" != "$lane" ]; then continue; fi
+        if [ -e "$dir/stop" ]; then break; fi
+        case $source in
+        tests/mpi/*)
+            for n in $(option "$source.c" MPI); do
+                run_test "${source#tests/}, $n ranks" "$source.c" \
+                    mpirun --oversubscribe --bind-to none -np "$n" "$test"
+            done
+            ;;
+        *) run_test "${source#tests/}" "$source" bash "$source" ;;
+        esac
+    done
+}
+run_lane training "$@" &
+run_lane waiting "$@" &
+wait
 
 count() { grep -c "$1" "$dir/results"; }
 passed=$(count passed) failed=$(count failed) skipped=$(count skipped)
