@@ -58,14 +58,16 @@ static void test_agree(struct comm *c)
 {
     int rank = comm_rank(c), size = comm_size(c);
     struct err err = {0};
-    char text[] = "version 1", want[64];
+    char text[] = "version 1", want[2 * COMM_HOST_MAX + 64], host[COMM_HOST_MAX];
+
+    comm_host(host);
 
     CHECK_INT(comm_agree(c, "the text", text, sizeof text, &err), 0);
     CHECK_INT(err.code, ERR_NONE);
     for (int odd = 1; odd < size; odd++) {
         /* Every rank from odd on differs: the first is named. */
         text[8] = rank >= odd ? '2' : '1';
-        snprintf(want, sizeof want, "rank %d ", odd);
+        snprintf(want, sizeof want, "rank %d on %s and rank 0 on %s differ in ", odd, host, host);
         CHECK_INT(comm_agree(c, "the text", text, sizeof text, &err), -1);
         CHECK_INT(err.code, ERR_INVALID);
         CHECK_CONTAINS(err.msg, want);
@@ -74,6 +76,13 @@ static void test_agree(struct comm *c)
         text[8] = '1';
         CHECK_INT(comm_agree(c, "the length", text, rank == odd ? 3 : 9, &err), -1);
         CHECK_CONTAINS(err.msg, want);
+        /* Only these two ranks have any, alike or not. */
+        const bool has = rank == 0 || rank == odd;
+        CHECK_INT(comm_agree(c, "the text", has ? text : NULL, sizeof text, &err), 0);
+        text[0] = rank == odd ? 'V' : 'v';
+        CHECK_INT(comm_agree(c, "the text", has ? text : NULL, sizeof text, &err), -1);
+        CHECK_CONTAINS(err.msg, want);
+        text[0] = 'v';
     }
     CHECK_INT(comm_agree(c, "nothing", "", 0, &err), 0);
 }

@@ -299,6 +299,19 @@ void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root
     finish(c, request, "values", "all workers");
 }
 
+static int disagree(struct comm *c, int rank, const char *what, struct err *err)
+{
+    char here[COMM_HOST_MAX], there[COMM_HOST_MAX];
+
+    comm_host(here);
+    memcpy(there, here, sizeof there);
+    comm_broadcast(c, here, sizeof here, 0);
+    comm_broadcast(c, there, sizeof there, rank);
+    return err_set(err, ERR_INVALID,
+                   "rank %d on %s and rank 0 on %s differ in %s; all ranks must agree", rank, there,
+                   here, what);
+}
+
 int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, struct err *err)
 {
     uint64_t root_n = n;
@@ -307,18 +320,16 @@ int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, st
 
     AUTO(auto_free) unsigned char *root_bytes = xmalloc(root_n + 1);
 
+    assert(bytes || c->rank != 0);
     if (c->rank == 0)
         memcpy(root_bytes, bytes, n);
     comm_broadcast(c, root_bytes, root_n, 0);
 
-    bool same = n == root_n && memcmp(bytes, root_bytes, n) == 0;
+    bool same = !bytes || (n == root_n && memcmp(bytes, root_bytes, n) == 0);
     /* The smallest rank that differs, as a maximum of negative numbers. */
     int64_t first = -comm_max(c, same ? -c->size : -c->rank);
 
-    if (first < c->size)
-        return err_set(err, ERR_INVALID, "rank %d and rank 0 differ in %s; all ranks must agree",
-                       (int)first, what);
-    return 0;
+    return first < c->size ? disagree(c, (int)first, what, err) : 0;
 }
 
 int comm_verdict(struct comm *c, int rc, struct err *err)

@@ -77,9 +77,9 @@ uint64_t comm_local_sum(struct comm *c, uint64_t value);
 /* n bytes of each rank; all has room for them on the root, and may be NULL elsewhere. */
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root);
 
-/* Compares bytes (world size, sum-order version, spec hash, ...) over all ranks: on a difference
- * err (ERR_INVALID) names the first rank that differs from rank 0; the same verdict on every
- * rank. */
+/* Compares bytes (sum-order version, job, digests, ...) over all ranks: on a difference err
+ * (ERR_INVALID) names the first rank that differs from rank 0, and both hosts; the same verdict on
+ * every rank. bytes NULL, but on rank 0: this one has nothing to compare. */
 MUST_CHECK int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n,
                           struct err *err);
 /* After what some ranks alone may have failed in: 0 if rc is 0 on all of them. Else -1, and the
