@@ -169,15 +169,27 @@ static size_t pixels_of(const struct dataset *set)
     return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
 }
 
+static const struct place *place_of(const struct dataset *set, uint32_t i)
+{
+    const struct image_stream *s = set->stream;
+
+    return (const struct place *)((const uint8_t *)s + s->places[set->number]) + i;
+}
+
+const char *image_stream_path(const struct dataset *set, uint32_t i)
+{
+    return (const char *)set->stream + place_of(set, i)->path;
+}
+
 static int decode(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *to,
                   double *seconds, struct err *err)
 {
     const struct image_stream *s = set->stream;
-    const struct place *p = (const struct place *)((const uint8_t *)s + s->places[set->number]) + i;
-    const char *path = (const char *)s + p->path;
+    const char *path = image_stream_path(set, i);
     const double start = seconds_now();
-    const int rc = s->parts ? image_reader_part(r, path, p->at, pixels_of(set), to, err)
-                            : image_reader_read(r, path, set->shape, to, err);
+    const int rc = s->parts
+                       ? image_reader_part(r, path, place_of(set, i)->at, pixels_of(set), to, err)
+                       : image_reader_read(r, path, set->shape, to, err);
 
     *seconds += seconds_now() - start;
     if (s->parts)
@@ -192,6 +204,20 @@ static atomic_uchar *state_of(const struct dataset *set, uint32_t i)
     return (atomic_uchar *)((uint8_t *)set->stream + set->stream->states[set->number]) + i;
 }
 
+int image_stream_read(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *to,
+                      struct err *err)
+{
+    double seconds = 0;
+
+    return decode(set, i, r, to, &seconds, err);
+}
+
+bool image_stream_has(const struct dataset *set, uint32_t i)
+{
+    return set->stream->cached &&
+           atomic_load_explicit(state_of(set, i), memory_order_acquire) == DECODED;
+}
+
 /* Whether sample i is in the host's memory; else *claimed says whether the caller is to put it
  * there. */
 static bool is_there(const struct dataset *set, uint32_t i, bool *claimed)
@@ -199,11 +225,10 @@ static bool is_there(const struct dataset *set, uint32_t i, bool *claimed)
     unsigned char found = UNTOUCHED;
 
     *claimed = false;
-    if (!set->stream->cached)
-        return false;
-    if (atomic_load_explicit(state_of(set, i), memory_order_acquire) == DECODED)
+    if (image_stream_has(set, i))
         return true;
-    *claimed = atomic_compare_exchange_strong(state_of(set, i), &found, CLAIMED);
+    *claimed =
+        set->stream->cached && atomic_compare_exchange_strong(state_of(set, i), &found, CLAIMED);
     return false;
 }
 

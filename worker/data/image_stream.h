@@ -30,6 +30,14 @@ struct image_stream *image_stream_behind(struct layout *l);
 /* Whether samples are decoded, which is worth many threads; else they are only read. */
 bool image_stream_decodes(const struct image_stream *s);
 
+/* Whether the host's memory has sample i; its file's name. */
+bool image_stream_has(const struct dataset *set, uint32_t i);
+const char *image_stream_path(const struct dataset *set, uint32_t i);
+
+/* The pixels of sample i from its file, into to; nothing is kept. Errors as below. */
+MUST_CHECK int image_stream_read(const struct dataset *set, uint32_t i, struct image_reader *r,
+                                 uint8_t *to, struct err *err);
+
 /*
  * The pixels of sample i of a set: in the host's memory, else in spare, which has room for one;
  * NULL when they cannot be made (ERR_DAMAGED, ERR_INVALID, ERR_IO; the file is named). Adds what

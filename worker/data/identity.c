@@ -1,0 +1,126 @@
+#include "worker/data/identity.h"
+
+#include <errno.h>
+#include <libdeflate.h>
+#include <sys/stat.h>
+
+#include "paceline/mem.h"
+#include "worker/data/arrays.h"
+#include "worker/data/image_stream.h"
+
+/* The samples of a set: n times `each` bytes, at `at` or, where it is NULL, read into room. */
+struct samples {
+    const struct dataset *set;
+    uint32_t n;
+    size_t each;
+    const uint8_t *at;
+    uint8_t *room;
+    struct image_reader *reader;
+};
+
+void identity_add(struct digest *d, const void *bytes, size_t n)
+{
+    const uint64_t crc = libdeflate_crc32(0, bytes, n);
+
+    digest_add(d, &crc, sizeof crc);
+}
+
+uint64_t identity_labels(const struct dataset *set)
+{
+    return set->labels ? digest_bytes(set->labels, set->n * sizeof *set->labels) : 0;
+}
+
+static struct samples samples_of(const struct dataset *s)
+{
+    const size_t pixels = (size_t)s->shape.c * (size_t)s->shape.h * (size_t)s->shape.w;
+    const size_t each = pixels * (s->arrays || s->rows ? sizeof(float) : 1);
+
+    if (s->tokens)
+        return (struct samples){.set = s,
+                                .n = s->streams,
+                                .each = s->stream_length * sizeof *s->tokens,
+                                .at = (const uint8_t *)s->tokens};
+    if (s->arrays || (s->stream && !image_stream_has(s, 0)))
+        return (struct samples){.set = s, .n = s->n, .each = s->arrays ? each : pixels};
+    return (struct samples){
+        .set = s, .n = s->n, .each = each, .at = s->rows ? (const uint8_t *)s->rows : s->images};
+}
+
+static int read_sample(const struct samples *s, uint32_t i, const uint8_t **bytes, struct err *err)
+{
+    *bytes = s->at ? s->at + i * s->each : s->room;
+    if (s->at)
+        return 0;
+    return s->set->arrays ? arrays_sample(s->set, i, (float *)(void *)s->room, err)
+                          : image_stream_read(s->set, i, s->reader, s->room, err);
+}
+
+/* Sample k of `count` that are spread over n. */
+static uint32_t spread(uint32_t k, uint32_t count, uint32_t n)
+{
+    return count < n ? (uint32_t)((uint64_t)k * (n - 1) / (count - 1)) : k;
+}
+
+static uint32_t count_of(const struct samples *s, bool in_memory)
+{
+    const bool whole = in_memory || s->n <= IDENTITY_WHOLE_BYTES / s->each;
+
+    return whole || s->n < IDENTITY_SPREAD ? s->n : IDENTITY_SPREAD;
+}
+
+static int digest_samples(uint64_t *digest, const struct samples *s, uint32_t count,
+                          struct err *err)
+{
+    struct digest sum = digest_begin(count);
+
+    for (uint32_t k = 0; k < count; k++) {
+        const uint8_t *bytes;
+
+        if (read_sample(s, spread(k, count, s->n), &bytes, err))
+            return -1;
+        identity_add(&sum, bytes, s->each);
+    }
+    *digest = digest_end(&sum);
+    return 0;
+}
+
+/* Of files that are not decoded yet. */
+static int digest_files(uint64_t *digest, const struct dataset *set, struct err *err)
+{
+    const uint32_t count = set->n < IDENTITY_SPREAD ? set->n : IDENTITY_SPREAD;
+    struct digest sum = digest_begin(set->n);
+
+    for (uint32_t i = 0; i < set->n; i++) {
+        const char *path = image_stream_path(set, i);
+
+        identity_add(&sum, path, strlen(path));
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        const char *path = image_stream_path(set, spread(k, count, set->n));
+        struct stat st;
+
+        if (stat(path, &st))
+            return err_set(err, ERR_IO, "dataset images: %s: %s", path, strerror(errno));
+        const uint64_t size = (uint64_t)st.st_size;
+        digest_add(&sum, &size, sizeof size);
+    }
+    *digest = digest_end(&sum);
+    return 0;
+}
+
+int identity_samples(uint64_t *digest, const struct dataset *set, const struct job *job,
+                     struct err *err)
+{
+    struct samples s = samples_of(set);
+
+    if (set->stream && image_stream_decodes(set->stream))
+        return digest_files(digest, set, err);
+
+    AUTO(auto_free) uint8_t *room = s.at ? NULL : xmalloc(s.each);
+    AUTO(image_reader_free)
+    struct image_reader *reader = set->stream ? image_reader_new(job) : NULL;
+
+    s.room = room;
+    s.reader = reader;
+    return digest_samples(digest, &s, count_of(&s, s.at && !job->dataset.cache_path), err);
+}
