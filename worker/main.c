@@ -22,6 +22,7 @@
 #include "paceline/mem.h"
 #include "worker/commands.h"
 #include "worker/strategy/strategy.h"
+#include "worker/train/agreement.h"
 #include "worker/train/events.h"
 
 #define ROOT_ABORT_SECONDS 5
@@ -36,6 +37,7 @@ struct loading {
     struct datasets data;
     struct err err;
     int rc;
+    bool reads; /* this rank does, for its host's others */
     pthread_t thread;
     bool threaded;
 };
@@ -49,9 +51,10 @@ static void *load_main(void *arg)
     if (!run_id)
         run_id = getenv("PMIX_NAMESPACE");
     bool shared = run_id && rank && size;
+    const int local_rank = shared ? (int)strtol(rank, NULL, 10) : 0;
     double start = trainer_seconds();
-    l->rc = datasets_load(&l->data, l->job, shared ? run_id : "",
-                          shared ? (int)strtol(rank, NULL, 10) : 0,
+    l->reads = local_rank == 0;
+    l->rc = datasets_load(&l->data, l->job, shared ? run_id : "", local_rank,
                           shared ? (int)strtol(size, NULL, 10) : 1, &l->err);
     l->data.read_seconds = trainer_seconds() - start;
     return NULL;
@@ -174,24 +177,6 @@ static int check_world(struct comm *comm, const struct job *job, const struct wo
     return rc;
 }
 
-/* Hosts may hold different files under one name. */
-static int check_data(struct comm *comm, const struct datasets *d, struct err *err)
-{
-    const uint32_t sizes[] = {d->train.n,
-                              d->test.n,
-                              d->n_train,
-                              (uint32_t)d->train.shape.c,
-                              (uint32_t)d->train.shape.h,
-                              (uint32_t)d->train.shape.w};
-    if (comm_agree(comm, "the sizes of the data set", sizes, sizeof sizes, err) != 0)
-        return -1;
-    if (d->train.tokens)
-        return comm_agree(comm, "the words of the data set", d->train.tokens,
-                          d->train.streams * d->train.stream_length * sizeof(uint32_t), err);
-    return comm_agree(comm, "the labels of the data set", d->train.labels,
-                      d->train.n * sizeof *d->train.labels, err);
-}
-
 static int work(const struct command *command, const struct worker_options *o, struct comm *comm,
                 struct job *job, struct loading *loading, struct err *err)
 {
@@ -206,7 +191,8 @@ static int work(const struct command *command, const struct worker_options *o, s
     loading->threaded = false;
     if (loading->rc != 0)
         *err = loading->err;
-    if (comm_verdict(comm, loading->rc, err) != 0 || check_data(comm, &loading->data, err) != 0)
+    if (comm_verdict(comm, loading->rc, err) != 0 ||
+        agreement_check(comm, job, &loading->data, loading->reads, err) != 0)
         return -1;
     struct trainer *t = xcalloc(1, sizeof *t);
     const struct strategy *const strategies[] = {strategy_of(job), strategy_after(job)};

@@ -168,7 +168,7 @@ while read -r first second sentence; do
 done <<'HOSTS'
 whole damaged data/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite
 damaged whole data/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite
-whole other differ in the means of the data set; all ranks must agree
+whole other differ in the values of the training set; all ranks must agree
 HOSTS
 check "predict" "$("$PACELINE" predict both/checkpoint-00000150.safetensors --input data/test-image.npy 2>&1)" \
     "spec.dataset.name: found arrays, but only images can be given to predict"

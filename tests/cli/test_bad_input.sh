@@ -237,5 +237,5 @@ python3 "$repo/tests/cli/make_idx.py" host-fewer/data 200 40
 poke host-labels/data/train-labels-idx1-ubyte '\x00\x01\x02\x03\x03\x02\x01' 30
 apart "data missing on one host" 3 "train-images-idx3-ubyte" host-missing
 apart "fewer data on one host" 2 "differ in the sizes of the data set" host-fewer
-apart "other labels on one host" 2 "differ in the labels" host-labels
+apart "other labels on one host" 2 "differ in the labels of the training set" host-labels
 verdict

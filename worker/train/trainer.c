@@ -6,6 +6,8 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/data/arrays.h"
+#include "worker/data/identity.h"
+#include "worker/train/agreement.h"
 #include "worker/train/events.h"
 #include "worker/train/memory.h"
 
@@ -294,25 +296,38 @@ static void place_parameters(struct trainer *t)
     t->placement.first = servers ? t->workers : 0;
 }
 
+static size_t pixels_of(const struct dataset *d)
+{
+    return (size_t)d->shape.c * (size_t)d->shape.h * (size_t)d->shape.w;
+}
+
+struct floats {
+    const struct datasets *data;
+    struct digest digest;
+};
+
 static int training_floats(void *arg, uint32_t i, float *x, struct err *err)
 {
-    const struct datasets *d = arg;
+    struct floats *f = arg;
+    const struct dataset *train = &f->data->train;
 
-    return arrays_sample(&d->train, d->train_index[i], x, err);
+    if (arrays_sample(train, f->data->train_index[i], x, err))
+        return -1;
+    identity_add(&f->digest, x, pixels_of(train) * sizeof *x);
+    return 0;
 }
 
 /* Each rank learns from its host's files: another's may not be readable, or hold other values. */
 static int learn_floats(struct trainer *t, struct err *err)
 {
-    struct normalizer *n = &t->normalizer;
-    const int rc = normalizer_learn_floats(n, training_floats, &t->data, t->data.n_train, err);
+    struct floats f = {.data = &t->data, .digest = digest_begin(t->data.n_train)};
+    const int rc =
+        normalizer_learn_floats(&t->normalizer, training_floats, &f, t->data.n_train, err);
+    const uint64_t seen = digest_end(&f.digest);
 
-    if (comm_verdict(t->comm, rc, err) != 0 ||
-        comm_agree(t->comm, "the means of the data set", n->mean, n->n_mean * sizeof *n->mean,
-                   err) != 0)
+    if (comm_verdict(t->comm, rc, err) != 0)
         return -1;
-    return comm_agree(t->comm, "the deviations of the data set", n->std, n->n_std * sizeof *n->std,
-                      err);
+    return agreement_on(t->comm, t->job, "the values of the training set", &seen, sizeof seen, err);
 }
 
 /* The ranks share the adding of bytes; the sums are exact, so it does not matter how. */
@@ -320,8 +335,7 @@ static int init_normalizer(struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
     const size_t ranks = (size_t)comm_size(t->comm), rank = (size_t)comm_rank(t->comm);
-    const size_t pixels =
-        (size_t)d->train.shape.c * (size_t)d->train.shape.h * (size_t)d->train.shape.w;
+    const size_t pixels = pixels_of(&d->train);
 
     normalizer_init(&t->normalizer, t->job, d->train.shape);
     if (t->normalizer.floats)
