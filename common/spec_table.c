@@ -584,3 +584,4 @@ const struct field spec_fields[] = {
      .default_ = "0", .doc = "Simulated seconds more that each of these messages takes."},
 };
 const size_t n_spec_fields = ARRAY_LEN(spec_fields);
+_Static_assert(ARRAY_LEN(spec_fields) <= SPEC_MAX_FIELDS, "SPEC_MAX_FIELDS is too small");

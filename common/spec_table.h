@@ -56,7 +56,7 @@ struct field {
 };
 extern const struct field spec_fields[];
 extern const size_t n_spec_fields;
-#define SPEC_MAX_FIELDS 224
+#define SPEC_MAX_FIELDS 256
 
 /*
  * A field with choices applies only while a selector of one has one of its values. default_ is its
