@@ -34,10 +34,14 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := product conv dense pool math random reduce update norm lrn lstm
+KERNELS := product conv dense pool math random reduce update norm lrn lstm product_bf16 conv_bf16
+# The CPU's own products of bf16: these kernels alone, beside the others of avx512.
+ISA_FLAGS_avx512bf16 := $(ISA_FLAGS_avx512) -DISA_AVX512BF16 -mavx512bf16
+KERNELS_BF16 := $(if $(filter avx512,$(ISAS)),$(patsubst %,%.avx512bf16,$(filter %_bf16,$(KERNELS))))
 
 COMMON_SRC := $(wildcard common/*.c)
 KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o)) \
+              $(KERNELS_BF16:%=$(BUILD)/worker/kernels/%.o) \
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c))
 CLI_SRC := $(wildcard cli/*.c)
@@ -111,7 +115,7 @@ $(BUILD)/worker/kernels/%.$(1).o: worker/kernels/%.c
 	@mkdir -p $$(@D)
 	$$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA_FLAGS_$(1)) -MMD -MP -c -o $$@ $$<
 endef
-$(foreach i,$(ISAS),$(eval $(call KERNEL_RULE,$(i))))
+$(foreach i,$(ISAS) avx512bf16,$(eval $(call KERNEL_RULE,$(i))))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

@@ -3,136 +3,7 @@
 // instruction set against plain C byte for byte; strided data gradients against their sum order.
 #include <math.h>
 
-#include "tests/test.h"
-#include "tests/unit/fill.h"
-#include "worker/kernels/kernels.h"
-
-struct maps {
-    float *x, *w, *y, *dy, *dx, *dw, *wt, *scratch;
-    uint8_t *argmax;
-};
-
-static size_t map_index(int ch, int h, int w, int height, int width, bool plain)
-{
-    if (plain)
-        return (size_t)((ch * height + h) * width + w);
-    return (size_t)(((ch / 16) * height + h) * width + w) * 16 + (size_t)(ch % 16);
-}
-
-static double tap(const struct conv *c, const float *x, int ch, int ih, int iw)
-{
-    if (ih < 0 || iw < 0 || ih >= c->h || iw >= c->w)
-        return 0;
-    return x[map_index(ch, ih, iw, c->h, c->w, c->plain)];
-}
-
-static double naive_forward(const struct conv *c, const float *x, const float *w, int k, int oh,
-                            int ow)
-{
-    double sum = 0;
-    for (int i = 0; i < c->c * c->r * c->s; i++) {
-        int ch = i / (c->r * c->s), r = i / c->s % c->r, s = i % c->s;
-        sum += tap(c, x, ch, oh * c->stride_h + r - c->pad_t, ow * c->stride_w + s - c->pad_l) *
-               (double)w[conv_weight_index(c, k, ch, r, s)];
-    }
-    return sum;
-}
-
-static double naive_weight_gradient(const struct conv *c, const float *x, const float *dy, int k,
-                                    int ch, int r, int s)
-{
-    double sum = 0;
-    for (int i = 0; i < c->oh * c->ow; i++) {
-        int oh = i / c->ow, ow = i % c->ow;
-        sum += tap(c, x, ch, oh * c->stride_h + r - c->pad_t, ow * c->stride_w + s - c->pad_l) *
-               (double)dy[map_index(k, oh, ow, c->oh, c->ow, false)];
-    }
-    return sum;
-}
-
-static double naive_data_gradient(const struct conv *c, const float *w, const float *dy, int ch,
-                                  int ih, int iw)
-{
-    double sum = 0;
-    for (int i = 0; i < c->k * c->r * c->s; i++) {
-        int k = i / (c->r * c->s), r = i / c->s % c->r, s = i % c->s;
-        int oh = ih + c->pad_t - r, ow = iw + c->pad_l - s;
-        if (oh < 0 || ow < 0 || oh % c->stride_h || ow % c->stride_w || oh / c->stride_h >= c->oh ||
-            ow / c->stride_w >= c->ow)
-            continue;
-        sum += dy[map_index(k, oh / c->stride_h, ow / c->stride_w, c->oh, c->ow, false)] *
-               (double)w[conv_weight_index(c, k, ch, r, s)];
-    }
-    return sum;
-}
-
-static void fill_map(float *x, int channels, int pixels, bool plain, uint32_t seed)
-{
-    if (plain) {
-        fill_uniform(x, (size_t)(channels * pixels), seed);
-        return;
-    }
-    for (int ch = 0; ch < channels; ch++) {
-        for (int i = 0; i < pixels; i++)
-            x[map_index(ch, 0, i, 1, pixels, false)] =
-                fill_value(seed, (uint32_t)(ch * pixels + i));
-    }
-}
-
-static struct conv random_conv(uint32_t seed)
-{
-    uint32_t i = 0;
-#define PICK(n) (int)(fill_u32(seed, i++) % (uint32_t)(n))
-    struct conv c = {0};
-    c.c = 1 + PICK(40);
-    c.k = 1 + PICK(70);
-    c.r = 1 + PICK(6);
-    c.s = 1 + PICK(6);
-    c.plain = PICK(3) == 0;
-    if (c.plain)
-        c.c = 1 + PICK(4);
-    c.stride_h = c.stride_w = PICK(4) == 0 ? 2 + PICK(2) : 1;
-    c.h = c.r + PICK(20);
-    c.w = c.s + PICK(34);
-    if (PICK(2)) {
-        c.oh = (c.h + c.stride_h - 1) / c.stride_h;
-        c.ow = (c.w + c.stride_w - 1) / c.stride_w;
-        int over_h = (c.oh - 1) * c.stride_h + c.r - c.h,
-            over_w = (c.ow - 1) * c.stride_w + c.s - c.w;
-        c.pad_t = over_h > 0 ? over_h / 2 : 0;
-        c.pad_l = over_w > 0 ? over_w / 2 : 0;
-    } else {
-        c.oh = (c.h - c.r) / c.stride_h + 1;
-        c.ow = (c.w - c.s) / c.stride_w + 1;
-    }
-#undef PICK
-    return c;
-}
-
-static void maps_init(struct maps *m, const struct conv *c, uint32_t seed)
-{
-    m->x = xaligned(conv_in_floats(c) * 4);
-    m->w = xaligned(conv_weight_floats(c) * 4);
-    m->y = xaligned(conv_out_floats(c) * 4);
-    m->dy = xaligned(conv_out_floats(c) * 4);
-    m->dx = xaligned((conv_in_floats(c) + 16 * (size_t)(c->h * c->w)) * 4);
-    m->dw = xaligned(conv_weight_floats(c) * 4);
-    m->wt = xaligned((conv_weight_floats(c) + 256 * (size_t)(c->r * c->s * blocks_of(c->k))) * 4);
-    m->scratch = xaligned(conv_scratch_floats(c) * 4 + conv_out_floats(c) * 64);
-    m->argmax = xaligned(conv_out_floats(c));
-    fill_map(m->x, c->c, c->h * c->w, c->plain, seed + 1);
-    fill_map(m->dy, c->k, c->oh * c->ow, false, seed + 2);
-    for (int i = 0; i < c->k * c->c * c->r * c->s; i++)
-        m->w[conv_weight_index(c, i / (c->c * c->r * c->s), i / (c->r * c->s) % c->c,
-                               i / c->s % c->r, i % c->s)] = fill_value(seed + 3, (uint32_t)i);
-}
-
-static void maps_release(struct maps *m)
-{
-    void *all[] = {m->x, m->w, m->y, m->dy, m->dx, m->dw, m->wt, m->scratch, m->argmax};
-    for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        free(all[i]);
-}
+#include "tests/unit/conv_case.h"
 
 static void run_all(const struct kernels *k, const struct conv *c, struct maps *m)
 {
@@ -146,27 +17,6 @@ static void run_all(const struct kernels *k, const struct conv *c, struct maps *
         k->conv->forward(&t, m->dx, NULL, m->dy, m->wt, NULL, false, false, m->scratch);
     else
         k->conv->backward_data_strided(c, m->dx, m->dy, m->wt);
-}
-
-static void check_against_naive(const struct conv *c, const struct maps *m, uint32_t seed)
-{
-    for (uint32_t i = 0; i < 40; i++) {
-        int k = (int)(fill_u32(seed, i) % (uint32_t)c->k),
-            ch = (int)(fill_u32(seed, i + 100) % (uint32_t)c->c);
-        int oh = (int)(fill_u32(seed, i + 200) % (uint32_t)c->oh),
-            ow = (int)(fill_u32(seed, i + 300) % (uint32_t)c->ow);
-        int r = (int)(fill_u32(seed, i + 400) % (uint32_t)c->r),
-            s = (int)(fill_u32(seed, i + 500) % (uint32_t)c->s);
-        int ih = (int)(fill_u32(seed, i + 600) % (uint32_t)c->h),
-            iw = (int)(fill_u32(seed, i + 700) % (uint32_t)c->w);
-        CHECK_NEAR(m->y[map_index(k, oh, ow, c->oh, c->ow, false)],
-                   naive_forward(c, m->x, m->w, k, oh, ow), 2e-4);
-        CHECK_NEAR(m->dw[conv_weight_index(c, k, ch, r, s)],
-                   naive_weight_gradient(c, m->x, m->dy, k, ch, r, s), 2e-4);
-        if (!c->plain)
-            CHECK_NEAR(m->dx[map_index(ch, ih, iw, c->h, c->w, false)],
-                       naive_data_gradient(c, m->w, m->dy, ch, ih, iw), 2e-4);
-    }
 }
 
 static void test_shape(const struct conv *c, uint32_t seed)
@@ -187,28 +37,6 @@ static void test_shape(const struct conv *c, uint32_t seed)
         maps_release(&got);
     }
     maps_release(&ref);
-}
-
-/* Strides, kernels, paddings and sizes that do not fit each other, at least one output pixel. */
-static struct conv strided_conv(uint32_t seed)
-{
-    uint32_t i = 0;
-#define PICK(n) (int)(fill_u32(seed, i++) % (uint32_t)(n))
-    struct conv c = {0};
-    c.c = 16 + PICK(33);
-    c.k = 16 + PICK(33);
-    c.r = 1 + PICK(7);
-    c.s = 1 + PICK(7);
-    c.stride_h = 1 + PICK(3);
-    c.stride_w = c.stride_h == 1 ? 2 + PICK(2) : 1 + PICK(3);
-    c.pad_t = PICK(4);
-    c.pad_l = PICK(4);
-    c.h = c.r + PICK(7);
-    c.w = c.s + PICK(60);
-    c.oh = (c.h + c.pad_t + PICK(4) - c.r) / c.stride_h + 1;
-    c.ow = (c.w + c.pad_l + PICK(4) - c.s) / c.stride_w + 1;
-#undef PICK
-    return c;
 }
 
 /* The sum order of a data gradient, one element at a time: s and r from the last, and only taps

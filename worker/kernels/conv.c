@@ -4,187 +4,12 @@
 #include "worker/kernels/microtile.h"
 #include "worker/kernels/product.h"
 
+typedef float operand;
+#define DEPTH VEC
+#define CONV_STEP tile_step
+#include "worker/kernels/conv_rows.h"
+
 extern const struct product_kernels K(product_kernels);
-
-#define CLIP_MAX 3 /* columns that a tile may lose to padding on one side */
-
-VINLINE int imax(int a, int b) { return a > b ? a : b; }
-VINLINE int imin(int a, int b) { return a < b ? a : b; }
-
-/* One output row's work: where its valid kernel rows start in x and w. */
-struct row_work {
-    const float *x, *w; /* x: column 0 of the first valid row of block 0; w: its kernel row */
-    size_t w_u;
-    int rows;            /* valid kernel rows */
-    size_t dst_u, dst_t; /* sums go to dst[u*dst_u + t*dst_t] */
-};
-
-/* One output pixel's work, of n samples side by side. */
-struct samples_work {
-    const float *x, *w; /* of the first valid tap */
-    int n;
-    int rows, columns; /* valid taps */
-    size_t dst_u, dst_t;
-};
-
-/* Sums one kernel column over blocks, rows and channels into columns [lo, T - clip) of the tile. */
-VINLINE void conv_column(const struct conv *c, int U, int T, int lo, int clip,
-                         vf acc[TILE_U][TILE_T], const float *w, size_t w_u, const float *x,
-                         int rows)
-{
-    const int blocks = blocks_of(c->c);
-    const size_t x_t = (size_t)c->stride_w * VEC, x_row = (size_t)c->w * VEC;
-    const size_t x_block = (size_t)c->h * x_row, w_block = (size_t)c->r * VEC * VEC;
-
-    for (int cb = 0; cb < blocks; cb++) {
-        const float *wr = w + (size_t)cb * w_block, *xr = x + (size_t)cb * x_block;
-        for (int r = 0; r < rows; r++) {
-            for (int ch = 0; ch < VEC; ch++)
-                tile_step(U, lo, T - clip, acc, wr + ch * VEC, w_u, xr + ch, T == 1 ? 0 : x_t);
-            wr += VEC * VEC;
-            xr += x_row;
-        }
-    }
-}
-
-/* Columns of the tile whose tap lies left and right of the image for kernel column s. */
-VINLINE int clip_left(const struct conv *c, int T, int iw0)
-{
-    return imin(T, iw0 >= 0 ? 0 : (-iw0 + c->stride_w - 1) / c->stride_w);
-}
-VINLINE int clip_right(const struct conv *c, int T, int iw0)
-{
-    int last = iw0 + (T - 1) * c->stride_w - (c->w - 1);
-    return imin(T, last <= 0 ? 0 : (last + c->stride_w - 1) / c->stride_w);
-}
-
-/* Whether each kernel column loses columns of the tile on one side only, and few. */
-static bool tile_is_regular(const struct conv *c, int T, int ow0)
-{
-    for (int s = 0; s < c->s; s++) {
-        int iw0 = ow0 * c->stride_w + s - c->pad_l;
-        int left = clip_left(c, T, iw0), right = clip_right(c, T, iw0);
-        if (left + right >= T)
-            continue;
-        if (left > CLIP_MAX || right > CLIP_MAX || (left && right))
-            return false;
-    }
-    return true;
-}
-
-#define COLUMN(L, R)                                                       \
-    case (L)*4 + (R):                                                      \
-        if ((L) + (R) < T)                                                 \
-            conv_column(&g, U, T, L, R, acc, w, work->w_u, x, work->rows); \
-        break
-
-/* The sums of T columns from ow0 of one output row. */
-VINLINE void conv_tile(const struct conv *c, int U, int T, int stride, const struct row_work *work,
-                       int ow0, float *dst)
-{
-    vf acc[TILE_U][TILE_T];
-    struct conv g = *c;
-    if (stride)
-        g.stride_w = stride;
-    const size_t w_s = (size_t)blocks_of(g.c) * (size_t)g.r * VEC * VEC;
-
-    UNROLL for (int u = 0; u < U; u++) { UNROLL for (int t = 0; t < T; t++) acc[u][t] = vzero(); }
-    for (int s = 0; s < g.s; s++) {
-        int iw0 = ow0 * g.stride_w + s - g.pad_l;
-        int left = clip_left(&g, T, iw0), right = clip_right(&g, T, iw0);
-        const float *w = work->w + (size_t)s * w_s;
-        const float *x = work->x + (ptrdiff_t)iw0 * VEC;
-        if (left + right >= T)
-            continue;
-        switch (left * 4 + right) {
-            COLUMN(0, 0);
-            COLUMN(1, 0);
-            COLUMN(2, 0);
-            COLUMN(3, 0);
-            COLUMN(0, 1);
-            COLUMN(0, 2);
-            COLUMN(0, 3);
-        }
-    }
-    UNROLL for (int u = 0; u < U; u++)
-    {
-        UNROLL for (int t = 0; t < T; t++)
-            vstore(dst + (size_t)u * work->dst_u + (size_t)t * work->dst_t, acc[u][t]);
-    }
-}
-
-typedef void conv_tile_fn(const struct conv *c, const struct row_work *work, int ow0, float *dst);
-#define CONV_FN(U, T)                                                                           \
-    static void conv_tile_##U##_##T(const struct conv *c, const struct row_work *work, int ow0, \
-                                    float *dst)                                                 \
-    {                                                                                           \
-        conv_tile(c, U, T, 1, work, ow0, dst);                                                  \
-    }
-#define CONV_ENTRY(U, T) conv_tile_##U##_##T,
-
-TILE_FOR_EACH(CONV_FN, 1)
-#if TILE_U > 1
-TILE_FOR_EACH(CONV_FN, 2)
-#endif
-static conv_tile_fn *const conv_tile_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(CONV_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(CONV_ENTRY, 2)},
-#endif
-};
-
-/* Any stride, four columns at most. */
-static void conv_tile_strided(const struct conv *c, int n_u, const struct row_work *work, int ow0,
-                              int n_t, float *dst)
-{
-    for (int u = 0; u < n_u; u++) {
-        struct row_work one = *work;
-        one.w += (size_t)u * work->w_u;
-        float *to = dst + (size_t)u * work->dst_u;
-        if (n_t == 4 && tile_is_regular(c, 4, ow0)) {
-            conv_tile(c, 1, 4, 0, &one, ow0, to);
-            continue;
-        }
-        for (int t = 0; t < n_t; t++)
-            conv_tile(c, 1, 1, 0, &one, ow0 + t, to + (size_t)t * work->dst_t);
-    }
-}
-
-static void conv_columns(const struct conv *c, int n_u, const struct row_work *work, int ow0,
-                         int n_t, float *dst)
-{
-    if (c->stride_w != 1) {
-        for (int t = 0; t < n_t; t += 4)
-            conv_tile_strided(c, n_u, work, ow0 + t, imin(4, n_t - t),
-                              dst + (size_t)t * work->dst_t);
-    } else if (tile_is_regular(c, n_t, ow0)) {
-        conv_tile_fns[n_u - 1][n_t - 1](c, work, ow0, dst);
-    } else {
-        for (int t = 0; t < n_t; t++)
-            conv_tile_fns[n_u - 1][0](c, work, ow0 + t, dst + (size_t)t * work->dst_t);
-    }
-}
-
-/* The raw sums of one output row of blocks ob .. ob+n_u: dst[u*dst_u + ow*dst_t]. */
-static void conv_row_blocked(const struct conv *c, const float *x, const float *w, int ob, int n_u,
-                             int oh, float *dst, size_t dst_u, size_t dst_t)
-{
-    int ih0 = oh * c->stride_h - c->pad_t;
-    int r0 = imax(0, -ih0), r1 = imin(c->r, c->h - ih0);
-    struct row_work work = {
-        .x = x + (ptrdiff_t)(ih0 + r0) * c->w * VEC,
-        .w = w + (size_t)ob * conv_weight_block(c) + (size_t)r0 * VEC * VEC,
-        .w_u = conv_weight_block(c),
-        .rows = imax(0, r1 - r0),
-        .dst_u = dst_u,
-        .dst_t = dst_t,
-    };
-    int pieces = piece_count(c->ow, TILE_T);
-    for (int i = 0; i < pieces; i++) {
-        int t0 = piece_begin(c->ow, pieces, i), t1 = piece_begin(c->ow, pieces, i + 1);
-        conv_columns(c, n_u, &work, t0, t1 - t0, dst + (size_t)t0 * dst_t);
-    }
-}
 
 /* Plain input: xe is the image extended by zeros, [C][eh][ew]. */
 static void conv_row_plain(const struct conv *c, const float *xe, int eh, int ew, const float *w,
@@ -230,40 +55,6 @@ static void extend_image(const struct conv *c, float *xe, const float *x)
     }
 }
 
-/* y = sum + bias, ReLU: one row of ow pixels. */
-VINLINE void finish_row(float *y, const float *sums, int ow, vf bias, bool relu)
-{
-    for (int i = 0; i < ow; i++) {
-        vf v = vadd(vload(sums + i * VEC), bias);
-        vstore(y + i * VEC, relu ? vmax(v, vzero()) : v);
-    }
-}
-
-/* The maximum of 2x2 sums and its place, then bias and ReLU: ow/2 pixels from two rows. */
-VINLINE void finish_pooled(float *y, uint8_t *argmax, const float *sums, int ow, vf bias, bool relu)
-{
-    const float *second = sums + (size_t)ow * VEC;
-    for (int i = 0; i < ow / 2; i++) {
-        const float *from[4] = {sums + 2 * i * VEC, sums + (2 * i + 1) * VEC, second + 2 * i * VEC,
-                                second + (2 * i + 1) * VEC};
-        vf best = vload(from[0]);
-        vi place = viset1(0);
-        UNROLL for (uint32_t q = 1; q < 4; q++)
-        {
-            vf v = vload(from[q]);
-            vm greater = vgt(v, best);
-            best = vsel(greater, v, best);
-            place = vfbits(vsel(greater, vbits(viset1(q)), vbits(place)));
-        }
-        best = vadd(best, bias);
-        vstore(y + i * VEC, relu ? vmax(best, vzero()) : best);
-        uint32_t places[VEC];
-        vistore(places, place);
-        for (int l = 0; l < VEC; l++)
-            argmax[i * VEC + l] = (uint8_t)places[l];
-    }
-}
-
 /* Sums of `step` output rows from oh, for blocks ob .. ob+n_u: dst[u*dst_u + row*ow*16]. */
 static void conv_rows(const struct conv *c, const float *x, const float *w, int ob, int n_u, int oh,
                       int step, float *dst, size_t dst_u)
@@ -283,7 +74,6 @@ static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const 
 {
     const int blocks = blocks_of(c->k), step = pool ? 2 : 1;
     const size_t dst_u = 2 * (size_t)c->ow * VEC;
-    const size_t y_row = (size_t)(c->ow / step) * VEC, y_block = y_row * (size_t)(c->oh / step);
 
     if (c->plain) {
         extend_image(c, scratch + 2 * dst_u, x);
@@ -293,15 +83,7 @@ static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const 
         int n_u = imin(TILE_U, blocks - ob);
         for (int oh = 0; oh + step <= c->oh; oh += step) {
             conv_rows(c, x, w, ob, n_u, oh, step, scratch, dst_u);
-            for (int u = 0; u < n_u; u++) {
-                size_t at = (size_t)(ob + u) * y_block + (size_t)(oh / step) * y_row;
-                const float *sums = scratch + (size_t)u * dst_u;
-                vf b = bias ? vload(bias + (ob + u) * VEC) : vzero();
-                if (pool)
-                    finish_pooled(y + at, argmax + at, sums, c->ow, b, relu);
-                else
-                    finish_row(y + at, sums, c->ow, b, relu);
-            }
+            finish_rows(c, y, argmax, scratch, dst_u, bias, relu, pool, ob, n_u, oh);
         }
     }
 }
@@ -399,6 +181,14 @@ static void conv_backward_weights(const struct conv *c, float *dw, const float *
                             piece_begin(c->oh, pieces, i + 1), first && i == 0);
     }
 }
+
+/* One output pixel's work, of n samples side by side. */
+struct samples_work {
+    const float *x, *w; /* of the first valid tap */
+    int n;
+    int rows, columns; /* valid taps */
+    size_t dst_u, dst_t;
+};
 
 /* The sums of one output pixel for T samples that lie side by side: no tap of it is padding. */
 VINLINE void samples_tile(const struct conv *c, int U, int T, const struct samples_work *work,
@@ -517,23 +307,11 @@ static void conv_backward_data_samples(const struct conv *c, int n, float *dx, c
         finish_row(dx, dx, (int)(conv_in_floats(c) / VEC) * n, vzero(), false);
 }
 
-/* Row by row, so that what the phases write between each other's pixels is still in the cache. */
 static void conv_backward_data_strided(const struct conv *c, float *dx, const float *dy,
                                        const float *wt)
 {
-    const int blocks = blocks_of(c->c);
-    const size_t row = (size_t)c->w * VEC, block = (size_t)c->h * row;
-
-    for (int cb = 0; cb < blocks; cb += TILE_U) {
-        for (int i = 0; i < c->h * imin(c->w, c->stride_w); i++) {
-            int ih = i / imin(c->w, c->stride_w), iw0 = i % imin(c->w, c->stride_w);
-            size_t at;
-            struct conv phase = conv_phase(c, ih % c->stride_h, iw0, &at);
-            conv_row_blocked(&phase, dy, wt + at, cb, imin(TILE_U, blocks - cb), ih / c->stride_h,
-                             dx + (size_t)cb * block + (size_t)ih * row + (size_t)iw0 * VEC, block,
-                             (size_t)c->stride_w * VEC);
-        }
-    }
+    for (int cb = 0; cb < blocks_of(c->c); cb += TILE_U)
+        data_blocks(c, dx, dy, wt, cb);
 }
 
 /* The taps of one phase, last to first, inputs and outputs exchanged. */

@@ -1,5 +1,5 @@
 /* Shapes and layouts of convolutions; no arithmetic. */
-#include "worker/kernels/conv.h"
+#include "worker/kernels/conv_bf16.h"
 
 #include <unistd.h>
 
@@ -115,4 +115,17 @@ size_t conv_scratch_floats(const struct conv *c)
                                : 0;
     size_t beside = conv_samples(c) > 1 ? (size_t)conv_samples(c) * wider_floats(c) : 0;
     return (beside > rows + extended ? beside : rows + extended) + 16;
+}
+
+size_t conv_bf16_scratch_floats(const struct conv *c)
+{
+    const size_t forward = 2 * 2 * (size_t)c->ow * 16 + conv_in_floats(c) / 2;
+    const size_t back = 2 * 2 * (size_t)c->w * 16 + conv_out_floats(c) / 2;
+    const size_t either = forward > back ? forward : back;
+    const size_t outputs = (size_t)(c->ow + 1) / 2; /* pairs of pixels */
+    const size_t x = (outputs * 2 * (size_t)c->stride_w + (size_t)c->s) * (size_t)c->h *
+                     (size_t)blocks_of(c->c) * 16;
+    const size_t dy = outputs * (size_t)c->oh * (size_t)blocks_of(c->k) * 16;
+
+    return (either > x + dy ? either : x + dy) + 16;
 }

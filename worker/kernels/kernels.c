@@ -2,6 +2,7 @@
 #include "worker/kernels/kernels.h"
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <xmmintrin.h>
 #endif
 
@@ -16,21 +17,30 @@
     extern const struct update_kernels update_kernels_##isa;   \
     extern const struct norm_kernels norm_kernels_##isa;       \
     extern const struct lrn_kernels lrn_kernels_##isa;         \
-    extern const struct lstm_kernels lstm_kernels_##isa;
-#define SET(name)                                                                               \
+    extern const struct lstm_kernels lstm_kernels_##isa;       \
+    DECLARE_BF16(isa)
+#define DECLARE_BF16(isa)                                                \
+    extern const struct product_bf16_kernels product_bf16_kernels_##isa; \
+    extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;
+#define SET(name) SET_OF(name, name)
+/* bf16: whose products of bf16 it has */
+#define SET_OF(name, bf16)                                                                      \
     {                                                                                           \
-        .isa = #name, .product = &product_kernels_##name, .conv = &conv_kernels_##name,         \
+        .isa = #bf16, .product = &product_kernels_##name, .conv = &conv_kernels_##name,         \
         .dense = &dense_kernels_##name, .pool = &pool_kernels_##name,                           \
         .math = &math_kernels_##name, .random = &random_kernels_##name,                         \
         .reduce = &reduce_kernels_##name, .update = &update_kernels_##name,                     \
         .norm = &norm_kernels_##name, .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name, \
+        .product_bf16 = &product_bf16_kernels_##bf16, .conv_bf16 = &conv_bf16_kernels_##bf16,   \
     }
 
 DECLARE(c)
 #if defined(__x86_64__)
 DECLARE(avx2)
 DECLARE(avx512)
-static const struct kernels sets[] = {SET(avx512), SET(avx2), SET(c)}; /* best first */
+DECLARE_BF16(avx512bf16)
+static const struct kernels sets[] = {SET_OF(avx512, avx512bf16), SET(avx512), SET(avx2),
+                                      SET(c)}; /* best first */
 #elif defined(__aarch64__)
 DECLARE(neon)
 static const struct kernels sets[] = {SET(neon), SET(c)};
@@ -40,9 +50,21 @@ static const struct kernels sets[] = {SET(c)};
 
 const char *const kernels_isas[] = {"c", "avx2", "avx512", "neon", NULL};
 
+#if defined(__x86_64__)
+/* clang 14 knows no such name of __builtin_cpu_supports: leaf 7.1, EAX bit 5. */
+static bool cpu_has_bf16(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
+}
+#endif
+
 static bool cpu_runs(const char *isa)
 {
 #if defined(__x86_64__)
+    if (!strcmp(isa, "avx512bf16"))
+        return cpu_runs("avx512") && cpu_has_bf16();
     if (!strcmp(isa, "avx512"))
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

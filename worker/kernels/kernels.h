@@ -9,7 +9,7 @@
 #ifndef PACELINE_KERNELS_H
 #define PACELINE_KERNELS_H
 
-#include "worker/kernels/conv.h"
+#include "worker/kernels/conv_bf16.h"
 #include "worker/kernels/dense.h"
 #include "worker/kernels/lrn.h"
 #include "worker/kernels/lstm.h"
@@ -17,6 +17,7 @@
 #include "worker/kernels/norm.h"
 #include "worker/kernels/pool.h"
 #include "worker/kernels/product.h"
+#include "worker/kernels/product_bf16.h"
 #include "worker/kernels/random.h"
 #include "worker/kernels/reduce.h"
 #include "worker/kernels/update.h"
@@ -25,7 +26,7 @@
 #define SUM_ORDER_VERSION 1
 
 struct kernels {
-    const char *isa;                       /* "c", "avx2", "avx512", "neon" */
+    const char *isa;                       /* "c", "avx2", "avx512", "avx512bf16", "neon" */
     const struct product_kernels *product; /* register tiles */
     const struct conv_kernels *conv;       /* direct convolution */
     const struct dense_kernels *dense;     /* dense layers */
@@ -37,6 +38,8 @@ struct kernels {
     const struct norm_kernels *norm;       /* batch normalisation */
     const struct lrn_kernels *lrn;         /* local response normalisation */
     const struct lstm_kernels *lstm;       /* the cell of an LSTM */
+    const struct product_bf16_kernels *product_bf16; /* tiles of rounded operands */
+    const struct conv_bf16_kernels *conv_bf16;       /* convolution of rounded operands */
 };
 
 /* The best set for this CPU, or the one PACELINE_ISA names. NULL: the name is unknown or the CPU
@@ -45,7 +48,8 @@ const struct kernels *kernels_select(const char **why);
 
 /* The set of that ISA, or NULL when this CPU or build cannot run it. For tests. */
 const struct kernels *kernels_find(const char *isa);
-extern const char *const kernels_isas[]; /* every name, NULL-terminated */
+/* Every name, NULL-terminated, but avx512bf16: its fp32 kernels are those of avx512. */
+extern const char *const kernels_isas[];
 
 /* Flush-to-zero and denormals-are-zero are off in this thread (IEEE gradual underflow). */
 void kernels_thread_init(void);

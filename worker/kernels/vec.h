@@ -26,7 +26,11 @@
 #define K(name) K_PASTE(name, ISA)
 
 #if defined(ISA_AVX512)
+#if defined(ISA_AVX512BF16) /* of the kernels in bf16 alone */
+#define ISA avx512bf16
+#else
 #define ISA avx512
+#endif
 #include <immintrin.h>
 
 typedef __m512 vf;
