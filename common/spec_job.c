@@ -238,6 +238,20 @@ static bool has_inputs(const struct job *job)
     return false;
 }
 
+/* Convolutions of maps are what bf16 is about; the first one takes the samples as they come. */
+static bool nothing_in_bf16(const struct job *job, const struct net *net, struct err *err)
+{
+    for (size_t i = 0; i < net->n_layers; i++)
+        if (net->layers[i].spec.type == LAYER_CONV && net->layers[i].inputs[0] >= 0)
+            return false;
+    if (job->training.precision != PRECISION_BF16)
+        return false;
+    err_set(err, ERR_INVALID,
+            "spec.training.precision: found bf16 with a network that has no convolution behind "
+            "another layer, so that nothing would be in bf16; allowed: fp32");
+    return true;
+}
+
 struct shape job_inputs_shape(const struct job *job)
 {
     int64_t n = 0;
@@ -339,7 +353,8 @@ int job_network(const struct job *job, struct shape in, int classes, struct net 
                 "spec.model: the last layer gives a %dx%dx%d image; needed: a flat vector with a "
                 "score per class, as from a dense layer",
                 net->out.c, net->out.h, net->out.w);
-    else if (group_of_one(job, net, err) || state_of_several(job, net, err))
+    else if (group_of_one(job, net, err) || state_of_several(job, net, err) ||
+             nothing_in_bf16(job, net, err))
         ;
     else if (trained == 0)
         err_set(err, ERR_INVALID,

@@ -41,6 +41,7 @@ enum distribution_kind {
 };
 enum monitor { MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_PERPLEXITY };
 enum last_batch { LAST_KEEP, LAST_DROP };
+enum precision { PRECISION_FP32, PRECISION_BF16 }; /* of what products take */
 enum strategy_type {
     STRATEGY_ALL_REDUCE,
     STRATEGY_PARAMETER_SERVER,
@@ -177,6 +178,7 @@ struct job {
         int64_t accumulate;    /* batches of one update */
         int64_t lanes;         /* 0: the default rule */
         enum last_batch last_batch;
+        enum precision precision;
         uint64_t seed;
         int64_t threads;     /* per rank; 0: what the CPU quota allows */
         bool pin_threads;    /* each on a CPU of its own */

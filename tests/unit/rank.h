@@ -22,17 +22,17 @@ static inline void rank_not_applied(void *arg, size_t offset, size_t n)
     (void)arg, (void)offset, (void)n;
 }
 
-/* Ready for a training pass over its part of a batch of n samples. */
-static inline void rank_init_lanes(struct rank *r, const struct net *net, const struct kernels *k,
-                                   struct threads *threads, uint32_t n, int rank, int size,
-                                   int lanes)
+/* Ready for a training pass over its part of a batch of config.batch samples. */
+static inline void rank_init_config(struct rank *r, const struct net *net,
+                                    struct model_config config, int rank, int size, int lanes)
 {
+    const uint32_t n = config.batch;
     uint32_t *end = r->end_of;
     memset(r, 0, sizeof *r);
     lanes_init(&r->lanes, (struct lane_tree){lanes, 0, size}, rank);
     r->first = lane_begin(lanes, r->lanes.first, n);
-    struct model_config config = {
-        .kernels = k, .threads = threads, .max_samples = n, .levels = 3, .batch = n};
+    config.max_samples = n;
+    config.levels = 3;
     model_init(&r->model, net, &config);
     r->sink.ready = rank_not_applied;
     r->sink.n_blocks = r->lanes.n_blocks;
@@ -53,6 +53,14 @@ static inline void rank_init_lanes(struct rank *r, const struct net *net, const 
                             .blocks = r->ends,
                             .n_update = n,
                             .sink = &r->sink};
+}
+
+static inline void rank_init_lanes(struct rank *r, const struct net *net, const struct kernels *k,
+                                   struct threads *threads, uint32_t n, int rank, int size,
+                                   int lanes)
+{
+    struct model_config config = {.kernels = k, .threads = threads, .batch = n};
+    rank_init_config(r, net, config, rank, size, lanes);
 }
 
 static inline void rank_init(struct rank *r, const struct net *net, const struct kernels *k,

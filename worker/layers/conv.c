@@ -1,4 +1,5 @@
-/* Convolution, with ReLU and 2x2 max pooling fused behind it where the net has them. */
+/* Convolution, with ReLU and 2x2 max pooling fused behind it where the net has them. In bf16 the
+ * kernels are others (conv_bf16.h), of weights that are packed in front of each pass. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/layer.h"
@@ -10,6 +11,7 @@ struct conv_task {
     const struct pass *p;
     float *dx;
     float *dy;
+    bool back;  /* the data gradient */
     bool gated; /* what ReLU lets through is already all that is in dy */
     const float *x, *y;
     float *out;
@@ -20,35 +22,58 @@ struct conv_task {
 /* How many samples of those that are left the next kernel takes. */
 static int samples_together(const struct layer *l, int left)
 {
-    const int most = l->pool ? 1 : conv_samples(&l->conv);
+    const int most = l->pool || l->bf16 ? 1 : conv_samples(&l->conv);
     return left < most ? left : most;
+}
+
+/* Threads take blocks of outputs, of the convolution or of its data gradient. */
+static void pack_share(void *arg, int thread, int n_threads)
+{
+    const struct conv_task *t = arg;
+    const struct layer *l = t->l;
+    const struct conv_bf16_kernels *k = t->p->kernels->conv_bf16;
+    const int blocks = blocks_of(t->back ? l->conv.c : l->conv.k);
+
+    (t->back ? k->pack_transposed : k->pack)(
+        &l->conv, (uint32_t *)l->packed, t->p->params + l->weight->offset,
+        share_begin(blocks, thread, n_threads), share_begin(blocks, thread + 1, n_threads));
+}
+
+static void forward_samples(const struct conv_task *t, int i, int n, float *scratch)
+{
+    const struct layer *l = t->l;
+    const struct kernels *k = t->p->kernels;
+    const float *w = t->p->params + l->weight->offset;
+    const float *b = l->bias ? t->p->params + l->bias->offset : NULL;
+    const float *x = t->x + (size_t)i * l->in_floats;
+    float *y = t->out + (size_t)i * l->out_floats;
+    uint8_t *argmax = l->pool ? l->argmax + (t->p->first + (size_t)i) * l->out_floats : NULL;
+
+    if (l->bf16)
+        k->conv_bf16->forward(&l->conv, y, argmax, x, (const uint32_t *)l->packed, b, l->relu,
+                              l->pool, scratch);
+    else if (n > 1)
+        k->conv->forward_samples(&l->conv, n, y, x, w, b, l->relu, scratch);
+    else
+        k->conv->forward(&l->conv, y, argmax, x, w, b, l->relu, l->pool, scratch);
 }
 
 static void forward_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
-    struct layer *l = t->l;
-    const float *w = t->p->params + l->weight->offset;
-    const float *b = l->bias ? t->p->params + l->bias->offset : NULL;
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
     for (int i = share_begin((int)t->p->n, thread, n_threads), n; i < end; i += n) {
-        size_t at = (size_t)i * l->out_floats;
-        size_t kept = (t->p->first + (size_t)i) * l->out_floats;
-        const float *x = t->x + (size_t)i * l->in_floats;
-        n = samples_together(l, end - i);
-        if (n > 1)
-            t->p->kernels->conv->forward_samples(&l->conv, n, t->out + at, x, w, b, l->relu,
-                                                 t->p->scratch[thread]);
-        else
-            t->p->kernels->conv->forward(&l->conv, t->out + at, l->pool ? l->argmax + kept : NULL,
-                                         x, w, b, l->relu, l->pool, t->p->scratch[thread]);
+        n = samples_together(t->l, end - i);
+        forward_samples(t, i, n, t->p->scratch[thread]);
     }
 }
 
 static void conv_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
     struct conv_task t = {.l = l, .p = p, .x = x, .out = y};
+    if (l->bf16)
+        threads_run(p->threads, pack_share, &t);
     threads_run(p->threads, forward_share, &t);
 }
 
@@ -81,28 +106,48 @@ static void gate_sample(const struct conv_task *t, int i)
     t->p->kernels->pool->relu_backward(t->dy + at, t->dy + at, t->y + at, n);
 }
 
+/* The weights as the data gradient reads them. */
+static void turn_weights(struct conv_task *t)
+{
+    const struct layer *l = t->l;
+
+    t->back = true;
+    if (l->bf16)
+        threads_run(t->p->threads, pack_share, t);
+    else
+        t->p->kernels->conv->transpose_weights(&l->conv, l->transposed,
+                                               t->p->params + l->weight->offset);
+}
+
+static void data_samples(const struct conv_task *t, int i, int n, const float *dy, float *scratch)
+{
+    const struct layer *l = t->l;
+    const struct conv_kernels *k = t->p->kernels->conv;
+    float *dx = t->dx + (size_t)i * l->in_floats;
+
+    if (l->bf16)
+        t->p->kernels->conv_bf16->backward_data(&l->conv, dx, dy, (const uint32_t *)l->packed,
+                                                scratch);
+    else if (n > 1)
+        k->backward_data_samples(&l->conv, n, dx, dy, l->transposed, scratch);
+    else if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
+        k->forward(&l->conv_back, dx, NULL, dy, l->transposed, NULL, false, false, scratch);
+    else
+        k->backward_data_strided(&l->conv, dx, dy, l->transposed);
+}
+
 static void data_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
     struct layer *l = t->l;
-    const struct conv_kernels *k = t->p->kernels->conv;
-    float *buffer =
-        t->p->scratch[thread] + conv_scratch_floats(&l->conv) + conv_scratch_floats(&l->conv_back);
+    float *scratch = t->p->scratch[thread], *buffer = scratch + l->scratch_kernels;
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
     for (int i = share_begin((int)t->p->n, thread, n_threads), n; i < end; i += n) {
         n = samples_together(l, end - i);
         for (int j = i; t->gated && j < i + n; j++)
             gate_sample(t, j);
-        const float *dy = sums_gradient(t, i, 0, blocks_of(l->conv.k), buffer);
-        float *dx = t->dx + (size_t)i * l->in_floats;
-        if (n > 1)
-            k->backward_data_samples(&l->conv, n, dx, dy, l->transposed, t->p->scratch[thread]);
-        else if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
-            k->forward(&l->conv_back, dx, NULL, dy, l->transposed, NULL, false, false,
-                       t->p->scratch[thread]);
-        else
-            k->backward_data_strided(&l->conv, dx, dy, l->transposed);
+        data_samples(t, i, n, sums_gradient(t, i, 0, blocks_of(l->conv.k), buffer), scratch);
         if (thread == 0 && t->p->poll)
             t->p->poll(t->p->poll_arg);
     }
@@ -118,15 +163,17 @@ static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
     const struct weights_share *s = arg;
     const struct conv_task *t = s->t;
     const struct layer *l = t->l;
-    float *scratch = t->p->scratch[s->thread];
-    float *buffer = scratch + conv_scratch_floats(&l->conv);
+    const struct kernels *k = t->p->kernels;
+    void (*gradient)(const struct conv *, float *, const float *, const float *, bool, int, int,
+                     float *) =
+        l->bf16 ? k->conv_bf16->backward_weights : k->conv->backward_weights;
+    float *scratch = t->p->scratch[s->thread], *buffer = scratch + l->scratch_kernels;
     const int blocks = s->ob1 - s->ob0;
     size_t block = l->out_floats / (size_t)blocks_of(l->conv.k);
 
     for (uint32_t i = begin; i < end; i++) {
         const float *dy = sums_gradient(t, (int)i, s->ob0, s->ob1, buffer);
-        t->p->kernels->conv->backward_weights(&l->conv, dst, t->x + i * l->in_floats, dy,
-                                              i == begin, s->ob0, s->ob1, scratch);
+        gradient(&l->conv, dst, t->x + i * l->in_floats, dy, i == begin, s->ob0, s->ob1, scratch);
         size_t at = i * l->out_floats + (size_t)s->ob0 * block;
         if (l->bias)
             t->p->kernels->pool->channel_sums(dst + l->weight->floats + s->ob0 * 16, t->dy + at,
@@ -155,7 +202,8 @@ static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob
     lane_sum_run(&sum, t->target);
 }
 
-/* Slices of the gradient that stay in a second-level cache while all samples are added to them. */
+/* Slices of the gradient that stay in a second-level cache while all samples are added to them. In
+ * bf16 all of it at once, as each call rounds the sample anew. */
 static void weights_thread(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
@@ -163,7 +211,8 @@ static void weights_thread(void *arg, int thread, int n_threads)
     const size_t bytes = conv_weight_block(c) * sizeof(float);
     const int begin = share_begin(blocks_of(c->k), thread, n_threads);
     const int end = share_begin(blocks_of(c->k), thread + 1, n_threads);
-    const int step = bytes < SLICE_BYTES / 4 ? (int)(SLICE_BYTES / bytes) / 2 * 2 : 2;
+    const int fit = bytes < SLICE_BYTES / 4 ? (int)(SLICE_BYTES / bytes) / 2 * 2 : 2;
+    const int step = t->l->bf16 ? blocks_of(c->k) : fit;
 
     for (int ob = begin; ob < end; ob += step)
         weights_slice(t, thread, ob, ob + step < end ? ob + step : end);
@@ -197,7 +246,7 @@ static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx
     struct conv_task t = {.l = l, .p = p, .dx = dx, .dy = dy, .x = x, .y = y};
     t.gated = dx && l->relu && !l->pool;
     if (dx) {
-        p->kernels->conv->transpose_weights(&l->conv, l->transposed, p->params + l->weight->offset);
+        turn_weights(&t);
         threads_run(p->threads, data_share, &t);
     }
     if (!l->weight->frozen) {
@@ -233,7 +282,6 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
         .plain = o->image_input,
     };
     struct conv back = conv_transposed(&c);
-    size_t scratch = conv_scratch_floats(&c), back_scratch = conv_scratch_floats(&back);
 
     l->ops = &conv_ops;
     l->name = n->spec.name;
@@ -245,11 +293,16 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
     l->out = o->pool ? (struct shape){c.k, c.oh / 2, c.ow / 2} : n->out;
     l->in_floats = conv_in_floats(&c);
     l->out_floats = map_floats(l->out);
-    /* the row buffers of either direction, then one sample's gradient of the sums */
-    l->scratch_floats = scratch + back_scratch + conv_out_floats(&c);
+    l->bf16 = o->bf16 && !o->image_input;
+    /* what kernels need in either direction, then one sample's gradient of the sums */
+    l->scratch_kernels = l->bf16 ? conv_bf16_scratch_floats(&c)
+                                 : conv_scratch_floats(&c) + conv_scratch_floats(&back);
+    l->scratch_floats = l->scratch_kernels + conv_out_floats(&c);
     l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
     l->n_levels = o->levels + 1;
-    if (!o->image_input && o->samples)
+    if (l->bf16 && o->samples)
+        l->packed_floats = conv_bf16_weight_words(&c);
+    else if (!o->image_input && o->samples)
         l->transposed_floats = conv_weight_floats(&back);
     if (o->pool)
         l->argmax = xaligned(l->out_floats * o->samples);

@@ -100,6 +100,7 @@ struct layer {
     size_t in_floats, out_floats;  /* per sample */
     int rows;                      /* of a sample: the positions of a text; else 1 */
     size_t scratch_floats;         /* per thread */
+    size_t scratch_kernels;        /* conv: of these, what its kernels take */
     bool in_place;                 /* y may be x */
     bool reads_output;             /* its gradient is taken from what it gave */
     bool relu, pool;               /* fused behind the layer */
@@ -120,6 +121,7 @@ struct layer {
     double rate;
     uint32_t number; /* of the net's layer: the key of dropout */
     bool image_input;
+    bool bf16; /* conv: of operands that are rounded, from weights in `packed` */
     float
         *transposed; /* conv: weights for the data gradient; set by the model, as are its levels */
     size_t transposed_floats;
@@ -128,7 +130,8 @@ struct layer {
     int n_levels;
     uint8_t *argmax; /* fused pooling, per sample */
     uint16_t *mask;  /* dropout, per sample */
-    float *packed;   /* dense: dy in the order the weight gradient reads it; set by the model */
+    float *packed;   /* dense: dy in the order the weight gradient reads it; conv: the weights in
+                        bf16; set by the model */
     size_t packed_floats;
     struct norm *norm;  /* batchnorm */
     int *part_channels; /* concat: of each input */
@@ -149,6 +152,7 @@ static inline uint32_t block_samples(const struct lane_ends *b)
 struct conv_options {
     bool relu, pool;
     bool image_input; /* plain [C][H][W] */
+    bool bf16;        /* what it multiplies is rounded, unless that is plain */
     uint32_t samples;
     int levels;
 };

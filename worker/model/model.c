@@ -25,7 +25,8 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
                              .pool = f.pool,
                              .image_input = l->inputs[0] < 0,
                              .samples = samples,
-                             .levels = levels};
+                             .levels = levels,
+                             .bf16 = config->bf16};
     l->number = (uint32_t)i;
     l->rows = n->rows ? n->out.w : 1;
     switch (n->spec.type) {

@@ -381,7 +381,8 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
                  const struct strategy *const strategies[STRATEGIES_MAX], struct datasets *data,
                  struct err *err)
 {
-    struct model_config config = {.kernels = kernels};
+    struct model_config config = {.kernels = kernels,
+                                  .bf16 = job->training.precision == PRECISION_BF16};
 
     memset(t, 0, sizeof *t);
     t->job = job;

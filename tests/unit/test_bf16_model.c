@@ -1,0 +1,248 @@
+// LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
+// LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/model/lanes.c
+// LINK: worker/model/room.c worker/threads
+// Whole networks in bf16: gradients are exactly those of fp32 with every operand of a
+// convolution of maps rounded in front of its kernel, and the same bytes on one thread and on
+// three. Rounding is there, and little. Scratch holds NaN before each pass. A convolution of the
+// samples as they come rounds nothing.
+#include <math.h>
+
+#include "tests/unit/fill.h"
+#include "tests/unit/rank.h"
+#include "tests/unit/spec_text.h"
+
+#define SAMPLES 6
+
+static const struct net_case {
+    struct shape in;
+    double off; /* gradients from those of fp32, at most; 0: they are these */
+    const char *layers;
+} cases[] = {
+    {{3, 9, 8},
+     0.01,
+     "{type: conv, filters: 20, kernel: 3}, {type: tanh},"
+     "{type: conv, filters: 33, kernel: [3, 4], padding: same}, {type: tanh},"
+     "{type: conv, filters: 16, kernel: 1}, {type: flatten}, {type: dense, units: 4}"},
+    /* strides; pooling behind them; what two layers take */
+    {{2, 15, 14},
+     0.01,
+     "{type: conv, filters: 18, kernel: 3}, {type: tanh, name: a},"
+     "{type: conv, filters: 20, kernel: 3, stride: 2, padding: same, name: b},"
+     "{type: conv, filters: 20, kernel: 1, stride: 2, inputs: [a], name: c},"
+     "{type: add, inputs: [b, c]}, {type: tanh},"
+     "{type: conv, filters: 7, kernel: 2, stride: [1, 2]}, {type: maxpool, kernel: 2},"
+     "{type: flatten}, {type: dense, units: 3}"},
+    /* rows so short that fp32 takes several samples at once */
+    {{2, 6, 6},
+     0.01,
+     "{type: conv, filters: 20, kernel: 3}, {type: relu},"
+     "{type: conv, filters: 18, kernel: 3, padding: same}, {type: relu},"
+     "{type: conv, filters: 17, kernel: 3, stride: 2, padding: same}, {type: flatten},"
+     "{type: dense, units: 3}"},
+    {{2, 6, 6},
+     0,
+     "{type: conv, filters: 18, kernel: 3}, {type: relu}, {type: maxpool, kernel: 2},"
+     "{type: flatten}, {type: dense, units: 3}"},
+    /* pooled, and much narrower than its input: its gradient has room of its own */
+    {{1, 16, 16},
+     0.1,
+     "{type: conv, filters: 20, kernel: 5}, {type: tanh}, {type: conv, filters: 20, kernel: 5},"
+     "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 4}"},
+};
+
+static void spoil(float *at, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        at[i] = NAN;
+}
+
+static void spoil_shared(struct model *m)
+{
+    spoil(m->levels, m->levels_floats);
+    spoil(m->transposed, m->transposed_floats);
+    spoil(m->packed, m->packed_floats);
+    for (int t = 0; t < threads_count(m->threads); t++)
+        spoil(m->scratch[t], m->scratch_floats);
+}
+
+/*
+ * fp32's kernels with operands rounded in front of them: what bf16 has to give. Products are of
+ * values near one, so that subnormals, which differ, play no part.
+ */
+static const struct kernels *fp32_kernels(void) { return kernels_select(NULL); }
+
+/* A pair whose second value is +0 has the bits of the first one, rounded. */
+static float *rounded(const float *x, size_t n)
+{
+    float *copy = xaligned(n * sizeof *copy);
+    AUTO(auto_free) uint32_t *pairs = xaligned(n * sizeof *pairs);
+
+    fp32_kernels()->product_bf16->pairs(pairs, x, NULL, n);
+    memcpy(copy, pairs, n * sizeof *copy);
+    return copy;
+}
+
+static void rounded_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
+                            const float *w, const float *bias, bool relu, bool pool, float *scratch)
+{
+    if (c->plain) {
+        fp32_kernels()->conv->forward(c, y, argmax, x, w, bias, relu, pool, scratch);
+        return;
+    }
+    AUTO(auto_free) float *rx = rounded(x, conv_in_floats(c));
+    AUTO(auto_free) float *rw = rounded(w, conv_weight_floats(c));
+    fp32_kernels()->conv->forward(c, y, argmax, rx, rw, bias, relu, pool, scratch);
+}
+
+static void rounded_forward_samples(const struct conv *c, int n, float *y, const float *x,
+                                    const float *w, const float *bias, bool relu, float *scratch)
+{
+    for (int i = 0; i < n; i++)
+        rounded_forward(c, y + (size_t)i * conv_out_floats(c), NULL,
+                        x + (size_t)i * conv_in_floats(c), w, bias, relu, false, scratch);
+}
+
+static void rounded_weights(const struct conv *c, float *dw, const float *x, const float *dy,
+                            bool first, int ob0, int ob1, float *scratch)
+{
+    if (c->plain) {
+        fp32_kernels()->conv->backward_weights(c, dw, x, dy, first, ob0, ob1, scratch);
+        return;
+    }
+    AUTO(auto_free) float *rx = rounded(x, conv_in_floats(c));
+    AUTO(auto_free)
+    float *rdy = rounded(dy, (size_t)((ob1 - ob0) * c->oh * c->ow) * 16);
+    fp32_kernels()->conv->backward_weights(c, dw, rx, rdy, first, ob0, ob1, scratch);
+}
+
+static void rounded_data(const struct conv *c, float *dx, const float *dy, const float *wt)
+{
+    const struct conv t = conv_transposed(c);
+    AUTO(auto_free) float *rdy = rounded(dy, conv_out_floats(c));
+    AUTO(auto_free) float *rw = rounded(wt, conv_weight_floats(&t));
+
+    fp32_kernels()->conv->backward_data_strided(c, dx, rdy, rw);
+}
+
+static void rounded_data_samples(const struct conv *c, int n, float *dx, const float *dy,
+                                 const float *wt, float *scratch)
+{
+    (void)scratch;
+    for (int i = 0; i < n; i++)
+        rounded_data(c, dx + (size_t)i * conv_in_floats(c), dy + (size_t)i * conv_out_floats(c),
+                     wt);
+}
+
+/* Forward, and back from a gradient of the outputs that is given; r->sink.blocks[0] has the rest.
+ */
+static void run(struct rank *r, const struct net *net, const float *x, struct model_config config)
+{
+    struct model *m = &r->model;
+
+    config.batch = SAMPLES;
+    rank_init_config(r, net, config, 0, 1, LANES);
+    model_init_weights(m, 5);
+    spoil_shared(m);
+    model_forward(m, &r->pass, x);
+    fill_uniform(model_output_gradient(m), SAMPLES * m->layers[m->n_layers - 1].out_floats, 8);
+    model_begin_backward(m);
+    for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
+        spoil_shared(m);
+        model_backward_layer(m, &r->pass, i, x, NULL);
+    }
+}
+
+static void run_rounded(struct rank *r, const struct net *net, const float *x,
+                        struct threads *threads)
+{
+    static struct conv_kernels conv; /* the model goes on with them */
+    static struct kernels kernels;
+
+    conv = *fp32_kernels()->conv;
+    kernels = *fp32_kernels();
+    conv.forward = rounded_forward;
+    conv.forward_samples = rounded_forward_samples;
+    conv.backward_weights = rounded_weights;
+    conv.backward_data_strided = rounded_data;
+    conv.backward_data_samples = rounded_data_samples;
+    kernels.conv = &conv;
+    run(r, net, x, (struct model_config){.kernels = &kernels, .threads = threads});
+}
+
+static long differing(const float *a, const float *b, size_t n)
+{
+    long count = 0;
+
+    for (size_t i = 0; i < n; i++)
+        count += !(a[i] == b[i]); /* zeros of either sign are the same */
+    return count;
+}
+
+/* The norm of the difference by that of want. */
+static double distance(const float *got, const float *want, size_t n)
+{
+    double difference = 0, norm = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        difference += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+        norm += (double)want[i] * want[i];
+    }
+    return sqrt(difference / norm);
+}
+
+static void test_case(const struct net_case *c, uint32_t seed)
+{
+    AUTO(auto_free)
+    char *text = xasprintf(HEAD "  model: {loss: squaredError, layers: [%s]}\n", c->layers);
+    const size_t n = SAMPLES * (size_t)(c->in.c * c->in.h * c->in.w);
+    AUTO(auto_free) float *x = xmalloc(n * sizeof *x);
+    struct threads *one = threads_new(1), *several = threads_new(3);
+    struct job *job = parse(text, NULL, 0);
+    struct rank fp32, bf16, three, want;
+    struct err err = {0};
+    struct net net;
+
+    fill_uniform(x, n, seed);
+    if (job_network(job, c->in, 0, &net, &err) != 0) {
+        TEST_FAIL("%s", err.msg);
+        return;
+    }
+    struct model_config config = {.kernels = fp32_kernels(), .threads = one};
+    run(&fp32, &net, x, config);
+    run_rounded(&want, &net, x, one);
+    config.bf16 = true;
+    run(&bf16, &net, x, config);
+    config.threads = several;
+    run(&three, &net, x, config);
+    CHECK_BYTES(three.sink.blocks[0], bf16.sink.blocks[0], bf16.model.n_floats * sizeof(float));
+    for (int i = 0; i < bf16.model.n_params; i++) {
+        const struct param *p = &bf16.model.params[i];
+        const double far =
+            distance(bf16.sink.blocks[0] + p->offset, fp32.sink.blocks[0] + p->offset, p->floats);
+
+        CHECK_INT(
+            differing(bf16.sink.blocks[0] + p->offset, want.sink.blocks[0] + p->offset, p->floats),
+            0);
+        /* a value is off by 2^-9 of itself at most, some few in a row; where a maximum is another
+         * one, a place of the gradient is */
+        CHECK(far <= c->off);
+        if (p->kind == PARAM_WEIGHT) /* a bias may have what no convolution has been at */
+            CHECK((far > 0) == (c->off > 0));
+    }
+    rank_release(&fp32);
+    rank_release(&bf16);
+    rank_release(&three);
+    rank_release(&want);
+    threads_free(one);
+    threads_free(several);
+    net_release(&net);
+    job_free(job);
+}
+
+int main(void)
+{
+    kernels_thread_init();
+    for (uint32_t i = 0; i < ARRAY_LEN(cases); i++)
+        test_case(&cases[i], 70 + i);
+    return test_result();
+}
