@@ -32,6 +32,9 @@ void history_read(struct history *h, const char *path);
 /* "at epoch 7: no better for 3 epochs", the caller's; NULL where it was not stopped early. */
 char *history_early_stop(const struct history *h);
 
+/* "avx512", "avx512bf16, bf16": what a start event says of the arithmetic. */
+struct text history_arithmetic(const cJSON *start);
+
 /* When the run changed its strategy; "" where it had but one. */
 struct text history_switch(const struct history *h);
 

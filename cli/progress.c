@@ -118,7 +118,7 @@ static void show_start(struct progress *p, const cJSON *e)
             format_count(event_number(e, "trainSamples")).s);
     fprintf(p->out, "%s%s x %s, %s, batch %s, %s batches per epoch, %s per rank%s\n", style(p, DIM),
             format_plural(event_number(e, "ranks"), "rank").s,
-            format_plural(event_number(e, "threads"), "thread").s, event_text(e, "isa"),
+            format_plural(event_number(e, "threads"), "thread").s, history_arithmetic(e).s,
             format_count(event_number(e, "batchSize")).s, format_count(p->batches_per_epoch).s,
             format_bytes(event_number(e, "memoryBytes")).s, style(p, PLAIN));
     if (resumed > 0)
@@ -269,7 +269,7 @@ void progress_summary(const struct progress *p, const struct history *h, const c
     summary_line(p, "ran on", "%s x %s, %s%s%s",
                  format_plural(event_number(start, "ranks"), "rank").s,
                  format_plural(event_number(start, "threads"), "thread").s,
-                 event_text(start, "isa"), *cpu ? ", " : "", cpu);
+                 history_arithmetic(start).s, *cpu ? ", " : "", cpu);
     summary_line(p, "checkpoint", "%s", event_text(done, "checkpoint"));
     summary_line(p, "report", "%s", report);
 }

@@ -131,8 +131,8 @@ static void tiles(struct buf *out, const struct history *h)
               format_plural(event_number(done, "step"), "step").s);
     page_tile(out, terms->rates, format_rate(event_number(done, terms->rate)).s, "while training");
     note = format_plural(event_number(start, "threads"), "thread");
-    snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " each, %.12s",
-             event_text(start, "isa"));
+    snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " each, %.24s",
+             history_arithmetic(start).s);
     page_tile(out, "Ranks", format_count(event_number(start, "ranks")).s, note.s);
     page_tiles_end(out);
 }
@@ -234,7 +234,7 @@ static void machine(struct buf *out, const struct report *r)
     buf_puts(out, "<section class=\"card\"><div class=\"head\"><h2>Machine and data</h2></div>"
                   "<table>");
     page_fact(out, "processor", event_text(start, "cpu"));
-    page_fact(out, "instruction set", event_text(start, "isa"));
+    page_fact(out, "instruction set", history_arithmetic(start).s);
     for (size_t i = 0; i < ARRAY_LEN(facts); i++)
         page_fact(out, facts[i].name, facts[i].value.s);
     page_fact(out, "stopped early", early ? early : "");

@@ -16,9 +16,9 @@ struct machine_line study_machine(const struct study_results *r)
 
     for (size_t v = 0; v < r->study->n_variants && !*line.s; v++)
         if (study_run(r, (int)v, 0)->start)
-            snprintf(line.s, sizeof line.s, "%.120s, %.20s",
+            snprintf(line.s, sizeof line.s, "%.120s, %.24s",
                      event_text(study_run(r, (int)v, 0)->start, "cpu"),
-                     event_text(study_run(r, (int)v, 0)->start, "isa"));
+                     history_arithmetic(study_run(r, (int)v, 0)->start).s);
     return line;
 }
 

@@ -197,6 +197,7 @@ int worker_bench(struct trainer *t, const struct worker_options *o, struct err *
                             (double)(steps * t->job->training.batch_size) / seconds);
     cJSON_AddNumberToObject(e, "stepMs", seconds / (double)steps * 1e3);
     cJSON_AddStringToObject(e, "isa", t->kernels->isa);
+    cJSON_AddStringToObject(e, "precision", precision_name(t->job->training.precision));
     for (int i = 0; i < N_PHASES; i++)
         cJSON_AddNumberToObject(e, phase_names[i], ph->seconds[i]);
     event_send(e);

@@ -42,6 +42,10 @@ enum distribution_kind {
 enum monitor { MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_PERPLEXITY };
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum precision { PRECISION_FP32, PRECISION_BF16 }; /* of what products take */
+static inline const char *precision_name(enum precision p)
+{
+    return p == PRECISION_BF16 ? "bf16" : "fp32";
+}
 enum strategy_type {
     STRATEGY_ALL_REDUCE,
     STRATEGY_PARAMETER_SERVER,

@@ -1,7 +1,7 @@
 #!/bin/bash
 # TIMEOUT: 400
 # training.precision bf16: the same bytes on 1 to 4 ranks, 1 and 2 threads, and every instruction set,
-# the CPU's own products of bf16 or none; stopped and resumed; others than those of fp32; with strides,
+# the CPU's own products of bf16 or none; stopped and resumed in the same precision; others than those of fp32; with strides,
 # kernels of one pixel, and layers that share what a convolution gives. What would have nothing in bf16
 # is refused.
 . tests/cli/lib.sh
@@ -42,9 +42,38 @@ same "parameter servers" "$(result servers --workers 2 --set replicas.ps.replica
 result parts --set training.steps=3 "${bf16[@]}" >/dev/null
 same "resumed" "$(result parts --resume --workers 3 "${bf16[@]}")" "$want"
 
-fp32=$(result fp32)
-check "fp32" "$fp32" "  -"
-if [ "$fp32" = "$want" ]; then fail "bf16 changed nothing"; fi
+# digest OUT: of its last weights.
+digest() { head -c 8000 "$(find "$1" -name 'checkpoint-*.safetensors' | sort | tail -1)" | tr -d '\0' | grep -o '"digest":"[0-9a-f]*"'; }
+check "fp32" "$(result fp32)" "  -"
+check "digest" "$(digest fp32)" digest
+if [ "$(digest fp32)" = "$(digest base)" ]; then fail "bf16 changed nothing"; fi
+
+# Which of the two it is, in every place that says what a run was.
+grep -q '"isa":"[a-z0-9]*","precision":"bf16"' base/events.jsonl || fail "bf16 does not start as bf16"
+grep -q '"isa":"avx512bf16"\|"precision":"bf16"' fp32/events.jsonl && fail "fp32 starts as bf16"
+check "bf16's header" "$(grep " rank x " base.log)" ", bf16, batch "
+check "fp32's header" "$(grep " rank x " fp32.log)" ", batch "
+grep -q ", bf16" fp32.log && fail "fp32 says bf16"
+
+# A run goes on in the precision that it began in. That of a checkpoint that says none is fp32.
+# no_precision OUT: in its last checkpoint, as if written before there was another.
+no_precision() {
+    python3 - "$(find "$1" -name 'checkpoint-*.safetensors' | sort | tail -1)" <<'PY'
+import sys
+whole = open(sys.argv[1], "rb").read()
+said = b'"precision":"fp32",'
+assert whole.count(said) == 1
+open(sys.argv[1], "wb").write(whole.replace(said, b" " * len(said)))
+PY
+}
+result half --set training.steps=3 >/dev/null
+check "fp32 resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
+no_precision half
+check "an old one resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
+check "an old one resumed" "$(result half --resume)" "  -"
+same "an old one resumed" "$(digest half)" "$(digest fp32)"
+result other --set training.steps=3 "${bf16[@]}" >/dev/null
+check "bf16 resumed as fp32" "$(result other --resume)" "written with precision bf16, but the job has fp32"
 
 cat >dense.yaml <<'JOB'
 apiVersion: paceline.dev/v1

@@ -24,14 +24,15 @@
     extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;
 #define SET(name) SET_OF(name, name)
 /* bf16: whose products of bf16 it has */
-#define SET_OF(name, bf16)                                                                      \
-    {                                                                                           \
-        .isa = #bf16, .product = &product_kernels_##name, .conv = &conv_kernels_##name,         \
-        .dense = &dense_kernels_##name, .pool = &pool_kernels_##name,                           \
-        .math = &math_kernels_##name, .random = &random_kernels_##name,                         \
-        .reduce = &reduce_kernels_##name, .update = &update_kernels_##name,                     \
-        .norm = &norm_kernels_##name, .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name, \
-        .product_bf16 = &product_bf16_kernels_##bf16, .conv_bf16 = &conv_bf16_kernels_##bf16,   \
+#define SET_OF(name, bf16)                                                                    \
+    {                                                                                         \
+        .isa = #name, .isa_bf16 = #bf16, .product = &product_kernels_##name,                  \
+        .conv = &conv_kernels_##name, .dense = &dense_kernels_##name,                         \
+        .pool = &pool_kernels_##name, .math = &math_kernels_##name,                           \
+        .random = &random_kernels_##name, .reduce = &reduce_kernels_##name,                   \
+        .update = &update_kernels_##name, .norm = &norm_kernels_##name,                       \
+        .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name,                             \
+        .product_bf16 = &product_bf16_kernels_##bf16, .conv_bf16 = &conv_bf16_kernels_##bf16, \
     }
 
 DECLARE(c)
@@ -78,7 +79,7 @@ static bool cpu_runs(const char *isa)
 const struct kernels *kernels_find(const char *isa)
 {
     for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-        if (!strcmp(sets[i].isa, isa) && cpu_runs(isa))
+        if (!strcmp(sets[i].isa_bf16, isa) && cpu_runs(isa))
             return &sets[i];
     }
     return NULL;
@@ -94,13 +95,13 @@ const struct kernels *kernels_select(const char **why)
         found = kernels_find(forced);
     } else {
         for (size_t i = 0; !found && i < sizeof sets / sizeof sets[0]; i++)
-            found = kernels_find(sets[i].isa);
+            found = kernels_find(sets[i].isa_bf16);
     }
     if (!found) {
         int n = snprintf(text, sizeof text, "PACELINE_ISA=%.32s: this CPU runs", forced);
         for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
-            if (cpu_runs(sets[i].isa))
-                n += snprintf(text + n, sizeof text - (size_t)n, " %s", sets[i].isa);
+            if (cpu_runs(sets[i].isa_bf16))
+                n += snprintf(text + n, sizeof text - (size_t)n, " %s", sets[i].isa_bf16);
         }
     }
     if (why)

@@ -26,7 +26,8 @@
 #define SUM_ORDER_VERSION 1
 
 struct kernels {
-    const char *isa;                       /* "c", "avx2", "avx512", "avx512bf16", "neon" */
+    const char *isa;                       /* "c", "avx2", "avx512", "neon" */
+    const char *isa_bf16;                  /* of products of bf16: this, or "avx512bf16" */
     const struct product_kernels *product; /* register tiles */
     const struct conv_kernels *conv;       /* direct convolution */
     const struct dense_kernels *dense;     /* dense layers */
@@ -42,11 +43,11 @@ struct kernels {
     const struct conv_bf16_kernels *conv_bf16;       /* convolution of rounded operands */
 };
 
-/* The best set for this CPU, or the one PACELINE_ISA names. NULL: the name is unknown or the CPU
- * lacks it; *why then says which are available. */
+/* The best set for this CPU, or the one whose isa_bf16 PACELINE_ISA names. NULL: the name is
+ * unknown or the CPU lacks it; *why then says which are available. */
 const struct kernels *kernels_select(const char **why);
 
-/* The set of that ISA, or NULL when this CPU or build cannot run it. For tests. */
+/* The set whose isa_bf16 that is, or NULL when this CPU or build cannot run it. For tests. */
 const struct kernels *kernels_find(const char *isa);
 /* Every name, NULL-terminated, but avx512bf16: its fp32 kernels are those of avx512. */
 extern const char *const kernels_isas[];

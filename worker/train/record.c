@@ -63,6 +63,7 @@ void record_init(struct record *m, const struct trainer *t)
     add(m, "lanes", "%d", t->lanes.total);
     add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
     add(m, "sumOrder", "%d", SUM_ORDER_VERSION);
+    add(m, "precision", "%s", precision_name(t->job->training.precision));
     add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
     add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
     add(m, "epochCorrect", "%" PRId64, at->epoch_totals.correct);
@@ -93,11 +94,13 @@ int record_check(const struct trainer *t, const struct st_file *f, const char *p
     struct record mine;
     static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
                                         "batchesPerUpdate", "seed",         "lanes",
-                                        "optimizer",        "sumOrder"};
+                                        "optimizer",        "sumOrder",     "precision"};
 
     record_init(&mine, t);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         const char *there = st_meta_get(f, fixed[i]), *here = NULL;
+        if (!there && strcmp(fixed[i], "precision") == 0)
+            there = precision_name(PRECISION_FP32); /* of before there was another */
         for (size_t k = 0; k < mine.n; k++)
             here = strcmp(mine.items[k].key, fixed[i]) == 0 ? mine.items[k].value : here;
         if (!there || !here || strcmp(there, here) != 0)

@@ -149,7 +149,10 @@ void watch_start(const struct watch *w, const struct trainer *t)
     add_simulated(e, job);
     char cpu[128];
     cpu_name(cpu);
-    cJSON_AddStringToObject(e, "isa", t->kernels->isa);
+    cJSON_AddStringToObject(e, "isa",
+                            job->training.precision == PRECISION_BF16 ? t->kernels->isa_bf16
+                                                                      : t->kernels->isa);
+    cJSON_AddStringToObject(e, "precision", precision_name(job->training.precision));
     cJSON_AddStringToObject(e, "cpu", cpu);
     handover_report(t, e);
     if (ranks)
