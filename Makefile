@@ -34,7 +34,7 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := product conv dense pool math random reduce update norm lrn lstm product_bf16 conv_bf16
+KERNELS := product conv dense pool math random reduce update norm lrn lstm product_bf16 conv_bf16 dense_bf16
 # The CPU's own products of bf16: these kernels alone, beside the others of avx512.
 ISA_FLAGS_avx512bf16 := $(ISA_FLAGS_avx512) -DISA_AVX512BF16 -mavx512bf16
 KERNELS_BF16 := $(if $(filter avx512,$(ISAS)),$(patsubst %,%.avx512bf16,$(filter %_bf16,$(KERNELS))))

@@ -1,5 +1,5 @@
 /* Scratch sizes of dense layers; no arithmetic. The widest tile of any ISA is assumed. */
-#include "worker/kernels/dense.h"
+#include "worker/kernels/dense_bf16.h"
 
 #define TILE_FLOATS (2 * 14 * 16)
 #define STACK_FLOATS (TILE_FLOATS * 12)
@@ -24,4 +24,12 @@ size_t dense_backward_scratch(const struct dense *d, int n)
     size_t gather = (size_t)DENSE_CHUNK * (size_t)d->out;
     size_t rows = (size_t)n * DENSE_CHUNK + STACK_FLOATS;
     return gather > rows ? gather : rows;
+}
+
+size_t dense_bf16_scratch_floats(const struct dense *d, int n)
+{
+    const size_t data = TILE_FLOATS + DENSE_CHUNK * (size_t)d->out / 2;
+    const size_t weights = (size_t)n * DENSE_CHUNK + STACK_FLOATS;
+
+    return data > weights ? data : weights;
 }

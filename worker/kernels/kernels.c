@@ -21,7 +21,8 @@
     DECLARE_BF16(isa)
 #define DECLARE_BF16(isa)                                                \
     extern const struct product_bf16_kernels product_bf16_kernels_##isa; \
-    extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;
+    extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;       \
+    extern const struct dense_bf16_kernels dense_bf16_kernels_##isa;
 #define SET(name) SET_OF(name, name)
 /* bf16: whose products of bf16 it has */
 #define SET_OF(name, bf16)                                                                    \
@@ -33,6 +34,7 @@
         .update = &update_kernels_##name, .norm = &norm_kernels_##name,                       \
         .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name,                             \
         .product_bf16 = &product_bf16_kernels_##bf16, .conv_bf16 = &conv_bf16_kernels_##bf16, \
+        .dense_bf16 = &dense_bf16_kernels_##bf16,                                             \
     }
 
 DECLARE(c)

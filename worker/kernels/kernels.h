@@ -10,7 +10,7 @@
 #define PACELINE_KERNELS_H
 
 #include "worker/kernels/conv_bf16.h"
-#include "worker/kernels/dense.h"
+#include "worker/kernels/dense_bf16.h"
 #include "worker/kernels/lrn.h"
 #include "worker/kernels/lstm.h"
 #include "worker/kernels/math.h"
@@ -41,6 +41,7 @@ struct kernels {
     const struct lstm_kernels *lstm;       /* the cell of an LSTM */
     const struct product_bf16_kernels *product_bf16; /* tiles of rounded operands */
     const struct conv_bf16_kernels *conv_bf16;       /* convolution of rounded operands */
+    const struct dense_bf16_kernels *dense_bf16;     /* dense layers of rounded operands */
 };
 
 /* The best set for this CPU, or the one whose isa_bf16 PACELINE_ISA names. NULL: the name is
