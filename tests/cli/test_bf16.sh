@@ -2,7 +2,7 @@
 # TIMEOUT: 400
 # training.precision bf16: the same bytes on 1 to 4 ranks, 1 and 2 threads, and every instruction set,
 # the CPU's own products of bf16 or none; stopped and resumed in the same precision; others than those of fp32; with strides,
-# kernels of one pixel, and layers that share what a convolution gives. What would have nothing in bf16
+# kernels of one pixel, layers that share what a convolution gives, and text. What would have nothing in bf16
 # is refused.
 . tests/cli/lib.sh
 
@@ -32,18 +32,27 @@ PY
 sed -i 's/^  dataset:.*/  dataset: {name: idx, path: data, limit: 135}/; s/epochs: 2/epochs: 1/' job.yaml # plain C takes its time
 bf16=(--set training.precision=bf16)
 
+# digest OUT: of its last weights.
+digest() { head -c 8000 "$(find "$1" -name 'checkpoint-*.safetensors' | sort | tail -1)" | tr -d '\0' | grep -o '"digest":"[0-9a-f]*"'; }
+
 one_order "${bf16[@]}"
 got=$(result own PACELINE_ISA=avx512bf16 "${bf16[@]}")
 case $got in *PACELINE_ISA=*) echo "this CPU has no products of bf16" ;; *) same "avx512bf16" "$got" "$want" ;; esac
 same "2 ranks of 2 threads" "$(result both --workers 2 --set training.threads=2 "${bf16[@]}")" "$want"
 same "parameter servers" "$(result servers --workers 2 --set replicas.ps.replicas=1 \
     --set "strategy={type: ParameterServer, mode: sync}" "${bf16[@]}")" "$want"
+result split --workers 2 --set "strategy={type: ModelParallel, microBatches: 4}" "${bf16[@]}" >/dev/null
+same "a model of two parts" "$(digest split)" "$(digest base)"
+# What is packed is of the layer at work, whoever was it before: so an evaluation behind a training is one alone.
+# loss EVENT FIELD <EVENTS
+loss() { grep "\"event\":\"$1\"" | tail -1 | grep -o "\"$2\":[0-9.e+-]*" | cut -d: -f2; }
+of_test=$(loss "done" testLoss <base/events.jsonl)
+check "test loss" "$of_test" "."
+same "evaluated" "$("$PACELINE" evaluate "$(find base -name "checkpoint-*" | sort | tail -1)" --json | loss evaluation loss)" "$of_test"
 
 result parts --set training.steps=3 "${bf16[@]}" >/dev/null
 same "resumed" "$(result parts --resume --workers 3 "${bf16[@]}")" "$want"
 
-# digest OUT: of its last weights.
-digest() { head -c 8000 "$(find "$1" -name 'checkpoint-*.safetensors' | sort | tail -1)" | tr -d '\0' | grep -o '"digest":"[0-9a-f]*"'; }
 check "fp32" "$(result fp32)" "  -"
 check "digest" "$(digest fp32)" digest
 if [ "$(digest fp32)" = "$(digest base)" ]; then fail "bf16 changed nothing"; fi
@@ -75,21 +84,31 @@ same "an old one resumed" "$(digest half)" "$(digest fp32)"
 result other --set training.steps=3 "${bf16[@]}" >/dev/null
 check "bf16 resumed as fp32" "$(result other --resume)" "written with precision bf16, but the job has fp32"
 
-cat >dense.yaml <<'JOB'
+cat >nothing.yaml <<'JOB'
 apiVersion: paceline.dev/v1
 kind: TrainingJob
-metadata: {name: dense}
+metadata: {name: nothing}
 spec:
   model:
     layers:
-      - {type: conv, filters: 8, kernel: 3}
+      - {type: conv, filters: 10, kernel: 28}
       - {type: flatten}
-      - {type: dense, units: 10}
   dataset: {name: fashion-mnist}
 JOB
-"$PACELINE" validate dense.yaml >/dev/null || fail "fp32 was refused"
-check "nothing in bf16" "$("$PACELINE" validate dense.yaml "${bf16[@]}" 2>&1)" \
-    "spec.training.precision: found bf16 with a network that has no convolution behind another layer"
-check "a precision that is none" "$("$PACELINE" validate dense.yaml --set training.precision=fp16 2>&1)" \
+"$PACELINE" validate nothing.yaml >/dev/null || fail "fp32 was refused"
+check "nothing in bf16" "$("$PACELINE" validate nothing.yaml "${bf16[@]}" 2>&1)" \
+    "spec.training.precision: found bf16 with a network that has no dense layer and no convolution behind another layer"
+for layers in "{type: conv, filters: 10, kernel: 1}, {type: conv, filters: 10, kernel: 28}, {type: flatten}" \
+    "{type: conv, filters: 7, kernel: 28}, {type: flatten}, {type: dense, units: 10}"; do
+    "$PACELINE" validate nothing.yaml "${bf16[@]}" --set "model={layers: [$layers]}" >out 2>&1 || fail "$layers: $(cat out)"
+done
+check "a precision that is none" "$("$PACELINE" validate nothing.yaml --set training.precision=fp16 2>&1)" \
     "allowed: one of fp32, bf16"
+
+# Words: what a dense layer multiplies are the rows of all positions.
+mkdir words && cd words || exit 1
+words_job words "best: false"
+one_order "${bf16[@]}"
+check "words in fp32" "$(result fp32)" "  -"
+if [ "$(digest fp32)" = "$(digest base)" ]; then fail "bf16 changed nothing of words"; fi
 verdict

@@ -1,9 +1,9 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
 // LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/model/lanes.c
 // LINK: worker/model/room.c worker/threads
-// Whole networks in bf16: gradients are exactly those of fp32 with every operand of a
-// convolution of maps rounded in front of its kernel, and the same bytes on one thread and on
-// three. Rounding is there, and little. Scratch holds NaN before each pass. A convolution of the
+// Whole networks in bf16: gradients are exactly those of fp32 with every operand of a dense layer
+// and of a convolution of maps rounded in front of its kernel, and the same bytes on one thread and
+// on three. Rounding is there, and little. Scratch holds NaN before each pass. A convolution of the
 // samples as they come rounds nothing.
 #include <math.h>
 
@@ -34,15 +34,26 @@ static const struct net_case {
      "{type: flatten}, {type: dense, units: 3}"},
     /* rows so short that fp32 takes several samples at once */
     {{2, 6, 6},
-     0.01,
+     0.1,
      "{type: conv, filters: 20, kernel: 3}, {type: relu},"
      "{type: conv, filters: 18, kernel: 3, padding: same}, {type: relu},"
      "{type: conv, filters: 17, kernel: 3, stride: 2, padding: same}, {type: flatten},"
      "{type: dense, units: 3}"},
-    {{2, 6, 6},
-     0,
-     "{type: conv, filters: 18, kernel: 3}, {type: relu}, {type: maxpool, kernel: 2},"
-     "{type: flatten}, {type: dense, units: 3}"},
+    {{2, 6, 6}, 0, "{type: conv, filters: 5, kernel: 6}, {type: flatten}"},
+    /* several chunks, the last one short; weights that nothing is taught */
+    {{3, 9, 9},
+     0.01,
+     "{type: flatten}, {type: dense, units: 70}, {type: tanh},"
+     "{type: dense, units: 80, frozen: true}, {type: tanh}, {type: dense, units: 33},"
+     "{type: tanh}, {type: dense, units: 5}"},
+    {{1, 5, 3},
+     0.1,
+     "{type: flatten}, {type: dense, units: 300}, {type: relu},"
+     "{type: dense, units: 20}, {type: tanh}, {type: dense, units: 17}"},
+    {{2, 12, 11},
+     0.2,
+     "{type: conv, filters: 18, kernel: 3}, {type: relu}, {type: conv, filters: 35, kernel: 3},"
+     "{type: relu}, {type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 4}"},
     /* pooled, and much narrower than its input: its gradient has room of its own */
     {{1, 16, 16},
      0.1,
@@ -133,6 +144,64 @@ static void rounded_data_samples(const struct conv *c, int n, float *dx, const f
                      wt);
 }
 
+static void rounded_dense_forward(const struct dense *d, float *y, const float *x, const float *w,
+                                  const float *bias, bool relu, int n, int ob0, int ob1,
+                                  float *scratch)
+{
+    AUTO(auto_free) float *rx = rounded(x, (size_t)(n * d->in));
+    AUTO(auto_free) float *rw = rounded(w, (size_t)(d->in * d->out));
+
+    fp32_kernels()->dense->forward(d, y, rx, rw, bias, relu, n, ob0, ob1, scratch);
+}
+
+/* fp32's own order is another one: here outputs are added as they come. */
+static void rounded_dense_data(const struct dense *d, int chunk, float *dx, const float *dy,
+                               const float *w, int n, float *scratch)
+{
+    AUTO(auto_free) float *rdy = rounded(dy, (size_t)(n * d->out));
+    AUTO(auto_free) float *rw = rounded(w, (size_t)(d->in * d->out));
+    const int in0 = chunk * DENSE_CHUNK, inputs = dense_chunk_inputs(d, chunk);
+
+    (void)scratch;
+    for (int i = 0; i < n * inputs; i++) {
+        const int b = i / inputs, in = in0 + i % inputs;
+        float sum = 0;
+        for (int out = 0; out < d->out; out++)
+            sum = fmaf(rw[dense_weight_index(d, out, in)], rdy[b * d->out + out], sum);
+        dx[b * d->in + in] = sum;
+    }
+}
+
+static void rounded_dense_pack(const struct dense *d, float *packed, const float *dy, int n)
+{
+    AUTO(auto_free) float *rdy = rounded(dy, (size_t)(n * d->out));
+
+    fp32_kernels()->dense->pack_dy(d, packed, rdy, n);
+}
+
+static void rounded_dense_weights(const struct dense *d, int chunk, float *dw, const float *x,
+                                  const float *packed, int n, const struct lane_ends *lanes,
+                                  float *scratch)
+{
+    AUTO(auto_free) float *rx = rounded(x, (size_t)(n * d->in));
+
+    fp32_kernels()->dense->backward_weights(d, chunk, dw, rx, packed, n, lanes, scratch);
+}
+
+/* Without training, too, a layer packs what it multiplies before it does. */
+static void check_evaluation(struct rank *r, const float *x)
+{
+    struct model *m = &r->model;
+    const size_t floats = SAMPLES * m->layers[m->n_layers - 1].out_floats;
+    AUTO(auto_free) float *got = xmalloc(floats * sizeof *got);
+
+    r->pass.training = false;
+    memcpy(got, model_forward(m, &r->pass, x), floats * sizeof *got);
+    r->pass.training = true;
+    spoil_shared(m);
+    CHECK_BYTES(got, model_forward(m, &r->pass, x), floats * sizeof *got);
+}
+
 /* Forward, and back from a gradient of the outputs that is given; r->sink.blocks[0] has the rest.
  */
 static void run(struct rank *r, const struct net *net, const float *x, struct model_config config)
@@ -142,8 +211,11 @@ static void run(struct rank *r, const struct net *net, const float *x, struct mo
     config.batch = SAMPLES;
     rank_init_config(r, net, config, 0, 1, LANES);
     model_init_weights(m, 5);
+    for (int i = 0; i < m->n_params; i++)
+        if (m->params[i].kind == PARAM_BIAS)
+            fill_uniform(m->weights + m->params[i].offset, m->params[i].floats, 90 + (uint32_t)i);
     spoil_shared(m);
-    model_forward(m, &r->pass, x);
+    check_evaluation(r, x);
     fill_uniform(model_output_gradient(m), SAMPLES * m->layers[m->n_layers - 1].out_floats, 8);
     model_begin_backward(m);
     for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
@@ -156,6 +228,7 @@ static void run_rounded(struct rank *r, const struct net *net, const float *x,
                         struct threads *threads)
 {
     static struct conv_kernels conv; /* the model goes on with them */
+    static struct dense_kernels dense;
     static struct kernels kernels;
 
     conv = *fp32_kernels()->conv;
@@ -166,6 +239,12 @@ static void run_rounded(struct rank *r, const struct net *net, const float *x,
     conv.backward_data_strided = rounded_data;
     conv.backward_data_samples = rounded_data_samples;
     kernels.conv = &conv;
+    dense = *fp32_kernels()->dense;
+    dense.forward = rounded_dense_forward;
+    dense.backward_data = rounded_dense_data;
+    dense.pack_dy = rounded_dense_pack;
+    dense.backward_weights = rounded_dense_weights;
+    kernels.dense = &dense;
     run(r, net, x, (struct model_config){.kernels = &kernels, .threads = threads});
 }
 
@@ -217,6 +296,8 @@ static void test_case(const struct net_case *c, uint32_t seed)
     CHECK_BYTES(three.sink.blocks[0], bf16.sink.blocks[0], bf16.model.n_floats * sizeof(float));
     for (int i = 0; i < bf16.model.n_params; i++) {
         const struct param *p = &bf16.model.params[i];
+        if (p->frozen)
+            continue;
         const double far =
             distance(bf16.sink.blocks[0] + p->offset, fp32.sink.blocks[0] + p->offset, p->floats);
 
@@ -224,7 +305,7 @@ static void test_case(const struct net_case *c, uint32_t seed)
             differing(bf16.sink.blocks[0] + p->offset, want.sink.blocks[0] + p->offset, p->floats),
             0);
         /* a value is off by 2^-9 of itself at most, some few in a row; where a maximum is another
-         * one, a place of the gradient is */
+         * one, or 0, so is a place of the gradient */
         CHECK(far <= c->off);
         if (p->kind == PARAM_WEIGHT) /* a bias may have what no convolution has been at */
             CHECK((far > 0) == (c->off > 0));

@@ -1,4 +1,6 @@
-/* Dense layers, with ReLU fused behind them where the net has one; of a text, on each position. */
+/* Dense layers, with ReLU fused behind them where the net has one; of a text, on each position. In
+ * bf16 the kernels are others (dense_bf16.h), of weights and maps that are packed in front of each
+ * pass: forward the weights, then x; on the way back dy by lanes, then by rows. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/rows.h"
@@ -12,24 +14,63 @@ struct dense_task {
     size_t direct;      /* floats of scratch before the gradient chunk */
 };
 
+/* Where the second of the two that bf16 packs begins. */
+static uint32_t *packed_rows(const struct dense_task *t)
+{
+    const struct dense *d = &t->l->dense;
+
+    return (uint32_t *)t->l->packed +
+           (t->dy ? dense_bf16_lane_words(d, (int)t->p->n) : dense_bf16_weight_words(d));
+}
+
+static void pack_share(void *arg, int thread, int n_threads)
+{
+    const struct dense_task *t = arg;
+    const struct dense *d = &t->l->dense;
+    const struct dense_bf16_kernels *k = t->p->kernels->dense_bf16;
+    const int chunks = dense_chunks(d);
+
+    if (!t->dy)
+        k->pack(d, (uint32_t *)t->l->packed, t->p->params + t->l->weight->offset,
+                share_begin(chunks, thread, n_threads), share_begin(chunks, thread + 1, n_threads));
+    k->pack_rows(packed_rows(t), t->dy ? t->dy : t->x, (int)t->p->n, t->dy ? d->out : d->in, thread,
+                 n_threads);
+}
+
 static void forward_share(void *arg, int thread, int n_threads)
 {
     const struct dense_task *t = arg;
     const struct layer *l = t->l;
-    int blocks = l->dense.out / 16;
-    t->p->kernels->dense->forward(&l->dense, t->out, t->x, t->p->params + l->weight->offset,
-                                  l->bias ? t->p->params + l->bias->offset : NULL, l->relu,
-                                  (int)t->p->n, share_begin(blocks, thread, n_threads),
-                                  share_begin(blocks, thread + 1, n_threads),
-                                  t->p->scratch[thread]);
+    const struct kernels *k = t->p->kernels;
+    const int blocks = l->dense.out / 16, n = (int)t->p->n;
+    const int ob0 = share_begin(blocks, thread, n_threads);
+    const int ob1 = share_begin(blocks, thread + 1, n_threads);
+    const float *bias = l->bias ? t->p->params + l->bias->offset : NULL;
+    float *scratch = t->p->scratch[thread];
+
+    if (l->bf16)
+        k->dense_bf16->forward(&l->dense, t->out, packed_rows(t), (const uint32_t *)l->packed, bias,
+                               l->relu, n, ob0, ob1, scratch);
+    else
+        k->dense->forward(&l->dense, t->out, t->x, t->p->params + l->weight->offset, bias, l->relu,
+                          n, ob0, ob1, scratch);
 }
 
 static void dense_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
     struct row_pass rows;
     struct dense_task t = {.l = l, .p = rows_of(&rows, p, l->rows), .out = y, .x = x};
-    if (p->n)
-        threads_run(p->threads, forward_share, &t);
+    if (!p->n)
+        return;
+    if (l->bf16)
+        threads_run(p->threads, pack_share, &t);
+    threads_run(p->threads, forward_share, &t);
+}
+
+/* Floats of scratch that the kernels of the way back take. */
+static size_t backward_scratch(const struct layer *l, int n)
+{
+    return l->bf16 ? dense_bf16_scratch_floats(&l->dense, n) : dense_backward_scratch(&l->dense, n);
 }
 
 static size_t chunk_offset(const struct layer *l, int chunk)
@@ -41,27 +82,51 @@ static size_t chunk_floats(const struct layer *l, int chunk)
     return (size_t)dense_chunk_inputs(&l->dense, chunk) * (size_t)l->dense.out;
 }
 
+static void chunk_data(const struct dense_task *t, int chunk, float *scratch)
+{
+    const struct layer *l = t->l;
+    const struct kernels *k = t->p->kernels;
+    const float *w = t->p->params + l->weight->offset;
+
+    if (l->bf16)
+        k->dense_bf16->backward_data(&l->dense, chunk, t->dx, packed_rows(t), w, (int)t->p->n,
+                                     scratch);
+    else
+        k->dense->backward_data(&l->dense, chunk, t->dx, t->dy, w, (int)t->p->n, scratch);
+}
+
+static void chunk_weights(const struct dense_task *t, int chunk, float *dw,
+                          const struct lane_ends *block, float *scratch)
+{
+    const struct layer *l = t->l;
+    const struct kernels *k = t->p->kernels;
+
+    if (l->bf16)
+        k->dense_bf16->backward_weights(&l->dense, chunk, dw, t->x, (const uint32_t *)l->packed,
+                                        (int)t->p->n, block, scratch);
+    else
+        k->dense->backward_weights(&l->dense, chunk, dw, t->x, l->packed, (int)t->p->n, block,
+                                   scratch);
+}
+
 /* One chunk of 64 inputs: data gradient, weight gradient and, where it may, the update, while its
  * weights are in the cache. */
 static void backward_chunk(const struct dense_task *t, int chunk, int thread)
 {
     const struct layer *l = t->l;
     const struct pass *p = t->p;
-    const struct dense_kernels *k = p->kernels->dense;
     struct gradient_sink *sink = p->sink;
     float *scratch = p->scratch[thread], *direct = scratch + t->direct;
 
-    if (t->dx)
-        k->backward_data(&l->dense, chunk, t->dx, t->dy, p->params + l->weight->offset, (int)p->n,
-                         scratch);
+    if (t->dx && p->n)
+        chunk_data(t, chunk, scratch);
     if (l->weight->frozen)
         return;
     for (int b = 0; b < p->n_blocks; b++) {
         if (!block_samples(&p->blocks[b]))
             continue;
         float *dw = sink->apply ? direct : sink->blocks[b] + chunk_offset(l, chunk);
-        k->backward_weights(&l->dense, chunk, dw, t->x, l->packed, (int)p->n, &p->blocks[b],
-                            scratch);
+        chunk_weights(t, chunk, dw, &p->blocks[b], scratch);
     }
     if (sink->apply)
         sink->apply(sink->arg, chunk_offset(l, chunk), chunk_floats(l, chunk), direct,
@@ -112,6 +177,23 @@ static void bias_backward(struct dense_task *t)
         sink->ready(sink->arg, l->bias->offset, l->bias->floats);
 }
 
+/* dy as the gradients read it. */
+static void pack_gradient(struct dense_task *t)
+{
+    struct layer *l = t->l;
+    const struct pass *p = t->p;
+
+    if (l->bf16 && t->dx)
+        threads_run(p->threads, pack_share, t);
+    if (l->weight->frozen)
+        return;
+    if (!l->bf16)
+        p->kernels->dense->pack_dy(&l->dense, l->packed, t->dy, (int)p->n);
+    for (int b = 0; l->bf16 && b < p->n_blocks; b++)
+        p->kernels->dense_bf16->pack_lanes(&l->dense, (uint32_t *)l->packed, t->dy, (int)p->n,
+                                           &p->blocks[b]);
+}
+
 static void dense_layer_backward(struct layer *l, const struct pass *samples, float *dx, float *dy,
                                  const float *x, const float *y)
 {
@@ -121,13 +203,12 @@ static void dense_layer_backward(struct layer *l, const struct pass *samples, fl
     const int round = p->sink->apply ? chunks : n_threads > 1 ? 4 * n_threads : 1;
     struct dense_task t = {.l = l, .p = p, .dx = dx, .x = x, .dy = dy};
 
-    t.direct = dense_backward_scratch(&l->dense, (int)p->n);
+    t.direct = backward_scratch(l, (int)p->n);
     if (l->relu)
         p->kernels->pool->relu_backward(dy, dy, y, (size_t)p->n * (size_t)l->dense.out);
     if (l->bias && !l->weight->frozen)
         bias_backward(&t);
-    if (!l->weight->frozen)
-        p->kernels->dense->pack_dy(&l->dense, l->packed, dy, (int)p->n);
+    pack_gradient(&t);
     for (t.chunk0 = 0; t.chunk0 < chunks; t.chunk0 = t.chunk1) {
         t.chunk1 = t.chunk0 + round < chunks ? t.chunk0 + round : chunks;
         threads_run(p->threads, backward_share, &t);
@@ -145,23 +226,34 @@ static const struct layer_ops dense_ops = {.kind = "dense",
                                            .backward = dense_layer_backward,
                                            .release = dense_layer_release};
 
-void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
+static size_t packed_floats(const struct layer *l, int n)
+{
+    const struct dense *d = &l->dense;
+    const size_t forward = dense_bf16_weight_words(d) + dense_bf16_row_words(n, d->in);
+    const size_t back = dense_bf16_lane_words(d, n) + dense_bf16_row_words(n, d->out);
+
+    if (!l->bf16 || n == 0)
+        return dense_packed_floats(d, n);
+    return forward > back ? forward : back;
+}
+
+void layer_dense(struct layer *l, const struct net_layer *n, bool relu, bool bf16, uint32_t samples,
                  int levels)
 {
     l->ops = &dense_ops;
     l->name = n->spec.name;
     l->relu = relu;
+    l->bf16 = bf16;
     l->out = n->out;
     l->dense.out = blocks_of(n->out.c) * 16;
     l->out_floats = (size_t)l->dense.out * (size_t)l->rows;
     l->dense.in = (int)l->in_floats / l->rows; /* set by the model: the floats of the layer below */
     samples *= (uint32_t)l->rows;
-    size_t fw = dense_forward_scratch(&l->dense, (int)samples);
-    size_t bw = dense_backward_scratch(&l->dense, (int)samples) +
-                (size_t)DENSE_CHUNK * (size_t)l->dense.out;
+    size_t fw = bf16 ? 0 : dense_forward_scratch(&l->dense, (int)samples); /* less than bw */
+    size_t bw = backward_scratch(l, (int)samples) + (size_t)DENSE_CHUNK * (size_t)l->dense.out;
     l->scratch_floats = fw > bw ? fw : bw;
     l->level_floats = (size_t)l->dense.out;
     l->n_levels = levels + 1;
     l->levels = xaligned(l->level_floats * (size_t)l->n_levels * sizeof(float));
-    l->packed_floats = dense_packed_floats(&l->dense, (int)samples);
+    l->packed_floats = packed_floats(l, (int)samples);
 }

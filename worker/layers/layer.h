@@ -121,7 +121,7 @@ struct layer {
     double rate;
     uint32_t number; /* of the net's layer: the key of dropout */
     bool image_input;
-    bool bf16; /* conv: of operands that are rounded, from weights in `packed` */
+    bool bf16; /* conv, dense: of operands that are rounded, from weights in `packed` */
     float
         *transposed; /* conv: weights for the data gradient; set by the model, as are its levels */
     size_t transposed_floats;
@@ -130,8 +130,8 @@ struct layer {
     int n_levels;
     uint8_t *argmax; /* fused pooling, per sample */
     uint16_t *mask;  /* dropout, per sample */
-    float *packed;   /* dense: dy in the order the weight gradient reads it; conv: the weights in
-                        bf16; set by the model */
+    float *packed; /* dense: dy in the order the weight gradient reads it; in bf16 the weights, and
+                      of dense what they are multiplied by; set by the model */
     size_t packed_floats;
     struct norm *norm;  /* batchnorm */
     int *part_channels; /* concat: of each input */
@@ -157,7 +157,8 @@ struct conv_options {
     int levels;
 };
 void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_options *o);
-void layer_dense(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
+/* bf16: what it multiplies is rounded */
+void layer_dense(struct layer *l, const struct net_layer *n, bool relu, bool bf16, uint32_t samples,
                  int levels);
 void layer_pool(struct layer *l, const struct net_layer *n);
 void layer_lrn(struct layer *l, const struct net_layer *n);

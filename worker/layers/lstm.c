@@ -264,7 +264,7 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
 
         d->rows = l->rows;
         d->in_floats = i == FROM_INPUT ? l->in_floats : l->out_floats;
-        layer_dense(d, &gates, false, samples, levels);
+        layer_dense(d, &gates, false, false, samples, levels);
         l->scratch_floats =
             d->scratch_floats > l->scratch_floats ? d->scratch_floats : l->scratch_floats;
         l->packed_floats = d->packed_floats; /* the gates' gradient, for either */

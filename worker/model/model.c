@@ -34,7 +34,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         layer_conv(l, n, &o);
         break;
     case LAYER_DENSE:
-        layer_dense(l, n, f.relu, samples, levels);
+        layer_dense(l, n, f.relu, config->bf16, samples, levels);
         break;
     case LAYER_EMBEDDING:
         layer_embedding(l, n, samples, levels, threads_count(m->threads));
