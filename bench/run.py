@@ -36,9 +36,14 @@ PEERS = {
     "PyTorch eager": ("torch", "torch_bench.py", "eager", {}),
     "PyTorch best": ("torch", "torch_bench.py", "best", KEEP_MEMORY),
     "PyTorch compile": ("torch", "torch_bench.py", "compile", KEEP_MEMORY),
+    "PyTorch bf16": ("torch", "torch_bench.py", "bf16", KEEP_MEMORY),
     "TensorFlow graph": ("tensorflow", "tf_bench.py", "graph", KEEP_MEMORY),
     "TensorFlow XLA": ("tensorflow", "tf_bench.py", "xla", KEEP_MEMORY),
 }
+
+
+# Those whose products are of bf16: beside each other, not beside fp32. The first is ours.
+BF16 = ("Paceline bf16", "PyTorch bf16")
 
 
 class Absent(Exception):
@@ -77,7 +82,8 @@ class Engine:
                 "replicas": {"worker": {"replicas": ranks}},
             },
         }
-        self.spec = args.folder / f"job-{network}-{batch}-{ranks}-{training.get('lanes', 0)}.json"
+        self.spec = args.folder / f"job-{network}-{batch}-{ranks}-{training.get('lanes', 0)}"
+        self.spec = self.spec.with_name(f"{self.spec.name}-{training.get('precision', 'fp32')}.json")
         self.spec.write_text(json.dumps(self.job))
         self.command += [args.build / "bin/paceline-worker", "bench", "--spec", self.spec]
 
@@ -166,6 +172,17 @@ def ratios(ours, theirs):
     return [a / b for a, b in zip(ours, theirs)]
 
 
+def cpu_has_bf16():
+    with open("/proc/cpuinfo", encoding="ascii") as info:
+        return any("avx512_bf16" in line.split() for line in info if line.startswith("flags"))
+
+
+def bf16_engine(args, network, batch):
+    engine = Engine(args, network, batch, precision="bf16")
+    engine.describe()
+    return engine
+
+
 def section_peers(args):
     peak, bandwidth = max(one_process(args).values()), memory_bandwidth(args)
     print(f"\nroofline: FMA peak {peak:.1f} GFLOP/s, memory {bandwidth:.1f} GB/s")
@@ -177,9 +194,12 @@ def section_peers(args):
         seconds = networks.bound(layers, batch, peak * 1e9, bandwidth * 1e9)
         contenders = {"Paceline": engine}
         try:
-            for name in args.peers:
+            for name in [BF16[0], *args.peers]:
                 try:
-                    contenders[name] = Peer(args, name, network, layers, batch)
+                    if name in BF16 and not cpu_has_bf16():
+                        raise Absent("this CPU has no products of bf16")
+                    contenders[name] = (bf16_engine(args, network, batch) if name == BF16[0] else
+                                        Peer(args, name, network, layers, batch))
                 except Absent as why:
                     print(f"  {name:<22} not compared: {why}")
             compare(args, contenders, batch, batch / seconds)
@@ -201,10 +221,13 @@ def compare(args, contenders, batch, most=None):
               f"({min(values):.1f}-{max(values):.1f})   {against}")
     if most:
         print(f"  {'roofline bound':<22} {most:9.1f}   {spread(ratios(ours, [most] * len(ours)))}")
-    best = max((name for name in rates if name not in ("Paceline", "PyTorch eager")),
+    best = max((name for name in rates if name not in ("Paceline", "PyTorch eager", *BF16)),
                key=lambda name: statistics.median(rates[name]), default=None)
     if best:
         print(f"  best peer: {best}; Paceline / best {spread(ratios(ours, rates[best]))}")
+    for name in ("Paceline", BF16[1]):
+        if BF16[0] in rates and name in rates:
+            print(f"  {BF16[0]} / {name} {spread(ratios(rates[BF16[0]], rates[name]))}")
 
 
 MB = 1e6
@@ -248,7 +271,7 @@ def peer_memory(args, network, batch):
     """{name: MB at most} of the peers that are there."""
     layers = Engine(args, network, batch).describe()
     memory = {}
-    for name in args.peers:
+    for name in (name for name in args.peers if name not in BF16):
         try:
             peer = Peer(args, name, network, layers, batch)
             memory[name] = peer.measure(3)["memoryMiB"] * 2**20 / MB

@@ -3,6 +3,7 @@
 eager    as most people write it: NCHW, torch.optim.SGD
 best     channels_last, ReLU in place and the fused optimiser
 compile  the same through torch.compile
+bf16     best with autocast of the forward pass to bfloat16
 
 Several workers: DistributedDataParallel over Gloo.
 """
@@ -133,7 +134,7 @@ def distributed(model, workers):
 
 
 def main():
-    args = common.arguments(["eager", "best", "compile"])
+    args = common.arguments(["eager", "best", "compile", "bf16"])
     workers = Workers(args, meeting)
     torch.set_num_threads(1)
     torch.set_num_interop_threads(1)
@@ -156,8 +157,10 @@ def main():
     def step(x, y):
         optimizer.zero_grad()
         loss = 0
-        for scores, weight in zip(forward(x), weights):
-            loss = loss + weight * criterion(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=args.variant == "bf16"):
+            for scores, weight in zip(forward(x), weights):
+                scores = scores.reshape(-1, scores.shape[-1])
+                loss = loss + weight * criterion(scores, y.reshape(-1))
         loss.backward()
         optimizer.step()
         return loss.item()
