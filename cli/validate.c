@@ -18,7 +18,7 @@ static const char usage[] =
 #define RUNTIME_BYTES (21.0 * 1048576)
 
 struct needs {
-    double parameters, activations, exchange, data, total; /* bytes per worker */
+    double parameters, activations, exchange, data, rest, total; /* bytes per worker */
     double state_part; /* of the optimiser's state, in parameters */
     double ceiling;    /* speedup that the lanes allow */
 };
@@ -84,6 +84,20 @@ static double data_bytes(const struct job *job, const struct net *net)
            (job->dataset.row_convert ? 1 : sizeof(float));
 }
 
+/* Weights are rounded to bf16 for each layer anew, into room for the largest one's. */
+static double rounded_bytes(const struct job *job, const struct net *net)
+{
+    size_t largest = 0;
+
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const enum layer_type type = net->layers[i].spec.type;
+
+        if ((type == LAYER_CONV || type == LAYER_DENSE) && net->layers[i].weights > largest)
+            largest = net->layers[i].weights;
+    }
+    return job->training.precision == PRECISION_BF16 ? sizeof(uint16_t) * (double)largest : 0;
+}
+
 static struct needs needs_of(const struct job *job, const struct net *net, double n_samples)
 {
     int64_t lanes = job_lanes(job), workers = job->replicas[ROLE_WORKER].replicas;
@@ -96,10 +110,11 @@ static struct needs needs_of(const struct job *job, const struct net *net, doubl
         .activations = sizeof(float) * kept_values(net) * (double)samples_each,
         .exchange = workers > 1 ? tensor : 0,
         .data = n_samples * data_bytes(job, net),
+        .rest = RUNTIME_BYTES + rounded_bytes(job, net),
         .ceiling = (double)lanes / (double)lanes_each,
     };
 
-    e.total = e.parameters + e.activations + e.exchange + e.data + RUNTIME_BYTES;
+    e.total = e.parameters + e.activations + e.exchange + e.data + e.rest;
     return e;
 }
 
@@ -124,7 +139,7 @@ static int needs_of_split(struct facts *f, struct err *err)
             e->parameters = shares[w].parameters;
             e->activations = shares[w].activations;
         }
-    e->total = e->parameters + e->activations + e->data + RUNTIME_BYTES;
+    e->total = e->parameters + e->activations + e->data + e->rest;
     return 0;
 }
 
@@ -159,7 +174,7 @@ static void print_engine(const struct facts *f)
            : e->state_part > 0 ? "a share of the optimizer"
                                : "no optimizer",
            format_bytes(e->parameters).s, format_bytes(e->activations).s,
-           format_bytes(e->exchange).s, format_bytes(e->data).s, format_bytes(RUNTIME_BYTES).s);
+           format_bytes(e->exchange).s, format_bytes(e->data).s, format_bytes(e->rest).s);
     printf("ceiling     %.4gx on %s: a batch of %lld in %d lanes\n", e->ceiling,
            format_plural((double)job->replicas[ROLE_WORKER].replicas, "worker").s,
            (long long)job->training.batch_size, job_lanes(job));

@@ -102,6 +102,10 @@ for layers in "{type: conv, filters: 10, kernel: 1}, {type: conv, filters: 10, k
     "{type: conv, filters: 7, kernel: 28}, {type: flatten}, {type: dense, units: 10}"; do
     "$PACELINE" validate nothing.yaml "${bf16[@]}" --set "model={layers: [$layers]}" >out 2>&1 || fail "$layers: $(cat out)"
 done
+# 784 x 10 weights are rounded in a place of their own.
+total() { "$PACELINE" validate nothing.yaml --json --set "model={layers: [{type: flatten}, {type: dense, units: 10}]}" "$@" |
+    sed -n 's/.*"total": *\([0-9]*\).*/\1/p' | head -1; }
+same "memory of what is rounded" "$(($(total "${bf16[@]}") - $(total)))" 15680
 check "a precision that is none" "$("$PACELINE" validate nothing.yaml --set training.precision=fp16 2>&1)" \
     "allowed: one of fp32, bf16"
 
