@@ -7,14 +7,15 @@
 #include "paceline/mem.h"
 #include "tests/test.h"
 #include "worker/data/identity.h"
+#include "worker/data/source.h"
 
 enum { N = 9, PIXELS = 2 * 3 * 5 };
 
 static const struct shape shape = {2, 3, 5};
+static struct job job;
 
 static uint64_t samples(const struct dataset *set, bool packed)
 {
-    struct job job = {0};
     struct err err;
     uint64_t digest = 0;
 
@@ -127,9 +128,29 @@ static void test_large(void)
     for (uint32_t k = 0; k < IDENTITY_SPREAD; k += 15) /* the first and the last, and between */
         CHECK(knows(&set, true, bytes, k * (n - 1) / (IDENTITY_SPREAD - 1) * each + k));
     CHECK(!knows(&set, true, bytes, 5 * each));
+    job.dataset.staging = STAGING_STREAM; /* another host's files may not be compressed */
+    CHECK(!knows(&set, false, bytes, 5 * each));
+    job.dataset.staging = STAGING_MATERIALIZE;
     set.n--; /* that is not too large */
     CHECK(knows(&set, true, bytes, 5 * each));
     munmap(bytes, n * each);
+}
+
+/* Who trains on the first 5 does not ask for the others. */
+static void test_limit(void)
+{
+    uint8_t bytes[N * PIXELS] = {0};
+    struct dataset set = {.n = N, .shape = shape, .images = bytes, .number = SET_TRAIN};
+
+    job.dataset.limit = 5;
+    CHECK(knows(&set, false, bytes, 5 * PIXELS - 1));
+    CHECK(!knows(&set, false, bytes, 5 * PIXELS));
+    set.number = SET_TEST;
+    CHECK(knows(&set, false, bytes, 5 * PIXELS));
+    job.dataset.limit = N + 1;
+    set.number = SET_TRAIN;
+    CHECK(knows(&set, false, bytes, N * PIXELS - 1));
+    job.dataset.limit = 0;
 }
 
 int main(void)
@@ -139,5 +160,6 @@ int main(void)
     test_words();
     test_labels();
     test_large();
+    test_limit();
     return test_result();
 }

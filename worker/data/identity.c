@@ -30,8 +30,17 @@ uint64_t identity_labels(const struct dataset *set)
     return set->labels ? digest_bytes(set->labels, set->n * sizeof *set->labels) : 0;
 }
 
-static struct samples samples_of(const struct dataset *s)
+/* Those behind dataset.limit do not. */
+static uint32_t taking_part(const struct dataset *s, const struct job *job)
 {
+    const int64_t limit = job->dataset.limit;
+
+    return s->number == SET_TRAIN && limit > 0 && limit < s->n ? (uint32_t)limit : s->n;
+}
+
+static struct samples samples_of(const struct dataset *s, const struct job *job)
+{
+    const uint32_t n = taking_part(s, job);
     const size_t pixels = (size_t)s->shape.c * (size_t)s->shape.h * (size_t)s->shape.w;
     const size_t each = pixels * (s->arrays || s->rows ? sizeof(float) : 1);
 
@@ -41,9 +50,9 @@ static struct samples samples_of(const struct dataset *s)
                                 .each = s->stream_length * sizeof *s->tokens,
                                 .at = (const uint8_t *)s->tokens};
     if (s->arrays || (s->stream && !image_stream_has(s, 0)))
-        return (struct samples){.set = s, .n = s->n, .each = s->arrays ? each : pixels};
+        return (struct samples){.set = s, .n = n, .each = s->arrays ? each : pixels};
     return (struct samples){
-        .set = s, .n = s->n, .each = each, .at = s->rows ? (const uint8_t *)s->rows : s->images};
+        .set = s, .n = n, .each = each, .at = s->rows ? (const uint8_t *)s->rows : s->images};
 }
 
 static int read_sample(const struct samples *s, uint32_t i, const uint8_t **bytes, struct err *err)
@@ -61,8 +70,11 @@ static uint32_t spread(uint32_t k, uint32_t count, uint32_t n)
     return count < n ? (uint32_t)((uint64_t)k * (n - 1) / (count - 1)) : k;
 }
 
-static uint32_t count_of(const struct samples *s, bool in_memory)
+/* By the job and the sizes alone: a host's compressed files are in memory, another's may not be. */
+static uint32_t count_of(const struct samples *s, const struct job *job)
 {
+    const bool in_memory =
+        !s->set->arrays && !job->dataset.cache_path && job->dataset.staging == STAGING_MATERIALIZE;
     const bool whole = in_memory || s->n <= IDENTITY_WHOLE_BYTES / s->each;
 
     return whole || s->n < IDENTITY_SPREAD ? s->n : IDENTITY_SPREAD;
@@ -85,18 +97,18 @@ static int digest_samples(uint64_t *digest, const struct samples *s, uint32_t co
 }
 
 /* Of files that are not decoded yet. */
-static int digest_files(uint64_t *digest, const struct dataset *set, struct err *err)
+static int digest_files(uint64_t *digest, const struct dataset *set, uint32_t n, struct err *err)
 {
-    const uint32_t count = set->n < IDENTITY_SPREAD ? set->n : IDENTITY_SPREAD;
-    struct digest sum = digest_begin(set->n);
+    const uint32_t count = n < IDENTITY_SPREAD ? n : IDENTITY_SPREAD;
+    struct digest sum = digest_begin(n);
 
-    for (uint32_t i = 0; i < set->n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const char *path = image_stream_path(set, i);
 
         identity_add(&sum, path, strlen(path));
     }
     for (uint32_t k = 0; k < count; k++) {
-        const char *path = image_stream_path(set, spread(k, count, set->n));
+        const char *path = image_stream_path(set, spread(k, count, n));
         struct stat st;
 
         if (stat(path, &st))
@@ -111,10 +123,10 @@ static int digest_files(uint64_t *digest, const struct dataset *set, struct err 
 int identity_samples(uint64_t *digest, const struct dataset *set, const struct job *job,
                      struct err *err)
 {
-    struct samples s = samples_of(set);
+    struct samples s = samples_of(set, job);
 
     if (set->stream && image_stream_decodes(set->stream))
-        return digest_files(digest, set, err);
+        return digest_files(digest, set, s.n, err);
 
     AUTO(auto_free) uint8_t *room = s.at ? NULL : xmalloc(s.each);
     AUTO(image_reader_free)
@@ -122,5 +134,5 @@ int identity_samples(uint64_t *digest, const struct dataset *set, const struct j
 
     s.room = room;
     s.reader = reader;
-    return digest_samples(digest, &s, count_of(&s, s.at && !job->dataset.cache_path), err);
+    return digest_samples(digest, &s, count_of(&s, job), err);
 }

@@ -3,8 +3,9 @@
  * whatever the number of ranks and threads. Against accidents: another byte goes unseen by one in
  * 2^32 chances, as libdeflate's CRC-32 of each sample has it.
  *
- * Samples that are in memory count whole. Those in files that are mapped or read on demand
- * (dataset.cachePath, arrays, streams) do up to IDENTITY_WHOLE_BYTES; of more, IDENTITY_SPREAD
+ * Training samples behind dataset.limit do not count. Samples that are in memory count whole. Those
+ * in files that are mapped or read on demand (dataset.cachePath, arrays, streams, also where a host
+ * has them compressed and so in memory) do up to IDENTITY_WHOLE_BYTES; of more, IDENTITY_SPREAD
  * samples do that lie as far apart as can be, the first and the last among them, for who has more
  * may not want to read it before the first step. Of pictures that are decoded later, the names of
  * all files do, and the sizes of so many.
