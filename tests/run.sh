@@ -117,14 +117,20 @@ run_lane() {
         *) run_test "${source#tests/}" "$source" bash "$source" ;;
         esac
     done
+    return 0
 }
 run_lane training "$@" &
+training=$!
 run_lane waiting "$@" &
-wait
+waiting=$!
+died=0
+wait $training || died=1
+wait $waiting || died=1
 
 count() { grep -c "$1" "$dir/results"; }
 passed=$(count passed) failed=$(count failed) skipped=$(count skipped)
 line="$passed passed, $failed failed"
 if [ "$skipped" -gt 0 ]; then line+=", $skipped skipped"; fi
+if [ $died -ne 0 ]; then echo "a lane of tests died: not all were run"; fi
 echo "$line"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+[ $died -eq 0 ] && [ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

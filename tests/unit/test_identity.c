@@ -133,7 +133,16 @@ static void test_large(void)
     job.dataset.staging = STAGING_MATERIALIZE;
     set.n--; /* that is not too large */
     CHECK(knows(&set, true, bytes, 5 * each));
+    const size_t huge = IDENTITY_WHOLE_BYTES / 3; /* of which three may be read */
+    set = (struct dataset){.n = 4, .shape = {1, 1, (int)huge}, .images = bytes};
     munmap(bytes, n * each);
+    bytes = mmap(NULL, 4 * huge, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(bytes != MAP_FAILED);
+    set.images = bytes;
+    CHECK(knows(&set, true, bytes, 0) && knows(&set, true, bytes, huge));
+    CHECK(!knows(&set, true, bytes, 2 * huge) && knows(&set, true, bytes, 3 * huge));
+    munmap(bytes, 4 * huge);
 }
 
 /* Who trains on the first 5 does not ask for the others. */

@@ -75,9 +75,10 @@ static uint32_t count_of(const struct samples *s, const struct job *job)
 {
     const bool in_memory =
         !s->set->arrays && !job->dataset.cache_path && job->dataset.staging == STAGING_MATERIALIZE;
-    const bool whole = in_memory || s->n <= IDENTITY_WHOLE_BYTES / s->each;
+    const size_t fit = IDENTITY_WHOLE_BYTES / s->each;
+    const uint32_t most = fit < 2 ? 2 : fit < IDENTITY_SPREAD ? (uint32_t)fit : IDENTITY_SPREAD;
 
-    return whole || s->n < IDENTITY_SPREAD ? s->n : IDENTITY_SPREAD;
+    return in_memory || s->n <= fit || s->n < most ? s->n : most;
 }
 
 static int digest_samples(uint64_t *digest, const struct samples *s, uint32_t count,

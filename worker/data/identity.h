@@ -5,10 +5,10 @@
  *
  * Training samples behind dataset.limit do not count. Samples that are in memory count whole. Those
  * in files that are mapped or read on demand (dataset.cachePath, arrays, streams, also where a host
- * has them compressed and so in memory) do up to IDENTITY_WHOLE_BYTES; of more, IDENTITY_SPREAD
- * samples do that lie as far apart as can be, the first and the last among them, for who has more
- * may not want to read it before the first step. Of pictures that are decoded later, the names of
- * all files do, and the sizes of so many.
+ * has them compressed and so in memory) do up to IDENTITY_WHOLE_BYTES; of more, as many as these
+ * hold but at most IDENTITY_SPREAD and at least two do, as far apart as can be, the first and the
+ * last among them, for who has more may not want to read it before the first step. Of pictures that
+ * are decoded later, the names of all files do, and the sizes of so many.
  */
 #ifndef PACELINE_IDENTITY_H
 #define PACELINE_IDENTITY_H
