@@ -106,7 +106,7 @@ run_lane() {
     for test in "$@"; do
         source=${test#"$BUILD/"}
         if [ "$(lane_of "$source")" != "$lane" ]; then continue; fi
-        if [ -e "$dir/stop" ]; then break; fi
+        if [ -e "$dir/stop" ] || ! kill -0 $$ 2>/dev/null; then break; fi
         case $source in
         tests/mpi/*)
             for n in $(option "$source.c" MPI); do

@@ -109,6 +109,16 @@ other "$train" "name: idx, path: idx, $given, validationSplit: 0.1" "${swap[@]}"
 other "$train" "name: idx, path: idx, normalizeBy: channel" "${swap[@]}"
 other "$test" "name: idx, path: idx, rowConvert: false, $given" "${poke[@]}"
 
+# One host's files are compressed, the other's are not.
+mixed() {
+    fresh
+    gzip pear/idx/* || fail "gzip"
+    check "mixed: $1" "$(hosts "$1")" '"event":"done"'
+}
+mixed "name: idx, path: idx"
+mixed "name: idx, path: idx, staging: stream"
+mixed "name: idx, path: idx, staging: stream, rowConvert: false, $given"
+
 # Streams: from their files; what is compressed was read at the start.
 other "$train" "name: idx, path: idx, staging: stream, cache: false" "${swap[@]}"
 other "$test" "name: idx, path: idx, staging: stream, rowConvert: false" "${poke[@]}"

@@ -7,15 +7,18 @@
 #include "paceline/mem.h"
 #include "worker/data/arrays.h"
 #include "worker/data/image_stream.h"
+#include "worker/data/normalize.h"
 
-/* The samples of a set: n times `each` bytes, at `at` or, where it is NULL, read into room. */
+/* The samples of a set: n times `each` bytes, at `at` or, where it is NULL, read into room; behind
+ * which a stream's pixels are that become a row. */
 struct samples {
     const struct dataset *set;
     uint32_t n;
-    size_t each;
+    size_t each, pixels;
     const uint8_t *at;
     uint8_t *room;
     struct image_reader *reader;
+    struct normalizer normalizer;
 };
 
 void identity_add(struct digest *d, const void *bytes, size_t n)
@@ -43,16 +46,32 @@ static struct samples samples_of(const struct dataset *s, const struct job *job)
     const uint32_t n = taking_part(s, job);
     const size_t pixels = (size_t)s->shape.c * (size_t)s->shape.h * (size_t)s->shape.w;
     const size_t each = pixels * (s->arrays || s->rows ? sizeof(float) : 1);
+    const bool read = s->arrays || (s->stream && !image_stream_has(s, 0));
 
     if (s->tokens)
         return (struct samples){.set = s,
                                 .n = s->streams,
                                 .each = s->stream_length * sizeof *s->tokens,
                                 .at = (const uint8_t *)s->tokens};
-    if (s->arrays || (s->stream && !image_stream_has(s, 0)))
-        return (struct samples){.set = s, .n = n, .each = s->arrays ? each : pixels};
-    return (struct samples){
-        .set = s, .n = n, .each = each, .at = s->rows ? (const uint8_t *)s->rows : s->images};
+    return (struct samples){.set = s,
+                            .n = n,
+                            .each = each,
+                            .pixels = pixels,
+                            .at = read      ? NULL
+                                  : s->rows ? (const uint8_t *)s->rows
+                                            : s->images};
+}
+
+/* As the host's memory would have it. */
+static int read_stream(const struct samples *s, uint32_t i, struct err *err)
+{
+    uint8_t *bytes = s->set->rows ? s->room + s->each : s->room;
+
+    if (image_stream_read(s->set, i, s->reader, bytes, err))
+        return -1;
+    if (s->set->rows)
+        normalizer_apply(&s->normalizer, (float *)(void *)s->room, bytes);
+    return 0;
 }
 
 static int read_sample(const struct samples *s, uint32_t i, const uint8_t **bytes, struct err *err)
@@ -61,7 +80,7 @@ static int read_sample(const struct samples *s, uint32_t i, const uint8_t **byte
     if (s->at)
         return 0;
     return s->set->arrays ? arrays_sample(s->set, i, (float *)(void *)s->room, err)
-                          : image_stream_read(s->set, i, s->reader, s->room, err);
+                          : read_stream(s, i, err);
 }
 
 /* Sample k of `count` that are spread over n. */
@@ -129,11 +148,14 @@ int identity_samples(uint64_t *digest, const struct dataset *set, const struct j
     if (set->stream && image_stream_decodes(set->stream))
         return digest_files(digest, set, s.n, err);
 
-    AUTO(auto_free) uint8_t *room = s.at ? NULL : xmalloc(s.each);
+    AUTO(auto_free) uint8_t *room = s.at ? NULL : xmalloc(s.each + s.pixels);
     AUTO(image_reader_free)
     struct image_reader *reader = set->stream ? image_reader_new(job) : NULL;
 
     s.room = room;
     s.reader = reader;
-    return digest_samples(digest, &s, count_of(&s, job), err);
+    normalizer_init(&s.normalizer, job, set->shape);
+    const int rc = digest_samples(digest, &s, count_of(&s, job), err);
+    normalizer_release(&s.normalizer);
+    return rc;
 }
