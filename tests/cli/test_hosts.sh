@@ -15,7 +15,7 @@ for file in idx/*; do gzip -9 <"$file" >"packed/${file#idx/}.gz" || exit 1; done
 cd .. || exit 1
 
 # change.py FILE HOW...: swap BYTES A B FROM, two samples of so many bytes, the first of which begins at FROM; poke AT,
-# another value there; with OTHER, two files; words A B, two words of a text; longer: a byte behind the end.
+# another value there; with OTHER, two files; words A B, two words of a text; longer: a byte behind the end; named, another name.
 cat >change.py <<'PY'
 import gzip, os, re, sys
 
@@ -28,6 +28,9 @@ if how == "with":
     sys.exit()
 if how == "longer":
     open(path, "ab").write(b"\0")
+    sys.exit()
+if how == "named":
+    os.rename(path, at[0])
     sys.exit()
 if how == "words":
     words = re.split(r"(\s+)", open(path).read())
@@ -131,6 +134,8 @@ for more in "" ", staging: stream" ", cachePath: cache"; do
     other "$train" "$images$more" images/train/dog/7.png with images/train/dog/8.png
 done
 other "$test" "$images, staging: stream" images/test/eel/4.png longer
+
+other "$train" "$images, staging: stream" images/train/dog/7.png named images/train/dog/7a.png
 
 # Arrays, as they are and as they are scaled.
 arrays="name: arrays, path: arrays"
