@@ -13,7 +13,7 @@ static void run_all(const struct kernels *k, const struct conv *c, struct maps *
     if (c->plain)
         return;
     k->conv->transpose_weights(c, m->wt, m->w);
-    if (c->stride_h == 1)
+    if (c->stride_h == 1 && c->stride_w == 1)
         k->conv->forward(&t, m->dx, NULL, m->dy, m->wt, NULL, false, false, m->scratch);
     else
         k->conv->backward_data_strided(c, m->dx, m->dy, m->wt);
@@ -153,6 +153,102 @@ static void test_short_rows(void)
     }
 }
 
+/* 1x1: rows are joined and pixels between those that are read left out, but not where some of the
+ * outputs read padding. */
+static void test_pointwise(void)
+{
+    for (uint32_t seed = 500; seed < 540; seed++) {
+        struct conv c = strided_conv(seed);
+        c.r = c.s = 1;
+        c.stride_h = 1 + (int)(seed % 3);
+        c.stride_w = 1 + (int)(seed / 3 % 3);
+        if (seed % 4)
+            c.pad_t = c.pad_l = 0;
+        c.oh = (c.h + 2 * c.pad_t - 1) / c.stride_h + 1;
+        c.ow = (c.w + 2 * c.pad_l - 1) / c.stride_w + 1;
+        const struct conv joined = conv_joined(&c);
+        CHECK_INT(joined.oh * joined.ow, c.oh * c.ow);
+        CHECK(joined.ow >= c.ow && (joined.ow == c.ow || (joined.ow <= 64 && !c.pad_t)));
+        test_shape(&c, seed);
+    }
+}
+
+/* dw = the sum of lanes [first, first + 2^level), one sample after another and then the tree. */
+static void lane_tree(const struct kernels *k, const struct conv *c, float *dw, const float *x,
+                      const float *dy, const struct lane_ends *l, uint32_t first, int level,
+                      float *scratch)
+{
+    const size_t floats = conv_weight_floats(c);
+    const uint32_t half = level ? 1U << (level - 1) : 0;
+
+    for (uint32_t i = first ? l->end[first - 1] : 0; level == 0 && i < l->end[first]; i++)
+        k->conv->backward_weights(
+            c, dw, x + (l->begin + i) * conv_in_floats(c), dy + (l->begin + i) * conv_out_floats(c),
+            i == (first ? l->end[first - 1] : 0), 0, blocks_of(c->k), scratch);
+    if (level == 0)
+        return;
+    float *right = xaligned(floats * 4);
+    lane_tree(k, c, dw, x, dy, l, first, level - 1, scratch);
+    lane_tree(k, c, right, x, dy, l, first + half, level - 1, scratch);
+    k->reduce->add(dw, right, floats);
+    free(right);
+}
+
+/* All lanes of a block at once against lane after lane, in all bytes, and of some blocks of outputs
+ * alone. */
+static void test_lanes(const struct conv *c, int level, uint32_t seed)
+{
+    uint32_t end[8], n = 0;
+    for (uint32_t i = 0; i < 1U << level; i++)
+        end[i] = n += 1 + fill_u32(seed, i) % 3;
+    const struct lane_ends l = {.begin = seed % 3, .end = end, .level = level, .full = true};
+    const size_t in = conv_in_floats(c), out = conv_out_floats(c), all = l.begin + n;
+    const size_t floats = conv_weight_floats(c), block = conv_weight_block(c);
+    float *x = xaligned(all * in * 4), *dy = xaligned(all * out * 4);
+    float *want = xaligned(floats * 4), *dw = xaligned(floats * 4);
+    float *untouched = xaligned(floats * 4);
+    float *scratch = xaligned(conv_lanes_scratch_floats(c, (int)n) * 4);
+
+    CHECK((int)n <= conv_lanes_samples(c));
+    memset(untouched, 0xA5, floats * 4);
+    fill_uniform(x, all * in, seed + 1);
+    fill_uniform(dy, all * out, seed + 2);
+    scale(dy, all * out, seed % 4 ? 1 : 1e-44F);
+    lane_tree(kernels_find("c"), c, want, x, dy, &l, 0, level, scratch);
+    for (const char *const *isa = kernels_isas; *isa; isa++) {
+        const struct kernels *k = kernels_find(*isa);
+        const int blocks = blocks_of(c->k), step = conv_lanes_blocks(c, (int)n);
+        if (!k)
+            continue;
+        memset(dw, 0xA5, floats * 4);
+        for (int ob = 0; ob < blocks; ob += step)
+            k->conv->backward_weights_lanes(c, dw, x, dy, &l, ob,
+                                            ob + step < blocks ? ob + step : blocks, scratch);
+        CHECK_BYTES(dw, want, floats * 4);
+        memset(dw, 0xA5, floats * 4);
+        k->conv->backward_weights_lanes(c, dw, x, dy, &l, blocks - 1, blocks, scratch);
+        CHECK_BYTES(dw + floats - block, want + floats - block, block * 4);
+        CHECK_BYTES(dw, untouched, (floats - block) * 4);
+    }
+    float *rooms[] = {x, dy, want, dw, untouched, scratch};
+    for (size_t i = 0; i < ARRAY_LEN(rooms); i++)
+        free(rooms[i]);
+}
+
+static void test_few_pixels(void)
+{
+    for (uint32_t seed = 400; seed < 460; seed++) {
+        struct conv c = strided_conv(seed);
+        c.oh = 1 + (int)(fill_u32(seed, 92) % 4);
+        c.ow = 1 + (int)(fill_u32(seed, 93) % 4);
+        c.h = (c.oh - 1) * c.stride_h + 1 + (int)(fill_u32(seed, 94) % 3);
+        c.w = (c.ow - 1) * c.stride_w + 1 + (int)(fill_u32(seed, 95) % 3);
+        test_lanes(&c, (int)(seed % 4), seed);
+    }
+    const struct conv many = {.c = 16, .h = 5, .w = 5, .k = 16, .oh = 5, .ow = 5, .r = 1, .s = 1};
+    CHECK_INT(conv_lanes_samples(&many), 0);
+}
+
 static void test_strided(void)
 {
     const struct conv shortcut = {.c = 32,
@@ -259,6 +355,8 @@ int main(void)
     }
     test_strided();
     test_short_rows();
+    test_pointwise();
+    test_few_pixels();
     test_fused();
     return test_result();
 }

@@ -69,15 +69,31 @@ static void conv_rows(const struct conv *c, const float *x, const float *w, int 
     }
 }
 
-static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
+/* The pixels that a 1x1 convolution reads, without those between them. */
+static void gather_pixels(const struct conv *c, float *to, const float *x)
+{
+    for (int row = 0; row < blocks_of(c->c) * c->oh; row++) {
+        const int ih = row / c->oh * c->h + row % c->oh * c->stride_h;
+        const float *from = x + (size_t)(ih * c->w) * VEC;
+        for (int ow = 0; ow < c->ow; ow++, to += VEC)
+            vstore(to, vload(from + (size_t)(ow * c->stride_w) * VEC));
+    }
+}
+
+static void conv_forward(const struct conv *shape, float *y, uint8_t *argmax, const float *x,
                          const float *w, const float *bias, bool relu, bool pool, float *scratch)
 {
+    const struct conv joined = pool ? *shape : conv_joined(shape), *c = &joined;
     const int blocks = blocks_of(c->k), step = pool ? 2 : 1;
     const size_t dst_u = 2 * (size_t)c->ow * VEC;
+    float *map = scratch + 2 * dst_u;
 
     if (c->plain) {
-        extend_image(c, scratch + 2 * dst_u, x);
-        x = scratch + 2 * dst_u;
+        extend_image(c, map, x);
+        x = map;
+    } else if (c->stride_w != shape->stride_w || c->stride_h != shape->stride_h) {
+        gather_pixels(shape, map, x);
+        x = map;
     }
     for (int ob = 0; ob < blocks; ob += TILE_U) {
         int n_u = imin(TILE_U, blocks - ob);
@@ -88,16 +104,56 @@ static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const 
     }
 }
 
+/* The outputs, rows [h0, h1) and columns [w0, w1), whose tap (r, s) lies inside the image. */
+struct reach {
+    int h0, h1, w0, w1;
+};
+
+static struct reach tap_reach(const struct conv *c, int r, int s)
+{
+    struct reach v = {
+        .h0 = imax(0, (c->pad_t - r + c->stride_h - 1) / c->stride_h),
+        .h1 = imin(c->oh, (c->h - 1 + c->pad_t - r + c->stride_h) / c->stride_h),
+        .w0 = imax(0, (c->pad_l - s + c->stride_w - 1) / c->stride_w),
+        .w1 = imin(c->ow, (c->w - 1 + c->pad_l - s + c->stride_w) / c->stride_w),
+    };
+    v.h1 = imax(v.h0, v.h1);
+    v.w1 = imax(v.w0, v.w1);
+    return v;
+}
+
+/* Where in a block of x that tap of output (oh, ow) is. */
+static ptrdiff_t tap_at(const struct conv *c, int r, int s, int oh, int ow)
+{
+    const int ih = oh * c->stride_h + r - c->pad_t, iw = ow * c->stride_w + s - c->pad_l;
+    return (ptrdiff_t)(ih * c->w + iw) * VEC;
+}
+
+/* Where in a block of outputs the weights of a tap of channel block cb are. */
+static size_t tap_weights(const struct conv *c, int cb, int r, int s)
+{
+    return (size_t)((s * blocks_of(c->c) + cb) * c->r + r) * VEC * VEC;
+}
+
+/* Channels of block cb that are there. */
+static int block_channels(const struct conv *c, int cb) { return imin(VEC, c->c - cb * VEC); }
+
+/* The weights' gradients of the padding behind them, of n_u blocks of outputs. */
+static void clear_padding(const struct conv *c, float *dw, int n_u, int channels)
+{
+    for (int u = 0; u < n_u; u++)
+        memset(dw + (size_t)u * conv_weight_block(c) + channels * VEC, 0,
+               sizeof(float) * (size_t)((VEC - channels) * VEC));
+}
+
 /* dw of kernel row r, column s, channel block cb over output rows [oh0, oh1). */
 static void weights_blocked_tap(const struct conv *c, float *dw, const float *x, const float *dy,
                                 int n_u, int cb, int r, int s, int oh0, int oh1, bool first)
 {
-    int ow0 = imax(0, (c->pad_l - s + c->stride_w - 1) / c->stride_w);
-    int ow1 = imin(c->ow, (c->w - 1 + c->pad_l - s + c->stride_w) / c->stride_w);
-    int h0 = imax(oh0, (c->pad_t - r + c->stride_h - 1) / c->stride_h);
-    int h1 = imin(oh1, (c->h - 1 + c->pad_t - r + c->stride_h) / c->stride_h);
+    const struct reach v = tap_reach(c, r, s);
+    const int h0 = imax(oh0, v.h0), h1 = imin(oh1, v.h1);
     struct product p = {
-        .w = dy + (ptrdiff_t)(h0 * c->ow + ow0) * VEC,
+        .w = dy + (ptrdiff_t)(h0 * c->ow + v.w0) * VEC,
         .w_u = (size_t)(c->oh * c->ow) * VEC,
         .w_row = (size_t)c->ow * VEC,
         .w_k = VEC,
@@ -105,19 +161,21 @@ static void weights_blocked_tap(const struct conv *c, float *dw, const float *x,
         .x_k = (size_t)c->stride_w * VEC,
         .x_t = 1,
         .rows = imax(0, h1 - h0),
-        .k = imax(0, ow1 - ow0),
+        .k = v.w1 - v.w0,
         .dst_u = conv_weight_block(c),
         .accumulate = !first,
     };
-    const float *at = x + (ptrdiff_t)(cb * c->h + h0 * c->stride_h + r - c->pad_t) * c->w * VEC +
-                      (ptrdiff_t)(ow0 * c->stride_w + s - c->pad_l) * VEC;
-    int pieces = piece_count(VEC, TILE_T);
+    const float *at = x + (ptrdiff_t)(cb * c->h * c->w) * VEC + tap_at(c, r, s, h0, v.w0);
+    float *to = dw + tap_weights(c, cb, r, s);
+    const int n = block_channels(c, cb), pieces = piece_count(n, TILE_T);
     for (int i = 0; i < pieces; i++) {
-        int t0 = piece_begin(VEC, pieces, i), t1 = piece_begin(VEC, pieces, i + 1);
+        int t0 = piece_begin(n, pieces, i), t1 = piece_begin(n, pieces, i + 1);
         p.x = at + t0;
-        p.dst = dw + ((size_t)((s * blocks_of(c->c) + cb) * c->r + r) * VEC + (size_t)t0) * VEC;
+        p.dst = to + t0 * VEC;
         K(product_kernels).run(&p, n_u, t1 - t0);
     }
+    if (first)
+        clear_padding(c, to, n_u, n);
 }
 
 static void weights_blocked(const struct conv *c, float *dw, const float *x, const float *dy,
@@ -180,6 +238,103 @@ static void conv_backward_weights(const struct conv *c, float *dw, const float *
             weights_blocked(c, to, x, from, n_u, piece_begin(c->oh, pieces, i),
                             piece_begin(c->oh, pieces, i + 1), first && i == 0);
     }
+}
+
+/*
+ * Maps of few pixels give a weight few products a sample, less than loading and storing its sum
+ * costs. Tap by tap this is a dense layer's gradient: the pixels that meet the tap, of all samples,
+ * one behind another, and the lanes' tree in registers.
+ */
+struct lanes_work {
+    const struct conv *c;
+    const float *x, *dy; /* the block's first sample */
+    const struct lane_ends *lanes;
+    int samples;
+    uint32_t *end; /* in pixels that meet the tap */
+    float *xp, *dyp, *stack;
+};
+
+/* Those pixels of one block of a map, as vectors `apart` floats from each other: output (oh, ow)'s
+ * is at from + oh*row + ow*column of the sample. */
+static void pack_pixels(const struct lanes_work *k, const struct reach *v, float *to, size_t apart,
+                        const float *from, size_t sample, size_t row, size_t column)
+{
+    for (int i = 0; i < k->samples; i++, from += sample) {
+        for (int h = v->h0; h < v->h1; h++) {
+            for (int w = v->w0; w < v->w1; w++, to += apart)
+                vstore(to, vload(from + (size_t)(h - v->h0) * row + (size_t)(w - v->w0) * column));
+        }
+    }
+}
+
+static void lanes_product(const struct lanes_work *k, const float *dyp, int n_u, int n, float *dw)
+{
+    struct product p = {
+        .w = dyp,
+        .w_u = VEC,
+        .w_k = (size_t)n_u * VEC,
+        .x_k = VEC,
+        .x_t = 1,
+        .rows = 1,
+        .dst_u = conv_weight_block(k->c),
+    };
+    const int pieces = piece_count(n, TILE_T);
+    for (int i = 0; i < pieces; i++) {
+        const int t0 = piece_begin(n, pieces, i), t1 = piece_begin(n, pieces, i + 1);
+        p.x = k->xp + t0;
+        p.dst = dw + t0 * VEC;
+        K(product_kernels).run_lanes(&p, n_u, t1 - t0, k->end, k->lanes->level, k->stack);
+    }
+    clear_padding(k->c, dw, n_u, n);
+}
+
+static void lanes_tap(const struct lanes_work *k, float *dw, int ob0, int ob1, int r, int s)
+{
+    const struct conv *c = k->c;
+    const struct reach v = tap_reach(c, r, s);
+    const int pixels = (v.h1 - v.h0) * (v.w1 - v.w0);
+    const size_t block = (size_t)(k->samples * pixels) * VEC;
+    const size_t dy_row = (size_t)c->ow * VEC, x_block = (size_t)(c->h * c->w) * VEC;
+
+    for (int i = 0; i < 1 << k->lanes->level; i++)
+        k->end[i] = k->lanes->end[i] * (uint32_t)pixels;
+    for (int ob = ob0; ob < ob1; ob++) {
+        const int pair = (ob - ob0) / TILE_U * TILE_U, n_u = imin(TILE_U, ob1 - ob0 - pair);
+        pack_pixels(k, &v, k->dyp + (size_t)pair * block + (size_t)(ob - ob0 - pair) * VEC,
+                    (size_t)n_u * VEC,
+                    k->dy + (size_t)(ob * c->oh + v.h0) * dy_row + (size_t)v.w0 * VEC,
+                    conv_out_floats(c), dy_row, VEC);
+    }
+    for (int cb = 0; cb < blocks_of(c->c); cb++) {
+        pack_pixels(k, &v, k->xp, VEC, k->x + (size_t)cb * x_block + tap_at(c, r, s, v.h0, v.w0),
+                    conv_in_floats(c), (size_t)(c->stride_h * c->w) * VEC,
+                    (size_t)c->stride_w * VEC);
+        for (int ob = ob0; ob < ob1; ob += TILE_U)
+            lanes_product(k, k->dyp + (size_t)(ob - ob0) * block, imin(TILE_U, ob1 - ob),
+                          block_channels(c, cb),
+                          dw + (size_t)ob * conv_weight_block(c) + tap_weights(c, cb, r, s));
+    }
+}
+
+static void conv_backward_weights_lanes(const struct conv *c, float *dw, const float *x,
+                                        const float *dy, const struct lane_ends *lanes, int ob0,
+                                        int ob1, float *scratch)
+{
+    const int samples = (int)lanes->end[(1U << lanes->level) - 1];
+    const size_t steps = (size_t)(samples * c->oh * c->ow);
+    struct lanes_work k = {
+        .c = c,
+        .x = x + lanes->begin * conv_in_floats(c),
+        .dy = dy + lanes->begin * conv_out_floats(c),
+        .lanes = lanes,
+        .samples = samples,
+        .xp = scratch,
+        .dyp = scratch + steps * VEC,
+    };
+    k.stack = k.dyp + (size_t)(ob1 - ob0) * steps * VEC;
+    k.end = (uint32_t *)(k.stack + (size_t)lanes->level * TILE_U * TILE_T * VEC);
+    for (int tap = 0; tap < c->r * c->s; tap++)
+        lanes_tap(&k, dw, ob0, ob1, tap % c->r, tap / c->r);
 }
 
 /* One output pixel's work, of n samples side by side. */
@@ -345,6 +500,7 @@ extern const struct conv_kernels K(conv_kernels);
 const struct conv_kernels K(conv_kernels) = {
     .forward = conv_forward,
     .backward_weights = conv_backward_weights,
+    .backward_weights_lanes = conv_backward_weights_lanes,
     .backward_data_strided = conv_backward_data_strided,
     .forward_samples = conv_forward_samples,
     .backward_data_samples = conv_backward_data_samples,

@@ -4,7 +4,8 @@
  * A map is [C/16][H][W][16] (channels padded to 16 with zeros); the network's input is plain
  * [C][H][W]. Weights: [K/16][S][C/16][R][16 in][16 out], for plain input [K/16][C][R][S][16 out].
  * R, S: kernel height and width. Sum order of an output: s, channel block, r, channel (plain:
- * channel, r, s). A tap outside the image is skipped; for plain input the image is extended by +0.
+ * channel, r, s); of the padding behind the last channel one step is enough, as each adds the same
+ * zero. A tap outside the image is skipped; for plain input the image is extended by +0.
  */
 #ifndef PACELINE_KERNEL_CONV_H
 #define PACELINE_KERNEL_CONV_H
@@ -12,6 +13,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "worker/kernels/lane_ends.h"
 
 struct conv {
     int c, h, w;   /* input */
@@ -54,8 +57,19 @@ struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at);
 /* Floats of scratch that these kernels need, each at most. */
 size_t conv_scratch_floats(const struct conv *c);
 
+/* A 1x1 convolution of the pixels that it reads, in fewer and longer rows; others as they are. Of
+ * stride 1 the map has as many pixels as its output. */
+struct conv conv_joined(const struct conv *c);
+
 /* Samples to compute together: 1, or more where a row of one is too short for a register tile. */
 int conv_samples(const struct conv *c);
+
+/* The most samples of a block whose lanes backward_weights_lanes sums; 0: not of such a map, which
+ * has enough pixels that a sample's products outweigh their sum. */
+int conv_lanes_samples(const struct conv *c);
+/* Blocks of outputs for one call of it, and its scratch for at most n samples. */
+int conv_lanes_blocks(const struct conv *c, int n);
+size_t conv_lanes_scratch_floats(const struct conv *c, int n);
 
 /* What rows of dy and x may take together to stay in the first-level cache. Any value gives the
  * same bytes. */
@@ -73,6 +87,11 @@ struct conv_kernels {
      * Sum order: output rows, then columns. dw points at block 0; dy at block ob0. */
     void (*backward_weights)(const struct conv *c, float *dw, const float *x, const float *dy,
                              bool first, int ob0, int ob1, float *scratch);
+    /* dw of output blocks [ob0, ob1), all lanes of a block together: the bytes of backward_weights
+     * over each lane's samples, added in the binary tree. x and dy: all samples of the rank, one
+     * behind another; no lane is empty; dw points at block 0. */
+    void (*backward_weights_lanes)(const struct conv *c, float *dw, const float *x, const float *dy,
+                                   const struct lane_ends *lanes, int ob0, int ob1, float *scratch);
     /* dx of a convolution that is not stride 1, from transposed weights, phase by phase; stride 1
      * is forward on conv_transposed. Sum order of an element: forward's, of its phase. */
     void (*backward_data_strided)(const struct conv *c, float *dx, const float *dy,

@@ -26,6 +26,14 @@ struct row_work {
     size_t dst_u, dst_t; /* sums go to dst[u*dst_u + t*dst_t] */
 };
 
+/* How many elements of channel block cb to go through: those of channels that are there and one of
+ * padding, which adds the zero that any further one adds, too. */
+VINLINE int block_depth(const struct conv *c, int cb)
+{
+    const int each = VEC / DEPTH;
+    return imin(DEPTH, (c->c - cb * VEC + each - 1) / each + 1);
+}
+
 /* Sums one kernel column over blocks, rows and channels into columns [lo, T - clip) of the tile. */
 VINLINE void conv_column(const struct conv *c, int U, int T, int lo, int clip,
                          vf acc[TILE_U][TILE_T], const operand *w, size_t w_u, const operand *x,
@@ -37,9 +45,11 @@ VINLINE void conv_column(const struct conv *c, int U, int T, int lo, int clip,
 
     for (int cb = 0; cb < blocks; cb++) {
         const operand *wr = w + (size_t)cb * w_block, *xr = x + (size_t)cb * x_block;
+        const int depth = block_depth(c, cb);
         for (int r = 0; r < rows; r++) {
-            for (int ch = 0; ch < DEPTH; ch++)
-                CONV_STEP(U, lo, T - clip, acc, wr + ch * VEC, w_u, xr + ch, T == 1 ? 0 : x_t);
+            const operand *wk = wr, *end = wr + depth * VEC;
+            for (const operand *xk = xr; wk < end; wk += VEC, xk++)
+                CONV_STEP(U, lo, T - clip, acc, wk, w_u, xk, T == 1 ? 0 : x_t);
             wr += DEPTH * VEC;
             xr += x_row;
         }

@@ -5,8 +5,14 @@
 
 #define SMALLEST_CACHE (32 * 1024)
 #define SHORT_ROW 4                 /* pixels */
+#define LONG_ROW 64                 /* pixels, of rows that are joined */
 #define SAMPLES 16                  /* two tiles of AVX-512 */
 #define SAMPLES_BYTES (1024 * 1024) /* their maps together, at most */
+#define FEW_PIXELS 16               /* of a map whose gradients of weights need all lanes at once */
+#define LANES_STEPS 1024            /* pixels of all samples */
+#define LANES_BLOCKS 16             /* of outputs */
+#define LANES_FLOATS (64 * 1024)    /* of their gradients, but for the last two blocks */
+#define STACK_FLOATS (2 * 14 * 16 * 12) /* the widest tile, the deepest tree */
 
 int conv_cache_bytes(void)
 {
@@ -99,6 +105,23 @@ static size_t wider_floats(const struct conv *c)
     return in > out ? in : out;
 }
 
+struct conv conv_joined(const struct conv *c)
+{
+    const bool inside = c->pad_t == 0 && c->pad_l == 0 && (c->oh - 1) * c->stride_h < c->h &&
+                        (c->ow - 1) * c->stride_w < c->w;
+    struct conv joined = *c;
+    int rows = 1;
+
+    if (c->plain || c->r != 1 || c->s != 1 || !inside)
+        return joined;
+    for (int i = 2; i <= c->oh && i * c->ow <= LONG_ROW; i++)
+        rows = c->oh % i ? rows : i;
+    joined.h = joined.oh = c->oh / rows;
+    joined.w = joined.ow = c->ow * rows;
+    joined.stride_h = joined.stride_w = 1;
+    return joined;
+}
+
 int conv_samples(const struct conv *c)
 {
     const size_t fit = SAMPLES_BYTES / sizeof(float) / wider_floats(c);
@@ -107,12 +130,36 @@ int conv_samples(const struct conv *c)
     return fit < SAMPLES ? (int)fit : SAMPLES;
 }
 
+int conv_lanes_samples(const struct conv *c)
+{
+    const int pixels = c->oh * c->ow;
+    return c->plain || pixels > FEW_PIXELS ? 0 : LANES_STEPS / pixels;
+}
+
+static size_t lanes_floats(const struct conv *c, int n) { return (size_t)(n * c->oh * c->ow) * 16; }
+
+int conv_lanes_blocks(const struct conv *c, int n)
+{
+    const int fit = (int)(LANES_FLOATS / lanes_floats(c, n)) / 2 * 2;
+    const int most = fit < LANES_BLOCKS ? fit : LANES_BLOCKS;
+    return most < 2 ? 2 : most;
+}
+
+size_t conv_lanes_scratch_floats(const struct conv *c, int n)
+{
+    const int samples = n < conv_lanes_samples(c) ? n : conv_lanes_samples(c);
+    return samples ? LANES_STEPS + STACK_FLOATS + LANES_FLOATS + 3 * lanes_floats(c, samples) : 0;
+}
+
 size_t conv_scratch_floats(const struct conv *c)
 {
-    size_t rows = 2 * 2 * (size_t)c->ow * 16;
+    const struct conv joined = conv_joined(c);
+    size_t rows = 2 * 2 * (size_t)joined.ow * 16;
     size_t extended = c->plain ? (size_t)c->c * (size_t)((c->oh - 1) * c->stride_h + c->r) *
                                      (size_t)((c->ow - 1) * c->stride_w + c->s)
                                : 0;
+    if (joined.stride_h != c->stride_h || joined.stride_w != c->stride_w)
+        extended = conv_in_floats(&joined);
     size_t beside = conv_samples(c) > 1 ? (size_t)conv_samples(c) * wider_floats(c) : 0;
     return (beside > rows + extended ? beside : rows + extended) + 16;
 }

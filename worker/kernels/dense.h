@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/kernels/lane_ends.h"
+
 #define DENSE_CHUNK 64
 #define DENSE_PACKED 256 /* inputs that the forward pass packs at a time */
 #define DENSE_GROUP 64   /* blocks of 16 outputs whose sums wait for the next of them */
@@ -34,14 +36,6 @@ static inline size_t dense_weight_index(const struct dense *d, int out, int in)
     return (size_t)chunk * DENSE_CHUNK * (size_t)d->out +
            (size_t)(out / 16 * kc + in % DENSE_CHUNK) * 16 + (size_t)(out % 16);
 }
-
-/* The lanes of one block with their samples: lane i has samples end[i-1] .. end[i] of the rank. */
-struct lane_ends {
-    uint32_t begin;      /* first sample of the block */
-    const uint32_t *end; /* relative to begin */
-    int level;
-    bool full; /* no lane is empty */
-};
 
 /* Floats of scratch for n samples: forward (of them for sums), backward. */
 size_t dense_sums_floats(const struct dense *d, int n);

@@ -17,6 +17,7 @@ struct conv_task {
     float *out;
     float *target; /* where the block's gradient goes: weights, then biases */
     const struct lane_ends *block;
+    bool together; /* all lanes of it at once */
 };
 
 /* How many samples of those that are left the next kernel takes. */
@@ -136,6 +137,12 @@ static void data_samples(const struct conv_task *t, int i, int n, const float *d
         k->backward_data_strided(&l->conv, dx, dy, l->transposed);
 }
 
+static void poll_between(const struct conv_task *t, int thread)
+{
+    if (thread == 0 && t->p->poll)
+        t->p->poll(t->p->poll_arg);
+}
+
 static void data_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
@@ -148,8 +155,7 @@ static void data_share(void *arg, int thread, int n_threads)
         for (int j = i; t->gated && j < i + n; j++)
             gate_sample(t, j);
         data_samples(t, i, n, sums_gradient(t, i, 0, blocks_of(l->conv.k), buffer), scratch);
-        if (thread == 0 && t->p->poll)
-            t->p->poll(t->p->poll_arg);
+        poll_between(t, thread);
     }
 }
 
@@ -157,6 +163,26 @@ struct weights_share {
     const struct conv_task *t;
     int thread, ob0, ob1;
 };
+
+/* One sample's part of the biases. */
+static void bias_sample(const struct weights_share *s, uint32_t i, bool first, float *dst)
+{
+    const struct conv_task *t = s->t;
+    const struct layer *l = t->l;
+    const size_t block = l->out_floats / (size_t)blocks_of(l->conv.k);
+    const size_t at = i * l->out_floats + (size_t)s->ob0 * block;
+
+    if (l->bias)
+        t->p->kernels->pool->channel_sums(dst + l->weight->floats + s->ob0 * 16, t->dy + at,
+                                          l->relu && !t->gated ? t->y + at : NULL, s->ob1 - s->ob0,
+                                          (int)(block / 16), first);
+}
+
+static void biases_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
+{
+    for (uint32_t i = begin; i < end; i++)
+        bias_sample(arg, i, i == begin, dst);
+}
 
 static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
 {
@@ -168,22 +194,16 @@ static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
                      float *) =
         l->bf16 ? k->conv_bf16->backward_weights : k->conv->backward_weights;
     float *scratch = t->p->scratch[s->thread], *buffer = scratch + l->scratch_kernels;
-    const int blocks = s->ob1 - s->ob0;
-    size_t block = l->out_floats / (size_t)blocks_of(l->conv.k);
 
     for (uint32_t i = begin; i < end; i++) {
         const float *dy = sums_gradient(t, (int)i, s->ob0, s->ob1, buffer);
         gradient(&l->conv, dst, t->x + i * l->in_floats, dy, i == begin, s->ob0, s->ob1, scratch);
-        size_t at = i * l->out_floats + (size_t)s->ob0 * block;
-        if (l->bias)
-            t->p->kernels->pool->channel_sums(dst + l->weight->floats + s->ob0 * 16, t->dy + at,
-                                              l->relu && !t->gated ? t->y + at : NULL, blocks,
-                                              (int)(block / 16), i == begin);
-        if (s->thread == 0 && t->p->poll)
-            t->p->poll(t->p->poll_arg);
+        bias_sample(s, i, i == begin, dst);
+        poll_between(t, s->thread);
     }
 }
 
+/* The gradient of blocks [ob0, ob1): lane by lane, or of the weights all lanes together. */
 static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob1)
 {
     const struct layer *l = t->l;
@@ -192,14 +212,31 @@ static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob
     struct lane_sum sum = {
         .kernels = t->p->kernels,
         .block = t->block,
-        .lane = weights_lane,
+        .lane = t->together ? biases_lane : weights_lane,
         .arg = &share,
         .at = {(size_t)ob0 * block, l->weight->floats + (size_t)ob0 * 16},
-        .n = {(size_t)(ob1 - ob0) * block, l->bias ? (size_t)(ob1 - ob0) * 16 : 0},
+        .n = {t->together ? 0 : (size_t)(ob1 - ob0) * block,
+              l->bias ? (size_t)(ob1 - ob0) * 16 : 0},
         .levels = l->levels,
         .level_floats = l->level_floats,
     };
+    if (t->together) {
+        t->p->kernels->conv->backward_weights_lanes(&l->conv, t->target, t->x, t->dy, t->block, ob0,
+                                                    ob1, t->p->scratch[thread]);
+        poll_between(t, thread);
+    }
     lane_sum_run(&sum, t->target);
+}
+
+/* Whether all lanes of the block are summed at once: where the gradient of the sums is all there,
+ * and the map has few pixels. */
+static bool weights_together(const struct conv_task *t)
+{
+    const struct layer *l = t->l;
+    const bool is_there = !l->pool && (!l->relu || t->gated);
+
+    return is_there && !l->bf16 && t->block->full &&
+           (int)block_samples(t->block) <= conv_lanes_samples(&l->conv);
 }
 
 /* Slices of the gradient that stay in a second-level cache while all samples are added to them. In
@@ -212,7 +249,9 @@ static void weights_thread(void *arg, int thread, int n_threads)
     const int begin = share_begin(blocks_of(c->k), thread, n_threads);
     const int end = share_begin(blocks_of(c->k), thread + 1, n_threads);
     const int fit = bytes < SLICE_BYTES / 4 ? (int)(SLICE_BYTES / bytes) / 2 * 2 : 2;
-    const int step = t->l->bf16 ? blocks_of(c->k) : fit;
+    const int step = t->l->bf16    ? blocks_of(c->k)
+                     : t->together ? conv_lanes_blocks(c, (int)block_samples(t->block))
+                                   : fit;
 
     for (int ob = begin; ob < end; ob += step)
         weights_slice(t, thread, ob, ob + step < end ? ob + step : end);
@@ -226,6 +265,7 @@ static void weights_backward(struct layer *l, struct conv_task *t)
 
     for (int b = 0; b < p->n_blocks; b++) {
         t->block = &p->blocks[b];
+        t->together = weights_together(t);
         t->target = sink->apply ? l->levels + l->level_floats * (size_t)t->block->level
                                 : sink->blocks[b] + l->weight->offset;
         threads_run(p->threads, weights_thread, t);
@@ -298,6 +338,8 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
     l->scratch_kernels = l->bf16 ? conv_bf16_scratch_floats(&c)
                                  : conv_scratch_floats(&c) + conv_scratch_floats(&back);
     l->scratch_floats = l->scratch_kernels + conv_out_floats(&c);
+    const size_t lanes = l->bf16 ? 0 : conv_lanes_scratch_floats(&c, (int)o->samples);
+    l->scratch_floats = lanes > l->scratch_floats ? lanes : l->scratch_floats;
     l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
     l->n_levels = o->levels + 1;
     if (l->bf16 && o->samples)
