@@ -238,19 +238,23 @@ static bool has_inputs(const struct job *job)
     return false;
 }
 
-/* Dense layers and convolutions of maps are what bf16 is about; one that takes the samples itself
- * does so as they come. */
+/* Dense layers, LSTMs and convolutions of maps are what bf16 is about; one that takes the samples
+ * itself does so as they come. */
 static bool nothing_in_bf16(const struct job *job, const struct net *net, struct err *err)
 {
-    for (size_t i = 0; i < net->n_layers; i++)
-        if (net->layers[i].spec.type == LAYER_DENSE ||
-            (net->layers[i].spec.type == LAYER_CONV && net->layers[i].inputs[0] >= 0))
+    for (size_t i = 0; i < net->n_layers; i++) {
+        const enum layer_type type = net->layers[i].spec.type;
+
+        if (type == LAYER_DENSE || type == LAYER_LSTM ||
+            (type == LAYER_CONV && net->layers[i].inputs[0] >= 0))
             return false;
+    }
     if (job->training.precision != PRECISION_BF16)
         return false;
     err_set(err, ERR_INVALID,
-            "spec.training.precision: found bf16 with a network that has no dense layer and no "
-            "convolution behind another layer, so that nothing would be in bf16; allowed: fp32");
+            "spec.training.precision: found bf16 with a network that has no dense layer, no lstm "
+            "and no convolution behind another layer, so that nothing would be in bf16; allowed: "
+            "fp32");
     return true;
 }
 

@@ -222,9 +222,8 @@ const struct field spec_fields[] = {
      .doc = "What becomes of an epoch's last, smaller batch."},
     {"spec.training.precision", FIELD_ENUM, JOB(training.precision), .names = NAMES("fp32", "bf16"),
      .default_ = "fp32",
-     .doc = "bf16: what dense layers and convolutions multiply is rounded to bf16, but for samples "
-            "that "
-            "a convolution takes itself; LSTMs and all else stay fp32."},
+     .doc = "bf16: what dense layers, LSTMs and convolutions multiply is rounded to bf16, but for "
+            "samples that a convolution takes itself; sums and all else stay fp32."},
     {"spec.training.seed", FIELD_INT, JOB(training.seed), RANGE(0, EXACT_INTEGERS), .default_ = "1",
      .doc = "Fixes initial weights, order of samples and dropout."},
     {"spec.training.threads", FIELD_INT, JOB(training.threads), RANGE(0, 1024), .default_ = "0",

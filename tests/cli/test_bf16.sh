@@ -2,7 +2,7 @@
 # TIMEOUT: 400
 # training.precision bf16: the same bytes on 1 to 4 ranks, 1 and 2 threads, and every instruction set,
 # the CPU's own products of bf16 or none; stopped and resumed in the same precision; others than those of fp32; with strides,
-# kernels of one pixel, layers that share what a convolution gives, and text. What would have nothing in bf16
+# kernels of one pixel, layers that share what a convolution gives, and text with LSTMs. What would have nothing in bf16
 # is refused.
 . tests/cli/lib.sh
 
@@ -65,19 +65,18 @@ check "fp32's header" "$(grep " rank x " fp32.log)" ", batch "
 grep -q ", bf16" fp32.log && fail "fp32 says bf16"
 
 # A run goes on in the precision that it began in. That of a checkpoint that says none is fp32.
-# no_precision OUT: in its last checkpoint, as if written before there was another.
-no_precision() {
-    python3 - "$(find "$1" -name 'checkpoint-*.safetensors' | sort | tail -1)" <<'PY'
+# replace OUT FOUND WANTED: in its last checkpoint, as if written by an older version; WANTED is not longer.
+replace() {
+    python3 - "$(find "$1" -name 'checkpoint-*.safetensors' | sort | tail -1)" "$2" "$3" <<'PY'
 import sys
-whole = open(sys.argv[1], "rb").read()
-said = b'"precision":"fp32",'
+whole, (said, wanted) = open(sys.argv[1], "rb").read(), (text.encode() for text in sys.argv[2:])
 assert whole.count(said) == 1
-open(sys.argv[1], "wb").write(whole.replace(said, b" " * len(said)))
+open(sys.argv[1], "wb").write(whole.replace(said, wanted + b" " * (len(said) - len(wanted))))
 PY
 }
 result half --set training.steps=3 >/dev/null
 check "fp32 resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
-no_precision half
+replace half '"precision":"fp32",' ''
 check "an old one resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
 check "an old one resumed" "$(result half --resume)" "  -"
 same "an old one resumed" "$(digest half)" "$(digest fp32)"
@@ -97,7 +96,7 @@ spec:
 JOB
 "$PACELINE" validate nothing.yaml >/dev/null || fail "fp32 was refused"
 check "nothing in bf16" "$("$PACELINE" validate nothing.yaml "${bf16[@]}" 2>&1)" \
-    "spec.training.precision: found bf16 with a network that has no dense layer and no convolution behind another layer"
+    "spec.training.precision: found bf16 with a network that has no dense layer, no lstm and no convolution behind another layer"
 for layers in "{type: conv, filters: 10, kernel: 1}, {type: conv, filters: 10, kernel: 28}, {type: flatten}" \
     "{type: conv, filters: 7, kernel: 28}, {type: flatten}, {type: dense, units: 10}"; do
     "$PACELINE" validate nothing.yaml "${bf16[@]}" --set "model={layers: [$layers]}" >out 2>&1 || fail "$layers: $(cat out)"
@@ -109,10 +108,36 @@ same "memory of what is rounded" "$(($(total "${bf16[@]}") - $(total)))" 15680
 check "a precision that is none" "$("$PACELINE" validate nothing.yaml --set training.precision=fp16 2>&1)" \
     "allowed: one of fp32, bf16"
 
-# Words: what a dense layer multiplies are the rows of all positions.
+# Words: what a dense layer multiplies are the rows of all positions, and an LSTM its state at each. One is wide enough
+# for several chunks.
 mkdir words && cd words || exit 1
 words_job words "best: false"
+sed -i 's/units: 19/units: 70/' job.yaml
 one_order "${bf16[@]}"
+got=$(result own PACELINE_ISA=avx512bf16 "${bf16[@]}")
+case $got in *PACELINE_ISA=*) ;; *) same "words by avx512bf16" "$got" "$want" ;; esac
+same "words on 2 ranks of 2 threads" "$(result both --workers 2 --set training.threads=2 "${bf16[@]}")" "$want"
 check "words in fp32" "$(result fp32)" "  -"
 if [ "$(digest fp32)" = "$(digest base)" ]; then fail "bf16 changed nothing of words"; fi
+of_test=$(loss "done" testLoss <base/events.jsonl)
+check "words' test loss" "$of_test" "."
+same "words evaluated" "$("$PACELINE" evaluate "$(find base -name "checkpoint-*" | sort | tail -1)" --json | loss evaluation loss)" "$of_test"
+
+# The state of a row goes on where a run does; parts of a model, and a server, have the weights of some.
+result parts --set training.steps=19 "${bf16[@]}" >/dev/null
+same "words resumed" "$(result parts --resume --workers 3 "${bf16[@]}")" "$want"
+unclipped=(--set training.clipNorm=0 "${bf16[@]}")
+result plain "${unclipped[@]}" >/dev/null
+for n in 2 3; do
+    result "split$n" --workers $n --set "strategy={type: ModelParallel, microBatches: 4}" "${unclipped[@]}" >/dev/null
+    same "words in $n parts" "$(digest "split$n")" "$(digest plain)"
+done
+result servers --workers 3 --set replicas.ps.replicas=1 --set strategy.type=ParameterServer "${unclipped[@]}" >/dev/null
+same "words by a server" "$(digest servers)" "$(digest plain)"
+
+# The two products of an LSTM are made one after the other: 64 x 256 weights are the most of these. In fp32
+# the way back has those in another order, too, at twice the bytes.
+total() { "$PACELINE" validate job.yaml --json --set "model={layers: [{type: embedding, vocabulary: 12, units: 8}, {type: lstm, units: 64}]}" "$@" |
+    sed -n 's/.*"total": *\([0-9]*\).*/\1/p' | head -1; }
+same "memory of what an LSTM rounds" "$(($(total) - $(total "${bf16[@]}")))" 32768
 verdict

@@ -1,10 +1,10 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/model/profile.c
 // LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/model/lanes.c
 // LINK: worker/model/room.c worker/threads
-// Whole networks in bf16: gradients are exactly those of fp32 with every operand of a dense layer
-// and of a convolution of maps rounded in front of its kernel, and the same bytes on one thread and
-// on three. Rounding is there, and little. Scratch holds NaN before each pass. A convolution of the
-// samples as they come rounds nothing.
+// Whole networks in bf16: gradients are exactly those of fp32 with every operand of a dense layer,
+// of a convolution of maps and of an LSTM's two layers rounded in front of its kernel, and the same
+// bytes on one thread and on three. Rounding is there, and little. Scratch holds NaN before each
+// pass. A convolution of the samples as they come rounds nothing.
 #include <math.h>
 
 #include "tests/unit/fill.h"
@@ -12,6 +12,7 @@
 #include "tests/unit/spec_text.h"
 
 #define SAMPLES 6
+#define TEXTS 17 /* more than a tile has rows, and odd */
 
 static const struct net_case {
     struct shape in;
@@ -59,6 +60,18 @@ static const struct net_case {
      0.1,
      "{type: conv, filters: 20, kernel: 5}, {type: tanh}, {type: conv, filters: 20, kernel: 5},"
      "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 4}"},
+    /* texts: more units than a chunk has, and fewer; weights that nothing is taught */
+    {{1, 1, 5},
+     0.02,
+     "{type: embedding, vocabulary: 30, units: 19}, {type: lstm, units: 70, forgetBias: 1},"
+     "{type: lstm, units: 33}, {type: dense, units: 20}"},
+    {{1, 1, 4},
+     0.02,
+     "{type: embedding, vocabulary: 30, units: 130}, {type: lstm, units: 18},"
+     "{type: lstm, units: 6}"},
+    {{1, 1, 1},
+     0.02,
+     "{type: embedding, vocabulary: 9, units: 16, frozen: true}, {type: lstm, units: 50}"},
 };
 
 static void spoil(float *at, size_t n)
@@ -126,6 +139,16 @@ static void rounded_weights(const struct conv *c, float *dw, const float *x, con
     fp32_kernels()->conv->backward_weights(c, dw, rx, rdy, first, ob0, ob1, scratch);
 }
 
+static void rounded_weights_lanes(const struct conv *c, float *dw, const float *x, const float *dy,
+                                  const struct lane_ends *lanes, int ob0, int ob1, float *scratch)
+{
+    const size_t n = lanes->begin + lanes->end[(1U << lanes->level) - 1];
+    AUTO(auto_free) float *rx = rounded(x, n * conv_in_floats(c));
+    AUTO(auto_free) float *rdy = rounded(dy, n * conv_out_floats(c));
+
+    fp32_kernels()->conv->backward_weights_lanes(c, dw, rx, rdy, lanes, ob0, ob1, scratch);
+}
+
 static void rounded_data(const struct conv *c, float *dx, const float *dy, const float *wt)
 {
     const struct conv t = conv_transposed(c);
@@ -172,6 +195,23 @@ static void rounded_dense_data(const struct dense *d, int chunk, float *dx, cons
     }
 }
 
+/* An LSTM's weights for all positions: the chunk as it is, for a sum as that above. */
+static void rounded_dense_keep(const struct dense *d, int chunk, float *kept, const float *w)
+{
+    memcpy(kept, w + (size_t)chunk * DENSE_CHUNK * (size_t)d->out,
+           (size_t)(dense_chunk_inputs(d, chunk) * d->out) * sizeof *kept);
+}
+
+static void rounded_dense_kept(const struct dense *d, int chunk, float *dx, const float *dy,
+                               const float *kept, int n)
+{
+    const size_t at = (size_t)chunk * DENSE_CHUNK * (size_t)d->out;
+    AUTO(auto_free) float *w = xcalloc((size_t)d->in * (size_t)d->out, sizeof *w);
+
+    memcpy(w + at, kept, (size_t)(dense_chunk_inputs(d, chunk) * d->out) * sizeof *w);
+    rounded_dense_data(d, chunk, dx, dy, w, n, NULL);
+}
+
 static void rounded_dense_pack(const struct dense *d, float *packed, const float *dy, int n)
 {
     AUTO(auto_free) float *rdy = rounded(dy, (size_t)(n * d->out));
@@ -188,18 +228,34 @@ static void rounded_dense_weights(const struct dense *d, int chunk, float *dw, c
     fp32_kernels()->dense->backward_weights(d, chunk, dw, rx, packed, n, lanes, scratch);
 }
 
-/* Without training, too, a layer packs what it multiplies before it does. */
+/* Without training, too, a layer packs what it multiplies before it does. LSTMs begin anew, as a
+ * state is training's or evaluation's. */
 static void check_evaluation(struct rank *r, const float *x)
 {
     struct model *m = &r->model;
-    const size_t floats = SAMPLES * m->layers[m->n_layers - 1].out_floats;
+    const size_t floats = m->max_samples * m->layers[m->n_layers - 1].out_floats;
     AUTO(auto_free) float *got = xmalloc(floats * sizeof *got);
 
+    r->pass.begins = true;
     r->pass.training = false;
     memcpy(got, model_forward(m, &r->pass, x), floats * sizeof *got);
     r->pass.training = true;
     spoil_shared(m);
     CHECK_BYTES(got, model_forward(m, &r->pass, x), floats * sizeof *got);
+    r->pass.begins = false;
+}
+
+/* Biases, and the states that LSTMs begin with. */
+static void fill_params(struct model *m)
+{
+    for (int i = 0; i < m->n_params; i++) {
+        const struct param *p = &m->params[i];
+        AUTO(auto_free) float *flat = xmalloc(param_elements(p) * sizeof *flat);
+
+        fill_uniform(flat, param_elements(p), 90 + (uint32_t)i);
+        if (p->kind == PARAM_BIAS || p->kind == PARAM_STATE)
+            model_import(m, p, m->weights, flat);
+    }
 }
 
 /* Forward, and back from a gradient of the outputs that is given; r->sink.blocks[0] has the rest.
@@ -208,15 +264,15 @@ static void run(struct rank *r, const struct net *net, const float *x, struct mo
 {
     struct model *m = &r->model;
 
-    config.batch = SAMPLES;
     rank_init_config(r, net, config, 0, 1, LANES);
     model_init_weights(m, 5);
-    for (int i = 0; i < m->n_params; i++)
-        if (m->params[i].kind == PARAM_BIAS)
-            fill_uniform(m->weights + m->params[i].offset, m->params[i].floats, 90 + (uint32_t)i);
+    fill_params(m);
     spoil_shared(m);
     check_evaluation(r, x);
-    fill_uniform(model_output_gradient(m), SAMPLES * m->layers[m->n_layers - 1].out_floats, 8);
+    spoil_shared(m);
+    model_forward(m, &r->pass, x);
+    fill_uniform(model_output_gradient(m), m->max_samples * m->layers[m->n_layers - 1].out_floats,
+                 8);
     model_begin_backward(m);
     for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
         spoil_shared(m);
@@ -225,7 +281,7 @@ static void run(struct rank *r, const struct net *net, const float *x, struct mo
 }
 
 static void run_rounded(struct rank *r, const struct net *net, const float *x,
-                        struct threads *threads)
+                        struct model_config config)
 {
     static struct conv_kernels conv; /* the model goes on with them */
     static struct dense_kernels dense;
@@ -236,16 +292,20 @@ static void run_rounded(struct rank *r, const struct net *net, const float *x,
     conv.forward = rounded_forward;
     conv.forward_samples = rounded_forward_samples;
     conv.backward_weights = rounded_weights;
+    conv.backward_weights_lanes = rounded_weights_lanes;
     conv.backward_data_strided = rounded_data;
     conv.backward_data_samples = rounded_data_samples;
     kernels.conv = &conv;
     dense = *fp32_kernels()->dense;
     dense.forward = rounded_dense_forward;
     dense.backward_data = rounded_dense_data;
+    dense.keep_chunk = rounded_dense_keep;
+    dense.backward_kept = rounded_dense_kept;
     dense.pack_dy = rounded_dense_pack;
     dense.backward_weights = rounded_dense_weights;
     kernels.dense = &dense;
-    run(r, net, x, (struct model_config){.kernels = &kernels, .threads = threads});
+    config.kernels = &kernels;
+    run(r, net, x, config);
 }
 
 static long differing(const float *a, const float *b, size_t n)
@@ -271,9 +331,12 @@ static double distance(const float *got, const float *want, size_t n)
 
 static void test_case(const struct net_case *c, uint32_t seed)
 {
+    const bool words = strstr(c->layers, "embedding");
     AUTO(auto_free)
-    char *text = xasprintf(HEAD "  model: {loss: squaredError, layers: [%s]}\n", c->layers);
-    const size_t n = SAMPLES * (size_t)(c->in.c * c->in.h * c->in.w);
+    char *text = xasprintf(HEAD "  model: {loss: squaredError, layers: [%s]}\n%s", c->layers,
+                           words ? "  dataset: {name: text, path: x}\n" : "");
+    const uint32_t samples = words ? TEXTS : SAMPLES;
+    const size_t n = samples * (size_t)(c->in.c * c->in.h * c->in.w);
     AUTO(auto_free) float *x = xmalloc(n * sizeof *x);
     struct threads *one = threads_new(1), *several = threads_new(3);
     struct job *job = parse(text, NULL, 0);
@@ -286,9 +349,11 @@ static void test_case(const struct net_case *c, uint32_t seed)
         TEST_FAIL("%s", err.msg);
         return;
     }
-    struct model_config config = {.kernels = fp32_kernels(), .threads = one};
+    for (size_t i = 0; words && i < n; i++)
+        x[i] = (float)(fill_u32(seed, (uint32_t)i) % (uint32_t)net.layers[0].spec.vocabulary);
+    struct model_config config = {.kernels = fp32_kernels(), .threads = one, .batch = samples};
     run(&fp32, &net, x, config);
-    run_rounded(&want, &net, x, one);
+    run_rounded(&want, &net, x, config);
     config.bf16 = true;
     run(&bf16, &net, x, config);
     config.threads = several;
@@ -307,7 +372,8 @@ static void test_case(const struct net_case *c, uint32_t seed)
         /* a value is off by 2^-9 of itself at most, some few in a row; where a maximum is another
          * one, or 0, so is a place of the gradient */
         CHECK(far <= c->off);
-        if (p->kind == PARAM_WEIGHT) /* a bias may have what no convolution has been at */
+        if (p->kind == PARAM_WEIGHT ||
+            p->kind == PARAM_STATE) /* a bias may have what no convolution has been at */
             CHECK((far > 0) == (c->off > 0));
     }
     rank_release(&fp32);

@@ -10,7 +10,8 @@
 static const char *const isas[] = {"c", "avx2", "avx512", "avx512bf16", "neon"};
 
 struct mats {
-    float *x, *w, *bias, *dy, *y, *dx, *dw; /* bias: NULL where n is a multiple of three */
+    float *x, *w, *bias, *dy, *y, *dx, *kept_dx,
+        *dw; /* bias: NULL where n is a multiple of three */
 };
 
 static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t seed)
@@ -24,6 +25,7 @@ static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t see
                        .dy = xaligned(out * 4),
                        .y = xaligned(out * 4),
                        .dx = xaligned(in * 4),
+                       .kept_dx = xaligned(in * 4),
                        .dw = xaligned(all * 4)};
     fill_uniform(m->x, in, seed);
     fill_uniform(m->w, all, seed + 1);
@@ -35,7 +37,7 @@ static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t see
 
 static void mats_release(struct mats *m)
 {
-    float *all[] = {m->x, m->w, m->bias, m->dy, m->y, m->dx, m->dw};
+    float *all[] = {m->x, m->w, m->bias, m->dy, m->y, m->dx, m->kept_dx, m->dw};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         free(all[i]);
 }
@@ -58,15 +60,22 @@ static void run_all(const struct kernels *k, const struct dense *d, struct mats 
     b->pack(d, packed, m->w, 0, part);
     memset(rows, 0xFF, row_words * 4);
     for (int i = 2; i >= 0; i--)
-        b->pack_rows(rows, m->x, n, d->in, i, 3);
+        b->pack_rows(rows, m->x, n, d->in, d->in / 16 * i / 3 * 16, d->in / 16 * (i + 1) / 3 * 16);
     b->forward(d, m->y, rows, packed, m->bias, true, n, half, d->out / 16, scratch);
     b->forward(d, m->y, rows, packed, m->bias, true, n, 0, half, scratch);
     memset(rows, 0xFF, row_words * 4);
     memset(scratch, 0xFF, room * 4);
-    for (int i = 0; i < 2; i++)
-        b->pack_rows(rows, m->dy, n, d->out, i, 2);
+    b->pack_rows(rows, m->dy, n, d->out, 0, half * 16);
+    b->pack_rows(rows, m->dy, n, d->out, half * 16, d->out);
     for (int c = 0; c < dense_chunks(d); c++)
         b->backward_data(d, c, m->dx, rows, m->w, n, scratch);
+    memset(packed, 0xFF, words * 4);
+    memset(scratch, 0xFF, room * 4);
+    for (int c = dense_chunks(d); c-- > 0;) /* all of them, before any is read */
+        b->keep_chunk(d, c, packed, m->w);
+    for (int c = 0; c < dense_chunks(d); c++)
+        b->backward_kept(d, c, m->kept_dx, rows, packed, n, scratch);
+    CHECK_BYTES(m->kept_dx, m->dx, (size_t)(n * d->in) * 4);
     memset(dy, 0xFF, dense_bf16_lane_words(d, n) * 4);
     memset(scratch, 0xFF, room * 4);
     b->pack_lanes(d, dy, m->dy, n, lanes);

@@ -20,23 +20,28 @@ static void dense_pack(const struct dense *d, uint32_t *packed, const float *w, 
         vistore(packed + i / 2, bf16_pair(vload(w + i), vload(w + i + VEC)));
 }
 
-/* Pairs of columns, tile by tile of rows: [columns / 2][rows of the tile]. */
-static void dense_pack_rows(uint32_t *rows, const float *x, int n, int columns, int part, int parts)
+/* Pairs of neighbours in n_t rows, turned: [pairs][n_t]. */
+VINLINE void turn_pairs(uint32_t *to, const float *x, size_t row, int n_t)
+{
+    for (int t = 0; t < n_t; t++) {
+        uint32_t pairs[PAIRS];
+        bf16_store_pairs(pairs, vload(x + (size_t)t * row));
+        for (int j = 0; j < PAIRS; j++)
+            to[j * n_t + t] = pairs[j];
+    }
+}
+
+/* Tile by tile of rows: [columns / 2][rows of the tile]. */
+static void dense_pack_rows(uint32_t *rows, const float *x, int n, int columns, int from, int to)
 {
     const int tiles = piece_count(n, TILE_T);
+    const size_t width = (size_t)columns;
 
-    for (int i = piece_begin(tiles, parts, part); i < piece_begin(tiles, parts, part + 1); i++) {
+    for (int i = 0; i < tiles; i++) {
         const int t0 = piece_begin(n, tiles, i), n_t = piece_begin(n, tiles, i + 1) - t0;
-        const float *from = x + (size_t)t0 * (size_t)columns;
-        uint32_t *to = rows + (size_t)t0 * (size_t)columns / 2;
-        for (int t = 0; t < n_t; t++) {
-            for (int column = 0; column < columns; column += VEC) {
-                uint32_t pairs[PAIRS];
-                bf16_store_pairs(pairs, vload(from + (size_t)t * (size_t)columns + column));
-                for (int j = 0; j < PAIRS; j++)
-                    to[(size_t)(column / 2 + j) * (size_t)n_t + (size_t)t] = pairs[j];
-            }
-        }
+        for (int column = from; column < to; column += VEC)
+            turn_pairs(rows + ((size_t)t0 * width + (size_t)(column * n_t)) / 2,
+                       x + (size_t)t0 * width + column, width, n_t);
     }
 }
 
@@ -83,12 +88,14 @@ static void dense_forward(const struct dense *d, float *y, const uint32_t *rows,
         for (int i = 0; i < tiles; i++) {
             const int t0 = piece_begin(n, tiles, i), n_t = piece_begin(n, tiles, i + 1) - t0;
             forward_tile(d, sums, rows + (size_t)t0 * (size_t)d->in / 2, packed, ob, n_u, n_t);
-            for (int a = 0; a < n_u * n_t; a++) {
-                const int u = a / n_t, t = a % n_t;
+            for (int u = 0; u < n_u; u++) {
                 const vf b = bias ? vload(bias + (ob + u) * VEC) : vzero();
-                const vf v = vadd(vload(sums + (u * TILE_T + t) * VEC), b);
-                vstore(y + (size_t)(t0 + t) * (size_t)d->out + (ob + u) * VEC,
-                       relu ? vmax(v, vzero()) : v);
+                const float *from = sums + u * TILE_T * VEC;
+                float *to = y + (size_t)t0 * (size_t)d->out + (ob + u) * VEC;
+                for (int t = 0; t < n_t; t++, to += d->out) {
+                    const vf v = vadd(vload(from + t * VEC), b);
+                    vstore(to, relu ? vmax(v, vzero()) : v);
+                }
             }
         }
     }
@@ -100,26 +107,23 @@ static void turn_chunk(const struct dense *d, int chunk, uint32_t *to, const flo
     const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC;
     const float *from = w + (size_t)chunk * DENSE_CHUNK * (size_t)d->out;
 
-    for (int i = 0; i < kc / VEC * blocks; i++) {
-        const int ib = i / blocks, ob = i % blocks;
-        const float *at = from + (size_t)(ob * kc + ib * VEC) * VEC;
-        float turned[VEC * VEC];
-        for (int a = 0; a < VEC * VEC; a++)
-            turned[a % VEC * VEC + a / VEC] = at[a];
-        for (int a = 0; a < VEC; a += 2, to += VEC)
-            vistore(to, bf16_pair(vload(turned + a * VEC), vload(turned + (a + 1) * VEC)));
-    }
+    for (int ib = 0; ib < kc / VEC; ib++)
+        for (int ob = 0; ob < blocks; ob++, to += PAIRS * VEC)
+            turn_pairs(to, from + (size_t)(ob * kc + ib * VEC) * VEC, VEC, VEC);
 }
 
-static void dense_backward_data(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
-                                const float *w, int n, float *scratch)
+/* The chunk's place among all, as that of its weights. */
+static void dense_keep_chunk(const struct dense *d, int chunk, uint32_t *kept, const float *w)
+{
+    turn_chunk(d, chunk, kept + (size_t)(chunk * CHUNK_PAIRS) * (size_t)d->out, w);
+}
+
+static void turned_data(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
+                        const uint32_t *turned, int n, float *sums)
 {
     const int blocks = dense_chunk_inputs(d, chunk) / VEC, tiles = piece_count(n, TILE_T);
     const size_t block = (size_t)d->out / 2 * VEC;
-    float *sums = scratch;
-    uint32_t *turned = (uint32_t *)(scratch + TILE_U * TILE_T * VEC);
 
-    turn_chunk(d, chunk, turned, w);
     for (int i = 0; i < tiles; i++) {
         const int t0 = piece_begin(n, tiles, i), n_t = piece_begin(n, tiles, i + 1) - t0;
         for (int ib = 0; ib < blocks; ib += TILE_U) {
@@ -142,6 +146,22 @@ static void dense_backward_data(const struct dense *d, int chunk, float *dx, con
                        vload(sums + (a / n_t * TILE_T + a % n_t) * VEC));
         }
     }
+}
+
+static void dense_backward_kept(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
+                                const uint32_t *kept, int n, float *scratch)
+{
+    turned_data(d, chunk, dx, rows, kept + (size_t)(chunk * CHUNK_PAIRS) * (size_t)d->out, n,
+                scratch);
+}
+
+static void dense_backward_data(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
+                                const float *w, int n, float *scratch)
+{
+    uint32_t *turned = (uint32_t *)(scratch + TILE_U * TILE_T * VEC);
+
+    turn_chunk(d, chunk, turned, w);
+    turned_data(d, chunk, dx, rows, turned, n, scratch);
 }
 
 /* Sample s of x, and the next one if its lane has it, else +0. */
@@ -256,6 +276,8 @@ const struct dense_bf16_kernels K(dense_bf16_kernels) = {
     .pack_rows = dense_pack_rows,
     .forward = dense_forward,
     .backward_data = dense_backward_data,
+    .keep_chunk = dense_keep_chunk,
+    .backward_kept = dense_backward_kept,
     .pack_lanes = dense_pack_lanes,
     .backward_weights = dense_backward_weights,
 };

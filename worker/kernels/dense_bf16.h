@@ -30,15 +30,20 @@ size_t dense_bf16_scratch_floats(const struct dense *d, int n);
 struct dense_bf16_kernels {
     /* The weights of chunks [chunk0, chunk1), each in its place of all. */
     void (*pack)(const struct dense *d, uint32_t *packed, const float *w, int chunk0, int chunk1);
-    /* x[n][columns] as forward, and dy as backward_data reads it: share `part` of `parts` of the
-     * rows, which together are all. */
-    void (*pack_rows)(uint32_t *rows, const float *x, int n, int columns, int part, int parts);
+    /* x[n][columns] as forward, and dy as backward_data reads it: columns [from, to), both
+     * multiples of 16. */
+    void (*pack_rows)(uint32_t *rows, const float *x, int n, int columns, int from, int to);
     /* As dense_kernels.forward, from packed weights and rows: sum over inputs in order. */
     void (*forward)(const struct dense *d, float *y, const uint32_t *rows, const uint32_t *packed,
                     const float *bias, bool relu, int n, int ob0, int ob1, float *scratch);
     /* dx[n][in] of one chunk: sum over outputs in order. */
     void (*backward_data)(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
                           const float *w, int n, float *scratch);
+    /* As dense_kernels has them: the weights of one chunk, in the place of the chunk among all
+     * (dense_bf16_weight_words), and backward_data from these. */
+    void (*keep_chunk)(const struct dense *d, int chunk, uint32_t *kept, const float *w);
+    void (*backward_kept)(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
+                          const uint32_t *kept, int n, float *scratch);
     /* dy of one block of lanes as backward_weights reads it; once for all chunks. Blocks do not
      * overlap in packed. */
     void (*pack_lanes)(const struct dense *d, uint32_t *packed, const float *dy, int n,

@@ -27,9 +27,9 @@ static void lstm_forward(float *gates, const float *recurrent, float *cell, floa
 VINLINE vf one_minus_square(vf v) { return vfma(vsub(vzero(), v), v, vset1(1)); }
 
 static void lstm_backward(float *gates, const float *last_cell, const float *tanh_cell,
-                          const float *dh, float *dc, size_t units)
+                          const float *dh, float *dc, size_t units, size_t from, size_t to)
 {
-    for (size_t u = 0; u < units; u += VEC) {
+    for (size_t u = from; u < to; u += VEC) {
         float *gate = gates + u;
         const vf i = vload(gate), f = vload(gate + units), g = vload(gate + 2 * units);
         const vf o = vload(gate + 3 * units), t = vload(tanh_cell + u), h = vload(dh + u);

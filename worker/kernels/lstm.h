@@ -18,12 +18,12 @@ struct lstm_kernels {
      * tanh_cell, hidden: tanh(c), h. */
     void (*forward)(float *gates, const float *recurrent, float *cell, float *tanh_cell,
                     float *hidden, size_t units, size_t from, size_t to);
-    /* gates: their values become the gradients of their sums a. last_cell: c'. dh: of h; dc: of c
-     * from the position behind it, becomes that of c'. With D = dc + (dh * o) * (1 - tanh(c)^2):
-     * D*g*i*(1-i), D*c'*f*(1-f), D*i*(1-g^2), dh*tanh(c)*o*(1-o), and dc = D*f; each product from
-     * left to right, 1 - v^2 one fma. */
+    /* Likewise. gates: their values become the gradients of their sums a. last_cell: c'. dh: of h;
+     * dc: of c from the position behind it, becomes that of c'. With D = dc + (dh * o) * (1 -
+     * tanh(c)^2): D*g*i*(1-i), D*c'*f*(1-f), D*i*(1-g^2), dh*tanh(c)*o*(1-o), and dc = D*f; each
+     * product from left to right, 1 - v^2 one fma. */
     void (*backward)(float *gates, const float *last_cell, const float *tanh_cell, const float *dh,
-                     float *dc, size_t units);
+                     float *dc, size_t units, size_t from, size_t to);
 };
 
 #endif

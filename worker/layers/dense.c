@@ -28,13 +28,14 @@ static void pack_share(void *arg, int thread, int n_threads)
     const struct dense_task *t = arg;
     const struct dense *d = &t->l->dense;
     const struct dense_bf16_kernels *k = t->p->kernels->dense_bf16;
-    const int chunks = dense_chunks(d);
+    const int chunks = dense_chunks(d), columns = t->dy ? d->out : d->in;
 
     if (!t->dy)
         k->pack(d, (uint32_t *)t->l->packed, t->p->params + t->l->weight->offset,
                 share_begin(chunks, thread, n_threads), share_begin(chunks, thread + 1, n_threads));
-    k->pack_rows(packed_rows(t), t->dy ? t->dy : t->x, (int)t->p->n, t->dy ? d->out : d->in, thread,
-                 n_threads);
+    k->pack_rows(packed_rows(t), t->dy ? t->dy : t->x, (int)t->p->n, columns,
+                 share_begin(columns / 16, thread, n_threads) * 16,
+                 share_begin(columns / 16, thread + 1, n_threads) * 16);
 }
 
 static void forward_share(void *arg, int thread, int n_threads)

@@ -42,11 +42,12 @@ struct pass {
     struct threads *threads;
     float *const *scratch; /* per thread */
     const float *params;
-    uint32_t n;        /* samples of this rank */
-    uint32_t first;    /* where the first of them is in what layers keep for the backward pass */
-    uint32_t n_update; /* samples of the whole update, of all ranks */
-    uint32_t row;      /* in the batch, of the rank's first sample */
-    bool begins;       /* nothing came before this batch: states are zero */
+    const float *weights; /* that a training pass computes with; NULL: the model's */
+    uint32_t n;           /* samples of this rank */
+    uint32_t first;       /* where the first of them is in what layers keep for the backward pass */
+    uint32_t n_update;    /* samples of the whole update, of all ranks */
+    uint32_t row;         /* in the batch, of the rank's first sample */
+    bool begins;          /* nothing came before this batch: states are zero */
     bool training;
     uint64_t seed;
     uint32_t epoch;
@@ -121,7 +122,7 @@ struct layer {
     double rate;
     uint32_t number; /* of the net's layer: the key of dropout */
     bool image_input;
-    bool bf16; /* conv, dense: of operands that are rounded, from weights in `packed` */
+    bool bf16; /* conv, dense, lstm: of operands that are rounded, from weights in `packed` */
     float
         *transposed; /* conv: weights for the data gradient; set by the model, as are its levels */
     size_t transposed_floats;
@@ -130,8 +131,9 @@ struct layer {
     int n_levels;
     uint8_t *argmax; /* fused pooling, per sample */
     uint16_t *mask;  /* dropout, per sample */
-    float *packed; /* dense: dy in the order the weight gradient reads it; in bf16 the weights, and
-                      of dense what they are multiplied by; set by the model */
+    float *packed; /* dense: dy in the order the weight gradient reads it; lstm: weights in that of
+                      the data gradient; in bf16 the weights, and of dense and lstm what they are
+                      multiplied by; set by the model */
     size_t packed_floats;
     struct norm *norm;  /* batchnorm */
     int *part_channels; /* concat: of each input */
@@ -171,8 +173,8 @@ void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint
 void layer_embedding(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
                      int threads);
 /* batch: its rows, each of which has a state. Its tensors are shaped as those of its two dense
- * layers, of the input and of the hidden state. */
-void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
+ * layers, of the input and of the hidden state. bf16: what these multiply is rounded. */
+void layer_lstm(struct layer *l, const struct net_layer *n, bool bf16, uint32_t samples, int levels,
                 uint32_t batch);
 size_t layer_lstm_floats(const struct layer *l); /* that it keeps, per sample */
 struct dense layer_lstm_dense(const struct layer *l, bool hidden);

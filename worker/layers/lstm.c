@@ -3,6 +3,10 @@
  * once, and so are the gradients of both weights; what comes from the hidden state, position by
  * position. Truncated back-propagation through time: gradients end at the first position.
  *
+ * In bf16 both layers are; the cell, and the states between positions, are not. All positions of a
+ * pass use the same weights, so these are packed in front of it, and on the way back kept in the
+ * order of the data gradient. They lie in `packed`, until the dense layers' own passes need it.
+ *
  * The state that a row of a batch ends with is what the same row of the next batch begins with. It
  * is a parameter that goes the way of gradients: each row's is summed with zeros for all others and
  * takes the place of what was. So whoever has a row finds its state, and checkpoints have it.
@@ -21,7 +25,6 @@ struct lstm {
     /* Of each sample, at the position that is being computed: */
     float *h[2], *c, *recurrent, *gradient, *dh, *dc;
     float *evaluated[2]; /* the state of an evaluation */
-    float *kept;         /* the hidden state's weights in the order of the data gradient */
 };
 
 struct lstm_task {
@@ -59,33 +62,98 @@ static void begin(struct layer *l, const struct pass *p)
 }
 
 /* A thread has some units of all samples. */
-static void forward_share(void *arg, int thread, int n_threads)
+struct units {
+    size_t from, to;
+};
+
+static struct units units_of(const struct lstm *m, int thread, int n_threads)
+{
+    const int blocks = (int)(m->units / 16);
+
+    return (struct units){(size_t)share_begin(blocks, thread, n_threads) * 16,
+                          (size_t)share_begin(blocks, thread + 1, n_threads) * 16};
+}
+
+/* Behind the weights of the hidden state: its rows before a position, since others may still read
+ * those of the one before; or those of the gates' gradient. */
+static uint32_t *packed_states(const struct lstm_task *t, int position)
+{
+    const struct lstm *m = t->l->lstm;
+
+    return (uint32_t *)t->l->packed + dense_bf16_weight_words(&m->dense[FROM_HIDDEN].dense) +
+           (size_t)(position % 2) * dense_bf16_row_words((int)t->p->n, (int)m->units);
+}
+static uint32_t *packed_gates(const struct lstm_task *t) { return packed_states(t, 0); }
+
+static void pack_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
     const struct layer *rec = &m->dense[FROM_HIDDEN];
+    const struct dense_bf16_kernels *k = t->p->kernels->dense_bf16;
+    const struct units u = units_of(m, thread, n_threads);
+    const int chunks = dense_chunks(&rec->dense);
+
+    k->pack(&rec->dense, (uint32_t *)t->l->packed, t->p->params + rec->weight->offset,
+            share_begin(chunks, thread, n_threads), share_begin(chunks, thread + 1, n_threads));
+    k->pack_rows(packed_states(t, 0), m->h[0], (int)t->p->n, (int)m->units, (int)u.from, (int)u.to);
+}
+
+/* What the gates of some units get from the hidden state; where they are all, in one go. */
+static void recurrent_share(const struct lstm_task *t, struct units u, float *scratch)
+{
+    const struct lstm *m = t->l->lstm;
+    const struct layer *rec = &m->dense[FROM_HIDDEN];
     const struct kernels *k = t->p->kernels;
-    const int blocks = (int)(m->units / 16);
-    const int b0 = share_begin(blocks, thread, n_threads);
-    const int b1 = share_begin(blocks, thread + 1, n_threads);
-    const size_t from = (size_t)b0 * 16, to = (size_t)b1 * 16;
+    const int blocks = (int)m->units / 16, n = (int)t->p->n;
+    const int step = u.to - u.from == m->units ? 4 * blocks : blocks;
+
+    for (int gate = 0; gate < 4 * blocks && u.from < u.to; gate += step) {
+        const int ob0 = gate + (int)u.from / 16;
+        const int ob1 = step > blocks ? step : gate + (int)u.to / 16;
+
+        if (t->l->bf16)
+            k->dense_bf16->forward(&rec->dense, m->recurrent, packed_states(t, t->position),
+                                   (const uint32_t *)t->l->packed, NULL, false, n, ob0, ob1,
+                                   scratch);
+        else
+            k->dense->forward(&rec->dense, m->recurrent, m->h[t->position % 2],
+                              t->p->params + rec->weight->offset, NULL, false, n, ob0, ob1,
+                              scratch);
+    }
+}
+
+static void forward_share(void *arg, int thread, int n_threads)
+{
+    const struct lstm_task *t = arg;
+    const struct lstm *m = t->l->lstm;
+    const struct kernels *k = t->p->kernels;
+    const struct units u = units_of(m, thread, n_threads);
+    const size_t bytes = (u.to - u.from) * sizeof(float);
     const float *last = m->h[t->position % 2];
     float *next = m->h[1 - t->position % 2];
 
-    for (int gate = 0; gate < 4 && b0 < b1; gate++)
-        k->dense->forward(&rec->dense, m->recurrent, last, t->p->params + rec->weight->offset, NULL,
-                          false, (int)t->p->n, gate * blocks + b0, gate * blocks + b1,
-                          t->p->scratch[thread]);
+    recurrent_share(t, u, t->p->scratch[thread]);
     for (uint32_t i = 0; i < t->p->n; i++) {
         const size_t at = place(t, i) * m->units, state = i * m->units;
+        const size_t out = (i * (size_t)t->l->rows + (size_t)t->position) * m->units;
 
-        memcpy(m->hidden + at + from, last + state + from, (to - from) * sizeof(float));
-        memcpy(m->cell + at + from, m->c + state + from, (to - from) * sizeof(float));
+        memcpy(m->hidden + at + u.from, last + state + u.from, bytes);
+        memcpy(m->cell + at + u.from, m->c + state + u.from, bytes);
         k->lstm->forward(m->gates + 4 * at, m->recurrent + 4 * state, m->c + state,
-                         m->tanh_cell + at, next + state, m->units, from, to);
-        memcpy(t->y + (i * (size_t)t->l->rows + (size_t)t->position) * m->units + from,
-               next + state + from, (to - from) * sizeof(float));
+                         m->tanh_cell + at, next + state, m->units, u.from, u.to);
+        memcpy(t->y + out + u.from, next + state + u.from, bytes);
     }
+    if (t->l->bf16)
+        k->dense_bf16->pack_rows(packed_states(t, t->position + 1), next, (int)t->p->n,
+                                 (int)m->units, (int)u.from, (int)u.to);
+}
+
+/* The dense layers' passes have the room that is ours, before or behind what we do there. */
+static void share_room(struct layer *l)
+{
+    for (int i = 0; i < 2; i++)
+        l->lstm->dense[i].packed = l->packed;
 }
 
 static void lstm_forward(struct layer *l, const struct pass *p, float *y, const float *x)
@@ -95,8 +163,11 @@ static void lstm_forward(struct layer *l, const struct pass *p, float *y, const 
     struct lstm_task t = {.l = l, .p = p, .y = y};
 
     begin(l, p);
+    share_room(l);
     input->ops->forward(input, p, m->gates + (size_t)p->first * (size_t)l->rows * gate_floats(m),
                         x);
+    if (l->bf16 && p->n)
+        threads_run(p->threads, pack_share, &t);
     for (t.position = 0; p->n && t.position < l->rows; t.position++)
         threads_run(p->threads, forward_share, &t);
     /* For the gradient of the state, or for the next batch of an evaluation. */
@@ -105,39 +176,47 @@ static void lstm_forward(struct layer *l, const struct pass *p, float *y, const 
     memcpy(m->evaluated[1] + at, m->c, n * sizeof(float));
 }
 
-/* A thread has some samples. */
 static void cell_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
-    const int end = share_begin((int)t->p->n, thread + 1, n_threads);
+    const struct kernels *k = t->p->kernels;
+    const struct units u = units_of(m, thread, n_threads);
+    const size_t n = u.to - u.from;
 
-    for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++) {
-        const size_t at = place(t, (uint32_t)i) * m->units, state = (size_t)i * m->units;
-        const size_t out = ((size_t)i * (size_t)t->l->rows + (size_t)t->position) * m->units;
+    for (uint32_t i = 0; i < t->p->n; i++) {
+        const size_t at = place(t, i) * m->units, state = i * m->units;
+        const size_t out = (i * (size_t)t->l->rows + (size_t)t->position) * m->units;
 
-        t->p->kernels->reduce->add(m->dh + state, t->dy + out, m->units);
-        t->p->kernels->lstm->backward(m->gates + 4 * at, m->cell + at, m->tanh_cell + at,
-                                      m->dh + state, m->dc + state, m->units);
-        memcpy(m->gradient + 4 * state, m->gates + 4 * at, gate_floats(m) * sizeof(float));
+        k->reduce->add(m->dh + state + u.from, t->dy + out + u.from, n);
+        k->lstm->backward(m->gates + 4 * at, m->cell + at, m->tanh_cell + at, m->dh + state,
+                          m->dc + state, m->units, u.from, u.to);
+        for (size_t g = u.from; g < gate_floats(m); g += m->units)
+            memcpy(m->gradient + 4 * state + g, m->gates + 4 * at + g, n * sizeof(float));
     }
+    for (int gate = 0; gate < 4 && t->l->bf16; gate++)
+        k->dense_bf16->pack_rows(packed_gates(t), m->gradient, (int)t->p->n, (int)gate_floats(m),
+                                 gate * (int)m->units + (int)u.from,
+                                 gate * (int)m->units + (int)u.to);
 }
 
-static float *kept_chunk(const struct lstm *m, int chunk)
+static float *kept_chunk(const struct layer *l, int chunk)
 {
-    return m->kept + (size_t)chunk * DENSE_CHUNK * gate_floats(m);
+    return l->packed + (size_t)chunk * DENSE_CHUNK * gate_floats(l->lstm);
 }
 
-/* All positions use the same weights. */
 static void keep_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
-    const struct lstm *m = t->l->lstm;
-    const struct layer *rec = &m->dense[FROM_HIDDEN];
+    const struct layer *rec = &t->l->lstm->dense[FROM_HIDDEN];
+    const struct kernels *k = t->p->kernels;
+    const float *w = t->p->params + rec->weight->offset;
 
     for (int c = thread; c < dense_chunks(&rec->dense); c += n_threads)
-        t->p->kernels->dense->keep_chunk(&rec->dense, c, kept_chunk(m, c),
-                                         t->p->params + rec->weight->offset);
+        if (t->l->bf16)
+            k->dense_bf16->keep_chunk(&rec->dense, c, (uint32_t *)t->l->packed, w);
+        else
+            k->dense->keep_chunk(&rec->dense, c, kept_chunk(t->l, c), w);
 }
 
 /* The gradient of the hidden state before the position, in chunks of its units. */
@@ -146,10 +225,15 @@ static void hidden_share(void *arg, int thread, int n_threads)
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
     const struct layer *rec = &m->dense[FROM_HIDDEN];
+    const struct kernels *k = t->p->kernels;
+    const int n = (int)t->p->n;
 
     for (int c = thread; c < dense_chunks(&rec->dense); c += n_threads)
-        t->p->kernels->dense->backward_kept(&rec->dense, c, m->dh, m->gradient, kept_chunk(m, c),
-                                            (int)t->p->n);
+        if (t->l->bf16)
+            k->dense_bf16->backward_kept(&rec->dense, c, m->dh, packed_gates(t),
+                                         (const uint32_t *)t->l->packed, n, t->p->scratch[thread]);
+        else
+            k->dense->backward_kept(&rec->dense, c, m->dh, m->gradient, kept_chunk(t->l, c), n);
 }
 
 /* What the block's rows ended with, +0 for all others; a state of -0 becomes +0 as well, as it
@@ -196,7 +280,9 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
 
     memset(m->dh, 0, n * sizeof(float));
     memset(m->dc, 0, n * sizeof(float));
-    threads_run(p->threads, keep_share, &t);
+    share_room(l);
+    if (p->n)
+        threads_run(p->threads, keep_share, &t);
     for (t.position = l->rows; p->n && t.position-- > 0;) {
         threads_run(p->threads, cell_share, &t);
         if (t.position > 0)
@@ -206,7 +292,6 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
     }
     give_states(l, p);
     struct layer *hidden = &m->dense[FROM_HIDDEN], *input = &m->dense[FROM_INPUT];
-    hidden->packed = input->packed = l->packed;
     hidden->ops->backward(hidden, p, NULL, gates, m->hidden + first * m->units, NULL);
     input->ops->backward(input, p, dx, gates, x, NULL);
 }
@@ -231,7 +316,6 @@ static void lstm_release(struct layer *l)
         free(*buffer_at(m, i));
     for (int i = 0; i < 2; i++)
         m->dense[i].ops->release(&m->dense[i]);
-    free(m->kept);
     free(m);
 }
 
@@ -247,7 +331,20 @@ static size_t buffer_floats(const struct layer *l, int i)
     return i < (int)ARRAY_LEN(floats) ? floats[i] : 4 * units;
 }
 
-void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
+/* Of what one of the hidden state's weights and rows makes, for n samples. */
+static size_t packed_floats(const struct layer *l, int n)
+{
+    const struct dense *d = &l->lstm->dense[FROM_HIDDEN].dense;
+
+    if (n == 0)
+        return 0;
+    return l->bf16 ? dense_bf16_weight_words(d) + dense_bf16_row_words(n, d->out)
+                   : (size_t)d->in * (size_t)d->out;
+}
+
+static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+
+void layer_lstm(struct layer *l, const struct net_layer *n, bool bf16, uint32_t samples, int levels,
                 uint32_t batch)
 {
     struct lstm *m = l->lstm = xcalloc(1, sizeof *m);
@@ -255,6 +352,7 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
 
     l->ops = &lstm_ops;
     l->name = n->spec.name;
+    l->bf16 = bf16;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
     m->units = l->out_floats / (size_t)l->rows;
@@ -264,12 +362,11 @@ void layer_lstm(struct layer *l, const struct net_layer *n, uint32_t samples, in
 
         d->rows = l->rows;
         d->in_floats = i == FROM_INPUT ? l->in_floats : l->out_floats;
-        layer_dense(d, &gates, false, false, samples, levels);
-        l->scratch_floats =
-            d->scratch_floats > l->scratch_floats ? d->scratch_floats : l->scratch_floats;
-        l->packed_floats = d->packed_floats; /* the gates' gradient, for either */
+        layer_dense(d, &gates, false, bf16, samples, levels);
+        l->scratch_floats = larger(l->scratch_floats, d->scratch_floats);
+        l->packed_floats = larger(l->packed_floats, d->packed_floats);
     }
-    m->kept = xaligned((samples ? m->units : 0) * gate_floats(m) * sizeof(float));
+    l->packed_floats = larger(l->packed_floats, packed_floats(l, (int)samples));
     for (int i = 0; i < N_BUFFERS; i++) {
         float **buffer = buffer_at(m, i);
         const size_t n_samples = buffer == &m->dh && batch > samples ? batch : samples;

@@ -40,7 +40,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         layer_embedding(l, n, samples, levels, threads_count(m->threads));
         break;
     case LAYER_LSTM:
-        layer_lstm(l, n, samples, levels, l->elsewhere ? 0 : config->batch);
+        layer_lstm(l, n, config->bf16, samples, levels, l->elsewhere ? 0 : config->batch);
         break;
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
@@ -431,7 +431,6 @@ struct model_bytes model_bytes(const struct model *m)
         saved += l->mask && !l->elsewhere ? l->out_floats / 32 : 0;
         saved += l->lstm && !l->elsewhere ? layer_lstm_floats(l) : 0;
         scratch += l->levels == m->levels || l->elsewhere ? 0 : levels_floats(l);
-        scratch += l->recurrent ? l->recurrent->floats : 0; /* once more, for the way back */
     }
     scratch += m->levels_floats + m->transposed_floats + m->packed_floats;
     return (struct model_bytes){.parameters = sizeof(float) * m->n_floats,
@@ -456,7 +455,7 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
     p->kernels = m->kernels;
     p->threads = m->threads;
     p->scratch = m->scratch;
-    p->params = m->weights;
+    p->params = p->training && p->weights ? p->weights : m->weights;
     if (l->ops->forward) {
         l->ops->forward(l, p, model_output(m, i, p, x), model_output(m, l->inputs[0], p, x));
     } else {
@@ -470,9 +469,12 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 
 const float *model_forward(struct model *m, struct pass *p, const float *x)
 {
-    for (int i = 0; i < m->n_layers; i++)
+    for (int i = 0; i < m->n_layers; i++) {
         if (p->training || !m->layers[i].aside)
             model_forward_layer(m, p, i, x);
+        if (p->training && p->poll)
+            p->poll(p->poll_arg);
+    }
     return model_output(m, m->n_layers - 1, p, x);
 }
 

@@ -50,7 +50,7 @@ struct model_config {
     uint32_t max_samples; /* of this rank in one pass */
     int levels;           /* of its largest lane block */
     uint32_t batch;    /* samples of a batch, of all ranks: recurrent layers keep as many states */
-    bool bf16;         /* what convolutions of maps and dense layers multiply is rounded */
+    bool bf16;         /* what convolutions of maps, dense layers and LSTMs multiply is rounded */
     const int *owners; /* the worker of each layer of the net; NULL: no layer is elsewhere */
     int worker;        /* with owners: this one */
 };
