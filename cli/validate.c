@@ -50,6 +50,8 @@ static double kept_values(const struct net *net)
 
         if (keeps_output[type])
             values += (double)l->out.c * l->out.h * l->out.w;
+        if (type == LAYER_LSTM) /* gates, states at each position, and what the running one needs */
+            values += (double)l->out.c * (7.0 * l->out.w + 36);
     }
     return values;
 }
@@ -84,34 +86,78 @@ static double data_bytes(const struct job *job, const struct net *net)
            (job->dataset.row_convert ? 1 : sizeof(float));
 }
 
-/* Weights are rounded to bf16 for each layer anew, into room for the largest one's. */
-static double rounded_bytes(const struct job *job, const struct net *net)
+/* Weights that one product takes: an LSTM has two of them, of its input and of its state. */
+static size_t factor_weights(const struct net_layer *l)
 {
+    switch (l->spec.type) {
+    case LAYER_CONV:
+    case LAYER_DENSE:
+        return l->weights;
+    case LAYER_LSTM:
+        return 4 * (size_t)l->out.c * (size_t)(l->in.c > l->out.c ? l->in.c : l->out.c);
+    default:
+        return 0;
+    }
+}
+
+/* Weights in the order of the product that is being made: in bf16 each layer's, in fp32 those of an
+ * LSTM's state, for the way back. */
+static double packed_bytes(const struct job *job, const struct net *net)
+{
+    const bool bf16 = job->training.precision == PRECISION_BF16;
     size_t largest = 0;
 
     for (size_t i = 0; i < net->n_layers; i++) {
-        const enum layer_type type = net->layers[i].spec.type;
+        const struct net_layer *l = &net->layers[i];
+        const size_t state =
+            l->spec.type == LAYER_LSTM ? 4 * (size_t)l->out.c * (size_t)l->out.c : 0;
+        const size_t bytes = bf16 ? sizeof(uint16_t) * factor_weights(l) : sizeof(float) * state;
 
-        if ((type == LAYER_CONV || type == LAYER_DENSE) && net->layers[i].weights > largest)
-            largest = net->layers[i].weights;
+        largest = bytes > largest ? bytes : largest;
     }
-    return job->training.precision == PRECISION_BF16 ? sizeof(uint16_t) * (double)largest : 0;
+    return (double)largest;
+}
+
+/* What is on its way; where workers are asynchronous servers: the weights that they compute with,
+ * and a gradient of their shares. */
+static double exchange_bytes(const struct job *job, double tensor, double state_part)
+{
+    const bool both = job->strategy.type == STRATEGY_PARAMETER_SERVER &&
+                      job->strategy.mode != MODE_SYNC && job->replicas[ROLE_PS].replicas == 0;
+
+    return job->replicas[ROLE_WORKER].replicas > 1 ? tensor * (both ? 1 + state_part : 1) : 0;
+}
+
+/* Who shares batches is bound by their lanes, who shares an update's batches by these. */
+static double ceiling_of(const struct job *job)
+{
+    const int64_t workers = job->replicas[ROLE_WORKER].replicas;
+    const bool apart = job->strategy.type != STRATEGY_SWITCH && job_sharers(job) == 1;
+    int64_t parts = job_lanes(job);
+
+    if (job->strategy.batch == BATCH_JOIN)
+        parts = job->training.accumulate;
+    else if (apart)
+        return (double)workers;
+    const int64_t most = (parts + workers - 1) / workers; /* of one worker */
+
+    return (double)parts / (double)most;
 }
 
 static struct needs needs_of(const struct job *job, const struct net *net, double n_samples)
 {
-    int64_t lanes = job_lanes(job), workers = job->replicas[ROLE_WORKER].replicas;
-    int64_t lanes_each = (lanes + workers - 1) / workers;
+    int64_t lanes = job_lanes(job), sharers = job_sharers(job);
+    int64_t lanes_each = (lanes + sharers - 1) / sharers;
     int64_t samples_each = lanes_each * ((job->training.batch_size + lanes - 1) / lanes);
     double tensor = sizeof(float) * (double)net->params, state_part = state_share(job, net);
     struct needs e = {
         .state_part = state_part,
         .parameters = tensor * (2 + state_part * job_optimizer_slots(&job->training.optimizer)),
         .activations = sizeof(float) * kept_values(net) * (double)samples_each,
-        .exchange = workers > 1 ? tensor : 0,
+        .exchange = exchange_bytes(job, tensor, state_part),
         .data = n_samples * data_bytes(job, net),
-        .rest = RUNTIME_BYTES + rounded_bytes(job, net),
-        .ceiling = (double)lanes / (double)lanes_each,
+        .rest = RUNTIME_BYTES + packed_bytes(job, net),
+        .ceiling = ceiling_of(job),
     };
 
     e.total = e.parameters + e.activations + e.exchange + e.data + e.rest;

@@ -170,6 +170,19 @@ int job_lanes(const struct job *job)
     return lanes;
 }
 
+int job_sharers(const struct job *job)
+{
+    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
+    const bool servers = job->strategy.type == STRATEGY_PARAMETER_SERVER;
+
+    if (job->strategy.type == STRATEGY_SWITCH || (servers && job->strategy.mode != MODE_SYNC))
+        return job->strategy.groups > 0 ? workers / (int)job->strategy.groups : 1;
+    if (job->strategy.type == STRATEGY_LOCAL_SGD ||
+        job->strategy.type == STRATEGY_ELASTIC_AVERAGING || job->strategy.batch == BATCH_JOIN)
+        return 1;
+    return workers;
+}
+
 int job_optimizer_slots(const struct job_optimizer *o)
 {
     switch (o->type) {

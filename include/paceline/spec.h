@@ -361,5 +361,7 @@ bool job_shards(const struct job *job);
 
 /* training.lanes after the default rule: largest power of two <= batchSize/4, 1 to 64. */
 int job_lanes(const struct job *job);
+/* How many workers share a batch; 1: each has whole ones. Of a switch in its servers' part. */
+int job_sharers(const struct job *job);
 
 #endif

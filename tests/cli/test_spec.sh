@@ -17,6 +17,22 @@ check parameters "$out" "3,274,634 parameters, 72.0 MFLOP"
 check ceiling "$out" "2x on 2 workers"
 out=$("$PACELINE" validate "$repo/examples/fashion-cnn.yaml" --workers 3 2>&1)
 check "ceiling of 3" "$out" "2.909x on 3 workers"
+# Who has whole batches needs what one worker needs, and is not bound by lanes.
+grep -v 'strategy:' "$repo/examples/fashion-cnn.yaml" >plain.yaml
+activations() {
+    "$PACELINE" validate plain.yaml "$@" 2>&1 | grep -o 'activations [0-9.]* [KMG]iB'
+}
+one=$(activations --workers 1)
+check "activations" "$one" "activations 23.9 MiB"
+same "shared batches" "$(activations --workers 2)" "activations 11.9 MiB"
+for whole in LocalSGD ElasticAveraging 'ParameterServer --set strategy.mode=async' \
+    'ParameterServer --set strategy.batch=join --set training.accumulate=3'; do
+    # shellcheck disable=SC2086 # options are words
+    same "activations of $whole" "$(activations --workers 3 --set strategy.type=$whole)" "$one"
+    # shellcheck disable=SC2086
+    check "ceiling of $whole" "$("$PACELINE" validate plain.yaml --workers 3 \
+        --set strategy.type=$whole 2>&1)" "3x on 3 workers"
+done
 
 "$PACELINE" validate "$repo/examples/mlp.yaml" --set training.epochs=0 --set training.lr=1 \
     >out 2>errors
