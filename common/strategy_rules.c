@@ -78,10 +78,13 @@ static bool broken_switch_momentum(const struct job *job, struct buf *found)
            !(job->training.optimizer.momentum > 0);
 }
 
+/* Elsewhere the workers are servers as well; groups and the other part of a switch wait for each
+ * other without looking at who wants what. */
 static bool broken_async_servers(const struct job *job, struct buf *found)
 {
     buf_puts(found, "no servers");
-    return is_async(job) && job->replicas[ROLE_PS].replicas == 0;
+    return is_async(job) && job->replicas[ROLE_PS].replicas == 0 &&
+           (job->strategy.type == STRATEGY_SWITCH || job->strategy.groups > 0);
 }
 
 static bool broken_staleness(const struct job *job, struct buf *found)
@@ -315,10 +318,11 @@ static const struct rule rules[] = {
      .cel = "{spec.replicas.ps.replicas} == 0 || " CEL_KNOWS_SERVERS,
      .cel_found = "[[4:{spec.replicas.ps.replicas}]]"},
     {{"spec.strategy.mode", "spec.replicas.ps.replicas"},
-     .allowed = "needed for async and bounded: replicas.ps.replicas of at least 1",
+     .allowed = "needed for StrategySwitch and for groups: replicas.ps.replicas of at least 1",
      .job = RULE_BUILTIN,
      .broken = broken_async_servers,
-     .cel = "!" CEL_ASYNC " || {spec.replicas.ps.replicas} > 0",
+     .cel =
+         "!" CEL_ASYNC " || {spec.replicas.ps.replicas} > 0 || (" CEL_PS " && " CEL_GROUPS " == 0)",
      .cel_found = "no servers"},
     {{"spec.strategy.maxStaleness", "spec.strategy.staleness"},
      .allowed = "allowed: 0, or at least strategy.staleness",

@@ -195,7 +195,8 @@ static int work(const struct command *command, const struct worker_options *o, s
         agreement_check(comm, job, &loading->data, loading->reads, err) != 0)
         return -1;
     struct trainer *t = xcalloc(1, sizeof *t);
-    const struct strategy *const strategies[] = {strategy_of(job), strategy_after(job)};
+    const struct strategy *const strategies[] = {strategy_of(job, comm_size(comm)),
+                                                 strategy_after(job)};
     int rc = trainer_init(t, job, comm, kernels, strategies, &loading->data, err);
     rc = comm_verdict(comm, rc, err);
     if (rc == 0)

@@ -74,6 +74,8 @@ good "$IMAGE"
 good '  model: {layers: [{type: conv, filters: 3, kernel: [3, 5], stride: 1}, {type: maxpool},
     {type: flatten}, {type: dropout, rate: 0}, {type: dense, units: 10, bias: false}]}'
 good "$MODEL
+  strategy: {type: ParameterServer, mode: async}"
+good "$MODEL
   training: {lanes: 16, optimizer: {name: rmsprop, rho: 0.5}, clipNorm: 5}
   strategy: {fusionBytes: 1Gi}"
 good "$MODEL
@@ -145,7 +147,7 @@ bad cel "$MODEL
 bad cel "$MODEL
   strategy: {placement: greedy}"
 bad cel "$MODEL
-  strategy: {type: ParameterServer, mode: async}"
+  strategy: {type: ParameterServer, mode: async, groups: 1}"
 bad cel "$MODEL
   strategy: {type: ParameterServer, staleness: 2}"
 bad schema "$MODEL

@@ -12,11 +12,11 @@ adam=(--set "training.optimizer={name: adam}")
 want=$(result one)
 want_adam=$(result one-adam "${adam[@]}")
 check "sequential" "$want" "  -"
-for n in 1 2; do
+for n in 0 1 2; do # 0: the workers are the servers
     servers 1 $n
     same "one worker, $n servers" "$(result "one-$n" "${s[@]}")" "$want"
     same "one worker, $n servers, adam" "$(result "adam-$n" "${s[@]}" "${adam[@]}")" "$want_adam"
-    same "always fresh" "$(of "one-$n" staleness)" "[18]"
+    if [ $n -gt 0 ]; then same "always fresh" "$(of "one-$n" staleness)" "[18]"; fi
 done
 servers 1 2
 result parts "${s[@]}" "${adam[@]}" --set training.steps=5 >/dev/null
@@ -24,11 +24,18 @@ same "resumed" "$(result parts --resume "${s[@]}" "${adam[@]}")" "$want_adam"
 same "often together" "$(result meets "${s[@]}" --set checkpoint.everySteps=2 \
     --set debug.checkReplicas=3)" "$want"
 
+# free WORKERS SERVERS [ARGUMENTS...]: nothing is lost, whoever is fast.
+free() {
+    local name=free-$1-$2-$#
+    servers "$1" "$2"
+    check "$name" "$(result "$name" "${s[@]}" "${@:3}" --set debug.slowdown='[1, 3]')" "  -"
+    same "$name: pushed" "$(of "$name" pushed) $(of "$name" applied)" "18 18"
+    same "$name: counted" "$(total "$name" staleness) $(total "$name" lead)" "18 18"
+}
 for n in 2 3 4; do
-    servers $n 2
-    check "$n workers" "$(result "free-$n" "${s[@]}" --set debug.slowdown='[1, 3]')" "  -"
-    same "$n workers: pushed" "$(of "free-$n" pushed) $(of "free-$n" applied)" "18 18"
-    same "$n workers: counted" "$(total "free-$n" staleness) $(total "free-$n" lead)" "18 18"
+    free $n 2
+    free $n 0 --set training.threads=$((n % 2 + 1)) --set debug.gradientSeconds=0.02
+    free $n 0 --set strategy.placement=greedy --set debug.checkReplicas=2 --set strategy.mode=bounded
 done
 
 # scripted WORKERS ORDER...: the histograms of that order, and the same bytes again.
@@ -44,6 +51,11 @@ scripted() {
         "$(python3 "$repo/tests/cli/async_histograms.py" "$n" 9 2 "$@")"
     same "order $list again" "$(result "$name-again" "${s[@]}" --set debug.pushOrder="$list" \
         --set debug.slowdown='[2, 1, 3]')" "$first"
+    servers "$n" 0
+    same "order $list, servers on the workers" \
+        "$(result "$name-on" "${s[@]}" --set debug.pushOrder="$list")" "$first"
+    same "histograms of $list, servers on the workers" "$(of "$name-on" staleness) $(of "$name-on" lead)" \
+        "$(of "$name" staleness) $(of "$name" lead)"
 }
 scripted 2 0 1
 scripted 2 0 0 0 1
@@ -53,6 +65,17 @@ scripted 4 3 0 0 1 0 2 0
 servers 2 1 # worker 1, which is not in the list, has the batch that it began with
 check "order [0]" "$(result order-zero "${s[@]}" --set debug.pushOrder='[0, 7]')" "  -"
 same "order [0]" "$(of order-zero staleness)" "[16,0,0,0,0,0,0,0,2]"
+
+# Servers on the workers: whole tensors on each, some without any, state that comes together in a checkpoint.
+servers 3 0
+order=("${s[@]}" "${adam[@]}" --set strategy.placement=greedy --set debug.pushOrder='[2, 0, 1, 1]')
+on=$(result on "${order[@]}")
+check "whole tensors" "$on" "  -"
+servers 3 2
+same "whole tensors on servers" "$(result on-servers "${s[@]}" "${order[@]:${#s[@]}}")" "$on"
+servers 3 0
+result on-meets "${order[@]}" --set training.epochs=1 >/dev/null
+same "the next epoch" "$(result on-meets --resume "${order[@]}")" "$on"
 
 # The learning rate by the number of workers, as if it had been given so.
 servers 2 1
@@ -76,7 +99,9 @@ check "a wait" "$(result waits "${s[@]}" --set debug.pushOrder='[1, 0]' --set de
     --set debug.slowdown='[50, 1000]' --set strategy.waitSeconds=1)" "waited 1 s for a note of rank 1 rank="
 
 servers 2 0
-refused "no server" "found no servers; needed for async and bounded: replicas.ps.replicas" "${s[@]}"
+refused "groups on servers" "found no servers; needed for StrategySwitch and for groups: replicas.ps.replicas" \
+    "${s[@]}" --set strategy.groups=2
+check "NaN on servers" "$(result nan-on "${s[@]}" --set debug.failNan=true)" "the loss is"
 servers 2 1
 refused "join" "found join, or several batches per update; allowed for async" "${s[@]}" \
     --set strategy.batch=join --set training.accumulate=2

@@ -77,7 +77,16 @@ same "on a slow network" "$(result slow-semaphore "${async[@]}" "${order[@]}" "$
 same "without it" "$(result slow-scripted "${async[@]}" "${order[@]}" "${slow[@]}")" "$first"
 check "unscripted" "$(result free "${async[@]}" "${slow[@]}" --set debug.jitter=1 \
     --set strategy.transferSemaphore=true)" "  -"
-for run in semaphore slow-semaphore free; do
+# Where the workers are the servers, what stays on one is on no line, and counts as sent by nobody.
+on=("${async[@]}" --set replicas.ps.replicas=0)
+same "servers on the workers" "$(result on "${on[@]}" "${order[@]}")" "$first"
+same "and on a slow network, one at a time" "$(result slow-on "${on[@]}" "${order[@]}" "${slow[@]}" \
+    --set strategy.transferSemaphore=true)" "$first"
+same "nothing sent to itself" "$(tail -1 slow-on/events.jsonl | sed 's/.*"bytesTo":\(\[\[.*\]\]\),"pushed.*/\1/' |
+    python3 -c 'import json, sys; print([row[i] for i, row in enumerate(json.load(sys.stdin))])')" "[0, 0, 0]"
+check "unscripted, on the workers" "$(result free-on "${on[@]}" "${slow[@]}" --set debug.jitter=1 \
+    --set strategy.transferSemaphore=true)" "  -"
+for run in semaphore slow-semaphore free slow-on free-on; do
     same "$run: transfers at once" "$(of $run transfersIn) $(of $run transfersOut)" "1 1"
 done
 

@@ -9,12 +9,18 @@
 
 mode=bounded # of servers
 # One worker is slow: the others wait for it, as far as the bound lets them go, and not a batch further.
+# bounded_by BOUND SERVERS
+bounded_by() {
+    local bound=$1 name=bound-$1-$2 leads
+    servers 3 "$2"
+    result "$name" "${s[@]}" --set strategy.staleness="$bound" --set debug.slowdown='[1, 30]' >/dev/null
+    same "$name: applied" "$(of "$name" applied)" 18
+    leads=$(of "$name" lead | tr , '\n' | wc -l)
+    if [ "$leads" -gt $((bound + 1)) ]; then fail "$name: lead $((leads - 1))"; fi
+}
 for bound in 0 2; do
-    servers 3 2
-    result "bound-$bound" "${s[@]}" --set strategy.staleness=$bound --set debug.slowdown='[1, 30]' >/dev/null
-    same "bound $bound: applied" "$(of "bound-$bound" applied)" 18
-    leads=$(of "bound-$bound" lead | tr , '\n' | wc -l)
-    if [ "$leads" -gt $((bound + 1)) ]; then fail "bound $bound: lead $((leads - 1))"; fi
+    bounded_by $bound 2
+    bounded_by $bound 0 # who waits is a server of the one that it waits for
 done
 
 # A scripted order scripts the time, and with it who is let go on beyond the bound and how far.

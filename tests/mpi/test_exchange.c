@@ -1,6 +1,8 @@
 // LINK: common/err.c common/log.c common/mem.c worker/comm/comm.c worker/comm/shaper.c
 // LINK: worker/comm/exchange.c worker/comm/wait.c worker/model/lanes.c worker/model/placement.c
 // MPI: 2 3 4
+#include <time.h>
+
 #include "paceline/mem.h"
 #include "tests/mpi/mpi_test.h"
 #include "worker/comm/exchange.h"
@@ -90,11 +92,60 @@ static void check_exchange(struct comm *c, bool semaphore, double bandwidth)
     free(weights);
 }
 
+/* A note that tells of a push is heard again in front of what the worker tells behind it, also when
+ * all of it comes while the server sleeps, and nothing else waits for it meanwhile. */
+static void check_deferred(struct comm *c)
+{
+    struct placement placement;
+    const int workers = comm_size(c) - SERVERS, few = 64;
+    float slab[64] = {0};
+
+    placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, (size_t)few, SERVERS);
+    placement.first = workers;
+    struct exchange *e = exchange_new(c, &placement, 60);
+
+    for (int round = 0; round < 20; round++) {
+        const struct timespec nap = {.tv_nsec = 5000000};
+        int note = round, heard = 0;
+
+        if (comm_rank(c) < workers) {
+            exchange_tell(e, workers, &note, sizeof note);
+            nanosleep(&nap, NULL);
+            slab[0] = (float)round;
+            exchange_push(e, slab);
+            note = -1;
+            exchange_tell(e, workers, &note, sizeof note);
+            exchange_await(e, workers, &note, sizeof note);
+            continue;
+        }
+        for (int n = 0; n < workers; n++) {
+            int worker = exchange_hear(e, -1, &note, sizeof note);
+
+            CHECK_INT(note, round);
+            exchange_defer(e, worker, &note, sizeof note);
+        }
+        nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
+        for (int n = 0; n < workers; n++) {
+            int worker = exchange_hear(e, -1, &heard, sizeof heard);
+
+            CHECK_INT(heard, round);
+            exchange_take(e, worker, slab);
+            CHECK(slab[0] == (float)round);
+            exchange_hear(e, worker, &heard, sizeof heard);
+            CHECK_INT(heard, -1);
+            exchange_answer(e, worker, &note, sizeof note);
+        }
+    }
+    exchange_free(e);
+    placement_release(&placement);
+}
+
 int main(int argc, char **argv)
 {
     struct comm *c = comm_init(&argc, &argv);
 
     for (int i = 0; i < 4; i++)
         check_exchange(c, i & 1, i & 2 ? 50e6 : 0);
+    check_deferred(c);
     return mpi_test_result(c);
 }

@@ -231,8 +231,9 @@ static void test_problems(void)
          {"ps.replicas: found 1; allowed with spec.model: 0, or strategy.type ParameterServer"}},
         {MODEL "  strategy: {type: ParameterServer}\n  training: {clipNorm: 2}\n",
          {"clipNorm: found a norm; allowed with ParameterServer and StrategySwitch: 0"}},
-        {MODEL "  strategy: {type: ParameterServer, mode: async}\n",
-         {"strategy.mode: found no servers; needed for async and bounded: replicas.ps"}},
+        {MODEL "  strategy: {type: ParameterServer, mode: async, groups: 1}\n",
+         {"strategy.mode: found no servers; needed for StrategySwitch and for groups: "
+          "replicas.ps"}},
         {MODEL "  strategy: {type: ParameterServer, mode: bounded, staleness: -1}\n"
                "  replicas: {ps: {replicas: 1}}\n",
          {"strategy.staleness: found -1; allowed: an integer from 0 to 1000000"}},
@@ -264,7 +265,8 @@ static void test_problems(void)
         {MODEL SWITCH "\n    switch: {order: ServersFirst}\n  replicas: {ps: {replicas: 1}}\n",
          {"spec.strategy.switch.when: found nothing; needed: one of fraction, epoch"}},
         {MODEL SWITCH "\n    switch: {when: fraction, fraction: 0.5}\n",
-         {"spec.strategy.mode: found no servers; needed for async and bounded: replicas.ps"}},
+         {"spec.strategy.mode: found no servers; needed for StrategySwitch and for groups: "
+          "replicas.ps"}},
         {MODEL SWITCH "\n    mode: sync\n    switch: {when: fraction, fraction: 0.5}\n" SERVERS,
          {"spec.strategy.mode: found sync; allowed with StrategySwitch: async, bounded"}},
         {MODEL SWITCH "\n    switch: {when: fraction, fraction: 1}\n" SERVERS,

@@ -6,7 +6,14 @@
 #include "paceline/mem.h"
 #include "worker/comm/wait.h"
 
-enum { TAG_NOTE, TAG_PUSH, TAG_PULL, TAG_GO };
+enum { TAG_NOTE, TAG_ANSWER, TAG_PUSH, TAG_PULL, TAG_GO };
+
+/* That will be heard again. */
+struct deferred {
+    bool is;
+    size_t n;
+    unsigned char note[EXCHANGE_NOTE_MAX];
+};
 
 /* A server's part of a slab on its way. */
 struct transfer {
@@ -22,20 +29,28 @@ struct transfer {
 struct exchange {
     struct comm *comm;
     MPI_Comm world;
-    int rank, first, servers;
+    int rank, workers, first, servers;
     int64_t patience;
     bool semaphore;
+    void (*serve)(void *arg); /* of a worker that is a server, too */
+    void *serve_arg;
+    bool serving;
     MPI_Datatype *part;         /* of a slab: a server's shards */
     uint64_t *part_bytes;       /* per server */
     struct transfer *transfers; /* in the order that they were asked for */
     int n_transfers, room;
-    MPI_Request note; /* that is being told */
+    MPI_Request note;          /* that is being told */
+    struct deferred *deferred; /* per worker */
     int most_in, most_out;
 };
 
-static bool is_server(const struct exchange *e) { return e->rank >= e->first; }
+/* A server's, not a worker's. */
+static bool is_servers(const struct transfer *t) { return t->out == (t->tag == TAG_PULL); }
 
-/* Transfers of a direction that have begun and are not over. */
+/* Whether it leaves this process: what does not is on no line. */
+static bool travels(const struct exchange *e, int rank) { return rank != e->rank; }
+
+/* A server's transfers of a direction that have begun and are not over. */
 static int under_way(const struct exchange *e, bool out)
 {
     int n = 0;
@@ -43,7 +58,8 @@ static int under_way(const struct exchange *e, bool out)
     for (int i = 0; i < e->n_transfers; i++) {
         const struct transfer *t = &e->transfers[i];
 
-        n += t->out == out && t->state != TRANSFER_WAITS && t->state != TRANSFER_OVER;
+        n += is_servers(t) && t->out == out && t->state != TRANSFER_WAITS &&
+             t->state != TRANSFER_OVER;
     }
     return n;
 }
@@ -62,7 +78,7 @@ static void begin(struct exchange *e, struct transfer *t)
     struct shaper *shaper = &e->comm->shaper;
     int n;
 
-    if (t->out && shaper_is_on(shaper)) {
+    if (t->out && shaper_is_on(shaper) && travels(e, t->rank)) {
         t->flow = shaper_send(shaper, comm_seconds(), e->part_bytes[t->server]);
         t->state = TRANSFER_FLOWS;
     } else {
@@ -78,10 +94,18 @@ static bool may_begin(struct exchange *e, struct transfer *t)
 {
     int there = 0;
 
-    if (is_server(e))
+    if (is_servers(t))
         return !e->semaphore || under_way(e, t->out) == 0;
     MPI_Test(&t->request, &there, MPI_STATUS_IGNORE);
     return there;
+}
+
+/* A worker pushes to all servers at once, but what is its own. */
+static double sharing(const struct exchange *e, const struct transfer *t)
+{
+    const int servers = e->servers - (e->first == 0);
+
+    return t->tag == TAG_PUSH && servers > 1 ? servers : 1;
 }
 
 static void advance(struct exchange *e, struct transfer *t, double now)
@@ -97,7 +121,9 @@ static void advance(struct exchange *e, struct transfer *t, double now)
         MPI_Test(&t->request, &done, MPI_STATUS_IGNORE);
         if (done) {
             t->state = TRANSFER_LANDS;
-            t->ready = t->out ? now : shaper_receive(shaper, now, e->part_bytes[t->server], 1);
+            t->ready = t->out || !travels(e, t->rank)
+                           ? now
+                           : shaper_receive(shaper, now, e->part_bytes[t->server], sharing(e, t));
         }
     }
     if (t->state == TRANSFER_LANDS && now >= t->ready)
@@ -129,8 +155,37 @@ static void add_transfer(struct exchange *e, struct transfer transfer)
     advance(e, t, comm_seconds());
 }
 
-/* Waits for the last n transfers, of which then nothing is left. */
-static void finish(struct exchange *e, int n, const char *what, int rank)
+/* Lets a server that is here as well answer what has come, unless it is its wait. */
+static void serve(struct exchange *e)
+{
+    if (!e->serve || e->serving)
+        return;
+    e->serving = true;
+    e->serve(e->serve_arg);
+    e->serving = false;
+}
+
+/* Between two looks for what a rank, or any (-1), is to do. */
+static void rest(struct exchange *e, struct wait *w, const char *what, int rank)
+{
+    move(e);
+    serve(e);
+    wait_on(e->comm, e->patience, w, what, wait_whom(rank).s);
+}
+
+/* Weights may be given many times before they change: to workers whose gradients are dropped. */
+static void forget_those_over(struct exchange *e)
+{
+    int n = 0;
+
+    for (int i = 0; i < e->n_transfers; i++)
+        if (e->transfers[i].state != TRANSFER_OVER)
+            e->transfers[n++] = e->transfers[i];
+    e->n_transfers = n;
+}
+
+/* Waits for all transfers of a tag and direction. */
+static void finish(struct exchange *e, int tag, bool out, const char *what, int rank)
 {
     struct wait w = {0};
 
@@ -138,13 +193,16 @@ static void finish(struct exchange *e, int n, const char *what, int rank)
         bool over = true;
 
         move(e);
-        for (int i = e->n_transfers - n; i < e->n_transfers; i++)
-            over &= e->transfers[i].state == TRANSFER_OVER;
+        for (int i = 0; i < e->n_transfers; i++) {
+            const struct transfer *t = &e->transfers[i];
+
+            over &= t->tag != tag || t->out != out || t->state == TRANSFER_OVER;
+        }
         if (over)
             break;
-        wait_on(e->comm, e->patience, &w, what, wait_whom(rank).s);
+        rest(e, &w, what, rank);
     }
-    e->n_transfers -= n;
+    forget_those_over(e);
 }
 
 /* The type of a server's shards within a slab. */
@@ -175,12 +233,14 @@ struct exchange *exchange_new(struct comm *c, const struct placement *placement,
 {
     struct exchange *e = xcalloc(1, sizeof *e);
 
-    *e = (struct exchange){.comm = c, .rank = c->rank, .patience = patience};
+    *e = (struct exchange){.comm = c, .rank = c->rank, .workers = c->size, .patience = patience};
     MPI_Comm_dup(c->world, &e->world);
     if (!placement)
         return e;
     e->first = placement->first;
+    e->workers = e->first ? e->first : c->size;
     e->servers = placement->servers;
+    e->deferred = xcalloc((size_t)e->workers, sizeof *e->deferred);
     e->part = xcalloc((size_t)e->servers, sizeof(MPI_Datatype));
     e->part_bytes = xcalloc((size_t)e->servers, sizeof *e->part_bytes);
     for (int s = 0; s < e->servers; s++)
@@ -190,6 +250,18 @@ struct exchange *exchange_new(struct comm *c, const struct placement *placement,
 
 void exchange_use_semaphore(struct exchange *e) { e->semaphore = true; }
 
+void exchange_serve(struct exchange *e, void (*answer)(void *arg), void *arg)
+{
+    e->serve = answer;
+    e->serve_arg = arg;
+}
+
+void exchange_poll(struct exchange *e)
+{
+    move(e);
+    serve(e);
+}
+
 void exchange_free(struct exchange *e)
 {
     for (int s = 0; s < e->servers; s++)
@@ -197,6 +269,7 @@ void exchange_free(struct exchange *e)
     MPI_Comm_free(&e->world);
     free(e->part);
     free(e->part_bytes);
+    free(e->deferred);
     free(e->transfers);
     free(e);
 }
@@ -217,7 +290,7 @@ static void tell(struct exchange *e, int rank, const void *note, size_t n, int t
         MPI_Test(&e->note, &there, MPI_STATUS_IGNORE);
         if (there)
             return;
-        move(e);
+        move(e); /* and no more: what was announced is to be sent before others' is taken */
         wait_on(e->comm, e->patience, &w, "a note to be taken", wait_whom(rank).s);
     }
 }
@@ -227,21 +300,95 @@ void exchange_tell(struct exchange *e, int rank, const void *note, size_t n)
     tell(e, rank, note, n, TAG_NOTE);
 }
 
-int exchange_hear(struct exchange *e, int rank, void *note, size_t n)
+void exchange_answer(struct exchange *e, int worker, const void *answer, size_t n)
+{
+    tell(e, worker, answer, n, TAG_ANSWER);
+}
+
+void exchange_defer(struct exchange *e, int worker, const void *note, size_t n)
+{
+    struct deferred *d = &e->deferred[worker];
+
+    assert(n <= sizeof d->note);
+    d->is = true;
+    d->n = n;
+    memcpy(d->note, note, n);
+}
+
+static int hear_again(struct exchange *e, int worker, void *note, size_t n)
+{
+    struct deferred *d = &e->deferred[worker];
+
+    memcpy(note, d->note, d->n < n ? d->n : n);
+    d->is = false;
+    return worker;
+}
+
+/* Of a rank, or of any (-1), if its push has come and no weights leave, which the push has to leave
+ * as they are: whose it is, else -1. */
+static int take_deferred(struct exchange *e, int rank, void *note, size_t n)
+{
+    for (int worker = 0; e->deferred && worker < e->workers; worker++) {
+        int there = 0;
+
+        if (!e->deferred[worker].is || (rank >= 0 && rank != worker) || under_way(e, true) > 0)
+            continue;
+        MPI_Iprobe(worker, TAG_PUSH, e->world, &there, MPI_STATUS_IGNORE);
+        if (there)
+            return hear_again(e, worker, note, n);
+    }
+    return -1;
+}
+
+/* The next one of a rank, or of any (-1), if it is there: whose it is, else -1. A note that is
+ * behind a push says that this has come, too, whatever the probe has seen. */
+static int take_note(struct exchange *e, int rank, void *note, size_t n, int tag)
+{
+    const int again = tag == TAG_NOTE ? take_deferred(e, rank, note, n) : -1;
+    MPI_Status status;
+    int there = 0;
+
+    if (again >= 0)
+        return again;
+    MPI_Iprobe(rank < 0 ? MPI_ANY_SOURCE : rank, tag, e->world, &there, &status);
+    if (!there)
+        return -1;
+    if (tag == TAG_NOTE && e->deferred && status.MPI_SOURCE < e->workers &&
+        e->deferred[status.MPI_SOURCE].is)
+        return hear_again(e, status.MPI_SOURCE, note, n);
+    MPI_Recv(note, (int)n, MPI_BYTE, status.MPI_SOURCE, tag, e->world, MPI_STATUS_IGNORE);
+    return status.MPI_SOURCE;
+}
+
+int exchange_heard(struct exchange *e, int rank, void *note, size_t n)
+{
+    return take_note(e, rank, note, n, TAG_NOTE);
+}
+
+static int hear(struct exchange *e, int rank, void *note, size_t n, int tag)
 {
     struct wait w = {0};
-    MPI_Status status;
-    int there = 0, source = rank < 0 ? MPI_ANY_SOURCE : rank;
+    int source;
 
-    for (;;) {
-        MPI_Iprobe(source, TAG_NOTE, e->world, &there, &status);
-        if (there)
-            break;
-        move(e);
-        wait_on(e->comm, e->patience, &w, "a note", wait_whom(rank).s);
-    }
-    MPI_Recv(note, (int)n, MPI_BYTE, status.MPI_SOURCE, TAG_NOTE, e->world, MPI_STATUS_IGNORE);
-    return status.MPI_SOURCE;
+    while ((source = take_note(e, rank, note, n, tag)) < 0)
+        rest(e, &w, tag == TAG_NOTE ? "a note" : "an answer", rank);
+    return source;
+}
+
+int exchange_hear(struct exchange *e, int rank, void *note, size_t n)
+{
+    return hear(e, rank, note, n, TAG_NOTE);
+}
+
+void exchange_await(struct exchange *e, int server, void *answer, size_t n)
+{
+    hear(e, server, answer, n, TAG_ANSWER);
+}
+
+static void count(struct exchange *e, int rank, int server)
+{
+    if (travels(e, rank))
+        comm_count(e->comm, rank, e->part_bytes[server]);
 }
 
 void exchange_push(struct exchange *e, const float *slab)
@@ -252,9 +399,9 @@ void exchange_push(struct exchange *e, const float *slab)
                                           .server = s,
                                           .rank = e->first + s,
                                           .tag = TAG_PUSH});
-        comm_count(e->comm, e->first + s, e->part_bytes[s]);
+        count(e, e->first + s, s);
     }
-    finish(e, e->servers, "gradients to be taken", e->first);
+    finish(e, TAG_PUSH, true, "gradients to be taken", e->first);
 }
 
 void exchange_pull(struct exchange *e, float *slab)
@@ -262,7 +409,7 @@ void exchange_pull(struct exchange *e, float *slab)
     for (int s = 0; s < e->servers; s++)
         add_transfer(
             e, (struct transfer){.slab = slab, .server = s, .rank = e->first + s, .tag = TAG_PULL});
-    finish(e, e->servers, "weights", e->first);
+    finish(e, TAG_PULL, false, "weights", e->first);
 }
 
 /* The one that is taken, and those that have come to the door. */
@@ -270,7 +417,7 @@ static void count_pushes(struct exchange *e)
 {
     int n = 1;
 
-    for (int rank = 0; rank < e->first; rank++) {
+    for (int rank = 0; rank < e->workers; rank++) {
         int there = 0;
 
         MPI_Iprobe(rank, TAG_PUSH, e->world, &there, MPI_STATUS_IGNORE);
@@ -286,19 +433,8 @@ void exchange_take(struct exchange *e, int worker, float *slab)
     add_transfer(e,
                  (struct transfer){
                      .slab = slab, .server = e->rank - e->first, .rank = worker, .tag = TAG_PUSH});
-    finish(e, 1, "a gradient", worker);
+    finish(e, TAG_PUSH, false, "a gradient", worker);
     count_pushes(e);
-}
-
-/* Weights may be given many times before they change: to workers whose gradients are dropped. */
-static void forget_those_over(struct exchange *e)
-{
-    int n = 0;
-
-    for (int i = 0; i < e->n_transfers; i++)
-        if (e->transfers[i].state != TRANSFER_OVER)
-            e->transfers[n++] = e->transfers[i];
-    e->n_transfers = n;
 }
 
 void exchange_give(struct exchange *e, int worker, const float *slab)
@@ -310,7 +446,7 @@ void exchange_give(struct exchange *e, int worker, const float *slab)
         e,
         (struct transfer){
             .out = true, .slab = (float *)slab, .server = server, .rank = worker, .tag = TAG_PULL});
-    comm_count(e->comm, worker, e->part_bytes[server]);
+    count(e, worker, server);
 }
 
-void exchange_settle(struct exchange *e) { finish(e, e->n_transfers, "weights to be taken", -1); }
+void exchange_settle(struct exchange *e) { finish(e, TAG_PULL, true, "weights to be taken", -1); }

@@ -5,7 +5,12 @@
 
 bool servers_is_one(const struct trainer *t) { return comm_rank(t->comm) >= t->workers; }
 
-bool servers_is_clock(const struct trainer *t) { return comm_rank(t->comm) == t->workers; }
+bool servers_has_shards(const struct trainer *t)
+{
+    return comm_rank(t->comm) >= t->placement.first;
+}
+
+bool servers_is_clock(const struct trainer *t) { return comm_rank(t->comm) == t->placement.first; }
 
 void servers_share(struct trainer *t)
 {
@@ -108,7 +113,7 @@ void servers_count_transfers(const struct trainer *t, const struct exchange *e,
 {
     int in = 0, out = 0;
 
-    if (servers_is_one(t))
+    if (servers_has_shards(t))
         exchange_most(e, &in, &out);
     *most = (struct transfers){.in = comm_max(t->comm, in), .out = comm_max(t->comm, out)};
 }

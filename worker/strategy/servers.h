@@ -8,9 +8,10 @@
 #include "worker/comm/exchange.h"
 #include "worker/train/trainer.h"
 
-/* Whether this rank is one of those behind the workers; and the first of them, who has the clock.
- */
+/* Whether this rank is one of those behind the workers; whether it owns parameters, as one of them
+ * or, where there are none, as a worker; and whether it is the first owner, who has the clock. */
 bool servers_is_one(const struct trainer *t);
+bool servers_has_shards(const struct trainer *t);
 bool servers_is_clock(const struct trainer *t);
 
 /* For struct strategy, where workers have whole batches and servers none. */

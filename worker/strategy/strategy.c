@@ -2,12 +2,14 @@
 
 #include "worker/strategy/strategies.h"
 
-const struct strategy *strategy_of(const struct job *job)
+const struct strategy *strategy_of(const struct job *job, int ranks)
 {
     switch (job->strategy.type) {
     case STRATEGY_ALL_REDUCE:
         break;
     case STRATEGY_PARAMETER_SERVER:
+        if (ranks == 1) /* it pushes to itself: each gradient is an update when it is there */
+            return &all_reduce;
         if (job->strategy.mode != MODE_SYNC)
             return &downpour;
         if (job->strategy.schedule >= COMM_ONE_AT_A_TIME)

@@ -7,8 +7,8 @@
 
 #include "worker/train/trainer.h"
 
-/* The job's; of StrategySwitch: the first. */
-const struct strategy *strategy_of(const struct job *job);
+/* The job's in a world of so many ranks; of StrategySwitch: the first. */
+const struct strategy *strategy_of(const struct job *job, int ranks);
 /* That of StrategySwitch which follows; NULL: none. */
 const struct strategy *strategy_after(const struct job *job);
 

@@ -307,6 +307,28 @@ void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update)
     phases_leave(&t->phases, was);
 }
 
+#define NAP_SECONDS 0.0002
+
+static void nap(double seconds)
+{
+    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds,
+                                 .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)},
+              NULL);
+}
+
+/* Whom others wait for looks after them meanwhile. */
+static void sleep_for(const struct trainer *t, double seconds)
+{
+    const double end = trainer_seconds() + seconds;
+
+    while (seconds > 0) {
+        nap(t->serves && seconds > NAP_SECONDS ? NAP_SECONDS : seconds);
+        if (t->serves)
+            t->pass.poll(t->pass.poll_arg);
+        seconds = end - trainer_seconds();
+    }
+}
+
 /* spec.debug: sleeps as if this worker had computed for so long at least, and then so many times
  * slower. */
 static void slow_down(const struct trainer *t, const struct batch *b)
@@ -317,11 +339,7 @@ static void slow_down(const struct trainer *t, const struct batch *b)
     const double seconds =
         fmax(computed, share * t->job->debug.gradient_seconds) * factor - computed;
 
-    if (seconds <= 0)
-        return;
-    nanosleep(&(struct timespec){.tv_sec = (time_t)seconds,
-                                 .tv_nsec = (long)((seconds - floor(seconds)) * 1e9)},
-              NULL);
+    sleep_for(t, seconds);
 }
 
 void step_backward(struct trainer *t, const struct batch *b)

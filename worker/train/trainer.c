@@ -207,6 +207,8 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy)
     set_blocks(t);
     t->sink = (struct gradient_sink){0};
     t->pass.poll = NULL;
+    t->pass.weights = NULL;
+    t->serves = false;
     t->gradient_floats = 0;
     t->strategy->init(t);
     t->batches =

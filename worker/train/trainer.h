@@ -105,6 +105,7 @@ struct trainer {
     struct gradient_sink sink;
     struct batcher *batches, *validation, *test;
     struct pass pass;
+    bool serves; /* others wait for what this rank does in pass.poll */
     struct lane_ends block_ends[LANES_MAX_BLOCKS];
     uint32_t *lane_ends;                   /* LANES_MAX * LANES_MAX_BLOCKS at most; one slab */
     double *lane_values, *all_lane_values; /* LANE_VALUES per lane */
