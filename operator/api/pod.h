@@ -25,6 +25,7 @@ struct pod {
     /* Kept by the cache from version to version, on a clock that does not jump: since when and how
      * long we have watched it being deleted (cache_watch_deletions). */
     int64_t deleting_since_ms, deleting_for_ms;
+    bool ended_unasked;  /* likewise: an earlier version had finished and was not being deleted */
     const char *reason;  /* why it failed or waits: "OOMKilled", "ImagePullBackOff", ...; or NULL */
     const char *message; /* in the server's words; or NULL */
     const char *ip, *node; /* or NULL */

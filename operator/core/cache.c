@@ -215,8 +215,9 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
 /* Changes. */
 
 /* Who asks again for less grace starts the wait anew: the kubelet has only just been told. */
-static void keep_deletion(struct pod *pod, const struct pod *old)
+static void keep_seen(struct pod *pod, const struct pod *old)
 {
+    pod->ended_unasked = old->ended_unasked || (pod_finished(old) && !old->meta.deletion_ms);
     if (pod->meta.deletion_ms == old->meta.deletion_ms)
         pod->deleting_since_ms = old->deleting_since_ms;
 }
@@ -227,7 +228,7 @@ static void replace(struct cache *c, int kind, struct table_slot *slot, void *ob
     const char *from = meta_of(kind, old)->owner_uid, *to = meta_of(kind, object)->owner_uid;
 
     if (kind == CACHE_PODS)
-        keep_deletion(object, old);
+        keep_seen(object, old);
     if (kind != CACHE_JOBS && from && to && strcmp(from, to) == 0) {
         find_owner(c, to)->of[kind].items[slot->word & PLACE] = object;
         slot->object = object;

@@ -178,9 +178,10 @@ void look_renew(struct look *l)
 
 bool pod_ended_itself(const struct pod *p)
 {
-    if (!p->meta.deletion_ms)
+    if (!p->meta.deletion_ms || p->ended_unasked)
         return true;
-    return p->finished_ms && p->finished_ms < p->meta.deletion_ms - p->meta.deletion_grace_ms;
+    return p->finished_ms &&
+           p->finished_ms + CLOCK_SKEW_MS < p->meta.deletion_ms - p->meta.deletion_grace_ms;
 }
 
 int64_t pod_fence_ms(const struct look *l, const struct pod *p)

@@ -51,7 +51,7 @@ void look_settle(struct look *l, enum cluster_role role, int index);
 /* A new world: every index at the fresh incarnation; the kubelet's restarts so far are counted. */
 void look_renew(struct look *l);
 
-/* Ended before it was asked to stop. Only then is the end its own. */
+/* Ended before it was asked to stop, for certain (rule 3). Only then is the end its own. */
 bool pod_ended_itself(const struct pod *p);
 /*
  * Silent for fenceSeconds after it should have ended: by its deletionTimestamp, and by how long we

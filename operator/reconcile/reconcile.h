@@ -13,9 +13,10 @@
  *     problem beside a job): an event and nothing else, so that nothing runs twice.
  *  3. Outcomes.
  *     - Succeeded (phase Succeeded): its index joins `completed`, its restart_count the restarts.
- *       If it was being deleted, only when it finished strictly before the second it was asked to
- *       stop in (finished_ms < deletion_ms - deletion_grace_ms): a graceful exit after SIGTERM is
- *       no success; then it counts as disrupted. A pod of an older incarnation that succeeded of
+ *       If it was being deleted, only when we have seen it finished before, or when it finished
+ *       more than CLOCK_SKEW_MS before it was asked to stop (deletion_ms - deletion_grace_ms; one
+ *       is the node's time, the other the API server's): a graceful exit after SIGTERM is no
+ *       success; then it counts as disrupted. A pod of an older incarnation that succeeded of
  *       its own counts too: it ended while a suspension or scaling was being written.
  *     - Failed: disrupted (pod->disrupted, or deleted while it ran) or retryable by the role's
  *       policy (ExitCode: code >= 128 or none; OnFailure, Always: always, since the kubelet
@@ -119,6 +120,8 @@
 #include "operator/reconcile/plan.h"
 
 #define STATUS_INTERVAL_MS 2000
+/* That a node's clock may be behind the API server's; from 1 s on etcd warns about its own. */
+#define CLOCK_SKEW_MS 2000
 #define DURABLE_FAILED "CopyFailed" /* the reason that is told in an event */
 #define DURABLE_NONE                                                                               \
     "checkpoints and the model are in the pods' memory only: when the job is suspended, and when " \

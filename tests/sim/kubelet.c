@@ -73,14 +73,19 @@ void pod_set_condition(struct world *w, cJSON *status, const char *type, bool va
     val_set(found, "lastTransitionTime", val_time(w->now_ms));
 }
 
-/* containerStatuses[].state of the record. */
-static cJSON *container_state(const struct process *p)
+static int64_t node_skew_ms(const struct world *w, const struct process *p)
+{
+    return p->node >= 0 ? w->nodes[p->node].skew_ms : 0;
+}
+
+/* containerStatuses[].state of the record, in the node's time. */
+static cJSON *container_state(const struct process *p, int64_t skew_ms)
 {
     cJSON *state = cJSON_CreateObject(), *inner;
 
     if (p->running) {
         inner = cJSON_AddObjectToObject(state, "running");
-        val_set(inner, "startedAt", val_time(p->started_ms));
+        val_set(inner, "startedAt", val_time(p->started_ms + skew_ms));
     } else if (p->state == POD_AT_WAITING) {
         inner = cJSON_AddObjectToObject(state, "waiting");
         val_set_str(inner, "reason", "CrashLoopBackOff");
@@ -89,8 +94,8 @@ static cJSON *container_state(const struct process *p)
         val_set_int(inner, "exitCode", p->exit_code);
         val_set_str(inner, "reason", p->exit_code ? "Error" : "Completed");
         if (p->started_ms) {
-            val_set(inner, "startedAt", val_time(p->started_ms));
-            val_set(inner, "finishedAt", val_time(p->ended_ms));
+            val_set(inner, "startedAt", val_time(p->started_ms + skew_ms));
+            val_set(inner, "finishedAt", val_time(p->ended_ms + skew_ms));
         }
     } else {
         inner = cJSON_AddObjectToObject(state, "waiting");
@@ -119,7 +124,7 @@ static void write_status(struct world *w, const struct process *p, cJSON *json)
         address_of(ip, sizeof ip, p->node, id_of(w, p));
         val_set_str(status, "podIP", ip);
         if (!val_get(status, "startTime", NULL))
-            val_set(status, "startTime", val_time(p->started_ms));
+            val_set(status, "startTime", val_time(p->started_ms + node_skew_ms(w, p)));
     }
     pod_set_condition(w, status, "Ready", p->running && !p->asked_ms, NULL);
     list = cJSON_CreateArray();
@@ -128,7 +133,7 @@ static void write_status(struct world *w, const struct process *p, cJSON *json)
     val_set_str(container, "name", name);
     val_set(container, "ready", cJSON_CreateBool(p->running));
     val_set_int(container, "restartCount", p->restarts);
-    val_set(container, "state", container_state(p));
+    val_set(container, "state", container_state(p, node_skew_ms(w, p)));
     val_set(status, "containerStatuses", list);
 }
 
@@ -431,13 +436,10 @@ static void process_new(struct world *w, const struct object *o, const cJSON *js
 }
 
 /* Remembers who wanted it gone, and wakes its kubelet. */
-static void note_deletion(struct world *w, struct process *p, const cJSON *next)
+static void note_deletion(struct world *w, struct process *p)
 {
-    int64_t asked = val_ms(val_get(next, "metadata", "deletionTimestamp", NULL)) -
-                    val_int(next, "metadata", "deletionGracePeriodSeconds") * 1000;
-
     if (!p->asked_ms) {
-        p->asked_ms = asked;
+        p->asked_ms = w->now_ms;
         p->asked_by = w->actor;
         world_trace(w, "%s is being deleted", p->name);
         if (w->actor == ACTOR_OPERATOR && !w->actor_late)
@@ -468,10 +470,9 @@ void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *p
          val_int(next, "metadata", "deletionGracePeriodSeconds") <
              val_int(prev, "metadata", "deletionGracePeriodSeconds")) &&
         w->actor != ACTOR_KUBELET)
-        note_deletion(w, p, next);
+        note_deletion(w, p);
     if (phase && strcmp(phase, "Succeeded") == 0 && !p->reported_success) {
         p->reported_success = true;
-        p->unasked = !p->asked_ms || p->ended_ms / 1000 < p->asked_ms / 1000;
     }
     if (phase && strcmp(phase, "Failed") == 0)
         p->reported_failure = true;

@@ -104,8 +104,7 @@ static bool did_succeed(const struct world *w, const char *uid, enum cluster_rol
         const struct process *p = &w->processes[i];
 
         if (p->role == role && p->index == index && p->reported_success && p->exit_code == 0 &&
-            strcmp(p->job_uid, uid) == 0 &&
-            (!p->asked_ms || p->ended_ms / 1000 <= p->asked_ms / 1000))
+            strcmp(p->job_uid, uid) == 0 && (!p->asked_ms || p->ended_ms <= p->asked_ms))
             return true;
     }
     return false;
@@ -168,7 +167,7 @@ static bool one_failed(const struct world *w, const char *uid)
         const struct process *p = &w->processes[i];
 
         if (strcmp(p->job_uid, uid) == 0 && p->reported_failure && !p->evicted &&
-            (!p->asked_ms || p->ended_ms / 1000 <= p->asked_ms / 1000))
+            (!p->asked_ms || p->ended_ms <= p->asked_ms))
             return true;
     }
     return false;
@@ -427,10 +426,13 @@ static void count_replacement(struct world *w, const struct process *p)
                    (long long)t->limit);
 }
 
-/* Asked to stop in the second in which it ended: nobody can tell which came first. */
-static bool same_second(const struct process *p)
+/* Asked to stop so soon after it ended that, by what their clocks wrote down, it may have been the
+ * other way round. */
+static bool may_be_asked(const struct world *w, const struct process *p)
 {
-    return p->asked_ms && p->ended_ms / 1000 >= p->asked_ms / 1000;
+    int64_t ended_ms = p->ended_ms + w->nodes[p->node].skew_ms;
+
+    return p->asked_ms && ended_ms / 1000 * 1000 + MAX_SKEW_MS >= p->asked_ms / 1000 * 1000;
 }
 
 void truth_started(struct world *w, struct process *p)
@@ -443,8 +445,8 @@ void truth_started(struct world *w, struct process *p)
             continue;
         if (q->running && !may_overlap(w, p, q))
             world_fail(w, "%s runs while %s runs", p->name, q->name);
-        if (q->reported_success && q->unasked && q->exit_code == 0 && !p->late && !q->stripped &&
-            !same_second(q))
+        if (q->reported_success && q->exit_code == 0 && !p->late && !q->stripped &&
+            !may_be_asked(w, q))
             world_fail(w, "%s runs though %s completed the index", p->name, q->name);
     }
     count_replacement(w, p);

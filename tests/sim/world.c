@@ -252,11 +252,15 @@ static void look(struct world *w, int64_t id)
 
 void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stats)
 {
+    struct random clocks = {.state = seed * 4};
+
     *w = (struct world){.seed = seed, .verbose = verbose, .stats = stats};
     w->schedule.state = seed * 4 + 1;
     w->faults.state = seed * 4 + 2;
     w->user.state = seed * 4 + 3;
     random_next(&w->schedule);
+    for (int i = 0; i < N_NODES; i++)
+        w->nodes[i].skew_ms = random_range(&clocks, -MAX_SKEW_MS, MAX_SKEW_MS);
     w->hash = 14695981039346656037u;
     w->start_ms = 1800000000000 + random_range(&w->schedule, 0, 999);
     w->now_ms = w->start_ms;

@@ -14,6 +14,7 @@
 
 #define N_OPERATORS 2
 #define N_NODES 3
+#define MAX_SKEW_MS 2000 /* of a node's clock, either way: what the operator allows for */
 #define MAX_JOBS 3
 #define MAX_WATCHES 64
 #define TRACE_LINES 40
@@ -122,12 +123,11 @@ struct process {
     bool stripped; /* a user took the object away by force */
     bool gone;     /* the object is gone */
     bool reported_success, reported_failure; /* in the API */
-    bool unasked;     /* and nobody had asked it to stop before that second */
-    bool evicted;     /* killed by the kubelet's eviction */
-    bool replacement; /* its incarnation was above the world's */
-    bool forgiven;    /* given up and tried again, or scaled away, at the user's wish */
+    bool evicted;                            /* killed by the kubelet's eviction */
+    bool replacement;                        /* its incarnation was above the world's */
+    bool forgiven; /* given up and tried again, or scaled away, at the user's wish */
     enum actor asked_by;
-    int64_t asked_ms; /* deletion asked for; 0: no */
+    int64_t asked_ms; /* when its deletion was asked for; 0: not */
     int64_t created_ms, started_ms, ended_ms;
     int exit_code, restarts, attempt;
     int64_t epoch;   /* of its timers */
@@ -138,6 +138,7 @@ struct node {
     bool down, dead, forever;
     int64_t epoch;
     int64_t since_ms;
+    int64_t skew_ms; /* of its clock */
 };
 
 struct call;

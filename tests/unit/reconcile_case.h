@@ -7,7 +7,8 @@
  *   status restarts=1 completion=900 running=150 worker.completed=0-2 ...   (conditions: their
  *       time; !running=150: False; reason and message are "r" and "m"; ?running=150: without;
  *       running=150:Why: with this reason; running=150:Why:so_it_is: and this sentence)
- *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation
+ *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation;
+ *       unasked: seen finished before it was being deleted
  *   now 1000 | unreachable sentence | quiet 10 | stalled        times are seconds
  *   missing Service | seen Secret=900 (else now) | old-generations 1 2 | groups-gone 1 | dry-run-ok
  * worker | hold 1010 | written 999 blocked sentence | invalid-template sentence launched gen=3
@@ -270,6 +271,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
         p->tracked = false;
     else if (strcmp(key, "disrupted") == 0)
         p->disrupted = true;
+    else if (strcmp(key, "unasked") == 0)
+        p->ended_unasked = true;
     else if (strcmp(key, "kubelet") == 0)
         p->restart_count = strtoll(value, NULL, 10);
     else if (strcmp(key, "exit") == 0)

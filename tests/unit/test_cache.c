@@ -1,4 +1,5 @@
-// LINK: operator/core/cache.c operator/core/table.c operator/api/meta.c operator/api/field.c common
+// LINK: operator/core/cache.c operator/core/table.c operator/api/meta.c operator/api/field.c
+// LINK: operator/api/pod.c operator/api/ledger.c common
 /* Orders of answers, events and lists, one by one; test_cache_orders.c draws them at random. */
 #include "operator/core/cache.h"
 
@@ -359,6 +360,39 @@ static void test_deletions(void)
     end();
 }
 
+static bool unasked_after(const char *rv, enum pod_phase phase, int64_t deletion_ms)
+{
+    struct pod *pod = new_pod("p", "J", rv);
+
+    pod->phase = phase;
+    pod->meta.deletion_ms = deletion_ms;
+    CHECK(cache_put_pod(c, pod, CACHE_WATCH));
+    return cache_pod(c, "p")->ended_unasked;
+}
+
+/* Which came first, its end or its deletion, is kept once it was seen. */
+static void test_ends(void)
+{
+    begin();
+    CHECK(!unasked_after("101", POD_RUNNING, 0));
+    CHECK(!unasked_after("102", POD_SUCCEEDED, 0));
+    CHECK(unasked_after("103", POD_SUCCEEDED, 5000));
+    CHECK(unasked_after("104", POD_SUCCEEDED, 4000));
+    end();
+
+    begin();
+    CHECK(!unasked_after("101", POD_RUNNING, 5000));
+    CHECK(!unasked_after("102", POD_FAILED, 5000));
+    CHECK(!unasked_after("103", POD_FAILED, 5000));
+    end();
+
+    begin();
+    CHECK(!unasked_after("101", POD_RUNNING, 0));
+    CHECK(!unasked_after("102", POD_FAILED, 5000)); /* both at once: nobody knows */
+    CHECK(!unasked_after("103", POD_FAILED, 5000));
+    end();
+}
+
 static void test_owned(void)
 {
     begin();
@@ -505,6 +539,7 @@ int main(void)
     test_uncomparable();
     test_owners();
     test_deletions();
+    test_ends();
     test_owned();
     test_jobs();
     test_collisions();

@@ -115,6 +115,7 @@ static void draw_pod(struct world *w, struct pod *p, int number)
         .exit_code = (int)draw(256),
         .restart_count = one_in(4) ? draw(4) : 0,
         .finished_ms = draw_time(),
+        .ended_unasked = one_in(4),
         .started_ms = draw_time(),
         .reason = one_in(3) ? "Reason" : NULL,
         .key = one_in(50) ? "other" : "key",
@@ -224,8 +225,8 @@ static void check_release(const struct world *w, const struct pod *p)
 {
     const struct tj_status *s = &w->tj.status;
     bool ended_itself =
-        !p->meta.deletion_ms ||
-        (p->finished_ms && p->finished_ms < p->meta.deletion_ms - p->meta.deletion_grace_ms);
+        !p->meta.deletion_ms || p->ended_unasked ||
+        (p->finished_ms && p->finished_ms + 2000 < p->meta.deletion_ms - p->meta.deletion_grace_ms);
 
     HOLDS(p->tracked);
     if (w->tj.meta.deletion_ms || status_terminal(s) || status_is(s, COND_SUSPENDED))
