@@ -53,7 +53,7 @@ operator_stop patient
 check "pods are still there" "$uids" "$(of pod/outage-worker-1-0 '{.metadata.uid}')"
 finish outage-worker-1-0 0
 k wait pod/outage-worker-1-0 --for=jsonpath='{.status.phase}'=Succeeded --timeout=60s >/dev/null
-sleep 1.1 # in one second nobody can tell whether it finished because it was told to
+sleep 3.1 # within 2 s, as both times are written, nobody can tell whether it was told to
 k delete pod outage-worker-1-0 --wait=false >/dev/null
 k get pod outage-worker-1-0 >/dev/null || fail "our finalizer did not hold the finished pod"
 operator_start four
