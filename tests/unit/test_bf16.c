@@ -166,7 +166,8 @@ static void run_all(const struct kernels *k, const struct conv *c, struct maps *
     memset(room, 0xFF, scratch * sizeof *room);
     memset(packed, 0xFF, words * sizeof *packed);
     memset(m->dx, 0xFF, conv_in_floats(c) * sizeof *m->dx);
-    b->pack_transposed(c, packed, m->w, 0, blocks_of(c->c));
+    b->pack_transposed(c, packed, m->w, blocks_of(c->c) / 2, blocks_of(c->c));
+    b->pack_transposed(c, packed, m->w, 0, blocks_of(c->c) / 2);
     b->backward_data(c, m->dx, m->dy, packed, room);
 }
 
@@ -191,7 +192,7 @@ static void fp32_all(const struct kernels *k, const struct conv *c, struct maps 
     round_maps(k, c, m);
     k->conv->forward(c, m->y, NULL, m->x, m->w, NULL, false, false, m->scratch);
     k->conv->backward_weights(c, m->dw, m->x, m->dy, true, 0, blocks_of(c->k), m->scratch);
-    k->conv->transpose_weights(c, m->wt, m->w);
+    k->conv->transpose_weights(c, m->wt, m->w, 0, blocks_of(c->c));
     k->conv->backward_data_strided(c, m->dx, m->dy, m->wt);
 }
 

@@ -12,7 +12,8 @@ static void run_all(const struct kernels *k, const struct conv *c, struct maps *
     k->conv->backward_weights(c, m->dw, m->x, m->dy, true, 0, blocks_of(c->k), m->scratch);
     if (c->plain)
         return;
-    k->conv->transpose_weights(c, m->wt, m->w);
+    k->conv->transpose_weights(c, m->wt, m->w, blocks_of(c->c) / 2, blocks_of(c->c));
+    k->conv->transpose_weights(c, m->wt, m->w, 0, blocks_of(c->c) / 2);
     if (c->stride_h == 1 && c->stride_w == 1)
         k->conv->forward(&t, m->dx, NULL, m->dy, m->wt, NULL, false, false, m->scratch);
     else
@@ -86,7 +87,7 @@ static void test_strided_bytes(const struct conv *c, uint32_t seed, float magnit
         if (!k)
             continue;
         memset(m.dx, 0xA5, floats * 4);
-        k->conv->transpose_weights(c, m.wt, m.w);
+        k->conv->transpose_weights(c, m.wt, m.w, 0, blocks_of(c->c));
         k->conv->backward_data_strided(c, m.dx, m.dy, m.wt);
         CHECK_BYTES(m.dx, want, floats * 4);
     }
@@ -118,7 +119,7 @@ static void test_samples(struct conv c, int n, uint32_t seed)
         const bool relu = seed % 2;
         if (!k)
             continue;
-        k->conv->transpose_weights(&c, m.wt, m.w);
+        k->conv->transpose_weights(&c, m.wt, m.w, 0, blocks_of(c.c));
         k->conv->forward_samples(&c, n, y, x, m.w, relu ? bias : NULL, relu, scratch);
         k->conv->backward_data_samples(&c, n, dx, dy, m.wt, scratch);
         for (int i = 0; i < n; i++) {

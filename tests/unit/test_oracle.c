@@ -122,7 +122,7 @@ static void check_data(const struct kernels *k, const struct conv *c, const stru
                 pixels, 0, m->columns, pixels);
     im2col(c, m->columns, want, true);
     block_map(m->by, m->dy, c->k, pixels, false);
-    k->conv->transpose_weights(c, m->bt, m->bw);
+    k->conv->transpose_weights(c, m->bt, m->bw, 0, blocks_of(c->c));
     if (c->stride_h == 1 && c->stride_w == 1)
         k->conv->forward(&back, m->bdx, NULL, m->by, m->bt, NULL, false, false, m->scratch);
     else

@@ -7,6 +7,13 @@
 typedef float operand;
 #define DEPTH VEC
 #define CONV_STEP tile_step
+VINLINE void turn_block(float *to, const float *from)
+{
+    for (int a = 0; a < VEC; a++) {
+        for (int b = 0; b < VEC; b++)
+            to[b * VEC + a] = from[a * VEC + b];
+    }
+}
 #include "worker/kernels/conv_rows.h"
 
 extern const struct product_kernels K(product_kernels);
@@ -469,33 +476,6 @@ static void conv_backward_data_strided(const struct conv *c, float *dx, const fl
         data_blocks(c, dx, dy, wt, cb);
 }
 
-/* The taps of one phase, last to first, inputs and outputs exchanged. */
-static void transpose_phase(const struct conv *c, float *wt, const float *w, int ih0, int iw0)
-{
-    size_t at;
-    const struct conv p = conv_phase(c, ih0, iw0, &at);
-    const int r0 = (ih0 + c->pad_t) % c->stride_h, s0 = (iw0 + c->pad_l) % c->stride_w;
-    const int cb = blocks_of(c->c), taps = p.r * p.s;
-    for (int i = 0; i < blocks_of(c->k) * cb * taps; i++) {
-        int ob = i / (cb * taps), ib = i / taps % cb, r = i % taps / p.s, s = i % p.s;
-        const float *from = w + conv_weight_index(c, ob * VEC, ib * VEC, r0 + r * c->stride_h,
-                                                  s0 + s * c->stride_w);
-        float *to = wt + at + conv_weight_index(&p, ib * VEC, ob * VEC, p.r - 1 - r, p.s - 1 - s);
-        for (int a = 0; a < VEC; a++) {
-            for (int b = 0; b < VEC; b++)
-                to[b * VEC + a] = from[a * VEC + b];
-        }
-    }
-}
-
-static void conv_transpose_weights(const struct conv *c, float *wt, const float *w)
-{
-    for (int ih0 = 0; ih0 < imin(c->h, c->stride_h); ih0++) {
-        for (int iw0 = 0; iw0 < imin(c->w, c->stride_w); iw0++)
-            transpose_phase(c, wt, w, ih0, iw0);
-    }
-}
-
 extern const struct conv_kernels K(conv_kernels);
 const struct conv_kernels K(conv_kernels) = {
     .forward = conv_forward,
@@ -504,5 +484,5 @@ const struct conv_kernels K(conv_kernels) = {
     .backward_data_strided = conv_backward_data_strided,
     .forward_samples = conv_forward_samples,
     .backward_data_samples = conv_backward_data_samples,
-    .transpose_weights = conv_transpose_weights,
+    .transpose_weights = turn_weights,
 };

@@ -102,8 +102,9 @@ struct conv_kernels {
     /* dx of n samples, of any stride. */
     void (*backward_data_samples)(const struct conv *c, int n, float *dx, const float *dy,
                                   const float *wt, float *scratch);
-    /* wt: the weights of each conv_phase; of stride 1 those of conv_transposed. */
-    void (*transpose_weights)(const struct conv *c, float *wt, const float *w);
+    /* wt: the weights of each conv_phase; of stride 1 those of conv_transposed. Of blocks
+     * [cb0, cb1) of inputs. */
+    void (*transpose_weights)(const struct conv *c, float *wt, const float *w, int cb0, int cb1);
 };
 
 #endif

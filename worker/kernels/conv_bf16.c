@@ -7,6 +7,15 @@
 typedef uint32_t operand;
 #define DEPTH PAIRS
 #define CONV_STEP pair_step
+VINLINE void turn_block(uint32_t *to, const float *from)
+{
+    float turned[VEC * VEC];
+
+    for (int a = 0; a < VEC * VEC; a++)
+        turned[a % VEC * VEC + a / VEC] = from[a];
+    for (int i = 0; i < VEC; i += 2, to += VEC)
+        vistore(to, bf16_pair(vload(turned + i * VEC), vload(turned + (i + 1) * VEC)));
+}
 #include "worker/kernels/conv_rows.h"
 
 extern const struct product_bf16_kernels K(product_bf16_kernels);
@@ -19,38 +28,6 @@ static void conv_pack(const struct conv *c, uint32_t *packed, const float *w, in
 
     for (; from < end; from += 2 * VEC, to += VEC)
         vistore(to, bf16_pair(vload(from), vload(from + VEC)));
-}
-
-/* The taps of one phase of the data gradient, last to first, inputs and outputs exchanged. */
-static void pack_phase(const struct conv *c, uint32_t *packed, const float *w, int ih0, int iw0,
-                       int cb0, int cb1)
-{
-    size_t start;
-    const struct conv p = conv_phase(c, ih0, iw0, &start);
-    const int r0 = (ih0 + c->pad_t) % c->stride_h, s0 = (iw0 + c->pad_l) % c->stride_w;
-    const int kb = blocks_of(c->k), taps = p.r * p.s;
-
-    for (int i = cb0 * kb * taps; i < cb1 * kb * taps; i++) {
-        int ib = i / (kb * taps), ob = i / taps % kb, r = i % taps / p.s, s = i % p.s;
-        const float *from = w + conv_weight_index(c, ob * VEC, ib * VEC, r0 + r * c->stride_h,
-                                                  s0 + s * c->stride_w);
-        size_t at = start + conv_weight_index(&p, ib * VEC, ob * VEC, p.r - 1 - r, p.s - 1 - s);
-        float turned[VEC * VEC];
-        for (int a = 0; a < VEC * VEC; a++)
-            turned[a % VEC * VEC + a / VEC] = from[a];
-        for (int a = 0; a < VEC; a += 2)
-            vistore(packed + at / 2 + (size_t)(a / 2) * VEC,
-                    bf16_pair(vload(turned + a * VEC), vload(turned + (a + 1) * VEC)));
-    }
-}
-
-static void conv_pack_transposed(const struct conv *c, uint32_t *packed, const float *w, int cb0,
-                                 int cb1)
-{
-    for (int ih0 = 0; ih0 < imin(c->h, c->stride_h); ih0++) {
-        for (int iw0 = 0; iw0 < imin(c->w, c->stride_w); iw0++)
-            pack_phase(c, packed, w, ih0, iw0, cb0, cb1);
-    }
 }
 
 static void pair_channels(uint32_t *map, const float *x, size_t n)
@@ -209,7 +186,7 @@ static void conv_backward_weights(const struct conv *c, float *dw, const float *
 extern const struct conv_bf16_kernels K(conv_bf16_kernels);
 const struct conv_bf16_kernels K(conv_bf16_kernels) = {
     .pack = conv_pack,
-    .pack_transposed = conv_pack_transposed,
+    .pack_transposed = turn_weights,
     .forward = conv_forward,
     .backward_data = conv_backward_data,
     .backward_weights = conv_backward_weights,

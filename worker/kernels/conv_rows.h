@@ -6,6 +6,7 @@
  * operand    an element of x and w: a float, or a pair of bf16 in 32 bits
  * DEPTH      elements of a pixel's 16 channels in x; in w vectors of 16 outputs for them
  * CONV_STEP  tile_step over such operands
+ * turn_block(to, from): 16x16 weights of inputs by outputs as operands of outputs by inputs
  */
 #ifndef PACELINE_CONV_ROWS_H
 #define PACELINE_CONV_ROWS_H
@@ -256,14 +257,47 @@ static void data_blocks(const struct conv *c, float *dx, const operand *dy, cons
 {
     const int n_u = imin(TILE_U, blocks_of(c->c) - cb);
     const size_t row = (size_t)c->w * VEC, block = (size_t)c->h * row;
+    const bool gaps = c->r < c->stride_h || c->s < c->stride_w; /* pixels that no tap meets */
 
-    for (int i = 0; i < c->h * imin(c->w, c->stride_w); i++) {
-        int ih = i / imin(c->w, c->stride_w), iw0 = i % imin(c->w, c->stride_w);
-        size_t at;
-        struct conv phase = conv_phase(c, ih % c->stride_h, iw0, &at);
-        conv_row_blocked(&phase, dy, wt + at / VEC * DEPTH, cb, n_u, ih / c->stride_h,
-                         dx + (size_t)cb * block + (size_t)ih * row + (size_t)iw0 * VEC, block,
-                         (size_t)c->stride_w * VEC);
+    for (int ih = 0; ih < c->h; ih++) {
+        float *to = dx + (size_t)cb * block + (size_t)ih * row;
+        for (int u = 0; gaps && u < n_u; u++)
+            memset(to + (size_t)u * block, 0, sizeof(float) * row);
+        for (int iw0 = 0; iw0 < imin(c->w, c->stride_w); iw0++) {
+            size_t at;
+            const struct conv phase = conv_phase(c, ih % c->stride_h, iw0, &at);
+            if (phase.r)
+                conv_row_blocked(&phase, dy, wt + at / VEC * DEPTH, cb, n_u, ih / c->stride_h,
+                                 to + iw0 * VEC, block, (size_t)c->stride_w * VEC);
+        }
+    }
+}
+
+/* The taps of one phase of the data gradient, last to first, inputs and outputs exchanged; of
+ * blocks [cb0, cb1) of inputs. */
+static void turn_phase(const struct conv *c, operand *wt, const float *w, int ih0, int iw0, int cb0,
+                       int cb1)
+{
+    size_t start;
+    const struct conv p = conv_phase(c, ih0, iw0, &start);
+    const int r0 = (ih0 + c->pad_t) % c->stride_h, s0 = (iw0 + c->pad_l) % c->stride_w;
+    const int cb = cb1 - cb0, taps = p.r * p.s;
+
+    for (int i = 0; i < blocks_of(c->k) * cb * taps; i++) {
+        const int ob = i / (cb * taps), ib = cb0 + i / taps % cb, r = i % taps / p.s, s = i % p.s;
+        const size_t at =
+            start + conv_weight_index(&p, ib * VEC, ob * VEC, p.r - 1 - r, p.s - 1 - s);
+        turn_block(wt + at / VEC * DEPTH,
+                   w + conv_weight_index(c, ob * VEC, ib * VEC, r0 + r * c->stride_h,
+                                         s0 + s * c->stride_w));
+    }
+}
+
+static void turn_weights(const struct conv *c, operand *wt, const float *w, int cb0, int cb1)
+{
+    for (int ih0 = 0; ih0 < imin(c->h, c->stride_h); ih0++) {
+        for (int iw0 = 0; iw0 < imin(c->w, c->stride_w); iw0++)
+            turn_phase(c, wt, w, ih0, iw0, cb0, cb1);
     }
 }
 

@@ -11,7 +11,6 @@ struct conv_task {
     const struct pass *p;
     float *dx;
     float *dy;
-    bool back;  /* the data gradient */
     bool gated; /* what ReLU lets through is already all that is in dy */
     const float *x, *y;
     float *out;
@@ -27,15 +26,13 @@ static int samples_together(const struct layer *l, int left)
     return left < most ? left : most;
 }
 
-/* Threads take blocks of outputs, of the convolution or of its data gradient. */
 static void pack_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
     const struct layer *l = t->l;
-    const struct conv_bf16_kernels *k = t->p->kernels->conv_bf16;
-    const int blocks = blocks_of(t->back ? l->conv.c : l->conv.k);
+    const int blocks = blocks_of(l->conv.k);
 
-    (t->back ? k->pack_transposed : k->pack)(
+    t->p->kernels->conv_bf16->pack(
         &l->conv, (uint32_t *)l->packed, t->p->params + l->weight->offset,
         share_begin(blocks, thread, n_threads), share_begin(blocks, thread + 1, n_threads));
 }
@@ -108,16 +105,18 @@ static void gate_sample(const struct conv_task *t, int i)
 }
 
 /* The weights as the data gradient reads them. */
-static void turn_weights(struct conv_task *t)
+static void turn_share(void *arg, int thread, int n_threads)
 {
+    const struct conv_task *t = arg;
     const struct layer *l = t->l;
+    const float *w = t->p->params + l->weight->offset;
+    const int blocks = blocks_of(l->conv.c), cb0 = share_begin(blocks, thread, n_threads);
+    const int cb1 = share_begin(blocks, thread + 1, n_threads);
 
-    t->back = true;
     if (l->bf16)
-        threads_run(t->p->threads, pack_share, t);
+        t->p->kernels->conv_bf16->pack_transposed(&l->conv, (uint32_t *)l->packed, w, cb0, cb1);
     else
-        t->p->kernels->conv->transpose_weights(&l->conv, l->transposed,
-                                               t->p->params + l->weight->offset);
+        t->p->kernels->conv->transpose_weights(&l->conv, l->transposed, w, cb0, cb1);
 }
 
 static void data_samples(const struct conv_task *t, int i, int n, const float *dy, float *scratch)
@@ -286,7 +285,7 @@ static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx
     struct conv_task t = {.l = l, .p = p, .dx = dx, .dy = dy, .x = x, .y = y};
     t.gated = dx && l->relu && !l->pool;
     if (dx) {
-        turn_weights(&t);
+        threads_run(p->threads, turn_share, &t);
         threads_run(p->threads, data_share, &t);
     }
     if (!l->weight->frozen) {
