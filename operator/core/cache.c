@@ -214,10 +214,17 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
 
 /* Changes. */
 
+/* That a version had finished and was not being deleted is true in whatever order versions come. */
+static void note_end(struct pod *pod, const struct pod *other)
+{
+    pod->ended_unasked = pod->ended_unasked || other->ended_unasked ||
+                         (pod_finished(other) && !other->meta.deletion_ms);
+}
+
 /* Who asks again for less grace starts the wait anew: the kubelet has only just been told. */
 static void keep_seen(struct pod *pod, const struct pod *old)
 {
-    pod->ended_unasked = old->ended_unasked || (pod_finished(old) && !old->meta.deletion_ms);
+    note_end(pod, old);
     if (pod->meta.deletion_ms == old->meta.deletion_ms)
         pod->deleting_since_ms = old->deleting_since_ms;
 }
@@ -250,6 +257,8 @@ static bool put(struct cache *c, int kind, void *object, enum cache_source sourc
 
     if (source == CACHE_WATCH)
         move_horizon(k, m->resource_version);
+    if (kind == CACHE_PODS && slot && !news)
+        note_end(slot->object, object);
     if (news && slot) {
         replace(c, kind, slot, object);
     } else if (news) {

@@ -471,9 +471,8 @@ void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *p
              val_int(prev, "metadata", "deletionGracePeriodSeconds")) &&
         w->actor != ACTOR_KUBELET)
         note_deletion(w, p);
-    if (phase && strcmp(phase, "Succeeded") == 0 && !p->reported_success) {
+    if (phase && strcmp(phase, "Succeeded") == 0)
         p->reported_success = true;
-    }
     if (phase && strcmp(phase, "Failed") == 0)
         p->reported_failure = true;
 }

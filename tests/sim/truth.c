@@ -167,7 +167,7 @@ static bool one_failed(const struct world *w, const char *uid)
         const struct process *p = &w->processes[i];
 
         if (strcmp(p->job_uid, uid) == 0 && p->reported_failure && !p->evicted &&
-            (!p->asked_ms || p->ended_ms <= p->asked_ms))
+            (!p->asked_ms || (p->ended_ms && p->ended_ms <= p->asked_ms)))
             return true;
     }
     return false;

@@ -360,13 +360,18 @@ static void test_deletions(void)
     end();
 }
 
-static bool unasked_after(const char *rv, enum pod_phase phase, int64_t deletion_ms)
+static void put_ended(const char *rv, enum pod_phase phase, int64_t deletion_ms, bool news)
 {
     struct pod *pod = new_pod("p", "J", rv);
 
     pod->phase = phase;
     pod->meta.deletion_ms = deletion_ms;
-    CHECK(cache_put_pod(c, pod, CACHE_WATCH));
+    CHECK(cache_put_pod(c, pod, CACHE_WATCH) == news);
+}
+
+static bool unasked_after(const char *rv, enum pod_phase phase, int64_t deletion_ms)
+{
+    put_ended(rv, phase, deletion_ms, true);
     return cache_pod(c, "p")->ended_unasked;
 }
 
@@ -390,6 +395,15 @@ static void test_ends(void)
     CHECK(!unasked_after("101", POD_RUNNING, 0));
     CHECK(!unasked_after("102", POD_FAILED, 5000)); /* both at once: nobody knows */
     CHECK(!unasked_after("103", POD_FAILED, 5000));
+    end();
+
+    begin(); /* an answer that overtakes the watch */
+    CHECK(!unasked_after("101", POD_RUNNING, 0));
+    CHECK(!unasked_after("103", POD_SUCCEEDED, 5000));
+    put_ended("102", POD_SUCCEEDED, 0, false);
+    CHECK(cache_pod(c, "p")->ended_unasked);
+    CHECK_STR(pod_version("p"), "103");
+    CHECK(unasked_after("104", POD_SUCCEEDED, 5000));
     end();
 }
 
