@@ -31,7 +31,7 @@ check "sequential" "$want" digest
 is_in() { grep -q "$2" "$1"; }
 # rank_of OUT N: the process of the engine that writes there, the worker or a server.
 rank_of() { pgrep -f "paceline-worker run .*--out $1( |\$)" | while read -r pid; do
-    if tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "OMPI_COMM_WORLD_RANK=$2"; then echo "$pid"; fi
+    if grep -qzx "OMPI_COMM_WORLD_RANK=$2" "/proc/$pid/environ" 2>/dev/null; then echo "$pid"; fi
 done; }
 
 # Killed when an event is there, at once; half of the run is left then, which takes 1.8 s on any machine.

@@ -84,7 +84,7 @@ cluster_addresses() {
 }
 
 cluster_is_up() {
-    [ -e "$cluster_dir/up" ] && cluster_processes | grep -qx "$(cat "$cluster_dir/init.pid")"
+    [ -e "$cluster_dir/up" ] && grep -qx "$(cat "$cluster_dir/init.pid")" < <(cluster_processes)
 }
 
 cluster_attach() {
