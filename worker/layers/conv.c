@@ -138,8 +138,8 @@ static void data_samples(const struct conv_task *t, int i, int n, const float *d
 
 static void poll_between(const struct conv_task *t, int thread)
 {
-    if (thread == 0 && t->p->poll)
-        t->p->poll(t->p->poll_arg);
+    if (thread == 0)
+        pass_poll(t->p);
 }
 
 static void data_share(void *arg, int thread, int n_threads)

@@ -140,8 +140,8 @@ static void backward_share(void *arg, int thread, int n_threads)
     int n = t->chunk1 - t->chunk0, end = t->chunk0 + share_begin(n, thread + 1, n_threads);
     for (int c = t->chunk0 + share_begin(n, thread, n_threads); c < end; c++) {
         backward_chunk(t, c, thread);
-        if (thread == 0 && t->p->poll)
-            t->p->poll(t->p->poll_arg);
+        if (thread == 0)
+            pass_poll(t->p);
     }
 }
 

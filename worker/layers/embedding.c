@@ -134,8 +134,7 @@ static void embedding_backward(struct layer *l, const struct pass *p, float *dx,
         sort_places(l->embedding, x, t.block->begin * rows,
                     (t.block->begin + block_samples(t.block)) * rows);
         threads_run(p->threads, backward_share, &t);
-        if (p->poll)
-            p->poll(p->poll_arg);
+        pass_poll(p);
     }
     if (!p->sink->apply)
         p->sink->ready(p->sink->arg, l->weight->offset, l->weight->floats);

@@ -59,6 +59,11 @@ struct pass {
     void *poll_arg;
     struct profile *profile; /* NULL: off */
 };
+static inline void pass_poll(const struct pass *p)
+{
+    if (p->poll)
+        p->poll(p->poll_arg);
+}
 
 /* A trained tensor: a range of the parameter slab in the kernels' layout. */
 struct param {

@@ -287,8 +287,7 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
         threads_run(p->threads, cell_share, &t);
         if (t.position > 0)
             threads_run(p->threads, hidden_share, &t);
-        if (p->poll)
-            p->poll(p->poll_arg);
+        pass_poll(p);
     }
     give_states(l, p);
     struct layer *hidden = &m->dense[FROM_HIDDEN], *input = &m->dense[FROM_INPUT];

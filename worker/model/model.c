@@ -472,8 +472,8 @@ const float *model_forward(struct model *m, struct pass *p, const float *x)
     for (int i = 0; i < m->n_layers; i++) {
         if (p->training || !m->layers[i].aside)
             model_forward_layer(m, p, i, x);
-        if (p->training && p->poll)
-            p->poll(p->poll_arg);
+        if (p->training)
+            pass_poll(p);
     }
     return model_output(m, m->n_layers - 1, p, x);
 }

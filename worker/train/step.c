@@ -324,7 +324,7 @@ static void sleep_for(const struct trainer *t, double seconds)
     while (seconds > 0) {
         nap(t->serves && seconds > NAP_SECONDS ? NAP_SECONDS : seconds);
         if (t->serves)
-            t->pass.poll(t->pass.poll_arg);
+            pass_poll(&t->pass);
         seconds = end - trainer_seconds();
     }
 }
