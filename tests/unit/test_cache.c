@@ -403,7 +403,9 @@ static void test_ends(void)
     put_ended("102", POD_SUCCEEDED, 0, false);
     CHECK(cache_pod(c, "p")->ended_unasked);
     CHECK_STR(pod_version("p"), "103");
-    CHECK(unasked_after("104", POD_SUCCEEDED, 5000));
+    CHECK(unasked_after("105", POD_SUCCEEDED, 5000));
+    put_ended("104", POD_SUCCEEDED, 5000, false); /* overtaken as well, and no proof by itself */
+    CHECK(cache_pod(c, "p")->ended_unasked);
     end();
 }
 
