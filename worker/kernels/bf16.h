@@ -158,4 +158,17 @@ VINLINE void pair_step(int U, int lo, int hi, vf acc[TILE_U][TILE_T], const uint
 
 #endif
 
+/* 16x16 weights of inputs by outputs, turned: to[i][l] is the pair of from[l][2i] and the next. */
+VINLINE void bf16_turn_block(uint32_t *to, const float *from)
+{
+    uint32_t pairs[VEC * PAIRS];
+    vi rows[VEC];
+
+    for (int a = 0; a < VEC; a++)
+        bf16_store_pairs(pairs + a * PAIRS, vload(from + a * VEC));
+    UNROLL for (int i = 0; i < PAIRS; i++) rows[i] = viload(pairs + i * VEC);
+    vtranspose(rows, PAIRS);
+    UNROLL for (int i = 0; i < PAIRS; i++) vistore(to + i * VEC, rows[i]);
+}
+
 #endif

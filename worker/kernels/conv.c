@@ -9,10 +9,11 @@ typedef float operand;
 #define CONV_STEP tile_step
 VINLINE void turn_block(float *to, const float *from)
 {
-    for (int a = 0; a < VEC; a++) {
-        for (int b = 0; b < VEC; b++)
-            to[b * VEC + a] = from[a * VEC + b];
-    }
+    vi rows[VEC];
+
+    UNROLL for (int i = 0; i < VEC; i++) rows[i] = vfbits(vload(from + i * VEC));
+    vtranspose(rows, VEC);
+    UNROLL for (int i = 0; i < VEC; i++) vstore(to + i * VEC, vbits(rows[i]));
 }
 #include "worker/kernels/conv_rows.h"
 

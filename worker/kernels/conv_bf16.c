@@ -7,15 +7,7 @@
 typedef uint32_t operand;
 #define DEPTH PAIRS
 #define CONV_STEP pair_step
-VINLINE void turn_block(uint32_t *to, const float *from)
-{
-    float turned[VEC * VEC];
-
-    for (int a = 0; a < VEC * VEC; a++)
-        turned[a % VEC * VEC + a / VEC] = from[a];
-    for (int i = 0; i < VEC; i += 2, to += VEC)
-        vistore(to, bf16_pair(vload(turned + i * VEC), vload(turned + (i + 1) * VEC)));
-}
+VINLINE void turn_block(uint32_t *to, const float *from) { bf16_turn_block(to, from); }
 #include "worker/kernels/conv_rows.h"
 
 extern const struct product_bf16_kernels K(product_bf16_kernels);

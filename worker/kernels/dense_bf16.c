@@ -109,7 +109,7 @@ static void turn_chunk(const struct dense *d, int chunk, uint32_t *to, const flo
 
     for (int ib = 0; ib < kc / VEC; ib++)
         for (int ob = 0; ob < blocks; ob++, to += PAIRS * VEC)
-            turn_pairs(to, from + (size_t)(ob * kc + ib * VEC) * VEC, VEC, VEC);
+            bf16_turn_block(to, from + (size_t)(ob * kc + ib * VEC) * VEC);
 }
 
 /* The chunk's place among all, as that of its weights. */

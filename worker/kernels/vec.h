@@ -7,6 +7,7 @@
  *
  * K(name) gives a symbol its ISA suffix. Signed zero, NaN: vmax(a, b) is a > b ? a : b, so it
  * yields b when either is NaN or both are zeros; likewise vmin(a, b) is a < b ? a : b.
+ * vziplo(a, b) is a0 b0 a1 b1 .. a7 b7, vziphi(a, b) is a8 b8 .. a15 b15.
  */
 #ifndef PACELINE_VEC_H
 #define PACELINE_VEC_H
@@ -67,6 +68,17 @@ VINLINE vi vfbits(vf a) { return _mm512_castps_si512(a); }  /* the same bits as 
 VINLINE vf vcvt_u24(vi a) { return _mm512_cvtepi32_ps(a); } /* exact: values below 2^24 */
 VINLINE uint32_t vmbits(vm m) { return m; }                 /* bit i: lane i */
 VINLINE vm vmfrom(uint32_t bits) { return (vm)bits; }
+VINLINE vi vziplo(vi a, vi b)
+{
+    const __m512i lanes = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    return _mm512_permutex2var_epi32(a, lanes, b);
+}
+VINLINE vi vziphi(vi a, vi b)
+{
+    const __m512i lanes =
+        _mm512_setr_epi32(8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+    return _mm512_permutex2var_epi32(a, lanes, b);
+}
 /* low and high 32 bits of the 64-bit products */
 VINLINE vi vimullo(vi a, vi b) { return _mm512_mullo_epi32(a, b); }
 VINLINE vi vimulhi(vi a, vi b)
@@ -155,6 +167,13 @@ VINLINE vm vmfrom(uint32_t bits)
     return (vm){_mm256_castsi256_ps(_mm256_cmpeq_epi32(lo, lane)),
                 _mm256_castsi256_ps(_mm256_cmpeq_epi32(hi, lane))};
 }
+VINLINE vi vzip_half(__m256i x, __m256i y)
+{
+    const __m256i lo = _mm256_unpacklo_epi32(x, y), hi = _mm256_unpackhi_epi32(x, y);
+    return VI2(_mm256_permute2x128_si256(lo, hi, 0x20), _mm256_permute2x128_si256(lo, hi, 0x31));
+}
+VINLINE vi vziplo(vi x, vi y) { return vzip_half(x.a, y.a); }
+VINLINE vi vziphi(vi x, vi y) { return vzip_half(x.b, y.b); }
 VINLINE vi vimullo(vi x, vi y)
 {
     return VI2(_mm256_mullo_epi32(x.a, y.a), _mm256_mullo_epi32(x.b, y.b));
@@ -239,6 +258,8 @@ VINLINE uint32_t vmbits(vm m)
     return bits;
 }
 VINLINE vm vmfrom(uint32_t bits) { VEACH(vm, (bits >> i & 1u) ? ~0u : 0u); }
+VINLINE vi vziplo(vi a, vi b) { VEACH(vi, i % 2 ? b.v[i / 2] : a.v[i / 2]); }
+VINLINE vi vziphi(vi a, vi b) { VEACH(vi, i % 2 ? b.v[8 + i / 2] : a.v[8 + i / 2]); }
 VINLINE vi vimullo(vi a, vi b) { VEACH(vi, a.v[i] * b.v[i]); }
 VINLINE vi vimulhi(vi a, vi b) { VEACH(vi, (uint32_t)((uint64_t)a.v[i] * b.v[i] >> 32)); }
 
@@ -275,6 +296,26 @@ VINLINE void vfold4(float *out, const vf a[4])
     for (int i = 0; i < 4; i++)
         out[i] = vfold(a[i]);
 #endif
+}
+
+/* Transposes 16 rows of n words, 8 or 16, that are one behind another in a: each round of zips
+ * moves a bit of the row's number to the end of the column's, and one of the column's to the row's.
+ */
+VINLINE void vtranspose(vi a[VEC], int n)
+{
+    vi b[VEC];
+
+#pragma GCC unroll 4
+    for (int round = 0; round < 4; round++) {
+#pragma GCC unroll 8
+        for (int i = 0; i < n / 2; i++) {
+            b[2 * i] = vziplo(a[i], a[i + n / 2]);
+            b[2 * i + 1] = vziphi(a[i], a[i + n / 2]);
+        }
+#pragma GCC unroll 16
+        for (int i = 0; i < n; i++)
+            a[i] = b[i];
+    }
 }
 
 /* The first n lanes (0 to 16) of p, the rest zero; never reads past p + n. */
