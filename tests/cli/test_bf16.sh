@@ -22,6 +22,8 @@ layers = """    layers:
       - {type: conv, filters: 17, kernel: 4, padding: valid}
       - {type: relu}
       - {type: maxpool, kernel: 2, stride: 2}
+      - {name: few, type: conv, filters: 18, kernel: 3, padding: same}
+      - {type: relu}
       - {type: flatten}
       - {type: dense, units: 4}
 """

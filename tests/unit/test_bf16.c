@@ -162,6 +162,7 @@ static void run_all(const struct kernels *k, const struct conv *c, struct maps *
     b->pack(c, packed, m->w, 0, blocks_of(c->k));
     b->forward(c, m->y, NULL, m->x, packed, NULL, false, false, room);
     memset(room, 0xFF, scratch * sizeof *room);
+    memset(m->dw, 0xFF, conv_weight_floats(c) * sizeof *m->dw);
     b->backward_weights(c, m->dw, m->x, m->dy, true, 0, blocks_of(c->k), room);
     memset(room, 0xFF, scratch * sizeof *room);
     memset(packed, 0xFF, words * sizeof *packed);

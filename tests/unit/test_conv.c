@@ -95,65 +95,6 @@ static void test_strided_bytes(const struct conv *c, uint32_t seed, float magnit
     free(want);
 }
 
-/* Several samples at once against one after the other, in all bytes. */
-static void test_samples(struct conv c, int n, uint32_t seed)
-{
-    const size_t in = conv_in_floats(&c), out = conv_out_floats(&c);
-    float *x = xaligned((size_t)n * in * 4), *dx = xaligned((size_t)n * in * 4);
-    float *y = xaligned((size_t)n * out * 4), *dy = xaligned((size_t)n * out * 4);
-    float *bias = xaligned((size_t)blocks_of(c.k) * 64);
-    float *scratch = xaligned(conv_scratch_floats(&c) * 4);
-    struct maps m;
-
-    CHECK(n <= conv_samples(&c));
-    maps_init(&m, &c, seed);
-    fill_uniform(bias, (size_t)c.k, seed + 4);
-    fill_uniform(x, (size_t)n * in, seed + 5);
-    fill_uniform(dy, (size_t)n * out, seed + 6);
-    for (size_t i = 0; seed % 4 == 0 && i < (size_t)n * out; i++)
-        dy[i] *= 1e-44F; /* products are zeros of either sign, and so are sums */
-    const struct conv back = conv_transposed(&c);
-    float *back_scratch = xaligned(conv_scratch_floats(&back) * 4);
-    for (const char *const *isa = kernels_isas; *isa; isa++) {
-        const struct kernels *k = kernels_find(*isa);
-        const bool relu = seed % 2;
-        if (!k)
-            continue;
-        k->conv->transpose_weights(&c, m.wt, m.w, 0, blocks_of(c.c));
-        k->conv->forward_samples(&c, n, y, x, m.w, relu ? bias : NULL, relu, scratch);
-        k->conv->backward_data_samples(&c, n, dx, dy, m.wt, scratch);
-        for (int i = 0; i < n; i++) {
-            k->conv->forward(&c, m.y, NULL, x + (size_t)i * in, m.w, relu ? bias : NULL, relu,
-                             false, m.scratch);
-            if (c.stride_h == 1 && c.stride_w == 1)
-                k->conv->forward(&back, m.dx, NULL, dy + (size_t)i * out, m.wt, NULL, false, false,
-                                 back_scratch);
-            else
-                k->conv->backward_data_strided(&c, m.dx, dy + (size_t)i * out, m.wt);
-            CHECK_BYTES(y + (size_t)i * out, m.y, out * 4);
-            CHECK_BYTES(dx + (size_t)i * in, m.dx, in * 4);
-        }
-    }
-    maps_release(&m);
-    float *all[] = {x, dx, y, dy, bias, scratch, back_scratch};
-    for (size_t i = 0; i < ARRAY_LEN(all); i++)
-        free(all[i]);
-}
-
-static void test_short_rows(void)
-{
-    for (uint32_t seed = 300; seed < 400; seed++) {
-        struct conv c = strided_conv(seed);
-        c.stride_h = 1 + (int)(fill_u32(seed, 90) % 2);
-        c.stride_w = 1 + (int)(fill_u32(seed, 91) % 2);
-        c.oh = 1 + (int)(fill_u32(seed, 92) % 5);
-        c.ow = 1 + (int)(fill_u32(seed, 93) % 4);
-        c.h = (c.oh - 1) * c.stride_h + 1 + (int)(fill_u32(seed, 94) % 3);
-        c.w = (c.ow - 1) * c.stride_w + 1 + (int)(fill_u32(seed, 95) % 3);
-        test_samples(c, 1 + (int)(fill_u32(seed, 96) % 16), seed);
-    }
-}
-
 /* 1x1: rows are joined and pixels between those that are read left out, but not where some of the
  * outputs read padding. */
 static void test_pointwise(void)
@@ -172,82 +113,6 @@ static void test_pointwise(void)
         CHECK(joined.ow >= c.ow && (joined.ow == c.ow || (joined.ow <= 64 && !c.pad_t)));
         test_shape(&c, seed);
     }
-}
-
-/* dw = the sum of lanes [first, first + 2^level), one sample after another and then the tree. */
-static void lane_tree(const struct kernels *k, const struct conv *c, float *dw, const float *x,
-                      const float *dy, const struct lane_ends *l, uint32_t first, int level,
-                      float *scratch)
-{
-    const size_t floats = conv_weight_floats(c);
-    const uint32_t half = level ? 1U << (level - 1) : 0;
-
-    for (uint32_t i = first ? l->end[first - 1] : 0; level == 0 && i < l->end[first]; i++)
-        k->conv->backward_weights(
-            c, dw, x + (l->begin + i) * conv_in_floats(c), dy + (l->begin + i) * conv_out_floats(c),
-            i == (first ? l->end[first - 1] : 0), 0, blocks_of(c->k), scratch);
-    if (level == 0)
-        return;
-    float *right = xaligned(floats * 4);
-    lane_tree(k, c, dw, x, dy, l, first, level - 1, scratch);
-    lane_tree(k, c, right, x, dy, l, first + half, level - 1, scratch);
-    k->reduce->add(dw, right, floats);
-    free(right);
-}
-
-/* All lanes of a block at once against lane after lane, in all bytes, and of some blocks of outputs
- * alone. */
-static void test_lanes(const struct conv *c, int level, uint32_t seed)
-{
-    uint32_t end[8], n = 0;
-    for (uint32_t i = 0; i < 1U << level; i++)
-        end[i] = n += 1 + fill_u32(seed, i) % 3;
-    const struct lane_ends l = {.begin = seed % 3, .end = end, .level = level, .full = true};
-    const size_t in = conv_in_floats(c), out = conv_out_floats(c), all = l.begin + n;
-    const size_t floats = conv_weight_floats(c), block = conv_weight_block(c);
-    float *x = xaligned(all * in * 4), *dy = xaligned(all * out * 4);
-    float *want = xaligned(floats * 4), *dw = xaligned(floats * 4);
-    float *untouched = xaligned(floats * 4);
-    float *scratch = xaligned(conv_lanes_scratch_floats(c, (int)n) * 4);
-
-    CHECK((int)n <= conv_lanes_samples(c));
-    memset(untouched, 0xA5, floats * 4);
-    fill_uniform(x, all * in, seed + 1);
-    fill_uniform(dy, all * out, seed + 2);
-    scale(dy, all * out, seed % 4 ? 1 : 1e-44F);
-    lane_tree(kernels_find("c"), c, want, x, dy, &l, 0, level, scratch);
-    for (const char *const *isa = kernels_isas; *isa; isa++) {
-        const struct kernels *k = kernels_find(*isa);
-        const int blocks = blocks_of(c->k), step = conv_lanes_blocks(c, (int)n);
-        if (!k)
-            continue;
-        memset(dw, 0xA5, floats * 4);
-        for (int ob = 0; ob < blocks; ob += step)
-            k->conv->backward_weights_lanes(c, dw, x, dy, &l, ob,
-                                            ob + step < blocks ? ob + step : blocks, scratch);
-        CHECK_BYTES(dw, want, floats * 4);
-        memset(dw, 0xA5, floats * 4);
-        k->conv->backward_weights_lanes(c, dw, x, dy, &l, blocks - 1, blocks, scratch);
-        CHECK_BYTES(dw + floats - block, want + floats - block, block * 4);
-        CHECK_BYTES(dw, untouched, (floats - block) * 4);
-    }
-    float *rooms[] = {x, dy, want, dw, untouched, scratch};
-    for (size_t i = 0; i < ARRAY_LEN(rooms); i++)
-        free(rooms[i]);
-}
-
-static void test_few_pixels(void)
-{
-    for (uint32_t seed = 400; seed < 460; seed++) {
-        struct conv c = strided_conv(seed);
-        c.oh = 1 + (int)(fill_u32(seed, 92) % 4);
-        c.ow = 1 + (int)(fill_u32(seed, 93) % 4);
-        c.h = (c.oh - 1) * c.stride_h + 1 + (int)(fill_u32(seed, 94) % 3);
-        c.w = (c.ow - 1) * c.stride_w + 1 + (int)(fill_u32(seed, 95) % 3);
-        test_lanes(&c, (int)(seed % 4), seed);
-    }
-    const struct conv many = {.c = 16, .h = 5, .w = 5, .k = 16, .oh = 5, .ow = 5, .r = 1, .s = 1};
-    CHECK_INT(conv_lanes_samples(&many), 0);
 }
 
 static void test_strided(void)
@@ -355,9 +220,7 @@ int main(void)
         test_shape(&c, seed);
     }
     test_strided();
-    test_short_rows();
     test_pointwise();
-    test_few_pixels();
     test_fused();
     return test_result();
 }

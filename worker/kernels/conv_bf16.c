@@ -8,9 +8,26 @@ typedef uint32_t operand;
 #define DEPTH PAIRS
 #define CONV_STEP pair_step
 VINLINE void turn_block(uint32_t *to, const float *from) { bf16_turn_block(to, from); }
-#include "worker/kernels/conv_rows.h"
+VINLINE void put_channels(uint32_t *to, vf v) { bf16_store_pairs(to, v); }
+#include "worker/kernels/conv_samples.h"
+#include "worker/kernels/conv_taps.h"
 
 extern const struct product_bf16_kernels K(product_bf16_kernels);
+
+VINLINE vf pixel_or_zero(const float *row, int column, int width)
+{
+    return column >= 0 && column < width ? vload(row + column * VEC) : vzero();
+}
+VINLINE void put_pixels(uint32_t *to, const float *row, int first, int second, int width)
+{
+    vistore(to, bf16_pair(pixel_or_zero(row, first, width), pixel_or_zero(row, second, width)));
+}
+#ifndef FLUSH_BY_THREAD /* lanes meet outside of what makes subnormals zeros */
+#define TAP_PIXELS 2
+#define TAP_PRODUCTS K(product_bf16_kernels)
+typedef struct product_bf16 tap_product;
+#include "worker/kernels/conv_lanes.h"
+#endif
 
 static void conv_pack(const struct conv *c, uint32_t *packed, const float *w, int ob0, int ob1)
 {
@@ -25,7 +42,7 @@ static void conv_pack(const struct conv *c, uint32_t *packed, const float *w, in
 static void pair_channels(uint32_t *map, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i += VEC)
-        bf16_store_pairs(map + i / 2, vload(x + i));
+        put_channels(map + i / 2, vload(x + i));
 }
 
 /* The sums of both directions are behind these calls, between what makes subnormals zeros and what
@@ -105,10 +122,8 @@ static void pair_columns(const struct conv *c, const struct pixel_pairs *p, uint
 {
     for (int row = 0; row < blocks_of(c->c) * c->h; row++, x += c->w * VEC) {
         for (int j = 0; j < p->columns; j++, to += VEC) {
-            int first = j * p->apart - c->pad_l, second = first + c->stride_w;
-            vistore(to,
-                    bf16_pair(first >= 0 && first < c->w ? vload(x + first * VEC) : vzero(),
-                              second >= 0 && second < c->w ? vload(x + second * VEC) : vzero()));
+            const int first = j * p->apart - c->pad_l;
+            put_pixels(to, x, first, first + c->stride_w, c->w);
         }
     }
 }
@@ -117,8 +132,7 @@ static void pair_outputs(const struct conv *c, uint32_t *to, const float *dy, in
 {
     for (int row = 0; row < blocks * c->oh; row++, dy += c->ow * VEC) {
         for (int ow = 0; ow < c->ow; ow += 2, to += VEC)
-            vistore(to, bf16_pair(vload(dy + ow * VEC),
-                                  ow + 1 < c->ow ? vload(dy + (ow + 1) * VEC) : vzero()));
+            put_pixels(to, dy, ow, ow + 1, c->ow);
     }
 }
 
@@ -127,8 +141,8 @@ static void weights_tap(const struct conv *c, const struct pixel_pairs *pairs, f
                         const uint32_t *x, const uint32_t *dy, int n_u, int cb, int r, int s,
                         int oh0, int oh1, bool first)
 {
-    int h0 = imax(oh0, (c->pad_t - r + c->stride_h - 1) / c->stride_h);
-    int h1 = imin(oh1, (c->h - 1 + c->pad_t - r + c->stride_h) / c->stride_h);
+    const struct reach v = tap_reach(c, r, s);
+    const int h0 = imax(oh0, v.h0), h1 = imin(oh1, v.h1);
     struct product_bf16 p = {
         .w = dy + (ptrdiff_t)(h0 * pairs->outputs) * VEC,
         .w_u = (size_t)(c->oh * pairs->outputs) * VEC,
@@ -143,13 +157,16 @@ static void weights_tap(const struct conv *c, const struct pixel_pairs *pairs, f
     };
     const ptrdiff_t at =
         (ptrdiff_t)((cb * c->h + h0 * c->stride_h + r - c->pad_t) * pairs->columns + s) * VEC;
-    int pieces = piece_count(VEC, TILE_T);
+    float *to = dw + tap_weights(c, cb, r, s);
+    const int n = block_channels(c, cb), pieces = piece_count(n, TILE_T);
     for (int i = 0; i < pieces; i++) {
-        int t0 = piece_begin(VEC, pieces, i), t1 = piece_begin(VEC, pieces, i + 1);
+        const int t0 = piece_begin(n, pieces, i), t1 = piece_begin(n, pieces, i + 1);
         p.x = x + at + t0;
-        p.dst = dw + ((size_t)((s * blocks_of(c->c) + cb) * c->r + r) * VEC + (size_t)t0) * VEC;
+        p.dst = to + t0 * VEC;
         K(product_bf16_kernels).run(&p, n_u, t1 - t0);
     }
+    if (first)
+        clear_padding(c, to, n_u, n);
 }
 
 static void conv_backward_weights(const struct conv *c, float *dw, const float *x, const float *dy,
@@ -182,4 +199,9 @@ const struct conv_bf16_kernels K(conv_bf16_kernels) = {
     .forward = conv_forward,
     .backward_data = conv_backward_data,
     .backward_weights = conv_backward_weights,
+    .forward_samples = conv_forward_samples,
+    .backward_data_samples = conv_backward_data_samples,
+#ifndef FLUSH_BY_THREAD
+    .backward_weights_lanes = conv_backward_weights_lanes,
+#endif
 };

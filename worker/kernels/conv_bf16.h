@@ -39,6 +39,14 @@ struct conv_bf16_kernels {
      * these are added like others. */
     void (*backward_weights)(const struct conv *c, float *dw, const float *x, const float *dy,
                              bool first, int ob0, int ob1, float *scratch);
+    /* As those of conv_kernels: the bytes of the above. Lanes: NULL on instruction sets whose
+     * products_bf16 have none. */
+    void (*forward_samples)(const struct conv *c, int n, float *y, const float *x,
+                            const uint32_t *packed, const float *bias, bool relu, float *scratch);
+    void (*backward_data_samples)(const struct conv *c, int n, float *dx, const float *dy,
+                                  const uint32_t *packed, float *scratch);
+    void (*backward_weights_lanes)(const struct conv *c, float *dw, const float *x, const float *dy,
+                                   const struct lane_ends *lanes, int ob0, int ob1, float *scratch);
 };
 
 #endif

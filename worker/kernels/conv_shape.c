@@ -148,7 +148,7 @@ int conv_lanes_blocks(const struct conv *c, int n)
 size_t conv_lanes_scratch_floats(const struct conv *c, int n)
 {
     const int samples = n < conv_lanes_samples(c) ? n : conv_lanes_samples(c);
-    return samples ? LANES_STEPS + STACK_FLOATS + LANES_FLOATS + 3 * lanes_floats(c, samples) : 0;
+    return samples ? STACK_FLOATS + LANES_FLOATS + 3 * lanes_floats(c, samples) : 0;
 }
 
 size_t conv_scratch_floats(const struct conv *c)
@@ -174,5 +174,8 @@ size_t conv_bf16_scratch_floats(const struct conv *c)
                      (size_t)blocks_of(c->c) * 16;
     const size_t dy = outputs * (size_t)c->oh * (size_t)blocks_of(c->k) * 16;
 
-    return (either > x + dy ? either : x + dy) + 16;
+    const size_t beside = conv_samples(c) > 1 ? (size_t)conv_samples(c) * wider_floats(c) / 2 : 0;
+    const size_t sums = either > x + dy ? either : x + dy;
+
+    return (beside > sums ? beside : sums) + 16;
 }

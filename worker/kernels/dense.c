@@ -250,7 +250,7 @@ static void dense_backward_weights(const struct dense *d, int chunk, float *dw, 
             p.x_k = (size_t)n_t;
             p.dst = dw + (size_t)(ob * kc + t0) * VEC;
             if (lanes->full)
-                pk->run_lanes(&p, n_u, n_t, lanes->end, lanes->level, stack);
+                pk->run_lanes(&p, n_u, n_t, lanes, 1, stack);
             else
                 sparse_tree(&p, n_u, n_t, lanes, 0, lanes->level, stack);
         }

@@ -263,7 +263,7 @@ static void dense_backward_weights(const struct dense *d, int chunk, float *dw, 
             };
             const int n_u = imin(TILE_U, blocks - ob);
             if (lanes->full && pk->run_lanes)
-                pk->run_lanes(&p, n_u, n_t, lanes->end, lanes->level, stack);
+                pk->run_lanes(&p, n_u, n_t, lanes, 1, stack);
             else
                 lanes_tree(&p, n_u, n_t, lanes, 0, lanes->level, stack);
         }

@@ -30,19 +30,20 @@ VINLINE void product_tile(const struct product *p, int U, int T, size_t x_t)
     }
 }
 
-/* One tile over the 2^level lanes of a block, lane i ending before step end[i]: lane sums meet in
- * the binary tree through a stack of tiles, left + right. */
-VINLINE void lanes_tile(const struct product *p, int U, int T, const uint32_t *end, int level,
-                        float *stack)
+/* One tile over the lanes of a block: lane sums meet in the binary tree through a stack of tiles,
+ * left + right. */
+VINLINE void lanes_tile(const struct product *p, int U, int T, const struct lane_ends *lanes,
+                        uint32_t pixels, float *stack)
 {
     const float *w = p->w, *x = p->x;
     const size_t w_u = p->w_u, w_k = p->w_k, x_k = p->x_k;
     uint32_t k = 0;
 
-    for (uint32_t lane = 0; lane < 1u << level; lane++) {
+    for (uint32_t lane = 0; lane < 1u << lanes->level; lane++) {
+        const uint32_t end = lanes->end[lane] * pixels;
         vf acc[TILE_U][TILE_T];
         UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] = vzero();
-        for (; k < end[lane]; k++) {
+        for (; k < end; k++) {
             tile_step(U, 0, T, acc, w, w_u, x, 1);
             w += w_k;
             x += x_k;
@@ -53,7 +54,7 @@ VINLINE void lanes_tile(const struct product *p, int U, int T, const uint32_t *e
                 vadd(vload(top + i * VEC), acc[i / T][i % T]);
             top += U * T * VEC;
         }
-        if (lane + 1 < 1u << level) {
+        if (lane + 1 < 1u << lanes->level) {
             UNROLL for (int i = 0; i < U * T; i++) vstore(top + i * VEC, acc[i / T][i % T]);
         } else {
             UNROLL for (int i = 0; i < U * T; i++)
@@ -63,14 +64,15 @@ VINLINE void lanes_tile(const struct product *p, int U, int T, const uint32_t *e
 }
 
 typedef void product_fn(const struct product *p);
-typedef void lanes_fn(const struct product *p, const uint32_t *end, int level, float *stack);
+typedef void lanes_fn(const struct product *p, const struct lane_ends *lanes, uint32_t pixels,
+                      float *stack);
 #define PRODUCT_FN(U, T)                                                                 \
     static void product_##U##_##T(const struct product *p) { product_tile(p, U, T, 1); } \
     static void apart_##U##_##T(const struct product *p) { product_tile(p, U, T, 2); }   \
-    static void lanes_##U##_##T(const struct product *p, const uint32_t *end, int level, \
-                                float *stack)                                            \
+    static void lanes_##U##_##T(const struct product *p, const struct lane_ends *lanes,  \
+                                uint32_t pixels, float *stack)                           \
     {                                                                                    \
-        lanes_tile(p, U, T, end, level, stack);                                          \
+        lanes_tile(p, U, T, lanes, pixels, stack);                                       \
     }
 #define PRODUCT_ENTRY(U, T) product_##U##_##T,
 #define APART_ENTRY(U, T) apart_##U##_##T,
@@ -102,10 +104,10 @@ static lanes_fn *const lanes_fns[TILE_U][TILE_T] = {
 #endif
 };
 
-static void product_run_lanes(const struct product *p, int n_u, int n_t, const uint32_t *end,
-                              int level, float *stack)
+static void product_run_lanes(const struct product *p, int n_u, int n_t,
+                              const struct lane_ends *lanes, uint32_t pixels, float *stack)
 {
-    lanes_fns[n_u - 1][n_t - 1](p, end, level, stack);
+    lanes_fns[n_u - 1][n_t - 1](p, lanes, pixels, stack);
 }
 
 /* Any distance between them. */

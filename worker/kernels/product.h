@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/kernels/lane_ends.h"
+
 struct product {
     const float *w; /* vectors of 16: w + u*w_u + row*w_row + k*w_k */
     size_t w_u, w_row, w_k;
@@ -24,10 +26,11 @@ struct product_kernels {
     int u, t; /* the tile's limits on this ISA */
     /* Sum order of an element: rows, then k; n_u <= u, n_t <= t. */
     void (*run)(const struct product *p, int n_u, int n_t);
-    /* The sum over 2^level lanes, one row, x_t 1: lane i has the steps before end[i], at least one
-     * each; lanes meet in a binary tree. stack: level tiles of u*t vectors. */
-    void (*run_lanes)(const struct product *p, int n_u, int n_t, const uint32_t *end, int level,
-                      float *stack);
+    /* The sum over the lanes of a block, none of which is empty, one row, x_t 1: a sample is as
+     * many steps of k as it has pixels. Lanes meet in a binary tree. stack: level tiles of u*t
+     * vectors. */
+    void (*run_lanes)(const struct product *p, int n_u, int n_t, const struct lane_ends *lanes,
+                      uint32_t pixels, float *stack);
     int dot_k; /* outputs of a dots tile; n_k is a multiple of it */
     /* dst[b*dst_b + k] = fold16 over ob of w . y[b*y_b + ob*16 ..]: partial i holds the terms
      * i mod 16 in order, folded 8-4-2-1. The vector of (ob, k) is at

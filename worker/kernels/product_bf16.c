@@ -20,35 +20,37 @@ VINLINE void product_tile(const struct product_bf16 *p, int U, int T)
 
 #ifndef FLUSH_BY_THREAD
 /* One tile over the lanes of a block, as in product.c. */
-VINLINE void lanes_tile(const struct product_bf16 *p, int U, int T, const uint32_t *end, int level,
-                        float *stack)
+VINLINE void lanes_tile(const struct product_bf16 *p, int U, int T, const struct lane_ends *lanes,
+                        uint32_t pixels, float *stack)
 {
     const size_t w_u = p->w_u, w_k = p->w_k, x_k = p->x_k;
+    const uint32_t slots = (pixels + 1) / 2, n_lanes = 1u << lanes->level;
     uint32_t begin = 0;
 
-    for (uint32_t lane = 0; lane < 1u << level; begin = end[lane++]) {
-        const uint32_t *w = p->w + begin * w_k, *x = p->x + begin * x_k;
+    for (uint32_t lane = 0; lane < n_lanes; begin = lanes->end[lane++]) {
+        const uint32_t *w = p->w + begin * slots * w_k, *x = p->x + begin * slots * x_k;
+        const uint32_t pairs = ((lanes->end[lane] - begin) * pixels + 1) / 2;
         vf acc[TILE_U][TILE_T];
         UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] = vzero();
-        for (uint32_t k = begin; k < end[lane]; k += 2, w += w_k, x += x_k)
+        for (uint32_t k = 0; k < pairs; k++, w += w_k, x += x_k)
             pair_step(U, 0, T, acc, w, w_u, x, 1);
         float *top = stack;
         for (uint32_t carry = lane; carry & 1; carry >>= 1, top += U * T * VEC) {
             UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] =
                 vadd(vload(top + i * VEC), acc[i / T][i % T]);
         }
-        const bool last = lane + 1 == 1u << level;
+        const bool last = lane + 1 == n_lanes;
         float *to = last ? p->dst : top;
         const size_t to_u = last ? p->dst_u : (size_t)(T * VEC);
         UNROLL for (int i = 0; i < U * T; i++)
             vstore(to + (size_t)(i / T) * to_u + i % T * VEC, acc[i / T][i % T]);
     }
 }
-#define LANES_FN(U, T)                                                                        \
-    static void lanes_##U##_##T(const struct product_bf16 *p, const uint32_t *end, int level, \
-                                float *stack)                                                 \
-    {                                                                                         \
-        lanes_tile(p, U, T, end, level, stack);                                               \
+#define LANES_FN(U, T)                                                                       \
+    static void lanes_##U##_##T(const struct product_bf16 *p, const struct lane_ends *lanes, \
+                                uint32_t pixels, float *stack)                               \
+    {                                                                                        \
+        lanes_tile(p, U, T, lanes, pixels, stack);                                           \
     }
 #define LANES_ENTRY(U, T) lanes_##U##_##T,
 
@@ -56,7 +58,8 @@ TILE_FOR_EACH(LANES_FN, 1)
 #if TILE_U > 1
 TILE_FOR_EACH(LANES_FN, 2)
 #endif
-typedef void lanes_fn(const struct product_bf16 *p, const uint32_t *end, int level, float *stack);
+typedef void lanes_fn(const struct product_bf16 *p, const struct lane_ends *lanes, uint32_t pixels,
+                      float *stack);
 static lanes_fn *const lanes_fns[TILE_U][TILE_T] = {
     {TILE_FOR_EACH(LANES_ENTRY, 1)},
 #if TILE_U > 1
@@ -64,10 +67,10 @@ static lanes_fn *const lanes_fns[TILE_U][TILE_T] = {
 #endif
 };
 
-static void product_run_lanes(const struct product_bf16 *p, int n_u, int n_t, const uint32_t *end,
-                              int level, float *stack)
+static void product_run_lanes(const struct product_bf16 *p, int n_u, int n_t,
+                              const struct lane_ends *lanes, uint32_t pixels, float *stack)
 {
-    lanes_fns[n_u - 1][n_t - 1](p, end, level, stack);
+    lanes_fns[n_u - 1][n_t - 1](p, lanes, pixels, stack);
 }
 #endif
 

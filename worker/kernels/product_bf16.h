@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "worker/kernels/lane_ends.h"
+
 struct product_bf16 {
     const uint32_t *w; /* vectors of 16 pairs: w + u*w_u + row*w_row + k*w_k */
     size_t w_u, w_row, w_k;
@@ -24,12 +26,11 @@ struct product_bf16_kernels {
     /* Sum order of an element: rows, then k, of a pair the first product first; n_u and n_t as in
      * product_kernels. */
     void (*run)(const struct product_bf16 *p, int n_u, int n_t);
-    /* The sum over 2^level lanes, one row, no lane empty: lane i has the samples end[i-1] .. end[i]
-     * in pairs from the slot (k) of its first one, the second of an odd number's last pair +0.
-     * Lanes meet in a binary tree, left + right, where subnormals are none but themselves. stack:
-     * level tiles of n_u*n_t vectors. NULL: not on this instruction set. */
-    void (*run_lanes)(const struct product_bf16 *p, int n_u, int n_t, const uint32_t *end,
-                      int level, float *stack);
+    /* As in product_kernels: a sample has one pixel or an even number. A lane's pairs, the second
+     * of an odd number's last +0, begin at slot (k) ceil(pixels / 2) of each sample before it.
+     * Where lanes meet subnormals are none but themselves. NULL: not on this instruction set. */
+    void (*run_lanes)(const struct product_bf16 *p, int n_u, int n_t, const struct lane_ends *lanes,
+                      uint32_t pixels, float *stack);
     /* out[i] = the pair of first[i] and second[i] (NULL: +0), rounded; n a multiple of 16. */
     void (*pairs)(uint32_t *out, const float *first, const float *second, size_t n);
 };

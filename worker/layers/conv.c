@@ -22,7 +22,7 @@ struct conv_task {
 /* How many samples of those that are left the next kernel takes. */
 static int samples_together(const struct layer *l, int left)
 {
-    const int most = l->pool || l->bf16 ? 1 : conv_samples(&l->conv);
+    const int most = l->pool ? 1 : conv_samples(&l->conv);
     return left < most ? left : most;
 }
 
@@ -42,14 +42,16 @@ static void forward_samples(const struct conv_task *t, int i, int n, float *scra
     const struct layer *l = t->l;
     const struct kernels *k = t->p->kernels;
     const float *w = t->p->params + l->weight->offset;
+    const uint32_t *packed = (const uint32_t *)l->packed;
     const float *b = l->bias ? t->p->params + l->bias->offset : NULL;
     const float *x = t->x + (size_t)i * l->in_floats;
     float *y = t->out + (size_t)i * l->out_floats;
     uint8_t *argmax = l->pool ? l->argmax + (t->p->first + (size_t)i) * l->out_floats : NULL;
 
-    if (l->bf16)
-        k->conv_bf16->forward(&l->conv, y, argmax, x, (const uint32_t *)l->packed, b, l->relu,
-                              l->pool, scratch);
+    if (l->bf16 && n > 1)
+        k->conv_bf16->forward_samples(&l->conv, n, y, x, packed, b, l->relu, scratch);
+    else if (l->bf16)
+        k->conv_bf16->forward(&l->conv, y, argmax, x, packed, b, l->relu, l->pool, scratch);
     else if (n > 1)
         k->conv->forward_samples(&l->conv, n, y, x, w, b, l->relu, scratch);
     else
@@ -123,11 +125,14 @@ static void data_samples(const struct conv_task *t, int i, int n, const float *d
 {
     const struct layer *l = t->l;
     const struct conv_kernels *k = t->p->kernels->conv;
+    const struct conv_bf16_kernels *bf16 = t->p->kernels->conv_bf16;
+    const uint32_t *packed = (const uint32_t *)l->packed;
     float *dx = t->dx + (size_t)i * l->in_floats;
 
-    if (l->bf16)
-        t->p->kernels->conv_bf16->backward_data(&l->conv, dx, dy, (const uint32_t *)l->packed,
-                                                scratch);
+    if (l->bf16 && n > 1)
+        bf16->backward_data_samples(&l->conv, n, dx, dy, packed, scratch);
+    else if (l->bf16)
+        bf16->backward_data(&l->conv, dx, dy, packed, scratch);
     else if (n > 1)
         k->backward_data_samples(&l->conv, n, dx, dy, l->transposed, scratch);
     else if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
@@ -202,6 +207,17 @@ static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
     }
 }
 
+typedef void lanes_fn(const struct conv *c, float *dw, const float *x, const float *dy,
+                      const struct lane_ends *lanes, int ob0, int ob1, float *scratch);
+
+/* What sums all lanes at once, if there is such. */
+static lanes_fn *lanes_kernel(const struct conv_task *t)
+{
+    const struct kernels *k = t->p->kernels;
+
+    return t->l->bf16 ? k->conv_bf16->backward_weights_lanes : k->conv->backward_weights_lanes;
+}
+
 /* The gradient of blocks [ob0, ob1): lane by lane, or of the weights all lanes together. */
 static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob1)
 {
@@ -220,8 +236,8 @@ static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob
         .level_floats = l->level_floats,
     };
     if (t->together) {
-        t->p->kernels->conv->backward_weights_lanes(&l->conv, t->target, t->x, t->dy, t->block, ob0,
-                                                    ob1, t->p->scratch[thread]);
+        lanes_kernel(t)(&l->conv, t->target, t->x, t->dy, t->block, ob0, ob1,
+                        t->p->scratch[thread]);
         poll_between(t, thread);
     }
     lane_sum_run(&sum, t->target);
@@ -234,12 +250,12 @@ static bool weights_together(const struct conv_task *t)
     const struct layer *l = t->l;
     const bool is_there = !l->pool && (!l->relu || t->gated);
 
-    return is_there && !l->bf16 && t->block->full &&
+    return is_there && lanes_kernel(t) && t->block->full &&
            (int)block_samples(t->block) <= conv_lanes_samples(&l->conv);
 }
 
 /* Slices of the gradient that stay in a second-level cache while all samples are added to them. In
- * bf16 all of it at once, as each call rounds the sample anew. */
+ * bf16, lane by lane, all of it at once, as each call rounds the sample anew. */
 static void weights_thread(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
@@ -248,9 +264,9 @@ static void weights_thread(void *arg, int thread, int n_threads)
     const int begin = share_begin(blocks_of(c->k), thread, n_threads);
     const int end = share_begin(blocks_of(c->k), thread + 1, n_threads);
     const int fit = bytes < SLICE_BYTES / 4 ? (int)(SLICE_BYTES / bytes) / 2 * 2 : 2;
-    const int step = t->l->bf16    ? blocks_of(c->k)
-                     : t->together ? conv_lanes_blocks(c, (int)block_samples(t->block))
-                                   : fit;
+    const int step = t->together  ? conv_lanes_blocks(c, (int)block_samples(t->block))
+                     : t->l->bf16 ? blocks_of(c->k)
+                                  : fit;
 
     for (int ob = begin; ob < end; ob += step)
         weights_slice(t, thread, ob, ob + step < end ? ob + step : end);
@@ -337,7 +353,7 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
     l->scratch_kernels = l->bf16 ? conv_bf16_scratch_floats(&c)
                                  : conv_scratch_floats(&c) + conv_scratch_floats(&back);
     l->scratch_floats = l->scratch_kernels + conv_out_floats(&c);
-    const size_t lanes = l->bf16 ? 0 : conv_lanes_scratch_floats(&c, (int)o->samples);
+    const size_t lanes = conv_lanes_scratch_floats(&c, (int)o->samples);
     l->scratch_floats = lanes > l->scratch_floats ? lanes : l->scratch_floats;
     l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
     l->n_levels = o->levels + 1;
