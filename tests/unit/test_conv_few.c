@@ -163,8 +163,14 @@ static void lane_tree(const struct gradient *g, float *dw, uint32_t first, int l
     k->reduce->add(dw, right, conv_weight_floats(c));
 }
 
-/* In all bytes, and of some blocks of outputs alone. False: not on this instruction set. */
-static bool check_lanes(const struct gradient *g, const struct kernels *k, const float *want, int n)
+/* Subnormals are zeros by thread, where lanes in bf16 do not meet. */
+static bool by_thread(const struct kernels *k)
+{
+    return !strcmp(k->isa_bf16, "avx2") || !strcmp(k->isa_bf16, "avx512");
+}
+
+/* In all bytes, and of some blocks of outputs alone. */
+static void check_lanes(const struct gradient *g, const struct kernels *k, const float *want, int n)
 {
     const struct conv *c = g->c;
     const size_t floats = conv_weight_floats(c), block = conv_weight_block(c);
@@ -175,8 +181,10 @@ static bool check_lanes(const struct gradient *g, const struct kernels *k, const
         g->bf16 ? k->conv_bf16->backward_weights_lanes : k->conv->backward_weights_lanes;
     const int blocks = blocks_of(c->k), step = conv_lanes_blocks(c, n);
 
-    if (!sum)
-        return false;
+    if (g->bf16 && by_thread(k)) {
+        CHECK(!sum);
+        return;
+    }
     memset(untouched, 0xA5, floats * 4);
     memset(dw, 0xA5, floats * 4);
     for (int ob = 0; ob < blocks; ob += step)
@@ -186,10 +194,9 @@ static bool check_lanes(const struct gradient *g, const struct kernels *k, const
     sum(c, dw, g->x, g->dy, &g->lanes, blocks - 1, blocks, scratch);
     CHECK_BYTES(dw + floats - block, want + floats - block, block * 4);
     CHECK_BYTES(dw, untouched, (floats - block) * 4);
-    return true;
 }
 
-static int test_lanes(const struct conv *c, int level, bool bf16, uint32_t seed)
+static void test_lanes(const struct conv *c, int level, bool bf16, uint32_t seed)
 {
     uint32_t end[8], n = 0;
     for (uint32_t i = 0; i < 1U << level; i++)
@@ -202,15 +209,15 @@ static int test_lanes(const struct conv *c, int level, bool bf16, uint32_t seed)
     AUTO(auto_free)
     float *scratch = xaligned((conv_scratch_floats(c) + conv_bf16_scratch_floats(c)) * 4);
     const struct gradient g = {c, bf16, x, dy, lanes, scratch};
-    int sets = 0;
 
     CHECK((int)n <= conv_lanes_samples(c));
     fill_uniform(x, in, seed + 1);
     fill_gradient(dy, out, seed);
     lane_tree(&g, want, 0, level);
-    for (size_t i = 0; i < ARRAY_LEN(isas); i++)
-        sets += kernels_find(isas[i]) && check_lanes(&g, kernels_find(isas[i]), want, (int)n);
-    return sets;
+    for (size_t i = 0; i < ARRAY_LEN(isas); i++) {
+        if (kernels_find(isas[i]))
+            check_lanes(&g, kernels_find(isas[i]), want, (int)n);
+    }
 }
 
 int main(void)
@@ -226,8 +233,8 @@ int main(void)
     }
     for (uint32_t seed = 400; seed < 460; seed++) {
         const struct conv c = few_conv(seed, 4, 3);
-        CHECK(test_lanes(&c, (int)(seed % 4), false, seed) >= 1);
-        CHECK(test_lanes(&c, (int)(seed % 4), true, seed) >= 1); /* plain C has it */
+        test_lanes(&c, (int)(seed % 4), false, seed);
+        test_lanes(&c, (int)(seed % 4), true, seed);
     }
     CHECK_INT(conv_lanes_samples(&many), 0);
     return test_result();

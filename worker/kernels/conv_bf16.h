@@ -39,8 +39,8 @@ struct conv_bf16_kernels {
      * these are added like others. */
     void (*backward_weights)(const struct conv *c, float *dw, const float *x, const float *dy,
                              bool first, int ob0, int ob1, float *scratch);
-    /* As those of conv_kernels: the bytes of the above. Lanes: NULL on instruction sets whose
-     * products_bf16 have none. */
+    /* As those of conv_kernels: the bytes of the above. Lanes: NULL where product_bf16_kernels have
+     * no run_lanes. */
     void (*forward_samples)(const struct conv *c, int n, float *y, const float *x,
                             const uint32_t *packed, const float *bias, bool relu, float *scratch);
     void (*backward_data_samples)(const struct conv *c, int n, float *dx, const float *dy,

@@ -10,7 +10,8 @@
  * tap_product       struct product or product_bf16
  * TAP_PRODUCTS      their kernels
  * put_pixels(to, row, first, second, width)
- *                   those columns of a row of the map as operands; second: of a pair alone
+ *                   columns of a row of the map as operands: the first, which is inside; of a pair
+ *                   both, each +0 where it is not
  */
 #ifndef PACELINE_CONV_LANES_H
 #define PACELINE_CONV_LANES_H

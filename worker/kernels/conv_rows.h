@@ -16,9 +16,6 @@
 
 #define CLIP_MAX 3 /* columns that a tile may lose to padding on one side */
 
-VINLINE int imax(int a, int b) { return a > b ? a : b; }
-VINLINE int imin(int a, int b) { return a < b ? a : b; }
-
 /* One output row's work: where its valid kernel rows start in x and w. */
 struct row_work {
     const operand *x, *w; /* x: column 0 of the first valid row of block 0; w: its kernel row */

@@ -5,7 +5,8 @@
 #ifndef PACELINE_CONV_TAPS_H
 #define PACELINE_CONV_TAPS_H
 
-#include "worker/kernels/conv_rows.h"
+#include "worker/kernels/conv.h"
+#include "worker/kernels/microtile.h"
 
 /* The outputs, rows [h0, h1) and columns [w0, w1), whose tap (r, s) lies inside the image. */
 struct reach {

@@ -9,8 +9,6 @@ extern const struct product_kernels K(product_kernels);
 #define BLOCK_IN DENSE_PACKED
 #define BLOCK_CHUNKS (BLOCK_IN / DENSE_CHUNK)
 
-VINLINE int imin(int a, int b) { return a < b ? a : b; }
-
 /* The products of one tile of samples over `chunks` whole chunks from `chunk`, or the short last.
  */
 static void forward_tile(const struct dense *d, float *sums, size_t sums_u, const float *packed,

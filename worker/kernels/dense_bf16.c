@@ -8,8 +8,6 @@ extern const struct product_bf16_kernels K(product_bf16_kernels);
 
 #define CHUNK_PAIRS (DENSE_CHUNK / 2)
 
-VINLINE int imin(int a, int b) { return a < b ? a : b; }
-
 static void dense_pack(const struct dense *d, uint32_t *packed, const float *w, int chunk0,
                        int chunk1)
 {

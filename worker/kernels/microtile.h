@@ -49,6 +49,9 @@ VINLINE void tile_step(int U, int lo, int hi, vf acc[TILE_U][TILE_T], const floa
     }
 }
 
+VINLINE int imax(int a, int b) { return a > b ? a : b; }
+VINLINE int imin(int a, int b) { return a < b ? a : b; }
+
 /* Cuts n into the fewest pieces of at most `most`, of nearly equal size: piece i of them. */
 VINLINE int piece_count(int n, int most) { return (n + most - 1) / most; }
 VINLINE int piece_begin(int n, int pieces, int i) { return (int)((long)n * i / pieces); }
