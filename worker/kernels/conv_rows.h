@@ -129,16 +129,8 @@ typedef void conv_tile_fn(const struct conv *c, const struct row_work *work, int
     }
 #define CONV_ENTRY(U, T) conv_tile_##U##_##T,
 
-TILE_FOR_EACH(CONV_FN, 1)
-#if TILE_U > 1
-TILE_FOR_EACH(CONV_FN, 2)
-#endif
-static conv_tile_fn *const conv_tile_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(CONV_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(CONV_ENTRY, 2)},
-#endif
-};
+TILE_FUNCTIONS(CONV_FN)
+static conv_tile_fn *const conv_tile_fns[TILE_U][TILE_T] = TILE_TABLE(CONV_ENTRY);
 
 /* Any stride, four columns at most. */
 static void conv_tile_strided(const struct conv *c, int n_u, const struct row_work *work, int ow0,

@@ -50,16 +50,8 @@ typedef void samples_fn(const struct conv *c, const struct samples_work *work, i
     }
 #define SAMPLES_ENTRY(U, T) samples_##U##_##T,
 
-TILE_FOR_EACH(SAMPLES_FN, 1)
-#if TILE_U > 1
-TILE_FOR_EACH(SAMPLES_FN, 2)
-#endif
-static samples_fn *const samples_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(SAMPLES_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(SAMPLES_ENTRY, 2)},
-#endif
-};
+TILE_FUNCTIONS(SAMPLES_FN)
+static samples_fn *const samples_fns[TILE_U][TILE_T] = TILE_TABLE(SAMPLES_ENTRY);
 
 /* [C/16][H][W][n][16] of n samples [C/16][H][W][16], one behind another. */
 static void samples_beside(const struct conv *c, int n, operand *to, const float *x)

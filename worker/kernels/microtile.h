@@ -34,6 +34,24 @@
 #define TILE_FOR_EACH(M, U) TILE_UP_TO_4(M, U)
 #endif
 
+/* TILE_FUNCTIONS(M) expands M(U, T) for every tile; TILE_TABLE(M), of M(U, T) that end with a
+ * comma, is what initializes an array [TILE_U][TILE_T] with them. */
+#if TILE_U > 1
+#define TILE_FUNCTIONS(M) TILE_FOR_EACH(M, 1) TILE_FOR_EACH(M, 2)
+#define TILE_TABLE(M)                                  \
+    {                                                  \
+        {TILE_FOR_EACH(M, 1)}, { TILE_FOR_EACH(M, 2) } \
+    }
+#else
+#define TILE_FUNCTIONS(M) TILE_FOR_EACH(M, 1)
+#define TILE_TABLE(M)           \
+    {                           \
+        {                       \
+            TILE_FOR_EACH(M, 1) \
+        }                       \
+    }
+#endif
+
 #define UNROLL _Pragma("GCC unroll 32")
 
 /* acc[u][t] += w[u*wu] * x[t*ts] for t in [lo, hi): one step of a sum. */

@@ -78,31 +78,13 @@ typedef void lanes_fn(const struct product *p, const struct lane_ends *lanes, ui
 #define APART_ENTRY(U, T) apart_##U##_##T,
 #define LANES_ENTRY(U, T) lanes_##U##_##T,
 
-TILE_FOR_EACH(PRODUCT_FN, 1)
-#if TILE_U > 1
-TILE_FOR_EACH(PRODUCT_FN, 2)
-#endif
-static product_fn *const product_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(PRODUCT_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(PRODUCT_ENTRY, 2)},
-#endif
-};
+TILE_FUNCTIONS(PRODUCT_FN)
+static product_fn *const product_fns[TILE_U][TILE_T] = TILE_TABLE(PRODUCT_ENTRY);
 
 /* Scalars of a tile two apart: first convolutions of stride 2. */
-static product_fn *const apart_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(APART_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(APART_ENTRY, 2)},
-#endif
-};
+static product_fn *const apart_fns[TILE_U][TILE_T] = TILE_TABLE(APART_ENTRY);
 
-static lanes_fn *const lanes_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(LANES_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(LANES_ENTRY, 2)},
-#endif
-};
+static lanes_fn *const lanes_fns[TILE_U][TILE_T] = TILE_TABLE(LANES_ENTRY);
 
 static void product_run_lanes(const struct product *p, int n_u, int n_t,
                               const struct lane_ends *lanes, uint32_t pixels, float *stack)

@@ -54,18 +54,10 @@ VINLINE void lanes_tile(const struct product_bf16 *p, int U, int T, const struct
     }
 #define LANES_ENTRY(U, T) lanes_##U##_##T,
 
-TILE_FOR_EACH(LANES_FN, 1)
-#if TILE_U > 1
-TILE_FOR_EACH(LANES_FN, 2)
-#endif
+TILE_FUNCTIONS(LANES_FN)
 typedef void lanes_fn(const struct product_bf16 *p, const struct lane_ends *lanes, uint32_t pixels,
                       float *stack);
-static lanes_fn *const lanes_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(LANES_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(LANES_ENTRY, 2)},
-#endif
-};
+static lanes_fn *const lanes_fns[TILE_U][TILE_T] = TILE_TABLE(LANES_ENTRY);
 
 static void product_run_lanes(const struct product_bf16 *p, int n_u, int n_t,
                               const struct lane_ends *lanes, uint32_t pixels, float *stack)
@@ -79,16 +71,8 @@ typedef void product_fn(const struct product_bf16 *p);
     static void product_##U##_##T(const struct product_bf16 *p) { product_tile(p, U, T); }
 #define PRODUCT_ENTRY(U, T) product_##U##_##T,
 
-TILE_FOR_EACH(PRODUCT_FN, 1)
-#if TILE_U > 1
-TILE_FOR_EACH(PRODUCT_FN, 2)
-#endif
-static product_fn *const product_fns[TILE_U][TILE_T] = {
-    {TILE_FOR_EACH(PRODUCT_ENTRY, 1)},
-#if TILE_U > 1
-    {TILE_FOR_EACH(PRODUCT_ENTRY, 2)},
-#endif
-};
+TILE_FUNCTIONS(PRODUCT_FN)
+static product_fn *const product_fns[TILE_U][TILE_T] = TILE_TABLE(PRODUCT_ENTRY);
 
 static void product_run(const struct product_bf16 *p, int n_u, int n_t)
 {
