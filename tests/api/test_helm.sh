@@ -39,6 +39,7 @@ refused image.tga=1 "at '/image': additional properties 'tga' not allowed"
 refused image.digest=sha256:12 "at '/image/digest'"
 refused crd.install=false "additional properties 'crd' not allowed"
 refused extraArgs[0]=word "at '/extraArgs/0'"
+refused networkPolicy.apiServerPorts[0]=0 "at '/networkPolicy/apiServerPorts/0': minimum: got 0, want 1"
 
 version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
 same "the chart's version" "$(sed -n 's/^version: //p' $chart/Chart.yaml)" "$version"
@@ -83,7 +84,7 @@ json.dump(objects, sys.stdout)'; }
 
 # The default is what manifests/ say, but for labels, the namespace and what only the chart can know.
 render --no-hooks >"$dir/default.yaml" || fail "the default does not render"
-for file in crd rbac operator; do
+for file in crd rbac admission operator; do
     echo ---
     cat manifests/$file.yaml
 done >"$dir/manifests.yaml"
@@ -99,6 +100,8 @@ def plain(o):
     o["metadata"].get("annotations", {}).pop("helm.sh/resource-policy", None)
     if not o["metadata"].get("annotations"):
         o["metadata"].pop("annotations", None)
+    if o["kind"] == "NetworkPolicy":
+        o["spec"].pop("podSelector")
     if o["kind"] == "Deployment":
         o["spec"].pop("selector")
         o["spec"]["template"]["metadata"].pop("labels")
@@ -130,12 +133,19 @@ accepted() {
     lacks "$what" "$(cat "$dir/apply")" "would violate PodSecurity"
 }
 accepted "the default"
-accepted "everything" --set replicas=2,networkPolicy.enabled=true,serviceMonitor.enabled=true \
+accepted "everything" --set replicas=2,serviceMonitor.enabled=true \
     --set prometheusRule.enabled=true,prometheusRule.labels.team=a,imagePullSecrets[0].name=key \
     --set nodeSelector.disk=ssd,tolerations[0].operator=Exists,priorityClassName=system-cluster-critical \
     --set podLabels.a=b,podAnnotations.c=d,extraArgs[0]=--qps=50,serviceAccount.annotations.e=f \
-    --set networkPolicy.from[0].namespaceSelector.matchLabels.team=monitoring
+    --set networkPolicy.from[0].namespaceSelector.matchLabels.team=monitoring \
+    --set networkPolicy.restrictEgress=true,networkPolicy.apiServerPorts[0]=443
 accepted "one namespace" --set scope=namespace,watchNamespace=team,crds.install=false,aggregatedRoles=false
+# The policy bounds the account that the chart makes, wherever that is.
+policy=$(helm template x $chart -n elsewhere --kube-version 1.34.0 --set serviceAccount.name=other -s templates/admission.yaml)
+check "the policy's account" "$policy" "request.userInfo.username == 'system:serviceaccount:elsewhere:other'"
+check "the policy's namespace" "$policy" "request.namespace == 'elsewhere'"
+check "the policy's own pods" "$policy" "object.spec.serviceAccountName != 'other'"
+lacks "the policy" "$policy" paceline-system
 digest=sha256:$(printf 'a%.0s' {1..64})
 check "an image by digest" "$(render --set image.repository=r.test:5000/x/op,image.digest="$digest")" \
     "image: \"r.test:5000/x/op@$digest\""
@@ -195,11 +205,19 @@ same "finalizers after the end" "$(finalizers)" ""
 check "what was released" "$(cat "$dir/released")" "released pods=2 namespace=*"
 same "pods after the end" "$(pods)" "$before"
 same "the job after the end" "$(k get tj kept -o jsonpath='{.metadata.name}')" kept
-same "what is left" "$(k get clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,jobs \
-    -A -o name | grep paceline)" ""
+left() {
+    k get clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts,deployments,jobs,networkpolicies \
+        -A -o name | grep paceline
+    k get validatingadmissionpolicies,validatingadmissionpolicybindings -o name | grep paceline
+}
+same "what is left" "$(left)" ""
 install install paceline $chart
 same "the job over a new installation" "$(pods)" "$before"
-uninstall
+# Where the pod of the uninstall cannot run, it fails, and leaves nothing that has rights.
+if helm uninstall paceline -n paceline-system --wait --timeout 5s >"$dir/helm.out" 2>&1; then
+    fail "an uninstall whose pod never ran: $(cat "$dir/helm.out")"
+fi
+same "what a failed uninstall leaves" "$(left)" ""
 
 # One namespace: rights there and in the release's own, nowhere else.
 install install paceline $chart --set scope=namespace,watchNamespace=team,crds.install=false

@@ -16,6 +16,44 @@ for verb_kind in "delete secrets" "update trainingjobs" "create clusterroles" "l
     same "may it $verb_kind" "$(operator auth can-i $verb_kind -n default 2>/dev/null)" no
 done
 
+# The admission policy: with these rights, its account touches nothing but what jobs have.
+denied() {
+    local what=$1 part=$2
+    shift 2
+    check "$what" "$("$@" 2>&1)" "denied request: $part"
+}
+# object KIND NAME OWNER FIELDS: OWNER is the kind of a made-up owner.
+object() {
+    cat <<OBJECT
+{"apiVersion": "v1", "kind": "$1", "metadata": {"name": "$2", "finalizers": ["example.test/other"],
+ "ownerReferences": [{"apiVersion": "paceline.dev/v1", "kind": "$3", "name": "steady", "uid": "1", "controller": true}]}, $4}
+OBJECT
+}
+may_create() { operator create --dry-run=server --validate=false -n "${1:-default}" -f -; }
+container='"securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+ "containers": [{"name": "a", "image": "a",
+  "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}}]'
+policy_works() { [[ $(object Pod a Job "\"spec\": {$container}" | may_create 2>&1) == *"denied request"* ]]; }
+until_true policy_works # the API server has read it
+tries() { object "$@" | may_create "${in:-default}"; }
+alone="no TrainingJob controls this object"
+denied "a pod of a Job" "$alone" tries Pod a Job "\"spec\": {$container}"
+denied "a Secret of a Job" "$alone" tries Secret a Job '"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}'
+denied "the key elsewhere" "$alone" tries Secret paceline-operator-key Job '"type": "Opaque"'
+check "a pod of a TrainingJob" "$(tries Pod a TrainingJob "\"spec\": {$container}" 2>&1)" created
+in=kube-system denied "a pod in kube-system" "paceline-operator may touch nothing in the namespaces of Kubernetes" \
+    tries Pod a TrainingJob "\"spec\": {$container}"
+in=$operator_namespace denied "a pod with its own account" "a pod of a TrainingJob may not run as paceline-operator" \
+    tries Pod a TrainingJob "\"spec\": {\"serviceAccountName\": \"paceline-operator\", $container}"
+denied "a token" "paceline-operator may make Secrets of the type kubernetes.io/tls only" \
+    tries Secret a TrainingJob '"type": "Opaque"'
+denied "an open Service" "paceline-operator may make headless Services only" \
+    tries Service a TrainingJob '"spec": {"ports": [{"port": 80}]}'
+denied "a Service that takes an address" "paceline-operator may make headless Services only" \
+    tries Service a TrainingJob '"spec": {"clusterIP": "None", "externalIPs": ["192.0.2.1"], "ports": [{"port": 80}]}'
+k create configmap private >/dev/null
+denied "another's ConfigMap" "$alone" operator delete configmap private
+
 operator_start one
 apply <<JOBS
 $(job steady)
@@ -26,6 +64,14 @@ JOBS
 await steady Running
 await outage Running
 until_same "the leader" one lease
+denied "a job that runs" "paceline-operator may delete TrainingJobs that have ended" operator delete tj steady
+finalizers=paceline.dev/tracking
+change() { operator patch pod steady-worker-0-0 --type="${2:-merge}" --dry-run=server -p "$1"; }
+only="paceline-operator may change nothing but pods, and there only take its own finalizer off"
+denied "the image of a pod" "$only" change '{"spec":{"containers":[{"name":"trainer","image":"other"}]}}' strategic
+denied "the labels of a pod" "$only" change '{"metadata":{"labels":{"a":"b"}}}'
+denied "one more finalizer" "$only" change '{"metadata":{"finalizers":["a.test/b","'$finalizers'"]}}'
+check "its own finalizer" "$(change '{"metadata":{"finalizers":null}}' 2>&1)" patched
 
 # A second one waits, and takes over when the first dies without a word.
 operator_start two

@@ -32,7 +32,7 @@ paceline_images() {
 # paceline_install: CRD, rights and the operator, as manifests/ have them; waits until it is ready.
 paceline_install() {
     local file
-    for file in manifests/namespace.yaml manifests/crd.yaml manifests/rbac.yaml; do
+    for file in manifests/namespace.yaml manifests/crd.yaml manifests/rbac.yaml manifests/admission.yaml; do
         k apply -f "$file" >/dev/null || exit 1
     done
     k wait --for=condition=Established crd/trainingjobs.paceline.dev --timeout=30s >/dev/null || exit 1
