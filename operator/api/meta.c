@@ -19,18 +19,40 @@ static const char *short_string(const cJSON *object, const char *key, size_t max
     return text && *text && strlen(text) <= max ? text : NULL;
 }
 
+/* Of any version of our API. */
+static bool owner_is_job(const cJSON *reference)
+{
+    const char *version = field_string(reference, "apiVersion");
+    const char *kind = field_string(reference, "kind");
+
+    return version && strncmp(version, GROUP "/", sizeof GROUP) == 0 && kind &&
+           strcmp(kind, "TrainingJob") == 0;
+}
+
 static void decode_owner(struct meta *m, const cJSON *references, struct arena *a)
 {
     const cJSON *reference;
 
     cJSON_ArrayForEach(reference, references)
     {
+        const char *uid = short_string(reference, "uid", MAX_UID);
+        const char *name = short_string(reference, "name", MAX_NAME);
+
         if (!field_is_true(reference, "controller"))
             continue;
-        m->owner_uid = arena_strdup(a, short_string(reference, "uid", MAX_UID));
-        m->owner_name = arena_strdup(a, short_string(reference, "name", MAX_NAME));
+        if (!uid || !name || !owner_is_job(reference))
+            return; /* at most one controls it */
+        m->owner_uid = arena_strdup(a, uid);
+        m->owner_name = arena_strdup(a, name);
         return;
     }
+}
+
+bool meta_controls(const struct meta *job, const struct meta *object)
+{
+    return object->owner_uid && strcmp(object->owner_uid, job->uid) == 0 &&
+           strcmp(object->owner_name, job->name) == 0 &&
+           strcmp(object->namespace_, job->namespace_) == 0;
 }
 
 int meta_decode(struct meta *m, const cJSON *object, struct arena *a, struct err *err)

@@ -32,10 +32,10 @@ struct meta {
     const char *namespace_, *name;
     const char *uid;
     char resource_version[RV_SIZE];
-    const char *owner_uid; /* of the controlling owner; NULL: none */
-    const char *owner_name;
-    int64_t created_ms;  /* wall clock, since 1970 */
-    int64_t deletion_ms; /* deletionTimestamp (the end of the grace period); 0: not deleting */
+    const char *owner_uid;  /* of the TrainingJob, in the object's namespace, that controls it */
+    const char *owner_name; /* both NULL: none does */
+    int64_t created_ms;     /* wall clock, since 1970 */
+    int64_t deletion_ms;    /* deletionTimestamp (the end of the grace period); 0: not deleting */
     int64_t deletion_grace_ms; /* deletionGracePeriodSeconds; 0 when absent */
     int64_t generation;
 };
@@ -45,6 +45,13 @@ struct meta {
  * or resourceVersion are missing or no strings, or are longer than the API allows.
  */
 MUST_CHECK int meta_decode(struct meta *m, const cJSON *object, struct arena *a, struct err *err);
+
+/*
+ * Whether job is the TrainingJob that controls the object. UIDs alone prove nothing: anybody may
+ * write any UID into an object of their own. A reference means an object in the namespace of the
+ * one that has it.
+ */
+bool meta_controls(const struct meta *job, const struct meta *object);
 
 /* Below, at or above 0 as a is older than, the same as or newer than b (decimal strings of any
  * length, KEP-5504). Empty is older than everything. */

@@ -44,7 +44,7 @@ bool pod_finished(const struct pod *p)
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
 }
 
-bool pod_is_owned(const struct pod *p) { return p->meta.owner_uid && p->meta.owner_name; }
+bool pod_is_owned(const struct pod *p) { return p->meta.owner_uid; }
 
 static int decode_labels(struct pod *p, const cJSON *labels, struct err *err)
 {

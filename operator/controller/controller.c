@@ -164,7 +164,7 @@ static void observe_owned(const struct controller *c, const struct memory *m, st
         char name[NAME_SIZE];
 
         owned_name(name, tj, (enum owned_kind)kind, tj->status.world.generation);
-        o->have[kind] = cache_owned(c->cache, (enum owned_kind)kind, tj->meta.uid, name) != NULL;
+        o->have[kind] = cache_owned(c->cache, (enum owned_kind)kind, &tj->meta, name) != NULL;
         o->seen_ms[kind] = wall_then(c, m->made_mono_ms[kind]);
     }
     o->groups_gone = m->groups_gone;
@@ -172,7 +172,7 @@ static void observe_owned(const struct controller *c, const struct memory *m, st
     o->have[OWNED_SECRET] = m->made[OWNED_SECRET] || o->n_pods > 0;
     o->have[OWNED_POD_GROUP] = m->made[OWNED_POD_GROUP] == tj->status.world.generation ||
                                has_pod_of_world(o) || !owned_wanted(tj, OWNED_POD_GROUP);
-    for (size_t i = 0; (ref = cache_owned_at(c->cache, OWNED_CONFIG_MAP, tj->meta.uid, i)); i++) {
+    for (size_t i = 0; (ref = cache_owned_at(c->cache, OWNED_CONFIG_MAP, &tj->meta, i)); i++) {
         int64_t generation = generation_of(tj, ref);
 
         if (generation > 0 && generation < tj->status.world.generation &&
@@ -250,8 +250,8 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     }
     secret_name(secret, &c->objects, tj);
     o.key = secret;
-    cache_watch_deletions(c->cache, tj->meta.uid, c->now.mono_ms);
-    o.pods = cache_pods_of(c->cache, tj->meta.uid, &o.n_pods);
+    cache_watch_deletions(c->cache, &tj->meta, c->now.mono_ms);
+    o.pods = cache_pods_of(c->cache, &tj->meta, &o.n_pods);
     observe_owned(c, m, &o);
     observe_templates(c, m, &o);
     links_observe(c->links, key, &o);

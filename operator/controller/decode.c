@@ -44,7 +44,7 @@ static bool decode_job(struct controller *c, const cJSON *object, enum cache_sou
         log_warn("a TrainingJob that cannot be read: %s", err.msg);
         return false;
     }
-    if (orphans_knows_gone(c, tj->meta.uid)) {
+    if (orphans_knows_gone(c, &tj->meta)) {
         tj_free(tj);
         return true;
     }
@@ -79,7 +79,7 @@ static const struct tj *job_of(const struct controller *c, const struct meta *ow
     const struct tj *tj =
         owned->owner_name ? cache_job(c->cache, owned->namespace_, owned->owner_name) : NULL;
 
-    return tj && owned->owner_uid && strcmp(tj->meta.uid, owned->owner_uid) == 0 ? tj : NULL;
+    return tj && meta_controls(&tj->meta, owned) ? tj : NULL;
 }
 
 /* It may be going, or not what our watch has shown so far: it is read before its next plan. */
@@ -166,7 +166,7 @@ void decode_owned(struct controller *c, enum owned_kind kind, const cJSON *objec
         log_warn("a %s that cannot be read: %s", owned_kind_names[kind], err.msg);
         return;
     }
-    if (!meta.owner_uid || !meta.owner_name) {
+    if (!meta.owner_uid) {
         cache_delete_owned(c->cache, kind, meta.uid, version_of(&meta, source));
         return;
     }
@@ -212,10 +212,13 @@ static bool is_missed(const struct controller *c, const struct tj *tj, enum reso
 
 void decode_no_job(struct controller *c, const struct tj *tj)
 {
-    AUTO(auto_free) char *uid = xstrdup(tj->meta.uid);
+    AUTO(arena_release) struct arena arena = {0};
+    const struct meta job = {.namespace_ = arena_strdup(&arena, tj->meta.namespace_),
+                             .name = arena_strdup(&arena, tj->meta.name),
+                             .uid = arena_strdup(&arena, tj->meta.uid)};
 
-    cache_delete_job(c->cache, tj->meta.namespace_, tj->meta.name, uid, "");
-    orphans_job_gone(c, uid);
+    cache_delete_job(c->cache, job.namespace_, job.name, job.uid, "");
+    orphans_job_gone(c, &job);
 }
 
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object)
@@ -230,7 +233,7 @@ void decode_deleted(struct controller *c, enum resource resource, const cJSON *o
     }
     if (resource == RESOURCE_JOBS) {
         cache_delete_job(c->cache, m.namespace_, m.name, m.uid, m.resource_version);
-        orphans_job_gone(c, m.uid);
+        orphans_job_gone(c, &m);
         controller_touch(c, m.namespace_, m.name);
         return;
     }

@@ -285,7 +285,7 @@ static cJSON *hosts_of(const struct controller *c, const struct tj *tj)
     static const enum cluster_role by_rank[] = {ROLE_WORKER, ROLE_PS};
     cJSON *hosts = cJSON_CreateArray();
     size_t n;
-    const struct pod *const *pods = cache_pods_of(c->cache, tj->meta.uid, &n);
+    const struct pod *const *pods = cache_pods_of(c->cache, &tj->meta, &n);
 
     for (size_t r = 0; r < ARRAY_LEN(by_rank); r++)
         for (int i = 0; i < tj->status.world.replicas[by_rank[r]]; i++) {

@@ -9,40 +9,90 @@
 #include "paceline/mem.h"
 
 #define N_GONE 512
+#define MAX_OF_NAMESPACE 64 /* of them; so a tenant cannot make us forget everybody else's */
+#define IDENTITY_SIZE 512   /* "namespace/name/UID", each as long as meta_decode takes it */
 #define RETRY_MS 1000
 #define FENCE_MS 30000 /* runPolicy.fenceSeconds went with the job: its default */
 
+/* Jobs that are surely gone, the oldest first. One that is forgotten is asked for again. */
 struct orphans {
-    char gone[N_GONE][64]; /* UIDs of jobs that are surely gone, the oldest is overwritten */
+    char *gone[N_GONE];
     size_t n;
 };
 
 struct orphans *orphans_new(void) { return xcalloc(1, sizeof(struct orphans)); }
-void orphans_free(struct orphans *o) { free(o); }
 
-static bool is_gone(const struct orphans *o, const char *uid)
+void orphans_free(struct orphans *o)
 {
-    for (size_t i = 0; i < N_GONE && i < o->n; i++)
-        if (strcmp(o->gone[i], uid) == 0)
+    for (size_t i = 0; i < o->n; i++)
+        free(o->gone[i]);
+    free(o);
+}
+
+static void identity_make(char out[IDENTITY_SIZE], const char *namespace_, const char *name,
+                          const char *uid)
+{
+    snprintf(out, IDENTITY_SIZE, "%s/%s/%s", namespace_, name, uid);
+}
+
+static void identity_of_owner(char out[IDENTITY_SIZE], const struct meta *owned)
+{
+    identity_make(out, owned->namespace_, owned->owner_name, owned->owner_uid);
+}
+
+static bool is_gone(const struct orphans *o, const char *identity)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (strcmp(o->gone[i], identity) == 0)
             return true;
     return false;
 }
 
-static void note_gone(struct orphans *o, const char *uid)
+/* The oldest of the same namespace, if it has its share; the oldest of all otherwise. */
+static size_t gone_place(const struct orphans *o, const char *identity)
 {
-    if (strlen(uid) < sizeof o->gone[0] && !is_gone(o, uid))
-        snprintf(o->gone[o->n++ % N_GONE], sizeof o->gone[0], "%s", uid);
+    size_t prefix = strcspn(identity, "/") + 1, of_namespace = 0, oldest = 0;
+
+    for (size_t i = o->n; i-- > 0;)
+        if (strncmp(o->gone[i], identity, prefix) == 0) {
+            of_namespace++;
+            oldest = i;
+        }
+    return of_namespace >= MAX_OF_NAMESPACE ? oldest : o->n < N_GONE ? o->n : 0;
 }
 
-bool orphans_knows_gone(const struct controller *c, const char *job_uid)
+static void note_gone(struct orphans *o, const char *identity)
 {
-    return is_gone(c->orphans, job_uid);
+    size_t at;
+
+    if (is_gone(o, identity))
+        return;
+    at = gone_place(o, identity);
+    if (at < o->n) {
+        free(o->gone[at]);
+        memmove(&o->gone[at], &o->gone[at + 1], (o->n - at - 1) * sizeof o->gone[0]);
+        o->n--;
+    }
+    o->gone[o->n++] = xstrdup(identity);
+}
+
+bool orphans_knows_gone(const struct controller *c, const struct meta *job)
+{
+    char identity[IDENTITY_SIZE];
+
+    identity_make(identity, job->namespace_, job->name, job->uid);
+    return is_gone(c->orphans, identity);
 }
 
 /* No job of it is to be asked for. */
 static bool is_alone(const struct controller *c, const struct pod *pod)
 {
-    return !pod_is_owned(pod) || is_gone(c->orphans, pod->meta.owner_uid);
+    char identity[IDENTITY_SIZE];
+
+    if (!pod_is_owned(pod))
+        return true;
+    identity_of_owner(identity, &pod->meta);
+    return is_gone(c->orphans, identity);
 }
 
 bool orphans_is(const struct controller *c, const struct pod *pod)
@@ -52,8 +102,7 @@ bool orphans_is(const struct controller *c, const struct pod *pod)
     if (!pod_is_owned(pod))
         return pod->tracked;
     tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);
-    if (!c->informers[RESOURCE_JOBS].synced ||
-        (tj && strcmp(tj->meta.uid, pod->meta.owner_uid) == 0))
+    if (!c->informers[RESOURCE_JOBS].synced || (tj && meta_controls(&tj->meta, &pod->meta)))
         return false;
     return pod->meta.deletion_ms || (pod->tracked && is_alone(c, pod));
 }
@@ -76,12 +125,14 @@ static void touch_if_orphan(void *arg, const struct pod *pod)
         orphans_touch(c, pod->meta.uid);
 }
 
-void orphans_job_gone(struct controller *c, const char *uid)
+void orphans_job_gone(struct controller *c, const struct meta *job)
 {
     size_t n;
-    const struct pod *const *pods = cache_pods_of(c->cache, uid, &n);
+    const struct pod *const *pods = cache_pods_of(c->cache, job, &n);
+    char identity[IDENTITY_SIZE];
 
-    note_gone(c->orphans, uid);
+    identity_make(identity, job->namespace_, job->name, job->uid);
+    note_gone(c->orphans, identity);
     for (size_t i = 0; i < n; i++)
         touch_if_orphan(c, pods[i]);
 }
@@ -91,7 +142,8 @@ void orphans_sweep(struct controller *c) { cache_each_pod(c->cache, touch_if_orp
 /* One request of an orphan's look: whose job it asks for, or which pod it lets go. */
 struct look {
     struct controller *c;
-    char *key, *job_uid;
+    char *key;
+    char *job; /* its identity, where it is asked for */
     bool failed;
 };
 
@@ -101,7 +153,7 @@ static void look_end(struct look *l)
         workqueue_add_at(l->c->queue, l->key, l->c->now.mono_ms + RETRY_MS);
     workqueue_done(l->c->queue, l->key, l->c->now.mono_ms);
     free(l->key);
-    free(l->job_uid);
+    free(l->job);
     free(l);
 }
 
@@ -115,8 +167,8 @@ static void on_job(void *arg, enum answer answer, const cJSON *body, const char 
     if (answer == ANSWER_OK)
         decode_object(l->c, RESOURCE_JOBS, body, CACHE_ANSWER);
     if (answer == ANSWER_NOT_FOUND ||
-        (answer == ANSWER_OK && uid && strcmp(uid, l->job_uid) != 0)) {
-        note_gone(l->c->orphans, l->job_uid);
+        (answer == ANSWER_OK && uid && strcmp(uid, strrchr(l->job, '/') + 1) != 0)) {
+        note_gone(l->c->orphans, l->job);
         workqueue_add(l->c->queue, l->key, l->c->now.mono_ms);
     } else {
         l->failed = true;
@@ -171,10 +223,13 @@ static void ask(struct controller *c, const char *key, const struct pod *pod, st
                 outbox_done_fn *done)
 {
     struct look *l = xcalloc(1, sizeof *l);
+    char identity[IDENTITY_SIZE];
 
     *l = (struct look){.c = c, .key = xstrdup(key)};
-    if (pod->meta.owner_uid)
-        l->job_uid = xstrdup(pod->meta.owner_uid);
+    if (pod_is_owned(pod)) {
+        identity_of_owner(identity, &pod->meta);
+        l->job = xstrdup(identity);
+    }
     outbox_add(&c->outbox, r, done, l);
 }
 
@@ -196,7 +251,11 @@ void orphans_sync(struct controller *c, const char *key)
         return;
     }
     /* Nothing of ours holds it, but its node may be gone for good. */
-    cache_watch_deletions(c->cache, pod->meta.owner_uid, c->now.mono_ms);
+    cache_watch_deletions(c->cache,
+                          &(struct meta){.namespace_ = pod->meta.namespace_,
+                                         .name = pod->meta.owner_name,
+                                         .uid = pod->meta.owner_uid},
+                          c->now.mono_ms);
     left = pod->meta.deletion_grace_ms + FENCE_MS - pod->deleting_for_ms;
     if (left <= 0) {
         ask(c, key, pod, request_delete_pod(&pod->meta, true), on_release);

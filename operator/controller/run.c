@@ -231,7 +231,7 @@ static void step_init(struct run *run, struct step *s, const struct action *a, c
     if (a->type != ACTION_DELETE_OWNED)
         return;
     owned_name(name, tj, a->owned, a->generation);
-    ref = cache_owned(run->c->cache, a->owned, tj->meta.uid, name);
+    ref = cache_owned(run->c->cache, a->owned, &tj->meta, name);
     s->object.name = arena_strdup(&run->plan.arena, name);
     s->object.uid = arena_strdup(&run->plan.arena, ref ? ref->meta.uid : "");
 }

@@ -77,6 +77,16 @@ static void hidden(struct run *run, const char *kind, const char *name)
         run_block(run, sentence);
 }
 
+static bool run_owns(const struct run *run, const struct meta *object)
+{
+    char key[KEY_SIZE];
+
+    if (!object->owner_uid || strcmp(object->owner_uid, run->uid) != 0)
+        return false;
+    key_make(key, object->namespace_, object->owner_name);
+    return strcmp(key, run->key) == 0;
+}
+
 /* Whether the pod that a step wanted to make is there, as far as we see. */
 static bool has_pod_of(const struct step *s, const char *uid)
 {
@@ -92,22 +102,16 @@ static void on_pod_read(void *arg, enum answer answer, const cJSON *body, const 
 {
     struct step *s = arg;
     struct run *run = s->run;
-    const cJSON *owner = NULL;
-    bool ours = false;
+    AUTO(arena_release) struct arena arena = {0};
+    struct meta meta = {.name = "?"};
+    struct err err;
 
     if (answer == ANSWER_OK) {
-        const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
-
-        const char *found = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "uid"));
+        bool ours = meta_decode(&meta, body, &arena, &err) == 0 && run_owns(run, &meta);
+        const char *found = meta.uid;
 
         if (s->pod.uid && found && strcmp(found, s->pod.uid) != 0)
             cache_delete_pod(run->c->cache, s->pod.uid, "");
-        cJSON_ArrayForEach(owner, cJSON_GetObjectItemCaseSensitive(meta, "ownerReferences"))
-        {
-            const char *uid = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(owner, "uid"));
-
-            ours = ours || (uid && strcmp(uid, run->uid) == 0);
-        }
         decode_object(run->c, RESOURCE_PODS, body, CACHE_ANSWER);
         if (!ours && s->action.type == ACTION_CREATE_POD) {
             char sentence[400], name[NAME_SIZE];
@@ -118,7 +122,7 @@ static void on_pod_read(void *arg, enum answer answer, const cJSON *body, const 
                      "pod %s exists and belongs to something else; it must go first", name);
             run_block(run, sentence);
         } else if (s->action.type == ACTION_CREATE_POD && !has_pod_of(s, found)) {
-            hidden(run, "pod", cJSON_GetStringValue(cJSON_GetObjectItem(meta, "name")));
+            hidden(run, "pod", meta.name);
         }
     } else if (answer == ANSWER_NOT_FOUND) {
         if (s->pod.uid)
@@ -207,11 +211,13 @@ static void on_owned_read(void *arg, enum answer answer, const cJSON *body, cons
     struct err err;
 
     if (answer == ANSWER_OK && meta_decode(&meta, body, &arena, &err) == 0) {
-        if (meta.owner_uid && strcmp(meta.owner_uid, run->uid) == 0) {
+        if (run_owns(run, &meta)) {
+            const struct tj *tj = run_job(run);
+
             note_made(run, &s->action);
             if (is_watched(s->action.owned)) {
                 decode_owned(run->c, s->action.owned, body, CACHE_ANSWER);
-                if (!cache_owned(run->c->cache, s->action.owned, run->uid, meta.name))
+                if (tj && !cache_owned(run->c->cache, s->action.owned, &tj->meta, meta.name))
                     hidden(run, owned_kind_names[s->action.owned], meta.name);
             }
         } else {
@@ -289,7 +295,7 @@ void step_old_read(void *arg, enum answer answer, const cJSON *body, const char 
     struct err err;
 
     if (answer == ANSWER_OK && tj && meta_decode(&meta, body, &arena, &err) == 0 &&
-        meta.owner_uid && strcmp(meta.owner_uid, tj->meta.uid) == 0) {
+        meta_controls(&tj->meta, &meta)) {
         again(s, request_delete_owned(tj, &meta, s->action.owned), step_owned_deleted);
         return;
     }

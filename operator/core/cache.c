@@ -17,10 +17,11 @@ struct members {
     uint32_t n, cap;
 };
 
-/* Lives while it owns anything. */
+/* Lives while it owns anything. Only names and UID of `job` are there. */
 struct owner {
     struct members of[N_CACHE_KINDS];
-    char uid[];
+    struct meta job;
+    char text[];
 };
 
 struct kind {
@@ -65,11 +66,12 @@ static bool has_uid(const void *object, const void *key)
     return strcmp(m->uid, wanted->uid) == 0;
 }
 
-static bool is_owner(const void *object, const void *uid)
+/* The key is the metadata of something that is owned. */
+static bool is_owner(const void *object, const void *key)
 {
     const struct owner *owner = object;
 
-    return strcmp(owner->uid, uid) == 0;
+    return meta_controls(&owner->job, key);
 }
 
 static uint32_t hash_of(int kind, const struct meta *m)
@@ -166,25 +168,63 @@ static void members_add(struct members *m, void *object)
     m->items[m->n++] = object;
 }
 
-static struct owner *find_owner(const struct cache *c, const char *uid)
+static uint32_t owner_hash(const struct meta *owned)
 {
-    struct table_slot *slot = table_find(&c->owners, table_hash(uid, 0), uid);
+    return table_hash(owned->owner_uid,
+                      table_hash(owned->owner_name, table_hash(owned->namespace_, 0)));
+}
+
+static struct table_slot *owner_slot(const struct cache *c, const struct meta *owned)
+{
+    return table_find(&c->owners, owner_hash(owned), owned);
+}
+
+static struct owner *owner_of(const struct cache *c, const struct meta *owned)
+{
+    struct table_slot *slot = owned->owner_uid ? owner_slot(c, owned) : NULL;
 
     return slot ? slot->object : NULL;
 }
 
+/* As anything it owns would ask. */
+static struct owner *find_owner(const struct cache *c, const struct meta *job)
+{
+    return owner_of(c, &(struct meta){.namespace_ = job->namespace_,
+                                      .owner_name = job->name,
+                                      .owner_uid = job->uid});
+}
+
+static const char *keep_text(char **at, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    const char *kept = memcpy(*at, text, size);
+
+    *at += size;
+    return kept;
+}
+
+static struct owner *owner_new(const struct meta *owned)
+{
+    struct owner *owner = xcalloc(1, sizeof *owner + strlen(owned->namespace_) +
+                                         strlen(owned->owner_name) + strlen(owned->owner_uid) + 3);
+    char *at = owner->text;
+
+    owner->job.namespace_ = keep_text(&at, owned->namespace_);
+    owner->job.name = keep_text(&at, owned->owner_name);
+    owner->job.uid = keep_text(&at, owned->owner_uid);
+    return owner;
+}
+
 static void attach(struct cache *c, int kind, struct table_slot *slot)
 {
-    const char *uid = meta_of(kind, slot->object)->owner_uid;
+    const struct meta *m = meta_of(kind, slot->object);
 
-    if (kind == CACHE_JOBS || !uid)
+    if (kind == CACHE_JOBS || !m->owner_uid)
         return;
-    struct owner *owner = find_owner(c, uid);
+    struct owner *owner = owner_of(c, m);
     if (!owner) {
-        size_t size = strlen(uid) + 1;
-        owner = xcalloc(1, sizeof *owner + size);
-        memcpy(owner->uid, uid, size);
-        table_add(&c->owners, table_hash(uid, 0), owner);
+        owner = owner_new(m);
+        table_add(&c->owners, owner_hash(m), owner);
     }
     slot->word = (slot->word & LISTED) | owner->of[kind].n;
     members_add(&owner->of[kind], slot->object);
@@ -192,11 +232,12 @@ static void attach(struct cache *c, int kind, struct table_slot *slot)
 
 static void detach(struct cache *c, int kind, const struct table_slot *slot)
 {
-    const char *uid = meta_of(kind, slot->object)->owner_uid;
+    const struct meta *owned = meta_of(kind, slot->object);
 
-    if (kind == CACHE_JOBS || !uid)
+    if (kind == CACHE_JOBS || !owned->owner_uid)
         return;
-    struct owner *owner = find_owner(c, uid);
+    struct table_slot *at = owner_slot(c, owned);
+    struct owner *owner = at->object;
     struct members *m = &owner->of[kind];
     uint32_t place = slot->word & PLACE;
     void *last = m->items[--m->n];
@@ -208,7 +249,7 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
     for (int other = 0; other < N_CACHE_KINDS; other++)
         if (owner->of[other].n)
             return;
-    table_remove(&c->owners, table_find(&c->owners, table_hash(uid, 0), uid));
+    table_remove(&c->owners, at);
     owner_free(owner);
 }
 
@@ -232,12 +273,12 @@ static void keep_seen(struct pod *pod, const struct pod *old)
 static void replace(struct cache *c, int kind, struct table_slot *slot, void *object)
 {
     void *old = slot->object;
-    const char *from = meta_of(kind, old)->owner_uid, *to = meta_of(kind, object)->owner_uid;
+    struct owner *from = owner_of(c, meta_of(kind, old)), *to = owner_of(c, meta_of(kind, object));
 
     if (kind == CACHE_PODS)
         keep_seen(object, old);
-    if (kind != CACHE_JOBS && from && to && strcmp(from, to) == 0) {
-        find_owner(c, to)->of[kind].items[slot->word & PLACE] = object;
+    if (from && from == to) {
+        to->of[kind].items[slot->word & PLACE] = object;
         slot->object = object;
     } else {
         detach(c, kind, slot);
@@ -403,17 +444,17 @@ const struct pod *cache_pod(const struct cache *c, const char *uid)
     return slot ? slot->object : NULL;
 }
 
-const struct pod *const *cache_pods_of(const struct cache *c, const char *owner_uid, size_t *n)
+const struct pod *const *cache_pods_of(const struct cache *c, const struct meta *job, size_t *n)
 {
-    const struct owner *owner = find_owner(c, owner_uid);
+    const struct owner *owner = find_owner(c, job);
 
     *n = owner ? owner->of[CACHE_PODS].n : 0;
     return owner ? (const struct pod *const *)owner->of[CACHE_PODS].items : NULL;
 }
 
-void cache_watch_deletions(struct cache *c, const char *owner_uid, int64_t mono_ms)
+void cache_watch_deletions(struct cache *c, const struct meta *job, int64_t mono_ms)
 {
-    const struct owner *owner = find_owner(c, owner_uid);
+    const struct owner *owner = find_owner(c, job);
 
     for (size_t i = 0; owner && i < owner->of[CACHE_PODS].n; i++) {
         struct pod *pod = owner->of[CACHE_PODS].items[i];
@@ -427,20 +468,20 @@ void cache_watch_deletions(struct cache *c, const char *owner_uid, int64_t mono_
 }
 
 const struct owned_ref *cache_owned_at(const struct cache *c, enum owned_kind kind,
-                                       const char *owner_uid, size_t i)
+                                       const struct meta *job, size_t i)
 {
-    const struct owner *owner = find_owner(c, owner_uid);
+    const struct owner *owner = find_owner(c, job);
     const struct members *m = owner ? &owner->of[CACHE_OWNED + (int)kind] : NULL;
 
     return m && i < m->n ? m->items[i] : NULL;
 }
 
 const struct owned_ref *cache_owned(const struct cache *c, enum owned_kind kind,
-                                    const char *owner_uid, const char *name)
+                                    const struct meta *job, const char *name)
 {
     const struct owned_ref *ref;
 
-    for (size_t i = 0; (ref = cache_owned_at(c, kind, owner_uid, i)) != NULL; i++)
+    for (size_t i = 0; (ref = cache_owned_at(c, kind, job, i)) != NULL; i++)
         if (strcmp(ref->meta.name, name) == 0)
             return ref;
     return NULL;

@@ -1,6 +1,6 @@
 /*
- * What the API server has, as far as we know: jobs by name, pods by UID with an index by owner,
- * and which other owned objects exist. Holds trimmed objects only.
+ * What the API server has, as far as we know: jobs by name, pods by UID with an index by owner (its
+ * namespace, name and UID), and which other owned objects exist. Holds trimmed objects only.
  *
  * Reads see our own writes: the object in an answer goes in at once. Two rules replace the
  * expectations of other controllers:
@@ -68,17 +68,19 @@ void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *
 
 const struct tj *cache_job(const struct cache *c, const char *namespace_, const char *name);
 const struct pod *cache_pod(const struct cache *c, const char *uid);
-/* Pods that the UID owns, in no order; the array is valid until the cache changes. */
-const struct pod *const *cache_pods_of(const struct cache *c, const char *owner_uid, size_t *n);
+/* Owned by a job, below: meta_controls holds, so namespace, name and UID fit. */
+
+/* The job's pods, in no order; the array is valid until the cache changes. */
+const struct pod *const *cache_pods_of(const struct cache *c, const struct meta *job, size_t *n);
 /* Notes how long each of the job's pods has been seen to be deleted, with one deletionTimestamp;
  * mono_ms is above 0. */
-void cache_watch_deletions(struct cache *c, const char *owner_uid, int64_t mono_ms);
-/* Any object of this kind and name that the UID owns. */
+void cache_watch_deletions(struct cache *c, const struct meta *job, int64_t mono_ms);
+/* Any object of this kind and name that the job owns. */
 const struct owned_ref *cache_owned(const struct cache *c, enum owned_kind kind,
-                                    const char *owner_uid, const char *name);
-/* The i-th object of kind that the UID owns; NULL past the end. */
+                                    const struct meta *job, const char *name);
+/* The i-th object of kind that the job owns; NULL past the end. */
 const struct owned_ref *cache_owned_at(const struct cache *c, enum owned_kind kind,
-                                       const char *owner_uid, size_t i);
+                                       const struct meta *job, size_t i);
 
 /* Each object once, in an order that follows from the history alone; fn must not change the cache.
  */

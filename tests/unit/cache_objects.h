@@ -39,6 +39,20 @@ static void fill_meta(struct meta *m, struct texts *t, const char *uid, const ch
     snprintf(m->resource_version, RV_SIZE, "%s", rv);
 }
 
+/* The job that owns what has this owner; valid until the next call. */
+static inline const struct meta *owner_in(const char *namespace_, const char *owner)
+{
+    static char name[TEXT_MAX], uid[TEXT_MAX];
+    static struct meta m = {.name = name, .uid = uid};
+
+    snprintf(name, TEXT_MAX, "job-%.40s", owner);
+    snprintf(uid, TEXT_MAX, "%.40s", owner);
+    m.namespace_ = namespace_;
+    return &m;
+}
+
+static inline const struct meta *owner_of(const char *owner) { return owner_in("ns", owner); }
+
 static inline struct pod *new_pod(const char *uid, const char *owner, const char *rv)
 {
     struct pod *pod = xcalloc(1, sizeof *pod + sizeof(struct texts));

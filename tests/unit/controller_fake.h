@@ -174,14 +174,20 @@ static inline void pass(int64_t ms)
     "\",\"namespace\":\"ns\",\"uid\":\"" uid "\",\"resourceVersion\":\"" rv "\"" extra            \
     "},\"spec\":{\"replicas\":{\"worker\":{\"replicas\":40,\"template\":{\"spec\":{"              \
     "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}}}"
-#define ORPHAN(name, uid, owner)                                                                \
-    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name "\",\"namespace\":\"ns\",\"uid\":\"" uid \
+#define ORPHAN(name, uid, owner) ORPHAN_IN("ns", name, uid, "old", owner)
+#define ORPHAN_IN(ns, name, uid, job, owner)                                                    \
+    "{\"kind\":\"Pod\",\"metadata\":{\"name\":\"" name "\",\"namespace\":\"" ns                 \
+    "\",\"uid\":\"" uid                                                                         \
     "\",\"resourceVersion\":\"9\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"labels\":{"  \
     "\"app.kubernetes.io/managed-by\":\"paceline-operator\",\"paceline.dev/job-name\":\"old\"," \
     "\"paceline.dev/role\":\"worker\",\"paceline.dev/index\":\"0\","                            \
     "\"paceline.dev/incarnation\":\"0\"},\"finalizers\":[\"paceline.dev/tracking\"],"           \
-    "\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"name\":\"old\",\"uid\":\"" owner "\","    \
+    "\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/"                                      \
+    "v1\",\"kind\":\"TrainingJob\",\"name\":\"" job "\",\"uid\":\"" owner "\","                 \
     "\"controller\":true}]},\"status\":{\"phase\":\"Running\"}}"
+
+/* The job of one_job, as the cache has it. */
+static inline const struct meta *the_job(void) { return &cache_job(c->cache, "ns", "a")->meta; }
 
 static inline void sync_lists(const char *jobs, const char *pods)
 {

@@ -17,21 +17,79 @@ static int decode(struct meta *m, const char *text, struct arena *a, struct err 
     return meta_decode(m, object, a, err);
 }
 
+#define JOB_KIND "\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\","
+
+/* Only a TrainingJob of ours that controls the object, with name and UID, owns it. */
+static void test_owner(void)
+{
+    static const struct {
+        const char *reference;
+        bool owns;
+    } cases[] = {
+        {JOB_KIND "\"uid\":\"o\",\"name\":\"on\",\"controller\":true", true},
+        {"\"apiVersion\":\"paceline.dev/"
+         "v2\",\"kind\":\"TrainingJob\",\"uid\":\"o\",\"name\":\"on\","
+         "\"controller\":true",
+         true},
+        {JOB_KIND "\"uid\":\"o\",\"name\":\"on\"", false},
+        {JOB_KIND "\"uid\":\"o\",\"controller\":true", false},
+        {JOB_KIND "\"name\":\"on\",\"controller\":true", false},
+        {JOB_KIND "\"uid\":\"\",\"name\":\"on\",\"controller\":true", false},
+        {"\"uid\":\"o\",\"name\":\"on\",\"controller\":true", false},
+        {"\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"Job\",\"uid\":\"o\",\"name\":\"on\","
+         "\"controller\":true",
+         false},
+        {"\"apiVersion\":\"paceline.device/"
+         "v1\",\"kind\":\"TrainingJob\",\"uid\":\"o\",\"name\":\"on\","
+         "\"controller\":true",
+         false},
+        {"\"apiVersion\":\"batch/v1\",\"kind\":\"TrainingJob\",\"uid\":\"o\",\"name\":\"on\","
+         "\"controller\":true",
+         false},
+        {"\"apiVersion\":7,\"kind\":\"TrainingJob\",\"uid\":\"o\",\"name\":\"on\",\"controller\":"
+         "true",
+         false},
+        {"\"apiVersion\":\"paceline.dev/v1\",\"uid\":\"o\",\"name\":\"on\",\"controller\":true",
+         false},
+    };
+    const struct meta job = {.namespace_ = "ns", .name = "on", .uid = "o"};
+    const struct meta others[] = {{.namespace_ = "other", .name = "on", .uid = "o"},
+                                  {.namespace_ = "ns", .name = "o", .uid = "o"},
+                                  {.namespace_ = "ns", .name = "on", .uid = "on"}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(arena_release) struct arena a = {0};
+        AUTO(buf_release) struct buf text;
+        struct meta m;
+        struct err err;
+
+        buf_init(&text, 0);
+        buf_printf(&text, OBJECT(NAMED ",\"ownerReferences\":[{%s}]"), cases[i].reference);
+        CHECK_INT(decode(&m, text.data, &a, &err), 0);
+        CHECK(!m.owner_uid == !m.owner_name);
+        if (meta_controls(&job, &m) != cases[i].owns)
+            TEST_FAIL("owned, or not, by {%s}", cases[i].reference);
+        for (size_t o = 0; o < ARRAY_LEN(others); o++)
+            CHECK(!meta_controls(&others[o], &m));
+    }
+}
+
 static void test_decode(void)
 {
     AUTO(arena_release) struct arena a = {0};
     struct meta m;
     struct err err;
 
-    CHECK_INT(decode(&m,
-                     OBJECT(NAMED ",\"creationTimestamp\":\"2026-11-21T07:00:00Z\","
-                                  "\"deletionTimestamp\":\"2026-11-21T07:00:30Z\","
-                                  "\"deletionGracePeriodSeconds\":30,\"generation\":4,"
-                                  "\"ownerReferences\":[{\"uid\":\"x\",\"name\":\"x\"},"
-                                  "{\"uid\":\"o\",\"name\":\"on\",\"controller\":true},"
-                                  "{\"uid\":\"p\",\"name\":\"p\",\"controller\":true}]"),
-                     &a, &err),
-              0);
+    CHECK_INT(
+        decode(&m,
+               OBJECT(NAMED ",\"creationTimestamp\":\"2026-11-21T07:00:00Z\","
+                            "\"deletionTimestamp\":\"2026-11-21T07:00:30Z\","
+                            "\"deletionGracePeriodSeconds\":30,\"generation\":4,"
+                            "\"ownerReferences\":[{\"uid\":\"x\",\"name\":\"x\"},"
+                            "{" JOB_KIND "\"uid\":\"o\",\"name\":\"on\",\"controller\":true},"
+                            "{" JOB_KIND "\"uid\":\"p\",\"name\":\"p\",\"controller\":true}]"),
+               &a, &err),
+        0);
     CHECK_STR(m.name, "a");
     CHECK_STR(m.namespace_, "ns");
     CHECK_STR(m.uid, "u");
@@ -218,6 +276,7 @@ static void test_fields(void)
 
 int main(void)
 {
+    test_owner();
     test_decode();
     test_refused();
     test_versions();

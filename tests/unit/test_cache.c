@@ -29,7 +29,7 @@ static const char *pod_version(const char *uid)
 static size_t pods_of(const char *owner)
 {
     size_t n;
-    const struct pod *const *pods = cache_pods_of(c, owner, &n);
+    const struct pod *const *pods = cache_pods_of(c, owner_of(owner), &n);
 
     for (size_t i = 0; i < n; i++)
         CHECK(cache_pod(c, pods[i]->meta.uid) == pods[i]);
@@ -343,20 +343,20 @@ static void test_deletions(void)
     begin();
     put_deleting("a", "101", 0);
     put_deleting("b", "102", 5000);
-    cache_watch_deletions(c, "J", 1000);
+    cache_watch_deletions(c, owner_of("J"), 1000);
     CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 0);
-    cache_watch_deletions(c, "J", 4000);
+    cache_watch_deletions(c, owner_of("J"), 4000);
     CHECK_INT(cache_pod(c, "a")->deleting_for_ms, 0);
     CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 3000);
     put_deleting("a", "103", 9000);
     put_deleting("b", "104", 5000);
-    cache_watch_deletions(c, "J", 6000);
+    cache_watch_deletions(c, owner_of("J"), 6000);
     CHECK_INT(cache_pod(c, "a")->deleting_for_ms, 0);
     CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 5000);
     put_deleting("b", "105", 4000); /* with less grace: waited for anew */
-    cache_watch_deletions(c, "J", 7000);
+    cache_watch_deletions(c, owner_of("J"), 7000);
     CHECK_INT(cache_pod(c, "b")->deleting_for_ms, 0);
-    cache_watch_deletions(c, "nobody", 7000);
+    cache_watch_deletions(c, owner_of("nobody"), 7000);
     end();
 }
 
@@ -416,19 +416,47 @@ static void test_owned(void)
     CHECK(put_owned(OWNED_CONFIG_MAP, "c1", "J1", "102"));
     CHECK(put_owned(OWNED_CONFIG_MAP, "c2", "J1", "103"));
     CHECK(!put_owned(OWNED_CONFIG_MAP, "c1", "J2", "90"));
-    CHECK(cache_owned(c, OWNED_SERVICE, "J1", "name-s") != NULL);
-    CHECK(cache_owned(c, OWNED_SERVICE, "J1", "name-c1") == NULL);
-    CHECK(cache_owned(c, OWNED_SERVICE, "J3", "name-s") == NULL);
-    CHECK(cache_owned(c, OWNED_CONFIG_MAP, "J1", "name-c2") != NULL);
+    CHECK(cache_owned(c, OWNED_SERVICE, owner_of("J1"), "name-s") != NULL);
+    CHECK(cache_owned(c, OWNED_SERVICE, owner_of("J1"), "name-c1") == NULL);
+    CHECK(cache_owned(c, OWNED_SERVICE, owner_of("J3"), "name-s") == NULL);
+    CHECK(cache_owned(c, OWNED_CONFIG_MAP, owner_of("J1"), "name-c2") != NULL);
     cache_delete_owned(c, OWNED_CONFIG_MAP, "s", "110"); /* another kind's UID */
-    CHECK(cache_owned(c, OWNED_SERVICE, "J1", "name-s") != NULL);
+    CHECK(cache_owned(c, OWNED_SERVICE, owner_of("J1"), "name-s") != NULL);
     /* Each kind has a horizon of its own. */
     CHECK(!cache_put_owned(c, new_ref(OWNED_CONFIG_MAP, "x", "J1", "110"), CACHE_ANSWER));
     CHECK(cache_put_owned(c, new_ref(OWNED_SERVICE, "x", "J1", "110"), CACHE_ANSWER));
     cache_relist_begin(c, CACHE_OWNED + OWNED_SERVICE);
     CHECK_STR(list_end(CACHE_OWNED + OWNED_SERVICE, "109"), "ns/job-J1 ");
-    CHECK(cache_owned_at(c, OWNED_SERVICE, "J1", 0) != NULL);
-    CHECK(cache_owned_at(c, OWNED_SERVICE, "J1", 1) == NULL);
+    CHECK(cache_owned_at(c, OWNED_SERVICE, owner_of("J1"), 0) != NULL);
+    CHECK(cache_owned_at(c, OWNED_SERVICE, owner_of("J1"), 1) == NULL);
+    end();
+}
+
+/* Anybody may write the UID of somebody else's job into an object of a namespace of their own. */
+static void test_owner_in_another_namespace(void)
+{
+    struct pod *foreign = new_pod("f", "J", "102");
+    struct owned_ref *policy = new_ref(OWNED_NETWORK_POLICY, "n", "J", "103");
+    struct meta other = *owner_of("J");
+    size_t n;
+
+    begin();
+    foreign->meta.namespace_ = policy->meta.namespace_ = "elsewhere";
+    CHECK(cache_put_pod(c, new_pod("p", "J", "101"), CACHE_WATCH));
+    CHECK(cache_put_pod(c, foreign, CACHE_WATCH));
+    CHECK(cache_put_owned(c, policy, CACHE_WATCH));
+    CHECK_INT(pods_of("J"), 1);
+    CHECK(cache_owned(c, OWNED_NETWORK_POLICY, owner_of("J"), "name-n") == NULL);
+    CHECK(cache_owned(c, OWNED_NETWORK_POLICY, owner_in("elsewhere", "J"), "name-n") != NULL);
+    cache_pods_of(c, owner_in("elsewhere", "J"), &n);
+    CHECK_INT(n, 1);
+    /* Nor in the same namespace, under another name. */
+    other = *owner_of("J");
+    other.name = "job-K";
+    cache_pods_of(c, &other, &n);
+    CHECK_INT(n, 0);
+    cache_delete_pod(c, "f", "104");
+    CHECK_INT(pods_of("J"), 1);
     end();
 }
 
@@ -557,6 +585,7 @@ int main(void)
     test_deletions();
     test_ends();
     test_owned();
+    test_owner_in_another_namespace();
     test_jobs();
     test_collisions();
     test_each();

@@ -101,7 +101,8 @@ static int version_of(int name, int life, int owner)
         char of[32];
         snprintf(text, sizeof text, "name-%s", uid);
         snprintf(of, sizeof of, "owner-%d", owner);
-        const struct owned_ref *ref = cache_owned(client.cache, OWNED_CONFIG_MAP, of, text);
+        const struct owned_ref *ref =
+            cache_owned(client.cache, OWNED_CONFIG_MAP, owner_of(of), text);
         m = ref ? &ref->meta : NULL;
     }
     return m ? (int)strtol(m->resource_version, NULL, 10) : 0;
@@ -281,9 +282,9 @@ static void check_owners(void)
     for (int i = client.kind == CACHE_PODS; i < OWNERS; i++) {
         snprintf(owner, sizeof owner, "owner-%d", i);
         if (client.kind == CACHE_PODS)
-            cache_pods_of(client.cache, owner, &n);
+            cache_pods_of(client.cache, owner_of(owner), &n);
         else
-            for (n = 0; cache_owned_at(client.cache, OWNED_CONFIG_MAP, owner, n);)
+            for (n = 0; cache_owned_at(client.cache, OWNED_CONFIG_MAP, owner_of(owner), n);)
                 n++;
         CHECK_INT(n, want[i]);
     }

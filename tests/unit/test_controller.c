@@ -277,21 +277,23 @@ static void place_first(void)
     size_t n;
 
     buf_init(&line, 0);
-    pods = cache_pods_of(c->cache, "u1", &n);
+    pods = cache_pods_of(c->cache, the_job(), &n);
     for (size_t i = 0; i < n; i++)
         if (pods[i]->index == 0)
             first = pods[i];
     CHECK(first && watch);
     if (!first || !watch)
         return;
-    buf_printf(&line,
-               "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"a-worker-0-0\","
-               "\"namespace\":\"ns\",\"uid\":\"%s\",\"resourceVersion\":\"900\",\"labels\":{"
-               "\"paceline.dev/role\":\"worker\",\"paceline.dev/index\":\"0\","
-               "\"paceline.dev/incarnation\":\"0\"},\"ownerReferences\":[{\"kind\":"
-               "\"TrainingJob\",\"name\":\"a\",\"uid\":\"u1\",\"controller\":true}]},"
-               "\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}}",
-               first->meta.uid);
+    buf_printf(
+        &line,
+        "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":\"a-worker-0-0\","
+        "\"namespace\":\"ns\",\"uid\":\"%s\",\"resourceVersion\":\"900\",\"labels\":{"
+        "\"paceline.dev/role\":\"worker\",\"paceline.dev/index\":\"0\","
+        "\"paceline.dev/incarnation\":\"0\"},\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/"
+        "v1\",\"kind\":"
+        "\"TrainingJob\",\"name\":\"a\",\"uid\":\"u1\",\"controller\":true}]},"
+        "\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}}",
+        first->meta.uid);
     watch->line(watch->arg, line.data, line.len);
 }
 

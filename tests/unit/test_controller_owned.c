@@ -28,8 +28,9 @@ static void exists_hidden(const char *kind, const char *object)
     }
 }
 
-#define OWNED_BY_A                                                                  \
-    "\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"name\":\"a\",\"uid\":\"u1\"," \
+#define OWNED_BY_A                                                 \
+    "\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/"         \
+    "v1\",\"kind\":\"TrainingJob\",\"name\":\"a\",\"uid\":\"u1\"," \
     "\"controller\":true}]"
 
 /* Its labels were edited, so that we cannot see it: no storm of creations, and a sentence. */
@@ -105,7 +106,7 @@ static void make_all(void)
 static void test_object_of_job_that_is_gone(void)
 {
     make_all();
-    lose_one("/services?", &cache_owned(c->cache, OWNED_SERVICE, "u1", "a")->meta);
+    lose_one("/services?", &cache_owned(c->cache, OWNED_SERVICE, the_job(), "a")->meta);
     pass(1000);
     CHECK_INT(count_open(KUBE_POST, "/services"), 0);
     answer(open_call(KUBE_GET, "/trainingjobs/a"), 404, STATUS(404, "NotFound"));
@@ -128,7 +129,7 @@ static void confirm_job(void)
 static void test_object_that_a_user_deletes(void)
 {
     make_all();
-    lose_one("/services?", &cache_owned(c->cache, OWNED_SERVICE, "u1", "a")->meta);
+    lose_one("/services?", &cache_owned(c->cache, OWNED_SERVICE, the_job(), "a")->meta);
     pass(0);
     confirm_job();
     CHECK_INT(count_open(KUBE_POST, "/services"), 1);
@@ -141,7 +142,7 @@ static void test_pod_that_vanishes(void)
     size_t n;
 
     make_all();
-    lose_one("/pods?", &cache_pods_of(c->cache, "u1", &n)[0]->meta);
+    lose_one("/pods?", &cache_pods_of(c->cache, the_job(), &n)[0]->meta);
     pass(1000);
     CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
     confirm_job();

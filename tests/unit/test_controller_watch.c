@@ -2,6 +2,7 @@
 // LINK: operator/web/snapshot.c common
 // LIBS: -lcrypto
 /* Lists and watches of the controller: pages, resumption, damage, pods of nobody. */
+#include "operator/controller/orphans.h"
 #include "tests/unit/controller_fake.h"
 
 static void test_pages_and_resume(void)
@@ -76,6 +77,51 @@ static void test_orphans_are_let_go_when_sure(void)
     end();
 }
 
+/* Somebody who may only look at a job copies its UID into a pod of a namespace of their own. That
+ * no such job is there says nothing about the one that has the UID. */
+static void test_foreign_pod_does_not_end_a_job(void)
+{
+    begin(false);
+    sync_lists(one_job, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" ORPHAN_IN(
+                            "evil", "old-worker-0-0", "p1", "a", "u1") "]}");
+    answer(open_call(KUBE_GET, "/namespaces/evil/trainingjobs/a"), 404, STATUS(404, "NotFound"));
+    pass(0);
+    CHECK(open_call(KUBE_PATCH, "/namespaces/evil/pods/old-worker-0-0") != NULL);
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "12", "") "}");
+    CHECK_STR(the_job()->resource_version, "12");
+    end();
+}
+
+/* A namespace with many such pods makes the operator forget no more than its own. */
+static void test_namespace_forgets_its_own(void)
+{
+    const struct meta victim = {.namespace_ = "ns", .name = "old", .uid = "u9"};
+    char name[16];
+
+    begin(false);
+    sync_lists(EMPTY_LIST, EMPTY_LIST);
+    CHECK(!orphans_knows_gone(c, &victim));
+    orphans_job_gone(c, &victim);
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "j%d", i);
+        orphans_job_gone(c, &(struct meta){.namespace_ = "evil", .name = name, .uid = "u"});
+        CHECK(
+            orphans_knows_gone(c, &(struct meta){.namespace_ = "evil", .name = name, .uid = "u"}));
+    }
+    CHECK(orphans_knows_gone(c, &victim));
+    CHECK(!orphans_knows_gone(c, &(struct meta){.namespace_ = "ns", .name = "old", .uid = "u8"}));
+    CHECK(!orphans_knows_gone(c, &(struct meta){.namespace_ = "ns", .name = "new", .uid = "u9"}));
+    CHECK(!orphans_knows_gone(c, &(struct meta){.namespace_ = "evil", .name = "j0", .uid = "u"}));
+    /* Many namespaces together: the oldest goes. */
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        orphans_job_gone(c, &(struct meta){.namespace_ = name, .name = "j", .uid = "u"});
+    }
+    CHECK(!orphans_knows_gone(c, &victim));
+    CHECK(orphans_knows_gone(c, &(struct meta){.namespace_ = "n1999", .name = "j", .uid = "u"}));
+    end();
+}
+
 /* What one user writes must not make a list unreadable for all: "\u0000" in an annotation, lists in
  * lists in lists. */
 static void test_one_object_does_not_spoil_a_list(void)
@@ -142,6 +188,8 @@ int main(void)
     test_gone_and_damage_list_again();
     test_silent_watch_is_cut();
     test_orphans_are_let_go_when_sure();
+    test_foreign_pod_does_not_end_a_job();
+    test_namespace_forgets_its_own();
     test_one_object_does_not_spoil_a_list();
     test_answer_that_is_no_list();
     test_pod_of_nobody_is_let_go();

@@ -125,7 +125,7 @@ static void put_pod(int index, int incarnation, const char *phase, const char *i
 static void observe(void)
 {
     o = (struct observed){.tj = cache_job(c.cache, "ns", "j")};
-    o.pods = cache_pods_of(c.cache, "u-1", &o.n_pods);
+    o.pods = cache_pods_of(c.cache, &o.tj->meta, &o.n_pods);
     links_observe(c.links, "ns/j", &o);
 }
 
