@@ -142,6 +142,8 @@ TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(ALL_TESTS))
 # Scripts that need the simulation's programs.
 SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/sim/sim) \
             $(if $(filter tests/api/test_sim_replay.sh,$(TESTS)),$(BUILD)/tests/sim/replay)
+# Preloaded into programs whose calls are to fail one by one.
+TORTURE = $(if $(filter tests/operator/test_torture.sh,$(TESTS)),$(BUILD)/tests/torture/fail_nth.so)
 # An operator to talk to agents with, and an MPI program that is not ours.
 AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client $(BUILD)/tests/agent/program)
 
@@ -171,7 +173,7 @@ test: ## install what is missing, build, run every test
 	@scripts/install-deps.sh test
 	@$(AGAIN) check
 
-tests: all $(SIM_TESTS) $(AGENT_CLIENT) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
+tests: all $(SIM_TESTS) $(TORTURE) $(AGENT_CLIENT) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)
@@ -241,6 +243,11 @@ $(BUILD)/tests/sim/replay: $(patsubst %,$(BUILD)/tests/sim/%.o,replay apiserver 
 
 $(BUILD)/tests/agent/client: $(BUILD)/tests/agent/client.o $(WIRE_OBJ) $(COMMON_OBJ)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(AGENT_LIBS)
+
+# Without sanitizers: it stands between a program and its allocator.
+$(BUILD)/tests/torture/fail_nth.so: tests/torture/fail_nth.c
+	@mkdir -p $(@D)
+	$(call say,LD)$(CC) -shared -fPIC -O1 -Wall -Wextra -Werror -std=gnu11 -D_GNU_SOURCE -o $@ $< -ldl
 
 # As a user's: nothing of ours is in it, not even flags.
 $(BUILD)/tests/agent/program: tests/agent/program.c

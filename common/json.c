@@ -4,6 +4,13 @@
 
 #include "paceline/mem.h"
 
+/* cJSON leaves a member out where memory is short. A pod without its owner would be worse than
+ * none. */
+__attribute__((constructor)) static void json_allocate_or_end(void)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = xmalloc, .free_fn = free});
+}
+
 void auto_json(cJSON **value) { cJSON_Delete(*value); }
 
 /* cJSON would cut a string there without a word. A backslash stands only inside strings. */

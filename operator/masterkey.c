@@ -60,7 +60,7 @@ static void fill_random(void *bytes, size_t n)
 {
     if (getrandom(bytes, n, 0) != (ssize_t)n) { /* up to 256 bytes come whole */
         log_error("the kernel gives no random bytes: %s", strerror(errno));
-        abort();
+        exit(EXIT_UNEXPECTED);
     }
 }
 
