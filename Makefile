@@ -143,7 +143,7 @@ TESTS ?= $(if $(filter thread,$(SANITIZER)),$(THREAD_TESTS),$(ALL_TESTS))
 SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/sim/sim) \
             $(if $(filter tests/api/test_sim_replay.sh,$(TESTS)),$(BUILD)/tests/sim/replay)
 # Preloaded into programs whose calls are to fail one by one.
-TORTURE = $(if $(filter tests/operator/test_torture.sh,$(TESTS)),$(BUILD)/tests/torture/fail_nth.so)
+TORTURE = $(if $(filter tests/operator/test_torture.sh,$(TESTS)),$(BUILD)/tests/torture/fail_nth.so $(UNIT_BIN))
 # An operator to talk to agents with, and an MPI program that is not ours.
 AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client $(BUILD)/tests/agent/program)
 
