@@ -44,6 +44,12 @@ bool pod_finished(const struct pod *p)
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
 }
 
+bool pod_is_unschedulable(const struct pod *p)
+{
+    return p->phase == POD_PENDING && !p->scheduled && p->reason &&
+           strcmp(p->reason, "Unschedulable") == 0;
+}
+
 bool pod_is_owned(const struct pod *p) { return p->meta.owner_uid; }
 
 static int decode_labels(struct pod *p, const cJSON *labels, struct err *err)

@@ -38,7 +38,8 @@ struct pod {
  */
 MUST_CHECK int pod_decode(struct pod **out, const cJSON *object, struct err *err);
 
-bool pod_finished(const struct pod *p); /* Succeeded or Failed */
-bool pod_is_owned(const struct pod *p); /* a controller is named, by UID and name */
+bool pod_finished(const struct pod *p);         /* Succeeded or Failed */
+bool pod_is_unschedulable(const struct pod *p); /* the scheduler has looked, and found no node */
+bool pod_is_owned(const struct pod *p);         /* a controller is named, by UID and name */
 
 #endif

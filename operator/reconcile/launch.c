@@ -78,6 +78,14 @@ static bool is_needed(const struct look *l, const struct run_report *r, const st
 /* It was told of a world, and will say that it runs it or refuses it. */
 static bool is_asked(const struct run_report *r) { return r->told > r->generation; }
 
+bool launch_may_run(const struct look *l)
+{
+    const struct run_report *r = chief_report(l);
+
+    return l->next.launch.world && members_chief(l) &&
+           (!r || (is_current(l, r) && run_is_active(r)));
+}
+
 bool launch_holds(const struct look *l, const struct pod *p)
 {
     const struct run_report *r = chief_report(l);
@@ -106,10 +114,10 @@ static bool note_progress(struct look *l, const struct run_report *r)
 /* What the next launch follows; before the first step of the last one that is what it followed. */
 static void note_break(struct look *l, enum launch_reason reason, const char *cause)
 {
-    if (l->next.launch.world)
-        l->next.launch.since_ms = l->now;
     if (!l->next.launch.trained_ms)
         return;
+    if (l->next.launch.world)
+        l->next.launch.since_ms = l->now;
     l->next.launch.reason = reason;
     l->next.launch.cause = cause;
     l->next.launch.from_ms = l->now;
@@ -131,6 +139,16 @@ void launch_suspended(struct look *l)
     l->next.launch.cause = NULL;
     l->next.launch.world = l->next.launch.from_ms = l->next.launch.since_ms = 0;
     l->next.launch.trained_ms = l->next.launch.resumed = l->next.launch.workers = 0;
+}
+
+/* A pod of a former scale may still be part of it. */
+void launch_grown(struct look *l)
+{
+    int64_t n = l->next.launch.generation ? l->job->replicas[ROLE_WORKER].replicas : 0;
+
+    for (int i = (int)l->next.world.replicas[ROLE_WORKER]; i < n; i++)
+        if (!l->roles[ROLE_WORKER].slots[i].n_pods)
+            ledger_set(&l->next.launch.without, i, 1, &l->plan->arena);
 }
 
 /* "generation 3 failed": generation 4 follows. */

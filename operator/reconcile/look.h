@@ -83,6 +83,7 @@ bool rule_owned(struct look *l);       /*  8; true: all are there */
 void rule_pods(struct look *l);        /*  9 */
 void rule_waits(struct look *l);       /*  9, why the first that waits does */
 void rule_finish(struct look *l);      /* 10 */
+void rule_places(struct look *l);      /* 12, who gives its place to whom */
 void rule_generation(struct look *l);  /* 12, what is to be launched */
 void rule_run(struct look *l);         /* 12, launching and stopping it */
 void describe_durable(struct look *l); /* 12, condition Durable */
@@ -95,6 +96,8 @@ void describe_progress(struct look *l); /* 12, progress and scaling */
 const struct run_report *launch_report(const struct look *l);
 /* The chief has said that the training is done: its pod may stay, to keep the model. */
 bool launch_done(const struct look *l);
+/* Whether a launch stands that the chief runs, for all that is known. */
+bool launch_may_run(const struct look *l);
 /* Whether a pod that nobody wants stays until the run that it is part of has stopped. */
 bool launch_holds(const struct look *l, const struct pod *p);
 void describe(struct look *l); /* 11: the descriptive part of next */
@@ -112,10 +115,16 @@ void pod_outwait(struct look *l, const struct pod *p);
 /* Takes our finalizer off a pod that has ended; what is then still there is outwaited. */
 void pod_let_go(struct look *l, const struct pod *p);
 
+/* Whether the pods that come later wait: one that every launch needs has no node yet. */
+bool places_hold(const struct look *l);
+/* Whether a launched job's pod of this index is one of those. */
+bool places_come_later(enum cluster_role role, int index);
 /* A pod that may have been part of a launch is lost; the job is suspended: what the next launch
  * follows. */
 void launch_lost(struct look *l, const struct pod *p);
 void launch_suspended(struct look *l);
+/* The job is about to have more workers: what was launched last is without them. */
+void launch_grown(struct look *l);
 /* Events for what the job's status says and reached not long ago. */
 void story_tell(struct look *l);
 

@@ -95,7 +95,7 @@ static void review(struct look *l, const struct slot *slot)
 
 void rule_pods(struct look *l)
 {
-    bool ready = rule_owned(l) && !old_world_lives(l);
+    bool ready = rule_owned(l) && !old_world_lives(l), hold = places_hold(l);
 
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         for (int i = 0; i < l->roles[r].n; i++) {
@@ -104,7 +104,7 @@ void rule_pods(struct look *l)
             if (slot->stale)
                 continue;
             review(l, slot);
-            if (ready && look_wants(l, r, i))
+            if (ready && look_wants(l, r, i) && !(hold && places_come_later(r, i)))
                 create(l, r, i);
         }
 }

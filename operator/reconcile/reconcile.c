@@ -74,6 +74,8 @@ static void decide(struct look *l)
     if (!look_changed(l))
         rule_world(l);
     if (!look_changed(l))
+        rule_places(l);
+    if (!look_changed(l))
         rule_generation(l);
 }
 

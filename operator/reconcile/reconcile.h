@@ -86,6 +86,12 @@
  *       Then the others are launched, if their workers are minReplicas (absent: one) and worker 0
  *       is among them: it leads, and has the newest checkpoint. launch.without names who is left
  *       out. So a training never stops for a worker's pod that does not run.
+ *     - Worker 0 and the servers, without which nothing is launched, are placed first: the pods of
+ *       the other workers are made when these have nodes. Where one of these finds none, others
+ *       that wait for a node make way at once (nothing counted), and once it has found none for
+ *       replaceTimeoutSeconds the last worker that has one does, if minReplicas others keep theirs
+ *       and it is not the only one that may have a checkpoint; one after the other. A gang's
+ *       scheduler places all or none, so its pods come together.
  *     - A run is stopped once all wanted pods run and are others than its own, or once those that
  *       run and need not wait are more than its own, or fewer since it was scaled down. Pods beyond
  *       the count stay until it has, and while a chief that runs may still become connected; those
@@ -107,8 +113,9 @@
  *       writes, so that no launch goes untold.
  *
  * Events tell what the status that was observed says and reached less than ten minutes ago, in the
- * order in which it happened; only Scaled comes with the plan that writes it, and what a launch
- * waits for (LaunchWaits, AgentUnreachable) is told once for each generation, unwritten.
+ * order in which it happened; only Scaled and PlaceGiven come with the plan that writes it, and
+ * what a launch waits for (LaunchWaits, AgentUnreachable) is told once for each generation,
+ * unwritten.
  *
  * Times are wall-clock milliseconds. Every wait (deadline, TTL, back-off, fence, hold, status
  * interval) leaves a requeue_ms.

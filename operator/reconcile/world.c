@@ -67,6 +67,7 @@ static void resize(struct look *l)
             slot->incarnation++;
             slot->lost = false;
         }
+    launch_grown(l);
     take_counts(l);
     look_store(l);
 }

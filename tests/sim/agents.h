@@ -94,6 +94,7 @@ void launches_run_resumed(struct world *w, const struct run *r);
 void launches_run_over(struct world *w, struct run *r); /* failed, or stopped */
 /* The job has succeeded, and this chief of its may keep the model still. */
 bool launches_keep(struct world *w, const struct process *p, const cJSON *job);
+void launches_pod_made(struct world *w, const struct process *p);
 void launches_pod_placed(struct world *w, const struct process *p); /* it has a node, at last */
 void launches_told(struct world *w, const struct object *event);    /* to the user */
 void launches_reached(struct world *w, const struct run *r);

@@ -340,6 +340,36 @@ static void on_unmounted(struct world *w, int64_t id)
     store_create(&w->api.store, KIND_EVENT, event, NULL);
 }
 
+static void on_schedule(struct world *w, int64_t id);
+
+static bool has_room(const struct world *w, const struct process *p)
+{
+    int64_t placed = 0;
+
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        placed += q->node >= 0 && !q->lost_ms &&
+                  (q->running || (!q->gone && q->state != POD_AT_ENDED)) &&
+                  strcmp(q->job, p->job) == 0;
+    }
+    return placed < scenario_room(w, p->job);
+}
+
+/* The scheduler says so once, and looks again. */
+static void find_none(struct world *w, struct object *o, int64_t id)
+{
+    cJSON *json;
+
+    world_after(w, random_range(&w->schedule, 500, 1500), on_schedule, id);
+    if (val_get(o->v->json, "status", "conditions", NULL))
+        return;
+    w->actor = ACTOR_CLUSTER;
+    json = store_edit(o);
+    pod_set_condition(w, val_object(json, "status"), "PodScheduled", false, "Unschedulable");
+    store_update(&w->api.store, o, json);
+}
+
 static void on_schedule(struct world *w, int64_t id)
 {
     struct process *p = &w->processes[id];
@@ -353,6 +383,10 @@ static void on_schedule(struct world *w, int64_t id)
         return;
     if (w->nodes[node].down || !has_group(w, o)) {
         world_after(w, 1000, on_schedule, id);
+        return;
+    }
+    if (!has_room(w, p)) {
+        find_none(w, o, id);
         return;
     }
     launches_pod_placed(w, p);
@@ -431,6 +465,7 @@ static void process_new(struct world *w, const struct object *o, const cJSON *js
     p->incarnation = strtoll(val_str(labels, "paceline.dev/incarnation"), NULL, 10);
     p->late = w->actor_late;
     p->created_ms = w->now_ms;
+    launches_pod_made(w, p);
     world_after(w, random_range(&w->schedule, 10, 500) + scenario_unplaced_ms(w, p), on_schedule,
                 id_of(w, p));
 }

@@ -161,6 +161,24 @@ static bool others_run(const struct world *w, const struct process *p, int64_t s
     return n > 0;
 }
 
+/* Worker 0 has had a node before there are other workers, but in a gang. */
+void launches_pod_made(struct world *w, const struct process *p)
+{
+    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+
+    if (!job || p->role != ROLE_WORKER || p->index == 0 || !job_is_launched(job->v->json) ||
+        val_get(job->v->json, "spec", "runPolicy", "schedulingPolicy", NULL))
+        return;
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct process *q = &w->processes[i];
+
+        if (q->role == ROLE_WORKER && q->index == 0 && q->node >= 0 &&
+            strcmp(q->job_uid, p->job_uid) == 0)
+            return;
+    }
+    world_fail(w, "%s was made before worker 0 had a node", p->name);
+}
+
 /* Where nothing goes wrong, the others have not waited for a worker longer than they should. */
 void launches_pod_placed(struct world *w, const struct process *p)
 {

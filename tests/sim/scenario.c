@@ -121,7 +121,7 @@ static void add_policy(struct world *w, cJSON *spec, const struct job_plan *plan
         val_set_str(p, "successPolicy", "AllWorkers");
     if (random_chance(r, 400) && !plan->foreign)
         val_set_str(p, "scalePolicy", "Dynamic");
-    if (random_chance(r, 150)) {
+    if (random_chance(r, 150) && !plan->cramped) {
         cJSON *s = cJSON_AddObjectToObject(p, "schedulingPolicy");
 
         val_set_str(s, "gang", random_chance(r, 500) ? "Volcano" : "SchedulerPlugins");
@@ -147,6 +147,7 @@ static void plan_job(struct world *w, int n)
         plan->servers = servers[(w->seed * 3 + (uint64_t)n) % ARRAY_LEN(servers)];
     plan->switches = plan->servers && w->seed % 4 < 2;
     plan->relaunch = w->seed % 2 == 0;
+    plan->cramped = plan->launched && w->seed % 8 == 5;
     if (plan->launched)
         make_launched(w, plan, spec, replicas);
     else
@@ -220,6 +221,17 @@ struct fate scenario_fate(const struct world *w, const struct process *p)
     f.stop_ms = random_chance(&r, 150) ? -1 : random_range(&r, 0, 3000);
     f.stop_code = random_chance(&r, 500) ? 0 : 143;
     return f;
+}
+
+int64_t scenario_room(const struct world *w, const char *job)
+{
+    const struct object *o = store_find(&w->api.store, KIND_JOB, "ns", job);
+
+    for (int i = 0; i < w->n_jobs; i++) {
+        if (w->jobs[i].cramped && strcmp(w->jobs[i].name, job) == 0)
+            return 1 + (o ? val_int(o->v->json, "spec", "replicas", "ps", "replicas") : 0);
+    }
+    return INT64_MAX;
 }
 
 int64_t scenario_unplaced_ms(const struct world *w, const struct process *p)

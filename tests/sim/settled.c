@@ -128,6 +128,8 @@ static const char *index_unsettled(struct world *w, const struct object *job,
     int running = 0;
     char world[128];
 
+    if (role == ROLE_WORKER && index > 0 && scenario_room(w, job->name) != INT64_MAX)
+        return NULL; /* no room: whether it trains without is asked of the run */
     snprintf(world, sizeof world, "\"%s-%lld\"", job->name,
              (long long)val_int(job->v->json, "status", "world", "generation"));
     if (job_ledger(job->v->json, role, "completed", index) ||
@@ -171,7 +173,7 @@ static const char *training_unsettled(struct world *w, const struct object *job)
 {
     int64_t wanted = val_int(job->v->json, "spec", "replicas", "worker", "replicas") +
                      val_int(job->v->json, "spec", "replicas", "ps", "replicas");
-    int64_t running = 0;
+    int64_t running = 0, room = scenario_room(w, job->name);
     const struct run *run = NULL;
 
     if (!job_is_launched(job->v->json))
@@ -187,6 +189,8 @@ static const char *training_unsettled(struct world *w, const struct object *job)
         run = r;
         running++;
     }
+    if (running >= room) /* a node came back: there may be more than fit now */
+        wanted = running;
     if (!run || run->phase != RUN_TRAINING || run->n != wanted || running != wanted)
         return because("%s does not train on %lld pods", job->name, (long long)wanted);
     if (run_is_stuck(w, run))

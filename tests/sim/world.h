@@ -168,6 +168,7 @@ struct job_plan { /* a user's intention */
     bool everlasting;             /* workers run until they are stopped */
     bool always[N_CLUSTER_ROLES]; /* restartPolicy Always: an end would be none */
     bool create_suspended;
+    bool cramped; /* launched: nodes have room for worker 0 and the servers, no more */
     int64_t created_ms;
     int trouble; /* how often its pods fail, 0 to 3 */
 };
@@ -312,6 +313,8 @@ struct run_fate {
 };
 /* How much later than others a pod finds a node. */
 int64_t scenario_unmounted_ms(const struct world *w, const struct process *p);
+/* How many pods of the job have room on nodes at once. */
+int64_t scenario_room(const struct world *w, const char *job);
 int64_t scenario_unplaced_ms(const struct world *w, const struct process *p);
 struct run_fate scenario_run(const struct world *w, const struct process *p, int64_t generation);
 

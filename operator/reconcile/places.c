@@ -1,0 +1,134 @@
+/*
+ * Who gets a place on a node first. No launch goes without worker 0, which leads, nor without a
+ * server; so the pods of these are made before the others', and where they find no room because
+ * others have it, others give way. A gang is placed as a whole: its scheduler sees to that.
+ */
+#include "operator/reconcile/members.h"
+
+static bool places_are_ours(const struct look *l)
+{
+    return job_launched(l->job) && l->job->scheduling.gang == GANG_NONE;
+}
+
+static bool member_is_essential(struct member m) { return m.role == ROLE_PS || m.index == 0; }
+
+static bool pod_has_place(const struct pod *p)
+{
+    return p && p->scheduled && !p->meta.deletion_ms && !pod_finished(p);
+}
+
+bool places_hold(const struct look *l)
+{
+    for (int i = 0; places_are_ours(l) && i < members_count(l); i++) {
+        struct member m = members_at(l, i);
+
+        if (member_is_essential(m) && look_expects(l, m.role, m.index) &&
+            !pod_has_place(slot_pod(members_slot(l, i))))
+            return true;
+    }
+    return false;
+}
+
+bool places_come_later(enum cluster_role role, int index)
+{
+    return !member_is_essential((struct member){role, index});
+}
+
+static const struct pod *places_homeless(const struct look *l)
+{
+    for (int i = 0; i < members_count(l); i++) {
+        const struct pod *p = slot_pod(members_slot(l, i));
+
+        if (member_is_essential(members_at(l, i)) && p && pod_is_unschedulable(p))
+            return p;
+    }
+    return NULL;
+}
+
+/* The last launch was without it, or its node took it when that stood still already: it has no
+ * checkpoint. */
+static bool pod_never_trained(const struct look *l, const struct pod *p)
+{
+    if (ledger_get(&l->next.launch.without, p->index))
+        return true;
+    if (!l->next.launch.since_ms)
+        return !l->next.launch.trained_ms;
+    return p->started_ms + CLOCK_SKEW_MS > l->next.launch.since_ms;
+}
+
+static void places_leave(struct look *l, const struct pod *p)
+{
+    l->roles[p->role].slots[p->index].incarnation++;
+}
+
+/* Those who wait for a node would take the next that is free; true: there are some. */
+static bool places_clear_queue(struct look *l)
+{
+    bool cleared = false;
+
+    for (int i = 1; i < l->next.world.replicas[ROLE_WORKER]; i++) {
+        const struct pod *p = slot_pod(&l->roles[ROLE_WORKER].slots[i]);
+
+        if (p && pod_is_unschedulable(p)) {
+            places_leave(l, p);
+            cleared = true;
+        }
+    }
+    return cleared;
+}
+
+/* The last worker that has a place, where enough others keep theirs and what was learned is not
+ * lost with it; or NULL. */
+static const struct pod *places_offer(const struct look *l)
+{
+    int64_t least = l->job->min_workers > 1 ? l->job->min_workers : 1, placed = 0;
+    bool led = pod_has_place(slot_pod(&l->roles[ROLE_WORKER].slots[0]));
+    const struct pod *last = NULL;
+
+    for (int i = 1; i < l->next.world.replicas[ROLE_WORKER]; i++) {
+        const struct pod *p = slot_pod(&l->roles[ROLE_WORKER].slots[i]);
+
+        if (pod_has_place(p)) {
+            last = p;
+            placed++;
+        }
+    }
+    if (placed < least) /* worker 0 makes up for the one that goes */
+        return NULL;
+    return placed > 1 || led || pod_never_trained(l, last) ? last : NULL;
+}
+
+void rule_places(struct look *l)
+{
+    const struct pod *homeless, *last;
+    int64_t at;
+    char key[64];
+
+    /* What a chief runs is not disturbed. */
+    if (!places_are_ours(l) || status_is(&l->next, COND_SUSPENDED) || launch_may_run(l))
+        return;
+    homeless = places_homeless(l);
+    if (!homeless)
+        return;
+    if (places_clear_queue(l)) {
+        look_store(l);
+        return;
+    }
+    last = places_offer(l);
+    if (!last)
+        return;
+    at = homeless->meta.created_ms + seconds_ms(l->job->run_policy.replace_timeout_seconds);
+    if (l->now < at) {
+        plan_requeue(l->plan, at);
+        return;
+    }
+    places_leave(l, last);
+    places_leave(l, homeless); /* and its time begins anew */
+    look_store(l);
+    snprintf(key, sizeof key, "place-%s", last->meta.uid);
+    plan_event(l->plan, true, key, "PlaceGiven",
+               "worker %d gives its place to %s %d, without which nothing is launched and which "
+               "found no node within %lld s",
+               last->index, cluster_role_names[homeless->role], homeless->index,
+               (long long)l->job->run_policy.replace_timeout_seconds);
+}
