@@ -181,7 +181,8 @@ static void add_sections(cJSON *spec)
 /*
  * Immutability of an optional field is a rule on the spec, for a rule on the field itself is not
  * asked when the field comes or goes. Equality is asked both ways: the API server looks for the
- * left side's fields on the right and, where it does not know a field, only if it is there.
+ * left side's fields on the right and, where it does not know a field, only if it is there. What a
+ * suspended job may change is asked of one that was suspended before: its pods are going or gone.
  */
 static void add_fixed(cJSON *spec, const struct field *f)
 {
@@ -190,6 +191,8 @@ static void add_fixed(cJSON *spec, const struct field *f)
     AUTO(auto_free) char *value = xasprintf("{%s}", f->path), *there = xasprintf("{?%s}", f->path);
 
     buf_init(&rule, 0);
+    if (f->paused)
+        crd_cel("{spec.runPolicy.suspend} || ", "oldSelf", &rule);
     if (f->default_) {
         crd_cel(value, "self", &rule);
         buf_puts(&rule, " == ");
@@ -203,7 +206,7 @@ static void add_fixed(cJSON *spec, const struct field *f)
         buf_printf(&rule, " || (self%s == oldSelf%s && oldSelf%s == self%s))", path, path, path,
                    path);
     }
-    add_rule(spec, rule.data, "message", SPEC_FIXED, below_spec(f->path));
+    add_rule(spec, rule.data, "message", f->paused ? SPEC_PAUSED : SPEC_FIXED, below_spec(f->path));
 }
 
 /* Servers may become more or fewer, but a job keeps having them or not. */
@@ -336,7 +339,7 @@ void crd_add_rules(cJSON *schema)
         if (rule->cel)
             add_table_rule(spec, rule);
     for (size_t i = 0; i < n_spec_fields; i++) {
-        if (spec_fields[i].fixed)
+        if (spec_fields[i].fixed || spec_fields[i].paused)
             add_fixed(spec, &spec_fields[i]);
         add_choices(schema, &spec_fields[i]);
     }

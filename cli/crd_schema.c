@@ -155,30 +155,39 @@ static cJSON *one_of_schema(const char *const *names)
     return schema;
 }
 
+static cJSON *word_schema(void)
+{
+    cJSON *schema = typed("string");
+
+    cJSON_AddNumberToObject(schema, "maxLength", MAX_WORD);
+    return schema;
+}
+
 /*
- * A pod template is kept whole. Its containers are counted by a rule, and one asks for a command;
- * of the rest only names are here, without which the API server takes two objects for equal when
- * one field was exchanged for another. A pod's whole schema would make the CRD larger than plain
- * `kubectl apply` can store.
+ * A pod template is kept whole. Rules count its containers, and ask for names, images and a
+ * command; of the rest only names are here, without which the API server takes two objects for
+ * equal when one field was exchanged for another. A pod's whole schema would make the CRD larger
+ * than plain `kubectl apply` can store.
  */
 static void add_template(cJSON *schema)
 {
     cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
     cJSON *metadata = preserved("object"), *spec = preserved("object");
-    cJSON *container = preserved("object"), *command, *containers;
+    cJSON *container = preserved("object"), *known, *command, *containers;
 
     cJSON_AddStringToObject(metadata, "description", "Labels and annotations of the pods.");
     add_names(metadata, "labels annotations");
     cJSON_AddItemToObject(properties, "metadata", metadata);
-    add_names(container,
-              "args env envFrom image imagePullPolicy lifecycle livenessProbe name ports "
-              "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
-              "securityContext startupProbe stdin stdinOnce terminationMessagePath "
-              "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
-    command = list_of(typed("string"), 0, MAX_WORDS);
-    cJSON_AddNumberToObject(cJSON_GetObjectItem(command, "items"), "maxLength", MAX_WORD);
+    add_names(container, "args env envFrom imagePullPolicy lifecycle livenessProbe ports "
+                         "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
+                         "securityContext startupProbe stdin stdinOnce terminationMessagePath "
+                         "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
+    known = cJSON_GetObjectItem(container, "properties");
+    command = list_of(word_schema(), 0, MAX_WORDS);
     cJSON_AddStringToObject(command, "description", "spec.mpi needs one.");
-    cJSON_AddItemToObject(cJSON_GetObjectItem(container, "properties"), "command", command);
+    cJSON_AddItemToObject(known, "command", command);
+    cJSON_AddItemToObject(known, "image", word_schema());
+    cJSON_AddItemToObject(known, "name", word_schema());
     cJSON_AddStringToObject(spec, "description",
                             "Kept as it is; `kubectl explain pod.spec` has the fields.");
     add_names(spec,

@@ -90,6 +90,8 @@ static void print_field(const struct field *f)
         printf("WITH:     %s\n", applies.data);
     if (f->fixed)
         puts("CHANGES:  not after creation");
+    if (f->paused)
+        puts("CHANGES:  only while the job is suspended");
     printf("\n%s\n", f->doc);
     print_children(f->path);
 }
@@ -171,6 +173,12 @@ static void print_fixed(void)
          "`runPolicy.suspend`.\n");
     for (size_t i = 0; i < n_spec_fields; i++)
         if (spec_fields[i].fixed)
+            printf("- `%s`\n", spec_fields[i].path);
+    puts("\nThese may change only while the job is suspended (`runPolicy.suspend`), and hold for "
+         "the\n"
+         "pods that are made when it goes on:\n");
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if (spec_fields[i].paused)
             printf("- `%s`\n", spec_fields[i].path);
 }
 

@@ -4,6 +4,8 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
+#define CONTAINER_BARE "a container without a name or an image"
+
 static bool broken_chief(const struct job *job, struct buf *found)
 {
     return has_replicas(job, ROLE_CHIEF, found);
@@ -25,27 +27,65 @@ static bool broken_nobody(const struct job *job, struct buf *found)
     return job->replicas[ROLE_CHIEF].replicas + job->replicas[ROLE_WORKER].replicas == 0;
 }
 
-/* The template's first container, the caller's; NULL: it has none. */
-static cJSON *first_container(const char *template_)
+/* The template's containers, the caller's; NULL: it has none. */
+static cJSON *template_containers(const char *template_)
 {
     AUTO(auto_json) cJSON *root = NULL;
-    const cJSON *list;
+    cJSON *spec, *list;
     struct err err;
 
     if (!template_ || json_parse(&root, template_, strlen(template_), "template", &err))
         return NULL;
-    list = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(root, "spec"),
-                                            "containers");
-    return cJSON_IsArray(list) && list->child ? cJSON_Duplicate(list->child, true) : NULL;
+    spec = cJSON_GetObjectItemCaseSensitive(root, "spec");
+    list = cJSON_GetObjectItemCaseSensitive(spec, "containers");
+    return cJSON_IsArray(list) && list->child ? cJSON_DetachItemViaPointer(spec, list) : NULL;
 }
 
 static bool broken_template(const struct job *job, enum cluster_role role, struct buf *found)
 {
     const struct job_role *r = &job->replicas[role];
-    AUTO(auto_json) cJSON *container = first_container(r->template_);
+    AUTO(auto_json) cJSON *containers = template_containers(r->template_);
 
     buf_printf(found, "no container, and replicas: %lld", (long long)r->replicas);
-    return r->replicas > 0 && !container;
+    return r->replicas > 0 && !containers;
+}
+
+static bool has_text(const cJSON *object, const char *key)
+{
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+    return text && *text;
+}
+
+static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
+{
+    AUTO(auto_json) cJSON *containers = template_containers(job->replicas[role].template_);
+    const cJSON *c;
+
+    buf_puts(found, CONTAINER_BARE);
+    cJSON_ArrayForEach(c,
+                       containers) if (!has_text(c, "name") || !has_text(c, "image")) return true;
+    return false;
+}
+
+static bool broken_worker_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_WORKER, found);
+}
+
+static bool broken_chief_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_CHIEF, found);
+}
+
+static bool broken_ps_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_PS, found);
+}
+
+static bool broken_evaluator_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_EVALUATOR, found);
 }
 
 static bool broken_worker_template(const struct job *job, struct buf *found)
@@ -126,11 +166,12 @@ static bool broken_mpi_scale(const struct job *job, struct buf *found)
 
 static bool broken_mpi_command(const struct job *job, struct buf *found)
 {
-    AUTO(auto_json) cJSON *container = first_container(job->replicas[ROLE_WORKER].template_);
-    const cJSON *command = cJSON_GetObjectItemCaseSensitive(container, "command");
+    AUTO(auto_json) cJSON *containers = template_containers(job->replicas[ROLE_WORKER].template_);
+    const cJSON *first = containers ? containers->child : NULL;
+    const cJSON *command = cJSON_GetObjectItemCaseSensitive(first, "command");
 
     buf_puts(found, "a first container without a command");
-    return container && !(cJSON_IsArray(command) && command->child);
+    return first && !(cJSON_IsArray(command) && command->child);
 }
 
 /* What the rules read, in CEL (spec_table.h). */
@@ -150,6 +191,19 @@ static bool broken_mpi_command(const struct job *job, struct buf *found)
             .allowed = "needed without spec.model: a template with a container, or replicas: 0", \
             .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                     \
             .cel_found = "no container, and replicas: [[4:{spec.replicas." role ".replicas}]]"   \
+    }
+
+#define CEL_CONTAINERS(role)                                                                 \
+    "!{?spec.replicas." role ".template} || !has(self.replicas." role ".template.spec) || "  \
+    "!has(self.replicas." role ".template.spec.containers) || "                              \
+    "self.replicas." role ".template.spec.containers.all(c, has(c.name) && c.name != '' && " \
+    "has(c.image) && c.image != '')"
+
+#define CONTAINERS_RULE(role, check)                                                            \
+    {                                                                                           \
+        {"spec.replicas." role ".template"},                                                    \
+            .allowed = "needed without spec.model: both", .job = RULE_IMAGE, .broken = (check), \
+            .cel = CEL_CONTAINERS(role), .cel_found = CONTAINER_BARE                            \
     }
 
 static const struct rule rules[] = {
@@ -181,6 +235,10 @@ static const struct rule rules[] = {
     TEMPLATE_RULE("worker", broken_worker_template),
     TEMPLATE_RULE("ps", broken_ps_template),
     TEMPLATE_RULE("evaluator", broken_evaluator_template),
+    CONTAINERS_RULE("chief", broken_chief_containers),
+    CONTAINERS_RULE("worker", broken_worker_containers),
+    CONTAINERS_RULE("ps", broken_ps_containers),
+    CONTAINERS_RULE("evaluator", broken_evaluator_containers),
     {{"spec.mpi", "spec.model"},
      .allowed = "allowed: one of the two",
      .job = RULE_MPI,

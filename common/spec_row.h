@@ -22,6 +22,12 @@
 #define LABEL_VALUE                                               \
     .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", \
     .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
+/* As batch/v1 Job's managedBy. */
+#define MANAGER                                                                           \
+    .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/"       \
+               "[-A-Za-z0-9/._~%!$&'()*+,;=:]+$",                                         \
+    .pattern_text = "a domain, '/' and a path, such as kueue.x-k8s.io/multikueue, of 63 " \
+                    "characters at most"
 #define RESTART_DOC                                                                            \
     "What follows when a process fails. Never: the job fails; OnFailure, Always: the kubelet " \
     "restarts the container; ExitCode: codes from 128 restart the pod, others fail the job. "  \

@@ -52,6 +52,7 @@ struct field {
     bool required;
     bool present; /* an object that the API server makes when it is absent */
     bool fixed;   /* may not change after creation */
+    bool paused;  /* may change only while the job is suspended */
     const char *doc;
 };
 extern const struct field spec_fields[];
@@ -107,6 +108,7 @@ const char *field_key(const struct field *f); /* the last word of its path */
 #define N_BUILTIN_SECTIONS 7
 extern const char *const spec_builtin_sections[N_BUILTIN_SECTIONS];
 #define SPEC_FIXED "may not change after creation: delete the job and create it anew"
+#define SPEC_PAUSED "may change only while the job is suspended: set runPolicy.suspend first"
 #define SPEC_NEEDS_MODEL "found, but it belongs to jobs with spec.model only"
 bool field_builtin(const struct field *f);
 

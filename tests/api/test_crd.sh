@@ -96,7 +96,7 @@ good "$IMAGE
   networkPolicy: {type: None, extraIngress: [{from: [{podSelector: {}}]}]}
   clusterSpec: {listEvaluator: false}"
 
-WORKER='replicas: {worker: {template: {spec: {containers: [{command: [mpi], args: [a]}, {name: other}]}}}}'
+WORKER='replicas: {worker: {template: {spec: {containers: [{name: c, image: i, command: [mpi], args: [a]}, {name: other, image: i}]}}}}'
 good "  mpi: {}
   $WORKER"
 good "  mpi: {ranksPerWorker: 65536}
@@ -104,9 +104,9 @@ good "  mpi: {ranksPerWorker: 65536}
 bad cel "$MODEL
   mpi: {}"
 bad cel "  mpi: {}
-  replicas: {worker: {template: {spec: {containers: [{args: [a]}, {command: [b]}]}}}}"
+  replicas: {worker: {template: {spec: {containers: [{name: c, image: i, args: [a]}, {name: d, image: i, command: [b]}]}}}}"
 bad cel "  mpi: {}
-  replicas: {worker: {template: {spec: {containers: [{command: []}]}}}}"
+  replicas: {worker: {template: {spec: {containers: [{name: c, image: i, command: []}]}}}}"
 bad cel "  mpi: {}
   runPolicy: {scalePolicy: Dynamic}
   $WORKER"
@@ -321,6 +321,14 @@ bad cel "  replicas: {worker: {replicas: 0}, ps: {replicas: 2, template: $C}}"
 bad cel "  replicas: {worker: {template: {spec: {containers: []}}}, chief: {replicas: 1}, evaluator: {replicas: 1, template: {}},
     ps: {replicas: 10}}"
 
+for container in '{image: i}' '{name: c}' "{name: '', image: i}" "{name: c, image: ''}"; do
+    bad cel "  replicas: {worker: {template: {spec: {containers: [{name: a, image: i}, $container]}}},
+    chief: {replicas: 1, template: {spec: {containers: [$container]}}},
+    ps: {template: {spec: {containers: [$container]}}}, evaluator: {template: {spec: {containers: [$container]}}}}"
+done
+good "$MODEL
+  replicas: {worker: {template: {spec: {containers: [{resources: {limits: {cpu: 1}}}]}}}}"
+
 bad schema '  model: {name: mpl}'
 bad schema "$MODEL
   output: {volume: {}}"
@@ -366,6 +374,10 @@ bad schema "$MODEL
   runPolicy: {activeDeadlineSeconds: 0}"
 bad schema "$MODEL
   runPolicy: {managedBy: $(printf 'a%.0s' {1..64})}"
+for manager in other Other.example/one other.example/ /one; do
+    bad schema "$MODEL
+  runPolicy: {managedBy: $manager}"
+done
 bad schema "$MODEL
   runPolicy: {schedulingPolicy: {gang: Volcano, queue: 'a b'}}"
 bad schema "$MODEL
@@ -468,10 +480,25 @@ refused full '{"spec": {"debug": null}}' spec.debug
 refused small '{"spec": {"output": {"keepSeconds": 7}}}' spec.output
 refused full '{"spec": {"clusterSpec": {"listEvaluator": false}}}' spec.clusterSpec
 refused full '{"spec": {"networkPolicy": {"type": "None"}}}' spec.networkPolicy
-refused full '{"spec": {"runPolicy": {"managedBy": "a"}}}' spec.runPolicy.managedBy
+refused full '{"spec": {"runPolicy": {"managedBy": "a/b"}}}' spec.runPolicy.managedBy
 refused image '{"spec": {"runPolicy": {"scalePolicy": "Dynamic"}}}' spec.runPolicy.scalePolicy
+paused="may change only while the job is suspended: set runPolicy.suspend first"
 refused image '{"spec": {"runPolicy": {"schedulingPolicy": {"gang": "Kueue"}}}}' \
-    spec.runPolicy.schedulingPolicy.gang
+    spec.runPolicy.schedulingPolicy.gang "$paused"
+for field in queue schedulerName priorityClass; do
+    refused image "{\"spec\": {\"runPolicy\": {\"schedulingPolicy\": {\"$field\": \"q\"}}}}" \
+        spec.runPolicy.schedulingPolicy.$field "$paused"
+done
+refused image '{"spec": {"runPolicy": {"suspend": true, "schedulingPolicy": {"queue": "q"}}}}' \
+    spec.runPolicy.schedulingPolicy.queue "$paused"
+taken image '{"spec": {"runPolicy": {"suspend": true}}}'
+taken image '{"spec": {"runPolicy": {"schedulingPolicy": {"gang": "Kueue", "queue": "q"}}}}'
+taken image '{"spec": {"runPolicy": {"suspend": false, "schedulingPolicy": {"gang": "Volcano", "queue": "r"}}}}'
+refused image '{"spec": {"runPolicy": {"schedulingPolicy": {"queue": null}}}}' \
+    spec.runPolicy.schedulingPolicy.queue "$paused"
+taken image '{"spec": {"runPolicy": {"suspend": true}}}'
+taken image '{"spec": {"runPolicy": {"schedulingPolicy": null}}}'
+taken image '{"spec": {"runPolicy": {"suspend": false}}}'
 refused full '{"spec": {"replicas": {"worker": {"restartPolicy": "Always"}}}}' spec.replicas.worker.restartPolicy
 refused full '{"spec": {"replicas": {"worker": {"template": {}}}}}' spec.replicas.worker.template
 refused image '{"spec": {"replicas": {"worker": {"template": {"spec": {"hostNetwork": true}}}}}}' \

@@ -116,7 +116,17 @@ k delete $groups volcano-1 >/dev/null
 until_same "the group again" 3 of $groups/volcano-1 '{.spec.minMember}'
 k scale tj/volcano --replicas=2 >/dev/null
 until_same "the group of the next world" 2 of $groups/volcano-2 '{.spec.minMember}'
-until_same "groups" volcano-2 k get $groups -o 'jsonpath={.items[*].metadata.name}'
+group_names() { k get $groups -o 'jsonpath={.items[*].metadata.name}'; }
+until_same "groups" volcano-2 group_names
+# The queue changes while the job is suspended, and holds when it goes on.
+k patch tj volcano --type=merge -p '{"spec":{"runPolicy":{"schedulingPolicy":{"queue":"late"}}}}' \
+    >/dev/null 2>&1 && fail "the queue changes while the job runs"
+k patch tj volcano --type=merge -p '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+until_same "groups while suspended" "" group_names
+k patch tj volcano --type=merge \
+    -p '{"spec":{"runPolicy":{"suspend":false,"schedulingPolicy":{"queue":"late"}}}}' >/dev/null
+until_same "the group of the other queue" late of $groups/volcano-3 '{.spec.queue}'
+until_same "pods of the other queue" 2 count_pods volcano
 
 # A template that no API server takes is said before anything is made.
 await broken Failed

@@ -119,6 +119,8 @@ static const char *pod_problem(const cJSON *json)
             return "spec.containers[0].name: Required value";
         if (!image || !*image)
             return "spec.containers[0].image: Required value";
+        if (*image == ' ')
+            return "spec.containers[0].image: Invalid value: must not have leading whitespace";
     }
     return NULL;
 }

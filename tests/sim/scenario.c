@@ -18,7 +18,7 @@ static cJSON *template_of(bool broken)
     cJSON_AddItemToArray(cJSON_AddArrayToObject(cJSON_AddObjectToObject(t, "spec"), "containers"),
                          c);
     val_set_str(c, "name", "tensorflow");
-    val_set_str(c, "image", broken ? "" : "train:1");
+    val_set_str(c, "image", broken ? " train:1" : "train:1");
     return t;
 }
 

@@ -168,8 +168,10 @@ static void test_rules(const cJSON *crd)
             CHECK(rule_at(spec, rule->paths[0] + 4, "") != NULL);
     }
     for (size_t i = 0; i < n_spec_fields; i++)
-        if (spec_fields[i].fixed)
+        if (spec_fields[i].fixed || spec_fields[i].paused)
             CHECK(rule_at(spec, spec_fields[i].path + 4, "oldSelf") != NULL);
+    CHECK(rule_at(spec, ".runPolicy.schedulingPolicy.queue", "oldSelf.runPolicy.suspend") != NULL);
+    CHECK(!rule_at(spec, ".runPolicy.scalePolicy", "oldSelf.runPolicy.suspend"));
     CHECK(rule_at(spec, ".replicas.ps.replicas", "oldSelf") != NULL);
     r = rule_at(spec, ".training.lanes", "in [0, 1, 2");
     CHECK_CONTAINS(

@@ -281,7 +281,8 @@ static void test_template_errors(void)
         struct pod_maker *m;
         struct tj tj;
 
-        test_tj_spec(&tj, "j", "replicas: {worker: {template: {spec: {containers: [{}]}}}}");
+        test_tj_spec(&tj, "j",
+                     "replicas: {worker: {template: {spec: {containers: [{name: c, image: i}]}}}}");
         free(tj.job->replicas[ROLE_WORKER].template_);
         tj.job->replicas[ROLE_WORKER].template_ = xstrdup(rows[i].template_);
         m = pod_maker_new(&test_config, &tj, ROLE_WORKER, &err);
@@ -323,10 +324,12 @@ static void test_roles(void)
         {"runPolicy: {schedulingPolicy: {gang: Volcano}}, replicas: {worker: {" T("b") "}}",
          ROLE_WORKER, "spec.schedulerName", "\"volcano\""},
         {"runPolicy: {schedulingPolicy: {gang: Volcano, priorityClass: p}}, replicas: {worker: {"
-         "template: {spec: {schedulerName: own, priorityClassName: q, containers: [{}]}}}}",
+         "template: {spec: {schedulerName: own, priorityClassName: q, containers: [{name: c, "
+         "image: i}]}}}}",
          ROLE_WORKER, "spec.schedulerName", "\"own\""},
         {"runPolicy: {schedulingPolicy: {gang: Volcano, priorityClass: p}}, replicas: {worker: {"
-         "template: {spec: {schedulerName: own, priorityClassName: q, containers: [{}]}}}}",
+         "template: {spec: {schedulerName: own, priorityClassName: q, containers: [{name: c, "
+         "image: i}]}}}}",
          ROLE_WORKER, "spec.priorityClassName", "\"q\""},
         {"runPolicy: {schedulingPolicy: {gang: Kueue}}, replicas: {worker: {" T("b") "}}",
          ROLE_WORKER, "spec.schedulerName", "absent"},

@@ -209,7 +209,7 @@ static void check_template(struct tj *tj, bool builtin)
 static void test_nothing_lost(void)
 {
     static const char *const specs[] = {
-        "replicas: {worker: {replicas: 2, template: {spec: {containers: [{}]}}}}",
+        "replicas: {worker: {replicas: 2, template: {spec: {containers: [{name: c, image: i}]}}}}",
         "model: {name: mlp}, dataset: {name: mnist}, training: {epochs: 1, batchSize: 64}"};
 
     for (size_t s = 0; s < ARRAY_LEN(specs); s++) {

@@ -83,7 +83,7 @@ static void test_problems(void)
           "needed without spec.model: a template with a container, or replicas: 0",
           "t.yaml:5: spec.training: found, but it belongs to jobs with spec.model only"}},
         {HEAD "  dataset: {}\n  training: {}\n  checkpoint: {}\n  strategy: {}\n"
-              "  replicas: {worker: {template: {spec: {containers: [{}]}}}}\n",
+              "  replicas: {worker: {template: {spec: {containers: [{name: c, image: i}]}}}}\n",
          {"t.yaml:5: spec.dataset: found, but it belongs to jobs with spec.model only",
           "t.yaml:6: spec.training: found, but it belongs to jobs with spec.model only",
           "t.yaml:7: spec.checkpoint: found, but it belongs to jobs with spec.model only",
@@ -98,8 +98,9 @@ static void test_problems(void)
           "t.yaml:5: spec.replicas.ps.template: found no container, and replicas: 2; needed "
           "without"}},
         {HEAD "  mpi: {}\n  runPolicy: {scalePolicy: Dynamic}\n"
-              "  replicas: {worker: {template: {spec: {containers: [{args: [a], command: []}]}}},\n"
-              "    ps: {replicas: 1, template: {spec: {containers: [{}]}}}}\n",
+              "  replicas: {worker: {template: {spec: {containers: [{name: c, image: i, args: [a], "
+              "command: []}]}}},\n"
+              "    ps: {replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}}\n",
          {"t.yaml:6: spec.runPolicy.scalePolicy: found Dynamic; allowed with spec.mpi: Recreate, ",
           "t.yaml:7: spec.replicas: found processes beside the workers; allowed with spec.mpi: "
           "workers alone",
@@ -109,9 +110,24 @@ static void test_problems(void)
          {"mpi.ranksPerWorker: found 0; allowed: an integer from 1 to 65536",
           "mpi: found it beside spec.model; allowed: one of the two"}},
         {HEAD "  mpi: {}\n  replicas: {worker: {replicas: 0}, chief: {replicas: 1, template: "
-              "{spec: {containers: [{}]}}}}\n",
+              "{spec: {containers: [{name: c, image: i}]}}}}\n",
          {"worker.replicas: found 0; needed with spec.mpi: at least 1",
           "spec.replicas: found processes beside"}},
+        {HEAD
+         "  replicas:\n    worker: {template: {spec: {containers: [{name: a, image: i}, {name: "
+         "b}]}}}\n"
+         "    chief: {replicas: 1, template: {spec: {containers: [{image: i}]}}}\n"
+         "    ps: {replicas: 1, template: {spec: {containers: [{name: a, image: ''}]}}}\n"
+         "    evaluator: {replicas: 1, template: {spec: {containers: [{name: '', image: i}]}}}\n",
+         {"t.yaml:6: spec.replicas.worker.template: found a container without a name or an image; "
+          "needed without spec.model: both",
+          "t.yaml:7: spec.replicas.chief.template: found a container without",
+          "t.yaml:8: spec.replicas.ps.template: found a container without",
+          "t.yaml:9: spec.replicas.evaluator.template: found a container without"}},
+        {MODEL "  runPolicy: {managedBy: other}\n",
+         {"managedBy: found \"other\"; allowed: a domain, '/' and a path"}},
+        {MODEL "  runPolicy: {managedBy: Other.example/one}\n", {"managedBy: found"}},
+        {MODEL "  runPolicy: {managedBy: other.example/}\n", {"managedBy: found"}},
         {HEAD "  mpi: {}\n",
          {"spec.replicas.worker.template: found no container, and replicas: 1"}},
         {HEAD
@@ -356,7 +372,9 @@ static void test_problems(void)
 /* It is there or not, and stays so in the effective spec. */
 static void test_mpi(void)
 {
-#define COMMAND "  replicas: {worker: {template: {spec: {containers: [{command: [a]}]}}}}\n"
+#define COMMAND                                                                          \
+    "  replicas: {worker: {template: {spec: {containers: [{name: c, image: i, command: " \
+    "[a]}]}}}}\n"
     static const struct {
         const char *text, *wanted;
         int ranks;
@@ -387,10 +405,10 @@ static void test_mpi(void)
 
 static void test_any_image(void)
 {
-    static const char text[] =
-        HEAD "  replicas: {chief: {replicas: 1, template: {spec: {containers: [{name: c}]}}},\n"
-             "    worker: {replicas: 0}}\n"
-             "  networkPolicy: {extraIngress: [{from: []}]}\n";
+    static const char text[] = HEAD "  replicas: {chief: {replicas: 1, template: {spec: "
+                                    "{containers: [{name: c, image: i}]}}},\n"
+                                    "    worker: {replicas: 0}}\n"
+                                    "  networkPolicy: {extraIngress: [{from: []}]}\n";
     AUTO(auto_job) struct job *job = parse(text, NULL, 0);
     AUTO(buf_release) struct buf out;
     struct net net = {0};

@@ -37,7 +37,8 @@ static void test_round_trip(void)
         "  checkpoint: {everyEpochs: 0, everySteps: 5, everySeconds: 6, keep: 7, best: false}\n"
         "  strategy: {algorithm: ring, schedule: end, wire: bf16, fusionBytes: 1Mi,\n"
         "    communicationThread: true}\n"
-        "  replicas: {worker: {replicas: 3, template: {spec: {containers: [{name: c}]}}},\n"
+        "  replicas: {worker: {replicas: 3, template: {spec: {containers: [{name: c, image: "
+        "i}]}}},\n"
         "    ps: {template: {}, restartPolicy: Always}, chief: {replicas: 0}}\n"
         "  runPolicy: {cleanPodPolicy: All, backoffLimit: 0, ttlSecondsAfterFinished: 0,\n"
         "    activeDeadlineSeconds: 1, suspend: true}\n"
@@ -53,11 +54,12 @@ static void test_round_trip(void)
              "learningRateSchedule: {type: cosine, minFactor: 0.25}}\n",
         HEAD
         "  replicas:\n"
-        "    chief: {replicas: 1, restartPolicy: ExitCode, template: {spec: {containers: [{}]}}}\n"
+        "    chief: {replicas: 1, restartPolicy: ExitCode, template: {spec: {containers: [{name: "
+        "c, image: i}]}}}\n"
         "    worker: {replicas: 4, minReplicas: 2, maxReplicas: 4096, restartPolicy: OnFailure,\n"
-        "      template: {spec: {containers: [{}]}}}\n"
-        "    ps: {replicas: 2, template: {spec: {containers: [{}]}}}\n"
-        "    evaluator: {replicas: 1, template: {spec: {containers: [{}]}}}\n"
+        "      template: {spec: {containers: [{name: c, image: i}]}}}\n"
+        "    ps: {replicas: 2, template: {spec: {containers: [{name: c, image: i}]}}}\n"
+        "    evaluator: {replicas: 1, template: {spec: {containers: [{name: c, image: i}]}}}\n"
         "  runPolicy: {successPolicy: AllWorkers, scalePolicy: Dynamic, nodeLossSeconds: 0,\n"
         "    fenceSeconds: 7, managedBy: other/one, schedulingPolicy: {gang: Volcano, queue: q,\n"
         "      schedulerName: s, priorityClass: high, minAvailable: 8}}\n"
@@ -86,7 +88,9 @@ static void test_round_trip(void)
             continue;
         CHECK_CONTAINS(first.data, "\"seed\":9007199254740991");
         CHECK_CONTAINS(first.data, "\"rate\":0.30000000000000004");
-        CHECK_CONTAINS(first.data, "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}");
+        CHECK_CONTAINS(
+            first.data,
+            "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}");
         CHECK_CONTAINS(first.data, "\"labels\":{\"x\":\"y\"}");
         CHECK_CONTAINS(first.data, "\"kernel\":[3,5],\"stride\":[1,2]");
         CHECK_INT(again->run_policy.ttl_seconds, 0);
