@@ -41,6 +41,16 @@ struct axis {
     int64_t taps;             /* kernel positions inside the image, over all outputs */
 };
 
+/* How many positions of windows lie beyond one end, where the outermost lies `most` beyond it and
+ * each further one a stride less. */
+static int64_t axis_overhang(const struct axis *a, int64_t most)
+{
+    int64_t n = most > 0 ? (most + a->stride - 1) / a->stride : 0;
+
+    n = n < a->out ? n : a->out;
+    return n * most - a->stride * (n * (n - 1) / 2);
+}
+
 static void axis_derive(struct axis *a, enum padding padding)
 {
     int total = 0;
@@ -52,11 +62,9 @@ static void axis_derive(struct axis *a, enum padding padding)
         a->out = (a->size - a->kernel) / a->stride + 1;
     }
     a->pad = total > 0 ? total / 2 : 0;
-    for (int o = 0; o < a->out; o++) {
-        int first = o * a->stride - a->pad, last = first + a->kernel;
-
-        a->taps += (last < a->size ? last : a->size) - (first > 0 ? first : 0);
-    }
+    /* By the spec one job has hundreds of windows over a million positions: never one by one. */
+    a->taps = (int64_t)a->out * a->kernel - axis_overhang(a, a->pad) -
+              axis_overhang(a, (int64_t)(a->out - 1) * a->stride + a->kernel - a->pad - a->size);
 }
 
 /* n is a double because the product may be beyond any integer. */

@@ -2,6 +2,7 @@
 #include "common/spec_table.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <regex.h>
 
 #include "paceline/json.h"
@@ -238,16 +239,35 @@ static void put_text(const struct field *f, void *base, char *owned)
     *p = owned;
 }
 
+/* Compiling takes a hundred times as long as matching, and a job has thousands of names: each
+ * pattern is compiled once. NULL: it is no pattern, or there are more than expected. */
+static const regex_t *pattern_compiled(const char *pattern)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        const char *pattern;
+        regex_t re;
+    } all[8];
+    const regex_t *found = NULL;
+    size_t i = 0;
+
+    pthread_mutex_lock(&lock);
+    while (i < ARRAY_LEN(all) && all[i].pattern && strcmp(all[i].pattern, pattern) != 0)
+        i++;
+    if (i < ARRAY_LEN(all) &&
+        (all[i].pattern || regcomp(&all[i].re, pattern, REG_EXTENDED | REG_NOSUB) == 0)) {
+        all[i].pattern = pattern;
+        found = &all[i].re;
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 static bool matches(const char *pattern, const char *s)
 {
-    regex_t re;
-    bool ok;
+    const regex_t *re = pattern_compiled(pattern);
 
-    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
-        return false;
-    ok = regexec(&re, s, 0, NULL, 0) == 0;
-    regfree(&re);
-    return ok;
+    return re && regexec(re, s, 0, NULL, 0) == 0;
 }
 
 static int name_index(const struct field *f, const char *word)

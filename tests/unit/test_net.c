@@ -219,6 +219,43 @@ static void test_windows(void)
     }
 }
 
+static double flops_of(int size, int kernel, int stride, enum padding padding, struct shape *out,
+                       int *pad)
+{
+    struct layer_spec conv = {.type = LAYER_CONV,
+                              .units = 1,
+                              .kernel = {kernel, 1},
+                              .stride = {stride, 1},
+                              .padding = padding};
+    AUTO(net_release) struct net net;
+    struct err err = {0};
+
+    CHECK_INT(net_build(&net, &conv, 1, (struct shape){1, size, 1}, &err), 0);
+    *out = net.out;
+    *pad = net.layers[0].pad_top;
+    return net.layers[0].flops_forward;
+}
+
+/* Positions of windows inside the image: every small case by counting, and the largest, which
+ * nobody may count one by one. */
+static void test_taps(void)
+{
+    struct shape out;
+    double flops;
+    int pad;
+
+    for (int size = 1; size <= 12; size++)
+        for (int kernel = 1; kernel <= 14; kernel++)
+            for (int stride = 1; stride <= 14; stride++)
+                for (int same = kernel > size; same <= 1; same++) {
+                    flops = flops_of(size, kernel, stride, same ? PAD_SAME : PAD_VALID, &out, &pad);
+                    CHECK_NEAR(flops, 2 * taps(size, out.h, kernel, stride, pad), 0);
+                }
+    flops = flops_of(1 << 20, 4095, 1, PAD_SAME, &out, &pad);
+    CHECK_INT(out.h, 1 << 20);
+    CHECK_NEAR(flops, 2 * (4095.0 * (1 << 20) - 2047.0 * 2048.0), 0);
+}
+
 static void test_training_flops(void)
 {
     struct layer_spec chain[] = {{.type = LAYER_FLATTEN},
@@ -386,6 +423,7 @@ int main(void)
     test_branches();
     test_googlenet();
     test_windows();
+    test_taps();
     test_training_flops();
     test_strides_default();
     test_inputs();
