@@ -22,6 +22,9 @@
 #define LABEL_VALUE                                               \
     .pattern = "^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$", \
     .pattern_text = "1 to 63 letters, digits, '-', '_' and '.', from a letter or digit to one"
+#define DOMAIN_NAME                                                                  \
+    .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$", \
+    .pattern_text = "a domain of at most 63 characters, such as cluster.local"
 /* As batch/v1 Job's managedBy. */
 #define MANAGER                                                                           \
     .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/"       \

@@ -554,6 +554,8 @@ const struct field spec_fields[] = {
      .doc = "What the processes are told about each other."},
     {"spec.clusterSpec.listEvaluator", FIELD_BOOL, JOB(cluster_spec.list_evaluator),
      .default_ = "true", .doc = "TF_CONFIG lists the evaluator, as TFJob's does."},
+    {"spec.clusterSpec.domain", FIELD_STRING, JOB(cluster_spec.domain), RANGE(1, 63), DOMAIN_NAME,
+     .doc = "The cluster's domain, with which host names end; absent: the operator's option."},
 
     {"spec.networkPolicy", FIELD_OBJECT, .fixed = true, .doc = "Who may connect to the pods."},
     {"spec.networkPolicy.type", FIELD_ENUM, JOB(network.type), .names = NAMES("Job", "None"),

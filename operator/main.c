@@ -109,6 +109,7 @@ static int run(const struct options *o, const char *namespace_, struct kube_clie
         .burst = o->burst,
         .request_ms = o->request_ms,
         .master_key = o->master_key_file ? key : NULL,
+        .cluster_domain = o->cluster_domain,
         .worker_image = o->worker_image,
         .seed = random_number(),
     };

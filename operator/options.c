@@ -41,6 +41,8 @@ static const struct option_def {
     {"web-address", TEXT, FIELD(web_address), 0, "ADDRESS",
      "metrics and health: 127.0.0.1:8080, [::]:8080, :8080"},
     {"web", NONE, FIELD(web_address), 0, "none", "serve nothing"},
+    {"cluster-domain", NAME, FIELD(cluster_domain), 0, "DOMAIN",
+     "what host names of jobs end with, such as cluster.local (nothing)"},
     {"worker-image", TEXT, FIELD(worker_image), 0, "IMAGE",
      "of jobs with spec.model, and of the agent with spec.mpi"},
     {"master-key-file", TEXT, FIELD(master_key_file), 0, "FILE", "32 bytes; else the Secret"},

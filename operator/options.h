@@ -22,8 +22,9 @@ struct options {
     bool release_finalizers; /* only that */
     int64_t lease_ms, renew_ms, retry_ms, request_ms;
     int64_t max_writes, page;
-    double qps, burst;       /* 0: no limit; the burst then does not matter */
-    const char *web_address; /* "none": no web thread; NULL: by where it runs */
+    double qps, burst;          /* 0: no limit; the burst then does not matter */
+    const char *web_address;    /* "none": no web thread; NULL: by where it runs */
+    const char *cluster_domain; /* NULL: none */
     const char *worker_image;
     const char *master_key_file; /* NULL: the Secret */
     enum log_level log_level;

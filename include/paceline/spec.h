@@ -256,6 +256,7 @@ struct job {
     } scheduling;
     struct {
         bool list_evaluator; /* TF_CONFIG names the evaluator, as TFJob does */
+        char *domain;        /* behind "svc" in host names; NULL: the operator's, or none */
     } cluster_spec;
     struct {
         enum network_policy type;

@@ -31,9 +31,11 @@ struct controller *controller_new(const struct controller_config *config,
     c->config.namespace_ = copy(config->namespace_);
     c->config.operator_namespace = copy(config->operator_namespace);
     c->config.lease_name = copy(config->lease_name);
+    c->config.cluster_domain = copy(config->cluster_domain);
     c->config.worker_image = copy(config->worker_image);
     c->config.master_key = memcpy(xmalloc(32), config->master_key, 32);
     c->objects = (struct objects_config){.operator_namespace = c->config.operator_namespace,
+                                         .cluster_domain = c->config.cluster_domain,
                                          .worker_image = c->config.worker_image,
                                          .master_key = c->config.master_key};
     c->ops = ops;
@@ -73,6 +75,7 @@ void controller_free(struct controller *c)
     free((char *)c->config.namespace_);
     free((char *)c->config.operator_namespace);
     free((char *)c->config.lease_name);
+    free((char *)c->config.cluster_domain);
     free((char *)c->config.worker_image);
     free((unsigned char *)c->config.master_key);
     free(c);

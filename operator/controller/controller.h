@@ -30,6 +30,7 @@ struct controller_config {
     double per_second, burst;             /* rate limit of writes; 0: none */
     int64_t request_ms;                   /* time-out of one request */
     const unsigned char *master_key;      /* 32 bytes; jobs' keys are derived from it */
+    const char *cluster_domain;           /* NULL: none */
     const char *worker_image;
     uint64_t seed;                  /* of jitter */
     const struct agent_ops *agents; /* NULL: agents are not spoken to */

@@ -33,7 +33,8 @@ static size_t add_made(const struct wiring *w, cJSON *data, const char *key,
 }
 
 /* The longest TF_CONFIG is that of a role's last process. */
-static int check_tf_config(const struct tj *tj, const struct wiring *w, struct err *err)
+static int check_tf_config(const struct objects_config *config, const struct tj *tj,
+                           const struct wiring *w, struct err *err)
 {
     for (enum cluster_role r = 0; r < N_CLUSTER_ROLES; r++) {
         AUTO(buf_release) struct buf text;
@@ -41,7 +42,7 @@ static int check_tf_config(const struct tj *tj, const struct wiring *w, struct e
 
         buf_init(&text, 0);
         if (w->replicas[r])
-            tf_config_text(tj, r, (int)w->replicas[r] - 1, &text);
+            tf_config_text(config, tj, r, (int)w->replicas[r] - 1, &text);
         bytes = sizeof "TF_CONFIG=" + text.len;
         if (bytes > ENV_MAX)
             return err_set(err, ERR_INVALID,
@@ -59,7 +60,6 @@ int config_map_fill(const struct objects_config *config, const struct tj *tj,
     cJSON *data = cJSON_AddObjectToObject(object, "data");
     size_t bytes = add_spec(tj, data);
 
-    (void)config;
     cJSON_AddTrueToObject(object, "immutable");
     if (wiring_has_tf_config(w) && w->dynamic)
         bytes += add_made(w, data, KEY_SERVERS, wiring_servers);
@@ -72,5 +72,5 @@ int config_map_fill(const struct objects_config *config, const struct tj *tj,
                        "spec: with its list of %lld processes it takes %zu bytes; a ConfigMap "
                        "holds %zu: use fewer replicas or smaller templates",
                        (long long)wiring_processes(w), bytes, CONFIG_MAP_MAX);
-    return check_tf_config(tj, w, err);
+    return check_tf_config(config, tj, w, err);
 }

@@ -10,6 +10,7 @@
 
 struct objects_config {
     const char *operator_namespace;  /* NetworkPolicies let its pods in */
+    const char *cluster_domain;      /* of jobs that name none; NULL: host names end with "svc" */
     const char *worker_image;        /* of built-in jobs; the agent of MPI jobs */
     const unsigned char *master_key; /* 32 bytes: jobs' keys are HKDF(master, job UID) */
 };
@@ -40,7 +41,8 @@ void pod_maker_free(struct pod_maker *m); /* NULL is fine */
 void pod_maker_body(const struct pod_maker *m, int index, int64_t incarnation, struct buf *out);
 
 /* TF_CONFIG of a process as the container sees it, for documents and tests. */
-void tf_config_text(const struct tj *tj, enum cluster_role role, int index, struct buf *out);
+void tf_config_text(const struct objects_config *config, const struct tj *tj,
+                    enum cluster_role role, int index, struct buf *out);
 
 /* An event on the job; at_ms is when it happened, where the event does not say. */
 void event_body(const struct tj *tj, const struct plan_event *e, const char *component,

@@ -88,7 +88,7 @@ int owned_body(const struct objects_config *config, const struct tj *tj, enum ow
     char name[NAME_SIZE];
     struct wiring w;
 
-    wiring_init(&w, tj);
+    wiring_init(&w, tj, config->cluster_domain);
     if (kind == OWNED_SECRET)
         secret_name(name, config, tj);
     else

@@ -146,7 +146,7 @@ struct pod_maker *pod_maker_new(const struct objects_config *config, const struc
     struct pod_maker *m = xcalloc(1, sizeof *m);
     struct wiring w;
 
-    wiring_init(&w, tj);
+    wiring_init(&w, tj, config->cluster_domain);
     buf_init(&m->text, 0);
     buf_init(&m->first, 0);
     if (print_pod(config, tj, &w, role, false, &m->text, err) ||

@@ -40,7 +40,7 @@ static int limit_cpus(const cJSON *template_, bool launched)
     return cpus ? cpus : 1;
 }
 
-void wiring_init(struct wiring *w, const struct tj *tj)
+void wiring_init(struct wiring *w, const struct tj *tj, const char *domain)
 {
     static const char *const tf_ports[] = {"tfjob-port", "paceline", NULL};
     static const char *const master_ports[] = {"pytorchjob-port", NULL};
@@ -55,6 +55,7 @@ void wiring_init(struct wiring *w, const struct tj *tj)
         .launched = job_launched(job),
         .dynamic = job->run_policy.scale == SCALE_DYNAMIC,
         .list_evaluator = job->cluster_spec.list_evaluator,
+        .domain = job->cluster_spec.domain ? job->cluster_spec.domain : domain,
     };
     for (size_t r = 0; r < N_CLUSTER_ROLES; r++)
         w->replicas[r] = generation ? tj->status.world.replicas[r] : job->replicas[r].replicas;
@@ -111,6 +112,8 @@ void wiring_address(const struct wiring *w, const char *host, struct buf *out)
     buf_puts(out, ".");
     buf_puts(out, w->namespace_);
     buf_puts(out, ".svc");
+    if (w->domain)
+        buf_printf(out, ".%s", w->domain);
 }
 
 /* ["host:port",...] of a role. */
@@ -213,13 +216,14 @@ void wiring_hostfile(const struct wiring *w, struct buf *out)
         }
 }
 
-void tf_config_text(const struct tj *tj, enum cluster_role role, int index, struct buf *out)
+void tf_config_text(const struct objects_config *config, const struct tj *tj,
+                    enum cluster_role role, int index, struct buf *out)
 {
     char number[16], host[NAME_SIZE];
     struct process p = {.role = role, .index = number, .host = host};
     struct wiring w;
 
-    wiring_init(&w, tj);
+    wiring_init(&w, tj, config->cluster_domain);
     if (!wiring_has_tf_config(&w))
         return;
     snprintf(number, sizeof number, "%d", index);

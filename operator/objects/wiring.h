@@ -28,10 +28,12 @@ struct wiring {
     enum cluster_role master;   /* its first process has rank 0 */
     int master_port;
     bool launched, dynamic, list_evaluator;
+    const char *domain; /* of the cluster, or NULL: resolvers know it */
 };
 
-/* tj->job must be there. Templates that cannot be read count as if they said nothing. */
-void wiring_init(struct wiring *w, const struct tj *tj);
+/* tj->job must be there; domain: where the job names none. Templates that cannot be read count as
+ * if they said nothing. */
+void wiring_init(struct wiring *w, const struct tj *tj, const char *domain);
 
 int64_t wiring_processes(const struct wiring *w); /* of all roles */
 int64_t wiring_world(const struct wiring *w);     /* chief and workers: those with a rank */
@@ -46,7 +48,7 @@ bool wiring_has_tf_config(const struct wiring *w);
 /* Whether there is a hostfile: not where sizes change beneath it. */
 bool wiring_has_hostfile(const struct wiring *w);
 
-/* "<host>.<job>.<namespace>.svc", without a port. */
+/* "<host>.<job>.<namespace>.svc[.<domain>]", without a port. */
 void wiring_address(const struct wiring *w, const char *host, struct buf *out);
 
 /* A process by texts, which may also be placeholders: its index and its host name. */

@@ -378,6 +378,8 @@ for manager in other Other.example/one other.example/ /one; do
     bad schema "$MODEL
   runPolicy: {managedBy: $manager}"
 done
+bad schema "$IMAGE
+  clusterSpec: {domain: .local}"
 bad schema "$MODEL
   runPolicy: {schedulingPolicy: {gang: Volcano, queue: 'a b'}}"
 bad schema "$MODEL

@@ -47,6 +47,8 @@ $(job broken)
     worker: {replicas: 1, template: {spec: {containers: [{name: "Not A Name", image: "x"}]}}}
 $(job tight | sed 's/name: tight/name: tight, namespace: tight/')
     worker: {replicas: 2, template: $(pod)}
+$(job domain | sed 's/^spec:/spec:\n  clusterSpec: {domain: corp.example}/')
+    worker: {replicas: 2, template: $(pod)}
 $(job volcano 'schedulingPolicy: {gang: Volcano, queue: research}')
     worker: {replicas: 3, template: $(pod)}
 $(job plugins 'schedulingPolicy: {gang: SchedulerPlugins, schedulerName: default-scheduler}')
@@ -84,6 +86,8 @@ same "no root" "$(of $worker '{.spec.securityContext.runAsNonRoot}')" true
 same "capabilities" "$(of $worker '{.spec.containers[0].securityContext.capabilities.drop}')" '["ALL"]'
 same "owner" "$(of $worker '{.metadata.ownerReferences[0].uid}')" "$(of tj/rich '{.metadata.uid}')"
 check "cluster spec" "$(of configmap/rich-1 '{.data}')" "rich-worker-1.rich.default.svc:3333"
+until_true k get configmap domain-1
+check "domain" "$(of configmap/domain-1 '{.data}')" "domain-worker-1.domain.default.svc.corp.example:2222"
 same "headless" "$(of service/rich '{.spec.clusterIP} {.spec.publishNotReadyAddresses}')" "None true"
 same "NetworkPolicies" "$(k get networkpolicies -l paceline.dev/job-name=rich -o name | wc -l)" 1
 same "counts" "$(of tj/rich '{.status.replicaStatuses.worker.active} {.status.replicaStatuses.ps.active}')" "2 1"

@@ -47,6 +47,7 @@ refused 'unexpected argument "x"' x
 refused 'unexpected argument "-v"' -v
 refused 'unexpected argument "--"' --
 refused "--namespace needs a value" --namespace
+refused '--cluster-domain is "Corp.example"; it takes a name' --cluster-domain Corp.example
 refused "--all-namespaces takes no value" --all-namespaces=true
 refused "exclude each other" --namespace a --all-namespaces
 

@@ -80,7 +80,8 @@ static void put_job(const char *spec, int workers, int servers)
         "{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\","
         "\"namespace\":\"ns\",\"uid\":\"u-1\",\"resourceVersion\":\"%d\"},\"spec\":{%s\"replicas\":"
         "{"
-        "\"worker\":{\"replicas\":%d,\"template\":{\"spec\":{\"containers\":[{\"command\":[\"a\"]}]"
+        "\"worker\":{\"replicas\":%d,\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\","
+        "\"image\":\"i\",\"command\":[\"a\"]}]"
         "}}},\"ps\":{\"replicas\":%d}}}"
         ",\"status\":{\"world\":{\"generation\":1,\"worker\":%d,\"ps\":%d},"
         "\"launch\":{\"generation\":4,\"world\":9%s}}}",

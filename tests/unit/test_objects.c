@@ -346,6 +346,47 @@ static void test_roles(void)
     }
 }
 
+/* The cluster's domain: the operator's, or the job's own. */
+static void test_domain(void)
+{
+    static const struct {
+        const char *spec, *operators, *host;
+    } rows[] = {
+        {"", NULL, "j-worker-0.j.ns.svc"},
+        {"", "corp.example", "j-worker-0.j.ns.svc.corp.example"},
+        {"clusterSpec: {domain: lab}, ", NULL, "j-worker-0.j.ns.svc.lab"},
+        {"clusterSpec: {domain: lab}, ", "corp.example", "j-worker-0.j.ns.svc.lab"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct objects_config config = test_config;
+        AUTO(auto_free)
+        char *spec = xasprintf("%sreplicas: {worker: {replicas: 2, " T("b") "}}", rows[i].spec);
+        AUTO(auto_free) char *listed = xasprintf("[\"%s:2222\",", rows[i].host);
+        AUTO(auto_free) char *master = xasprintf("\"MASTER_ADDR\",\"value\":\"%s\"", rows[i].host);
+        AUTO(auto_free) char *slots = xasprintf("\"%s slots=1\\n", rows[i].host);
+        AUTO(buf_release) struct buf text, pod, map;
+        struct pod_maker *m;
+        struct err err;
+        struct tj tj;
+
+        config.cluster_domain = rows[i].operators;
+        test_tj_spec(&tj, "j", spec);
+        buf_init(&text, 0);
+        buf_init(&pod, 0);
+        buf_init(&map, 0);
+        tf_config_text(&config, &tj, ROLE_WORKER, 1, &text);
+        CHECK_CONTAINS(text.data, listed);
+        m = pod_maker_new(&config, &tj, ROLE_WORKER, &err);
+        pod_maker_body(m, 1, 0, &pod);
+        CHECK_CONTAINS(pod.data, master);
+        CHECK_INT(owned_body(&config, &tj, OWNED_CONFIG_MAP, &map, &err), 0);
+        CHECK_CONTAINS(map.data, slots);
+        pod_maker_free(m);
+        test_tj_release(&tj);
+    }
+}
+
 /* The world decides, not the spec that may have changed since; before there is one, the spec. */
 static void test_world(void)
 {
@@ -360,7 +401,7 @@ static void test_world(void)
     test_expect("world", pod, C0 "env[6].value", "\"3\"");
     test_expect("world", pod, "spec.volumes[0].configMap.name", "\"j-7\"");
     buf_init(&text, 0);
-    tf_config_text(&tj, ROLE_WORKER, 2, &text);
+    tf_config_text(&test_config, &tj, ROLE_WORKER, 2, &text);
     CHECK_STR(text.data, "{\"cluster\":{\"worker\":[\"j-worker-0.j.ns.svc:2222\",\"j-worker-1.j.ns."
                          "svc:2222\",\"j-worker-2.j.ns.svc:2222\"]},\"task\":{\"type\":\"worker\","
                          "\"index\":2},\"environment\":\"cloud\"}");
@@ -381,6 +422,7 @@ int main(void)
     test_memory();
     test_template_errors();
     test_roles();
+    test_domain();
     test_world();
     return test_result();
 }

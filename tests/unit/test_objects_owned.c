@@ -14,9 +14,10 @@ static void test_hostfile_slots(void)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         AUTO(auto_free)
-        char *spec = xasprintf("replicas: {worker: {template: {spec: {containers: [{name: c, "
-                               "resources: {limits: {cpu: %s}}}]}}}}",
-                               rows[i].cpu);
+        char *spec =
+            xasprintf("replicas: {worker: {template: {spec: {containers: [{name: c, image: i, "
+                      "resources: {limits: {cpu: %s}}}]}}}}",
+                      rows[i].cpu);
         AUTO(auto_free)
         char *want = xasprintf("\"j-worker-0.j.ns.svc slots=%s\\n\"", rows[i].slots);
         AUTO(auto_json) cJSON *map = NULL;
@@ -137,7 +138,8 @@ static size_t environment_bytes(const struct tj *tj)
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
-    tf_config_text(tj, ROLE_WORKER, (int)tj->status.world.replicas[ROLE_WORKER] - 1, &text);
+    tf_config_text(&test_config, tj, ROLE_WORKER, (int)tj->status.world.replicas[ROLE_WORKER] - 1,
+                   &text);
     return strlen("TF_CONFIG=") + text.len + 1;
 }
 
@@ -188,8 +190,9 @@ static void test_exact_limit(void)
     buf_init(&out, 0);
     test_tj_spec(
         &tj, "j",
-        "replicas: {worker: {" T("b") "}, ps: {template: {spec: {containers: [{"
-                                      "ports: [{name: tfjob-port, containerPort: 222}]}]}}}}");
+        "replicas: {worker: {" T(
+            "b") "}, ps: {template: {spec: {containers: [{"
+                 "name: c, image: i, ports: [{name: tfjob-port, containerPort: 222}]}]}}}}");
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         tj.meta.name = rows[i].name;
         tj.meta.namespace_ = rows[i].namespace_;
@@ -254,7 +257,7 @@ static void test_service(void)
 
     test_tj_spec(&tj, "j",
                  "replicas: {worker: {replicas: 2, template: {spec: {containers: [{name: "
-                 "c, ports: [{name: x, containerPort: 1}, {name: tfjob-port, "
+                 "c, image: i, ports: [{name: x, containerPort: 1}, {name: tfjob-port, "
                  "containerPort: 29500}]}]}}}, ps: {replicas: 1, " T("b") "}}");
     service = test_owned(&tj, OWNED_SERVICE);
     test_expect("service", service, "spec.clusterIP", "\"None\"");
