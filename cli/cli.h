@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cjson/cJSON.h>
 
@@ -52,9 +53,9 @@ struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exi
 
 /*
  * The samples' shape from the data's headers; as published for a named set that is not here, with a
- * note. *n: how many samples there are.
+ * note. n: how many samples there are to train with, and to test with.
  */
-MUST_CHECK int cli_data_shape(const struct job *job, struct shape *shape, double *n,
+MUST_CHECK int cli_data_shape(const struct job *job, struct shape *shape, uint32_t n[2],
                               struct problems *notes, struct err *err);
 
 /* Prints the value to stdout, indented. */

@@ -35,10 +35,10 @@ static void view_release(struct view *v)
 static int view_init(struct view *v, const struct job *job, struct problems *notes, struct err *err)
 {
     struct shape shape;
-    double n;
+    uint32_t n[2];
 
     *v = (struct view){.job = job, .workers = (int)job->replicas[ROLE_WORKER].replicas};
-    if (cli_data_shape(job, &shape, &n, notes, err) || job_network(job, shape, 0, &v->net, err))
+    if (cli_data_shape(job, &shape, n, notes, err) || job_network(job, shape, 0, &v->net, err))
         return -1;
     net_parts_init(&v->parts, &v->net);
     for (int k = 0; k < N_SPLIT_KINDS; k++) {

@@ -20,6 +20,10 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2), retur
 /* 64-byte aligned, zeroed, for slabs; freed with free(). Large slabs ask for huge pages. */
 void *xaligned(size_t bytes) __attribute__((malloc, returns_nonnull));
 
+/* While set, xaligned adds the bytes that it would take to it, and gives one line of the cache: for
+ * who asks the makers of slabs how much they need, and uses none. */
+extern size_t *mem_planned;
+
 /* Called with the exit code before a program ends for want of memory. Set once, in main. */
 extern void (*mem_abort_hook)(int exit_code);
 

@@ -340,6 +340,22 @@ static uint32_t most_samples(const struct batcher *b)
     return most;
 }
 
+size_t batch_bytes(size_t pixels, size_t labels, size_t samples)
+{
+    return samples * (pixels * sizeof(float) + (labels + 1) * sizeof(uint32_t));
+}
+
+size_t batch_slots(const struct job *job, enum batch_order order)
+{
+    return 1 + (order == BATCHES_DRAWN ? 0 : (size_t)job->dataset.prefetch);
+}
+
+size_t batcher_bytes(const struct batcher *b)
+{
+    return b->n_slots * batch_bytes(b->pixels, b->labels, most_samples(b)) +
+           (b->order ? b->n * sizeof *b->order : 0);
+}
+
 static void slots_init(struct batcher *b, size_t n_slots)
 {
     size_t n = most_samples(b);
@@ -380,7 +396,6 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
 {
     struct batcher *b = xcalloc(1, sizeof *b);
     bool training = order != BATCHES_ALL;
-    int64_t ahead = order == BATCHES_DRAWN ? 0 : job->dataset.prefetch;
     int64_t size = job->training.batch_size;
 
     b->set = set;
@@ -403,11 +418,11 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->ordered_epoch = -1;
     if (distribution || (training && job->dataset.shuffle && !set->tokens))
         b->order = xcalloc(n, sizeof *b->order);
-    slots_init(b, (size_t)ahead + 1);
+    slots_init(b, batch_slots(job, order));
     pthread_mutex_init(&b->lock, NULL);
     pthread_cond_init(&b->changed, NULL);
     b->held = true;
-    if (ahead > 0)
+    if (b->n_slots > 1)
         start_thread(b);
     return b;
 }

@@ -118,6 +118,11 @@ uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
 /* The next batch, across epoch ends; valid until the following call. Fails only by its failure. */
 const struct batch *batcher_next(struct batcher *b);
+/* Bytes of one batch of so many samples, and how many a batcher has: what is made ahead included.
+ */
+size_t batch_bytes(size_t pixels, size_t labels, size_t samples);
+size_t batch_slots(const struct job *job, enum batch_order order);
+size_t batcher_bytes(const struct batcher *b);
 /* What making batches has taken so far, ahead or not: `making` by the clock, and in it `decoding`
  * and `converting` rows, added up over the threads that do so. */
 struct batcher_seconds {

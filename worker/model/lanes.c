@@ -106,3 +106,27 @@ double lanes_fold(int total, uint32_t n, const double *per_lane)
 {
     return n ? fold_node(total, n, per_lane, 0, total) : 0.0;
 }
+
+int lanes_slab(const struct lanes *l, int leaf, int *within, int *block)
+{
+    *block = 0;
+    while (*block + 1 < l->n_blocks && l->blocks[*block + 1].first <= leaf)
+        ++*block;
+    *within = leaf - l->blocks[*block].first;
+    return *block + __builtin_popcount((unsigned)*within);
+}
+
+int lane_tree_slabs(struct lane_tree tree, int rank)
+{
+    struct lanes l;
+    int first, count, slabs, within, block;
+
+    lanes_init(&l, tree, rank);
+    lane_tree_share(tree, rank, &first, &count);
+    slabs = l.n_blocks ? l.n_blocks : 1;
+    for (int i = first; i < first + count; i++) {
+        const int at = lanes_slab(&l, i, &within, &block);
+        slabs = at >= slabs ? at + 1 : slabs;
+    }
+    return slabs;
+}

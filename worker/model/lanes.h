@@ -69,6 +69,12 @@ static inline bool block_present(struct lane_tree tree, struct lane_block b, uin
                         : lane_samples(tree.total, b.first, 1 << b.level, n) > 0;
 }
 
+/* Slabs in which a rank adds up its leaves, one leaf after another, as a binary counter: for each
+ * of its blocks one, and for each sum in the running block that waits for another of its size. */
+int lane_tree_slabs(struct lane_tree tree, int rank);
+/* Where leaf `leaf`, one of the rank's, is added: *within is its number in its block. */
+int lanes_slab(const struct lanes *l, int leaf, int *within, int *block);
+
 /* One step of a fold: the sum of `into` becomes into + from. */
 struct lane_add {
     int into, from;

@@ -6,17 +6,8 @@
 void accumulator_init(struct accumulator *a, const struct reduce_kernels *k, struct lane_tree tree,
                       int rank, size_t n)
 {
-    int first, count;
-
-    *a = (struct accumulator){.kernels = k, .n = n, .n_slabs = 1};
+    *a = (struct accumulator){.kernels = k, .n = n, .n_slabs = lane_tree_slabs(tree, rank)};
     lanes_init(&a->batches, tree, rank);
-    if (a->batches.n_blocks)
-        a->n_slabs = a->batches.n_blocks;
-    lane_tree_share(tree, rank, &first, &count);
-    for (int i = first; i < first + count; i++) {
-        accumulator_begin(a, i, tree.batches);
-        a->n_slabs = a->running >= a->n_slabs ? a->running + 1 : a->n_slabs;
-    }
     a->slabs = xaligned(n * (size_t)a->n_slabs * sizeof *a->slabs);
 }
 
@@ -24,15 +15,12 @@ void accumulator_release(struct accumulator *a) { free(a->slabs); }
 
 float *accumulator_begin(struct accumulator *a, int batch, int end)
 {
-    int block = 0, within;
+    int block, within;
 
     a->running = a->adds = 0;
     if (batch < a->batches.first || batch >= a->batches.first + a->batches.count)
         return a->slabs;
-    while (block + 1 < a->batches.n_blocks && a->batches.blocks[block + 1].first <= batch)
-        block++;
-    within = batch - a->batches.blocks[block].first;
-    a->running = block + __builtin_popcount((unsigned)within);
+    a->running = lanes_slab(&a->batches, batch, &within, &block);
     a->adds = batch + 1 == end ? a->running - block : __builtin_ctz((unsigned)within + 1);
     return a->slabs + a->n * (size_t)a->running;
 }

@@ -100,13 +100,24 @@ static size_t largest_tensor(const struct trainer *t)
     return of_model > mean ? of_model : mean;
 }
 
+size_t trainer_batch_bytes(const struct trainer *t)
+{
+    const struct batcher *all[] = {t->batches, t->validation, t->test};
+    const size_t scores = (size_t)t->model.max_samples * (size_t)t->model.positions;
+    size_t bytes = scores * (sizeof *t->losses + (size_t)t->model.n_sides * sizeof *t->side_losses);
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++)
+        bytes += all[i] ? batcher_bytes(all[i]) : 0;
+    return bytes;
+}
+
 uint64_t trainer_bytes(const struct trainer *t)
 {
     size_t state = (size_t)t->optimizer.n_slots * t->optimizer.n_floats;
 
     const struct model_bytes m = model_bytes(&t->model);
 
-    return m.parameters + m.saved + m.way_back + m.scratch +
+    return m.parameters + m.saved + m.way_back + m.scratch + trainer_batch_bytes(t) +
            (state + t->gradient_floats + largest_tensor(t)) * sizeof(float);
 }
 
@@ -151,7 +162,6 @@ static void init_evaluation(struct trainer *t)
                                     t->job, BATCHES_ALL, shared_range, t);
     t->test = batcher_new(&d->test, NULL, d->test.n, &t->normalizer, NULL, t->job, BATCHES_ALL,
                           shared_range, t);
-    t->steps = trainer_planned_steps(t);
 }
 
 static void init_lanes(struct trainer *t)
@@ -423,9 +433,10 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     init_lanes(t);
     if (init_normalizer(t, err) != 0 || init_shares(t, err) != 0)
         return -1;
+    init_evaluation(t);
     if (enter_all(t, err) != 0)
         return -1;
-    init_evaluation(t);
+    t->steps = trainer_planned_steps(t);
     if (job->training.n_profile && comm_rank(comm) == 0)
         t->profile = profile_new(t->model.n_layers);
     /* last, so that the threads that make batches may run anywhere */

@@ -153,7 +153,10 @@ static inline bool trainer_is_apart(const struct trainer *t) { return t->sharded
 float *trainer_room(struct trainer *t);
 /* What making batches has taken so far. */
 struct batcher_seconds trainer_prepared(const struct trainer *t);
-/* Bytes of this rank, besides the data: model, optimiser state, gradients, a tensor on its way. */
+/* Of all batches that are made at a time, and of what is kept of each sample's loss. */
+size_t trainer_batch_bytes(const struct trainer *t);
+/* Bytes of this rank, besides the data: model, optimiser state, gradients, batches, a tensor on its
+ * way. */
 uint64_t trainer_bytes(const struct trainer *t);
 double trainer_seconds(void); /* a monotonic clock */
 

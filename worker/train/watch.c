@@ -95,6 +95,7 @@ static cJSON *memory_json(const struct trainer *t)
         {"savedActivations", m.saved},
         {"activationGradients", m.way_back},
         {"scratch", m.scratch},
+        {"batches", trainer_batch_bytes(t)},
         {"data", t->data.mapping_bytes},
     };
     cJSON *o = cJSON_CreateObject();

@@ -1,0 +1,289 @@
+/* Memory that a job's worker takes; see needs.h. */
+#include "cli/needs.h"
+
+#include <math.h>
+
+#include "paceline/estimate.h"
+#include "paceline/job_split.h"
+#include "paceline/mem.h"
+#include "paceline/net_parts.h"
+#include "worker/data/data.h"
+#include "worker/model/lanes.h"
+#include "worker/model/model.h"
+#include "worker/threads/threads.h"
+
+/* What a process holds besides its slabs: code and libraries, and MPI where it has others to talk
+ * to; measured as the peak of a job of a few kilobytes. */
+#define ALONE_BYTES (5.0 * 1048576)
+#define RANK_BYTES (13.0 * 1048576)
+
+/* The largest part of the optimiser's state that a worker has. */
+static double state_share(const struct job *job, const struct net *net)
+{
+    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
+    AUTO(auto_free) size_t *tensors = NULL;
+    size_t n = 0;
+
+    if (!job_shards(job) || job_ranks(job) == 1)
+        return 1;
+    if (job_ranks(job) > workers)
+        return 0; /* the servers have it */
+    if (job->strategy.placement != PLACEMENT_GREEDY)
+        return 1.0 / workers;
+    tensors = xcalloc(2 * net->n_layers, sizeof *tensors);
+    for (size_t i = 0; i < net->n_layers; i++) {
+        tensors[n++] = net->layers[i].weights;
+        tensors[n++] = net->layers[i].biases;
+    }
+    return estimate_largest_shard(tensors, n, workers);
+}
+
+/* Who shares batches is bound by their lanes, who shares an update's batches by these. */
+static double ceiling_of(const struct job *job)
+{
+    const int64_t workers = job->replicas[ROLE_WORKER].replicas;
+    const bool apart = job->strategy.type != STRATEGY_SWITCH && job_sharers(job) == 1;
+    int64_t parts = job_lanes(job);
+
+    if (job->strategy.batch == BATCH_JOIN)
+        parts = job->training.accumulate;
+    else if (apart)
+        return (double)workers;
+    const int64_t most = (parts + workers - 1) / workers; /* of one worker */
+
+    return (double)parts / (double)most;
+}
+
+/* The samples' bytes on a host, and the lists of them. */
+static double data_bytes(const struct job *job, size_t pixels, const uint32_t n[2])
+{
+    const double all = (double)n[0] + n[1], lists = sizeof(uint32_t) * (double)n[0];
+    const bool kept = job->dataset.staging == STAGING_MATERIALIZE || job->dataset.cache;
+    const double image = (double)pixels * (job->dataset.row_convert ? 1 : sizeof(float));
+
+    if (strcmp(job->dataset.name, "text") == 0)
+        return lists + all * (double)pixels * sizeof(float);
+    if (strcmp(job->dataset.name, "arrays") == 0 || !kept)
+        return lists + all * sizeof(uint16_t); /* what was read of files is the system's */
+    return lists + all * (sizeof(uint16_t) + image);
+}
+
+/* The worker's part of a batch, and of the work. */
+struct part {
+    const struct job *job;
+    const struct net *net;
+    struct lanes lanes; /* of a worker with the most */
+    struct threads *threads;
+    uint32_t samples;  /* at most, in one pass */
+    const int *owners; /* of the layers, where they have some; */
+    int worker;
+};
+
+static struct lanes most_lanes(const struct job *job)
+{
+    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
+    const bool layers = job->strategy.type == STRATEGY_MODEL_PARALLEL;
+    const struct lane_tree tree = {.total = job_lanes(job),
+                                   .workers = layers ? 1 : job_sharers(job)};
+    struct lanes most, l;
+
+    lanes_init(&most, tree, 0);
+    for (int rank = 1; rank < workers && rank < tree.workers; rank++) {
+        lanes_init(&l, tree, rank);
+        most = l.count > most.count ? l : most;
+    }
+    return most;
+}
+
+static uint32_t most_samples(const struct lanes *l, int64_t batch)
+{
+    uint32_t most = 1;
+
+    for (int64_t n = batch - l->total > 0 ? batch - l->total : 1; n <= batch; n++) {
+        const uint32_t samples = lane_samples(l->total, l->first, l->count, (uint32_t)n);
+        most = samples > most ? samples : most;
+    }
+    return most;
+}
+
+static int thread_count(const struct job *job, int lanes)
+{
+    const int64_t ranks = job_ranks(job);
+    int64_t n = job->training.threads;
+
+    if (!n)
+        n = threads_available_cpus() / ranks;
+    n = n > lanes ? lanes : n;
+    return n < 1 ? 1 : (int)n;
+}
+
+static int largest_level(const struct lanes *l)
+{
+    int level = 0;
+
+    for (int i = 0; i < l->n_blocks; i++)
+        level = l->blocks[i].level > level ? l->blocks[i].level : level;
+    return level;
+}
+
+/* Slabs of gradients, of the model's size each. */
+static double update_slabs(const struct part *p)
+{
+    const struct job *job = p->job;
+    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
+    const int batches = (int)job->training.accumulate;
+    const bool clips = job->training.clip_norm > 0;
+
+    if (workers == 1 || job->strategy.batch == BATCH_JOIN) {
+        if (job_ranks(job) == 1 && batches == 1 && !clips)
+            return 0; /* each gradient is an update when it is there */
+        return lane_tree_slabs(lane_tree_of_batches(batches, workers), 0);
+    }
+    return p->lanes.n_blocks;
+}
+
+static double gradient_slabs(const struct part *p)
+{
+    const struct job *job = p->job;
+    const bool clips = job->training.clip_norm > 0, both = job->replicas[ROLE_PS].replicas == 0;
+    const int64_t count = job->strategy.micro_batches;
+    const double async = p->lanes.n_blocks + (both ? 2 : 0); /* weights pulled, a gradient taken */
+    const double update = update_slabs(p);
+
+    switch (job->strategy.type) {
+    case STRATEGY_MODEL_PARALLEL:
+        return count > 1 ? lane_tree_slabs(lane_tree_of_batches((int)count, 1), 0) : 0;
+    case STRATEGY_LOCAL_SGD:
+        return clips;
+    case STRATEGY_ELASTIC_AVERAGING:
+        return clips + 3 + job_optimizer_slots(&job->training.optimizer);
+    case STRATEGY_SWITCH:
+        return async > update ? async : update;
+    case STRATEGY_PARAMETER_SERVER:
+        if (job->strategy.mode != MODE_SYNC && job_ranks(job) > 1)
+            return async;
+        return job->strategy.backup_workers > 0 ? 1 : update;
+    default:
+        return update;
+    }
+}
+
+/* Gradients on their way between workers that have some of the layers each. */
+static double link_floats(const struct part *p, const struct model *m)
+{
+    double floats = 0;
+
+    for (int i = 0; p->owners && i < m->n_layers; i++)
+        for (int k = 0; k < m->layers[i].n_inputs; k++) {
+            const int from = m->layers[i].inputs[k];
+
+            if (from >= m->lowest_trained && from >= 0 &&
+                m->layers[i].elsewhere != m->layers[from].elsewhere)
+                floats += (double)m->layers[from].out_floats * m->max_samples;
+        }
+    return floats;
+}
+
+/* Of evaluation all workers share each batch, however they train. */
+static double batches_bytes(const struct part *p, size_t pixels, size_t labels, const uint32_t n[2])
+{
+    const struct job *job = p->job;
+    const double share = job->dataset.validation_split, batch = (double)job->training.batch_size;
+    const double mine = p->samples / batch; /* of a batch */
+    const double evaluated =
+        p->owners ? 1 : fmin(mine, 1.0 / (double)job->replicas[ROLE_WORKER].replicas);
+    const uint32_t used =
+        job->dataset.limit > 0 && job->dataset.limit < n[0] ? (uint32_t)job->dataset.limit : n[0];
+    const double sets[] = {(1 - share) * used, share * used, n[1]};
+    double bytes = job->dataset.shuffle ? sizeof(uint32_t) * sets[0] : 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(sets); i++) {
+        const double samples = fmin(sets[i], batch) * (i == 0 ? mine : evaluated);
+
+        bytes += (double)(batch_slots(job, BATCHES_TRAINING) *
+                          batch_bytes(pixels, labels, (size_t)ceil(samples)));
+    }
+    return bytes;
+}
+
+/* Everything that is the model's, for this part; the model is made as the engine makes it. */
+static void add_model(struct needs *needs, const struct part *p)
+{
+    const struct model_config config = {.threads = p->threads,
+                                        .max_samples = p->samples,
+                                        .levels = largest_level(&p->lanes),
+                                        .batch = (uint32_t)p->job->training.batch_size,
+                                        .bf16 = p->job->training.precision == PRECISION_BF16,
+                                        .owners = p->owners,
+                                        .worker = p->worker};
+    const double state = needs->state_part * job_optimizer_slots(&p->job->training.optimizer);
+    struct model m;
+    size_t all = 0;
+
+    mem_planned = &all;
+    model_init(&m, p->net, &config);
+    mem_planned = NULL;
+    const struct model_bytes b = model_bytes(&m);
+
+    needs->parameters = (double)b.parameters * (1 + state + gradient_slabs(p));
+    needs->activations = (double)(b.saved + b.way_back) + sizeof(float) * link_floats(p, &m);
+    needs->rest = (double)(all - b.parameters - b.saved - b.way_back) +
+                  (job_ranks(p->job) > 1 ? RANK_BYTES : ALONE_BYTES);
+    if (p->job->checkpoint.every_epochs || p->job->checkpoint.every_steps)
+        needs->rest += sizeof(float) * (double)model_largest(&m);
+    model_release(&m);
+}
+
+/* ModelParallel: of the worker that needs the most. */
+static int add_split(struct needs *e, struct part *p, struct err *err)
+{
+    const int workers = (int)p->job->replicas[ROLE_WORKER].replicas;
+    AUTO(net_parts_release) struct net_parts parts;
+    AUTO(auto_free) struct split_share *shares = xcalloc((size_t)workers, sizeof *shares);
+    AUTO(auto_free) int *worker = NULL, *owners = xcalloc(p->net->n_layers, sizeof *owners);
+    struct needs most = *e;
+
+    net_parts_init(&parts, p->net);
+    worker = xcalloc((size_t)parts.n, sizeof *worker);
+    if (job_split(p->job, &parts, p->net, job_split_kind(p->job), workers, worker, err))
+        return -1;
+    job_split_shares(p->job, &parts, worker, workers, shares);
+    most.ceiling = job_split_ceiling(p->job, shares, workers);
+    for (int i = 0; i < parts.n; i++)
+        for (size_t k = 0; k < parts.items[i].n; k++)
+            owners[parts.items[i].first + k] = worker[i];
+    p->owners = owners;
+    for (p->worker = 0; p->worker < workers; p->worker++) {
+        add_model(e, p);
+        if (e->parameters + e->activations + e->rest >
+            most.parameters + most.activations + most.rest) {
+            most.parameters = e->parameters;
+            most.activations = e->activations;
+            most.rest = e->rest;
+        }
+    }
+    *e = most;
+    return 0;
+}
+
+int needs_find(struct needs *e, const struct job *job, const struct net *net, const uint32_t n[2],
+               struct err *err)
+{
+    const size_t pixels = (size_t)net->in.c * (size_t)net->in.h * (size_t)net->in.w;
+    const size_t labels = net->rows ? (size_t)net->out.w : 1;
+    struct part p = {.job = job, .net = net, .lanes = most_lanes(job)};
+    int rc = 0;
+
+    p.samples = most_samples(&p.lanes, job->training.batch_size);
+    p.threads = threads_new(thread_count(job, p.lanes.count));
+    *e = (struct needs){.state_part = state_share(job, net), .ceiling = ceiling_of(job)};
+    if (job->strategy.type == STRATEGY_MODEL_PARALLEL)
+        rc = add_split(e, &p, err);
+    else
+        add_model(e, &p);
+    threads_free(p.threads);
+    e->batches = batches_bytes(&p, pixels, labels, n);
+    e->data = data_bytes(job, pixels, n);
+    e->total = e->parameters + e->activations + e->batches + e->exchange + e->data + e->rest;
+    return rc;
+}
