@@ -48,5 +48,12 @@ awk '/^- apiGroups/ { rule = "" } { rule = rule $0 } /verbs:/ && rule ~ /secrets
     rule !~ /resourceNames: \[paceline-operator-key\]/ { print; bad = 1 } END { exit bad }' manifests/rbac.yaml ||
     fail "the operator may read secrets of others"
 
+# What SECURITY.md promises is shown by tests that are there.
+shown=$(grep -o '`tests/[^`]*`' SECURITY.md | tr -d '`' | sort -u)
+[ "$(wc -l <<<"$shown")" -ge 20 ] || fail "SECURITY.md names few tests: $shown"
+for file in $shown; do
+    if [ ! -f "$file" ]; then fail "SECURITY.md names $file, which is not there"; fi
+done
+
 if [ $failed -eq 0 ]; then echo "PASS test_manifests"; fi
 exit $failed
