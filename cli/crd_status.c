@@ -78,6 +78,9 @@ const struct field crd_status_fields[] = {
             "than backoffLimit."},
     {"status.launch.forgiven", FIELD_INT, COUNT,
      .doc = "Restarts before the last progress: they no longer count towards backoffLimit."},
+    {"status.launch.outlived", FIELD_INT, COUNT,
+     .doc = "Disruptions before the last progress: they no longer count towards "
+            "disruptionLimit."},
     {"status.launch.without", FIELD_STRING, .max = 32768,
      .doc = "The workers that it goes on without, since their pods do not run: 3,5-7."},
     {"status.launch.since", FIELD_STRING, TIME,
@@ -96,6 +99,9 @@ const struct field crd_status_fields[] = {
      .doc = "The last generation that was killed because it made no progress."},
     {"status.restarts", FIELD_INT, COUNT,
      .doc = "Restarts so far; the job fails when there would be more than backoffLimit."},
+    {"status.disruptions", FIELD_INT, COUNT,
+     .doc = "Pods that were evicted, preempted, deleted by others or lost with their node, and "
+            "replaced; the job fails when there would be more than disruptionLimit."},
     {"status.backoffUntil", FIELD_STRING, TIME, .doc = "No pod is replaced before."},
     {"status.replicaStatuses", FIELD_OBJECT, .doc = "The processes by role."},
     ROLE_STATUS("chief", "chief"),

@@ -498,6 +498,12 @@ const struct field spec_fields[] = {
      .doc = "Which pods are deleted when the job ends."},
     {"spec.runPolicy.backoffLimit", FIELD_INT, JOB(run_policy.backoff_limit), RANGE(0, 1000000),
      .default_ = "6", .doc = "Restarts before the job fails."},
+    {"spec.runPolicy.disruptionLimit", FIELD_INT, JOB(run_policy.disruption_limit),
+     RANGE(0, 2147483647),
+     .doc = "How many pods may be evicted, preempted, deleted by others or lost with their node "
+            "before the job fails; such a pod is replaced and does not count towards "
+            "backoffLimit. Progress of a job with spec.model forgives them. Absent: 10 for each "
+            "pod of the job, at least 100."},
     {"spec.runPolicy.ttlSecondsAfterFinished", FIELD_INT, JOB(run_policy.ttl_seconds),
      RANGE(0, 2147483647), .doc = "Deletes the job so long after its end; absent: never."},
     {"spec.runPolicy.activeDeadlineSeconds", FIELD_INT, JOB(run_policy.deadline_seconds),

@@ -238,6 +238,7 @@ struct job {
     struct {
         enum clean_pods clean_pods;
         int64_t backoff_limit;
+        int64_t disruption_limit;              /* -1: absent, see reconcile.h */
         int64_t ttl_seconds, deadline_seconds; /* -1: absent */
         bool suspend;
         enum success_policy success;

@@ -77,11 +77,11 @@ static bool launch_equal(const struct tj_status *a, const struct tj_status *b)
 {
     return a->launch.generation == b->launch.generation && a->launch.world == b->launch.world &&
            a->launch.step == b->launch.step && a->launch.failures == b->launch.failures &&
-           a->launch.forgiven == b->launch.forgiven && a->launch.reason == b->launch.reason &&
-           text_equal(a->launch.cause, b->launch.cause) && a->launch.from_ms == b->launch.from_ms &&
-           a->launch.trained_ms == b->launch.trained_ms && a->launch.resumed == b->launch.resumed &&
-           a->launch.workers == b->launch.workers && a->launch.stalled == b->launch.stalled &&
-           a->launch.since_ms == b->launch.since_ms &&
+           a->launch.forgiven == b->launch.forgiven && a->launch.outlived == b->launch.outlived &&
+           a->launch.reason == b->launch.reason && text_equal(a->launch.cause, b->launch.cause) &&
+           a->launch.from_ms == b->launch.from_ms && a->launch.trained_ms == b->launch.trained_ms &&
+           a->launch.resumed == b->launch.resumed && a->launch.workers == b->launch.workers &&
+           a->launch.stalled == b->launch.stalled && a->launch.since_ms == b->launch.since_ms &&
            ledger_equal(&a->launch.without, &b->launch.without) &&
            a->launch.stepped == b->launch.stepped;
 }
@@ -128,7 +128,8 @@ bool status_equal_durable(const struct tj_status *a, const struct tj_status *b)
            a->active_since_ms == b->active_since_ms && a->active_ms == b->active_ms &&
            a->world.generation == b->world.generation &&
            a->world.incarnation == b->world.incarnation && a->restarts == b->restarts &&
-           a->backoff_until_ms == b->backoff_until_ms && launch_equal(a, b);
+           a->disruptions == b->disruptions && a->backoff_until_ms == b->backoff_until_ms &&
+           launch_equal(a, b);
 }
 
 bool status_equal(const struct tj_status *a, const struct tj_status *b)

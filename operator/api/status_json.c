@@ -119,6 +119,7 @@ static const struct {
     {"step", offsetof(struct tj_status, launch.step), MAX_COUNT},
     {"failures", offsetof(struct tj_status, launch.failures), MAX_COUNT},
     {"forgiven", offsetof(struct tj_status, launch.forgiven), MAX_COUNT},
+    {"outlived", offsetof(struct tj_status, launch.outlived), MAX_COUNT},
     {"resumed", offsetof(struct tj_status, launch.resumed), MAX_COUNT},
     {"workers", offsetof(struct tj_status, launch.workers), MAX_REPLICAS},
     {"stepped", offsetof(struct tj_status, launch.stepped), LEDGER_MAX_VALUE},
@@ -229,6 +230,7 @@ int status_decode(struct tj *tj, const cJSON *status, struct err *err)
     if (decode_training(tj, status, err))
         result = -1;
     s->restarts = field_int(status, "restarts", 0, MAX_COUNT);
+    s->disruptions = field_int(status, "disruptions", 0, MAX_COUNT);
     s->backoff_until_ms = field_time(status, "backoffUntil");
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         s->world.replicas[r] = field_int(world, cluster_role_names[r], 0, MAX_REPLICAS);
@@ -507,7 +509,8 @@ void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct 
     buf_puts(out, ",");
     put_world(out, s);
     put_training(out, tj, s);
-    buf_printf(out, ",\"restarts\":%lld,", (long long)s->restarts);
+    buf_printf(out, ",\"restarts\":%lld,\"disruptions\":%lld,", (long long)s->restarts,
+               (long long)s->disruptions);
     put_time(out, "backoffUntil", s->backoff_until_ms);
     buf_puts(out, ",\"replicaStatuses\":{");
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {

@@ -90,6 +90,7 @@ struct tj_status {
         int64_t step;       /* the training had come so far when a generation last ended */
         int64_t failures;   /* generations in a row that failed without a step of progress */
         int64_t forgiven;   /* of the restarts: those before the last progress */
+        int64_t outlived;   /* of the disruptions: likewise */
         /* What the event of its first step tells. */
         enum launch_reason reason;
         const char *cause;        /* "its pods ran", "worker 1's pod was lost"; or NULL */
@@ -106,7 +107,8 @@ struct tj_status {
     double transfer_s; /* of all parameters from worker to worker, as measured last; 0: never */
     const struct scaling *scaling; /* by workers, ascending */
     int n_scaling;
-    int64_t restarts; /* towards backoffLimit: operator-made, and the kubelet's in gone pods */
+    int64_t restarts;    /* towards backoffLimit: operator-made, and the kubelet's in gone pods */
+    int64_t disruptions; /* towards disruptionLimit: pods ended by others, and replaced */
     int64_t backoff_until_ms; /* no replacement is created before */
     struct role_status roles[N_CLUSTER_ROLES];
 };

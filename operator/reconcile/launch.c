@@ -108,6 +108,7 @@ static bool note_progress(struct look *l, const struct run_report *r)
     l->next.launch.step = step;
     l->next.launch.failures = 0;
     l->next.launch.forgiven = l->next.restarts;
+    l->next.launch.outlived = l->next.disruptions;
     return true;
 }
 

@@ -6,21 +6,23 @@
 #include "operator/reconcile/look.h"
 
 enum fate {
-    FATE_NONE,     /* it runs, or nothing is known yet */
-    FATE_RETRY,    /* again, and it counts */
-    FATE_UNPLACED, /* deleted before it had a node: again, and it does not count */
+    FATE_NONE,      /* it runs, or nothing is known yet */
+    FATE_RETRY,     /* again, and it counts towards backoffLimit */
+    FATE_DISRUPTED, /* again, and it counts towards disruptionLimit: others ended it */
+    FATE_UNPLACED,  /* deleted before it had a node: again, and it does not count */
     FATE_PERMANENT,
 };
 
 struct failure {
     struct slot *slot;
     const struct pod *pod;
+    bool disrupted;
 };
 
 /* What went wrong in a look. */
 struct failures {
-    struct failure *retries; /* one per index */
-    int n_retries;
+    struct failure *retries;     /* one per index */
+    int n_retries, n_disrupted;  /* the second are some of the first */
     const struct pod *permanent; /* the first that nothing tolerates; or NULL */
     const struct pod *kubelet;   /* the pod with the most restarts by the kubelet; or NULL */
     int64_t kubelet_restarts;    /* of all pods of current incarnations */
@@ -49,16 +51,17 @@ static bool retryable(const struct look *l, const struct pod *p)
 static enum fate fate_of(const struct look *l, const struct pod *p)
 {
     if (p->phase == POD_SUCCEEDED) /* after SIGTERM: the others were noted before */
-        return FATE_RETRY;
+        return FATE_DISRUPTED;
+    if (p->phase == POD_FAILED && (p->disrupted || !pod_ended_itself(p)))
+        return FATE_DISRUPTED;
     if (p->phase == POD_FAILED)
-        return p->disrupted || !pod_ended_itself(p) || retryable(l, p) ? FATE_RETRY
-                                                                       : FATE_PERMANENT;
+        return retryable(l, p) ? FATE_RETRY : FATE_PERMANENT;
     if (!p->meta.deletion_ms)
         return FATE_NONE;
     if (!p->scheduled)
         return FATE_UNPLACED;
     if (pod_is_lost(l, p))
-        return FATE_RETRY;
+        return FATE_DISRUPTED;
     plan_requeue(l->plan, pod_fence_ms(l, p));
     return FATE_NONE;
 }
@@ -139,9 +142,12 @@ static bool judge(struct look *l, struct failures *f, struct slot *slot, const s
         f->kubelet = p;
     switch (fate) {
     case FATE_RETRY:
+    case FATE_DISRUPTED:
         /* Twice only where a pod of this name went unseen: one replacement is enough. */
-        if (!f->n_retries || f->retries[f->n_retries - 1].slot != slot)
-            f->retries[f->n_retries++] = (struct failure){slot, p};
+        if (f->n_retries && f->retries[f->n_retries - 1].slot == slot)
+            return false;
+        f->retries[f->n_retries++] = (struct failure){slot, p, fate == FATE_DISRUPTED};
+        f->n_disrupted += fate == FATE_DISRUPTED;
         return false;
     case FATE_UNPLACED:
         slot->incarnation++;
@@ -189,19 +195,30 @@ static void fail_permanent(struct look *l, const struct pod *p)
 }
 
 /* " and 2 more", when more than one pod needs a restart. */
-static const char *and_more(const struct look *l, const struct failures *f)
+static const char *and_more(const struct look *l, int n)
 {
-    return f->n_retries > 1 ? arena_printf(&l->plan->arena, " and %d more", f->n_retries - 1) : "";
+    return n > 1 ? arena_printf(&l->plan->arena, " and %d more", n - 1) : "";
+}
+
+/* The first of those that were disrupted, or of those that failed; there is one. */
+static const struct pod *first_of(const struct failures *f, bool disrupted)
+{
+    int i = 0;
+
+    while (f->retries[i].disrupted != disrupted)
+        i++;
+    return f->retries[i].pod;
 }
 
 /* More than backoffLimit allows: by what we would do, or by what the kubelet did. */
 static void fail_limit(struct look *l, const struct failures *f)
 {
-    const struct pod *p = f->n_retries ? f->retries[0].pod : f->kubelet;
-    const char *reason, *cause, *counted = f->n_retries ? "needed" : "so far";
+    int failed = f->n_retries - f->n_disrupted;
+    const struct pod *p = failed ? first_of(f, false) : f->kubelet;
+    const char *reason, *cause, *counted = failed ? "needed" : "so far";
 
-    if (f->n_retries)
-        cause = arena_printf(&l->plan->arena, "%s%s", cause_of(l, p, &reason), and_more(l, f));
+    if (failed)
+        cause = arena_printf(&l->plan->arena, "%s%s", cause_of(l, p, &reason), and_more(l, failed));
     else
         cause = arena_printf(&l->plan->arena,
                              "%s %d was restarted %lld times by the kubelet (pod "
@@ -210,12 +227,36 @@ static void fail_limit(struct look *l, const struct failures *f)
                              p->meta.name);
     terminate(l, COND_FAILED, "BackoffLimitExceeded",
               "%s; restarts %s: %lld, backoffLimit: %lld: see `kubectl logs -n %s %s`", cause,
-              counted, (long long)(l->next.restarts + f->kubelet_restarts + f->n_retries),
+              counted, (long long)(l->next.restarts + f->kubelet_restarts + failed),
               (long long)l->job->run_policy.backoff_limit, l->tj->meta.namespace_, p->meta.name);
 }
 
-/* At once the first time, or after a good run; then later each time. unforgiven: restarts of the
- * job since its last progress. */
+/* Of pods that others end: a rack that is drained is no failure of the job, a pod that is evicted
+ * wherever it comes to run is. */
+static int64_t disruption_limit(const struct look *l)
+{
+    int64_t pods = 0;
+
+    if (l->job->run_policy.disruption_limit >= 0)
+        return l->job->run_policy.disruption_limit;
+    for (int r = 0; r < N_CLUSTER_ROLES; r++)
+        pods += l->next.world.replicas[r];
+    return pods > 10 ? 10 * pods : 100;
+}
+
+static void fail_disrupted(struct look *l, const struct failures *f)
+{
+    const struct pod *p = first_of(f, true);
+    const char *reason, *cause = cause_of(l, p, &reason);
+
+    terminate(l, COND_FAILED, "DisruptionLimitExceeded",
+              "%s%s; disruptions: %lld, disruptionLimit: %lld: see `kubectl describe pod -n %s %s`",
+              cause, and_more(l, f->n_disrupted), (long long)(l->next.disruptions + f->n_disrupted),
+              (long long)disruption_limit(l), l->tj->meta.namespace_, p->meta.name);
+}
+
+/* At once the first time, or after a good run; then later each time. unforgiven: restarts and
+ * disruptions of the job since its last progress. */
 static int64_t delay_of(const struct look *l, const struct failure *failure, int64_t unforgiven)
 {
     const struct pod *p = failure->pod;
@@ -231,10 +272,24 @@ static int64_t delay_of(const struct look *l, const struct failure *failure, int
     return delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS;
 }
 
+/* "restarts 1, backoffLimit 6", or of disruptions. */
+static const char *tally(const struct look *l, bool disrupted)
+{
+    struct arena *a = &l->plan->arena;
+
+    if (disrupted)
+        return arena_printf(a, "disruptions %lld, disruptionLimit %lld",
+                            (long long)l->next.disruptions, (long long)disruption_limit(l));
+    return arena_printf(a, "restarts %lld, backoffLimit %lld", (long long)l->next.restarts,
+                        (long long)l->job->run_policy.backoff_limit);
+}
+
 static void restart(struct look *l, const struct failures *f)
 {
-    const char *reason, *cause = cause_of(l, f->retries[0].pod, &reason);
-    int64_t unforgiven = l->next.restarts - l->next.launch.forgiven + 1;
+    bool disrupted = f->n_disrupted == f->n_retries;
+    const char *reason, *cause = cause_of(l, first_of(f, disrupted), &reason);
+    int64_t unforgiven = l->next.restarts - l->next.launch.forgiven + l->next.disruptions -
+                         l->next.launch.outlived + 1;
 
     for (int i = 0; i < f->n_retries; i++) {
         const struct failure *failure = &f->retries[i];
@@ -242,14 +297,15 @@ static void restart(struct look *l, const struct failures *f)
 
         failure->slot->incarnation++;
         launch_lost(l, failure->pod);
-        look_count_restarts(l, failure->pod->role, 1 + failure->pod->restart_count);
+        l->next.disruptions += failure->disrupted;
+        look_count_restarts(l, failure->pod->role,
+                            !failure->disrupted + failure->pod->restart_count);
         delay = delay_of(l, failure, unforgiven);
         if (delay && l->next.backoff_until_ms < l->now + delay)
             l->next.backoff_until_ms = l->now + delay;
     }
-    condition_set(l, COND_RESTARTING, true, reason, "%s%s: restarts %lld, backoffLimit %lld", cause,
-                  and_more(l, f), (long long)l->next.restarts,
-                  (long long)l->job->run_policy.backoff_limit);
+    condition_set(l, COND_RESTARTING, true, reason, "%s%s: %s", cause, and_more(l, f->n_retries),
+                  tally(l, disrupted));
     l->next.conditions[COND_RESTARTING].since_ms = l->now; /* of the latest restart */
 }
 
@@ -257,13 +313,16 @@ void rule_failures(struct look *l)
 {
     struct failures f = {0};
     bool changed = judge_all(l, &f);
-    int64_t restarts =
-        l->next.restarts - l->next.launch.forgiven + f.kubelet_restarts + f.n_retries;
+    int64_t failed = f.n_retries - f.n_disrupted;
+    int64_t restarts = l->next.restarts - l->next.launch.forgiven + f.kubelet_restarts + failed;
+    int64_t disruptions = l->next.disruptions - l->next.launch.outlived + f.n_disrupted;
 
     if (f.permanent)
         fail_permanent(l, f.permanent);
-    else if ((f.n_retries || f.kubelet) && restarts > l->job->run_policy.backoff_limit)
+    else if ((failed || f.kubelet) && restarts > l->job->run_policy.backoff_limit)
         fail_limit(l, &f);
+    else if (f.n_disrupted && disruptions > disruption_limit(l))
+        fail_disrupted(l, &f);
     else if (f.n_retries)
         restart(l, &f);
     if (changed || f.n_retries)

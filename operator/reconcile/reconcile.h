@@ -20,16 +20,20 @@
  *       its own counts too: it ended while a suspension or scaling was being written.
  *     - Failed: disrupted (pod->disrupted, or deleted while it ran) or retryable by the role's
  *       policy (ExitCode: code >= 128 or none; OnFailure, Always: always, since the kubelet
- *       restarts containers and only a lost pod ends Failed) gives a restart: restarts of job and
- *       role + 1 + its restart_count, the index's incarnation + 1, condition Restarting with the
- *       cause, back-off. When the restarts that a look needs go beyond backoffLimit, none is made:
- *       Failed, BackoffLimitExceeded. Else permanent: Failed, reason ReplicaFailed - or, for a
- *       worker of a Dynamic job with restart policy Never, `lost`, as long as minReplicas others
- *       are left. Permanent failures come before restarts, 4 and 5 before both.
+ *       restarts containers and only a lost pod ends Failed) is replaced: the index's incarnation
+ *       + 1, condition Restarting with the cause, back-off. A disruption adds 1 to the disruptions,
+ *       anything else to the restarts of job and role; both add its restart_count to the latter.
+ *       When the restarts that a look needs go beyond backoffLimit, or the disruptions beyond
+ *       disruptionLimit (absent: 10 for each pod, at least 100: a drained rack is no failure, but
+ *       who is evicted wherever it runs is not replaced for ever), none is made: Failed,
+ *       BackoffLimitExceeded or DisruptionLimitExceeded. Else permanent: Failed, reason
+ *       ReplicaFailed - or, for a worker of a Dynamic job with restart policy Never, `lost`, as
+ *       long as minReplicas others are left. Permanent failures come before restarts, 4 and 5
+ *       before both.
  *     - a pod being deleted that never had a node: incarnation + 1, nothing counted.
  *     - a pod being deleted whose deletion_ms + fence_seconds passed, which we have watched being
  *       deleted for grace + fence_seconds, and which still has not finished: its node is lost; a
- * restart like a disruption. Only current incarnations fail; an older one has been decided already.
+ *       disruption. Only current incarnations fail; an older one has been decided already.
  * A pod of a newer one means that our status is stale: touch nothing of that index. The kubelet's
  * restarts in live pods count too: restarts + sum(restart_count) > backoffLimit is Failed,
  * BackoffLimitExceeded. They join the restarts when their pod becomes one of the past by suspension
@@ -97,7 +101,8 @@
  *       the count stay until it has, and while a chief that runs may still become connected; those
  *       that are wanted again by then, too, if the run was asked to stop.
  *     - A run that failed is launched again, later each time; more than backoffLimit failures in a
- *       row without a step of progress fail the job. A step also forgives the restarts so far.
+ *       row without a step of progress fail the job. A step also forgives the restarts and
+ *       disruptions so far.
  *     - Exit codes below 128 are permanent, as with ExitCode, whatever the scalePolicy: the agent
  *       ends so only where trying again cannot help. Worker 0 alone decides success.
  *     - A pod whose agent was silent is deleted once the run that failed for it is noted: it may

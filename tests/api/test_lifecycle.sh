@@ -109,7 +109,7 @@ k patch pod evicted-worker-0-0 --subresource=status --type=merge \
     -p '{"status":{"phase":"Failed","reason":"Evicted","message":"the node was low on memory"}}' >/dev/null
 until_same "evicted comes back" evicted-worker-0-1 pods_of evicted
 await evicted Running
-same "and counts" "$(of tj/evicted '{.status.restarts}')" 1
+same "and counts" "$(of tj/evicted '{.status.disruptions}')" 1
 
 # The same name again, at once.
 await again Running

@@ -170,7 +170,7 @@ silence() {
 replaced() { silence && [ "$(pods_of lost)" = lost-worker-0-1 ]; }
 until_true replaced
 await lost Running
-same "counted" "$(of tj/lost '{.status.restarts}')" 1
+same "counted" "$(of tj/lost '{.status.disruptions}')" 1
 lacks "another node" "$(of pod/lost-worker-0-1 '{.spec.nodeName}')" "$node"
 
 verdict

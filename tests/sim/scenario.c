@@ -107,6 +107,8 @@ static void add_policy(struct world *w, cJSON *spec, const struct job_plan *plan
 
     val_set_str(p, "cleanPodPolicy", pick(r, clean, ARRAY_LEN(clean)));
     val_set_int(p, "backoffLimit", random_range(r, 0, 4));
+    if (w->seed % 3 == 0)
+        val_set_int(p, "disruptionLimit", (int64_t)(w->seed % 5));
     val_set_int(p, "nodeLossSeconds", random_range(r, 5, 30));
     val_set_int(p, "fenceSeconds", random_range(r, 1, 30));
     if (random_chance(r, 250))

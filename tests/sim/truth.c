@@ -145,7 +145,19 @@ static void check_success(struct world *w, const struct object *o, const cJSON *
         world_fail(w, "%s Succeeded though neither chief nor worker 0 did", o->name);
 }
 
-/* What a restart could be for: pods that failed, were disrupted, or restarted in place. */
+/* Others ended it, for all that it did. */
+static bool was_disrupted(const struct process *p)
+{
+    return p->evicted || (p->asked_ms && p->asked_by != ACTOR_OPERATOR);
+}
+
+/* Others may have asked it to end when it had. */
+static bool ended_first(const struct process *p)
+{
+    return !p->evicted && p->ended_ms && p->ended_ms <= p->asked_ms;
+}
+
+/* What a restart could be for: pods that failed by themselves, or restarted in place. */
 static int64_t troubles(const struct world *w, const char *uid)
 {
     int64_t n = 0;
@@ -154,9 +166,19 @@ static int64_t troubles(const struct world *w, const char *uid)
         const struct process *p = &w->processes[i];
 
         if (strcmp(p->job_uid, uid) == 0)
-            n += p->restarts +
-                 (p->reported_failure || (p->asked_ms && p->asked_by != ACTOR_OPERATOR));
+            n += p->restarts + (p->reported_failure && (!was_disrupted(p) || ended_first(p)));
     }
+    return n;
+}
+
+/* What counts towards disruptionLimit: whom others ended, and nodes took with them. */
+static int64_t disruptions(const struct world *w, const char *uid)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < w->n_processes; i++)
+        n += strcmp(w->processes[i].job_uid, uid) == 0 &&
+             (was_disrupted(&w->processes[i]) || w->processes[i].asked_ms);
     return n;
 }
 
@@ -190,6 +212,11 @@ static void check_failure(struct world *w, const struct object *o, const cJSON *
                        "%s Failed by backoffLimit %lld after %lld failures of pods and %lld of "
                        "launches in a row",
                        o->name, (long long)limit, (long long)n, (long long)launches);
+    } else if (strcmp(reason, "DisruptionLimitExceeded") == 0) {
+        limit = val_int(job, "spec", "runPolicy", "disruptionLimit");
+        if (disruptions(w, o->uid) <= limit)
+            world_fail(w, "%s Failed by disruptionLimit %lld after %lld disruptions", o->name,
+                       (long long)limit, (long long)disruptions(w, o->uid));
     } else if (strcmp(reason, "ReplicaFailed") == 0 && !one_failed(w, o->uid)) {
         world_fail(w, "%s Failed though none of its pods did", o->name);
     }
@@ -257,6 +284,7 @@ static void check_status(struct world *w, const struct object *o, const cJSON *p
     if (!prev)
         return;
     never_less(w, o, prev, next, "restarts", NULL);
+    never_less(w, o, prev, next, "disruptions", NULL);
     never_less(w, o, prev, next, "observedGeneration", NULL);
     never_less(w, o, prev, next, "world", "generation");
     never_less(w, o, prev, next, "world", "incarnation");
@@ -417,7 +445,7 @@ static void count_replacement(struct world *w, const struct process *p)
         if (q->incarnation < p->incarnation && (!last || q->incarnation >= last->incarnation))
             last = q;
     }
-    if (!last || !last->started_ms || last->forgiven ||
+    if (!last || !last->started_ms || last->forgiven || was_disrupted(last) ||
         (last->asked_ms && last->asked_by == ACTOR_OPERATOR))
         return;
     w->stats->restarts++;

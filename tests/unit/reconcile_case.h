@@ -35,6 +35,7 @@ static inline void case_begin(struct reconcile_case *c, const char *name)
     *c = (struct reconcile_case){.now = 1000000};
     c->name = arena_strdup(&c->arena, name);
     c->job.run_policy.backoff_limit = 6;
+    c->job.run_policy.disruption_limit = -1;
     c->job.run_policy.ttl_seconds = c->job.run_policy.deadline_seconds = -1;
     c->job.run_policy.fence_seconds = 30;
     c->job.run_policy.progress_deadline_seconds = 600;
@@ -67,6 +68,8 @@ static inline void job_word(struct reconcile_case *c, const char *key, const cha
             job->replicas[r].restart = name_index(restart_names, 4, value);
     else if (strcmp(key, "backoff") == 0)
         job->run_policy.backoff_limit = strtoll(value, NULL, 10);
+    else if (strcmp(key, "disruptions") == 0)
+        job->run_policy.disruption_limit = strtoll(value, NULL, 10);
     else if (strcmp(key, "deadline") == 0)
         job->run_policy.deadline_seconds = strtoll(value, NULL, 10);
     else if (strcmp(key, "ttl") == 0)
@@ -210,6 +213,8 @@ static inline void status_word(struct reconcile_case *c, const char *key, const 
         s->active_ms = case_ms(value);
     else if (strcmp(key, "restarts") == 0)
         s->restarts = strtoll(value, NULL, 10);
+    else if (strcmp(key, "disruptions") == 0)
+        s->disruptions = strtoll(value, NULL, 10);
     else if (strcmp(key, "backoff-until") == 0)
         s->backoff_until_ms = case_ms(value);
     else if (strcmp(key, "observed") == 0)

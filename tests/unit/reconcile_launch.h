@@ -32,6 +32,8 @@ static inline void launched_word(struct reconcile_case *c, const char *key, cons
         s->launch.step = strtoll(value, NULL, 10);
     else if (strcmp(key, "failures") == 0)
         s->launch.failures = strtoll(value, NULL, 10);
+    else if (strcmp(key, "outlived") == 0)
+        s->launch.outlived = strtoll(value, NULL, 10);
     else if (strcmp(key, "forgiven") == 0)
         s->launch.forgiven = strtoll(value, NULL, 10);
     else if (strcmp(key, "reason") == 0)

@@ -113,6 +113,7 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
         buf_printf(out, "  launch.world %s\n", s->launch.world ? "set" : "none");
     print_number(out, "launch", "step", old->launch.step, s->launch.step);
     print_number(out, "launch", "failures", old->launch.failures, s->launch.failures);
+    print_number(out, "launch", "outlived", old->launch.outlived, s->launch.outlived);
     print_number(out, "launch", "forgiven", old->launch.forgiven, s->launch.forgiven);
     print_launch(out, old, s);
     print_number(out, "progress", "step", old->progress.step, s->progress.step);
@@ -123,6 +124,7 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
         buf_printf(out, "  transfer %g\n", s->transfer_s);
     print_scaling(out, s);
     print_number(out, "", "restarts", old->restarts, s->restarts);
+    print_number(out, "", "disruptions", old->disruptions, s->disruptions);
     print_time(out, "backoff-until", old->backoff_until_ms, s->backoff_until_ms);
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         const struct role_status *a = &old->roles[r], *b = &s->roles[r];

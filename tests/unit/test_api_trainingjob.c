@@ -108,12 +108,14 @@ static void fill(struct tj_status *s, struct arena *a)
         .active_ms = 77,
         .world = {3, {1, 4, 2, 1}, 9},
         .restarts = 6,
+        .disruptions = 9,
         .backoff_until_ms = T0 + 3000,
         .launch = {7,
                    123456789,
                    940,
                    2,
                    5,
+                   8,
                    LAUNCH_RESCALE,
                    "it \"stopped\"",
                    T0 + 5,
@@ -299,7 +301,7 @@ static void test_bytes(void)
               "\"2026-11-21T07:00:00Z\",\"completionTime\":null,\"activeSince\":null,"
               "\"activeMilliseconds\":0,\"selector\":\"paceline.dev/job-name=j,"
               "paceline.dev/role=worker\",\"world\":{\"generation\":1,\"incarnation\":0,"
-              "\"chief\":0,\"worker\":2,\"ps\":0,\"evaluator\":0},\"restarts\":0,"
+              "\"chief\":0,\"worker\":2,\"ps\":0,\"evaluator\":0},\"restarts\":0,\"disruptions\":0,"
               "\"backoffUntil\":null,\"replicaStatuses\":{\"chief\":null,\"worker\":{"
               "\"active\":0,\"ready\":0,\"succeeded\":0,\"failed\":0,\"restarts\":0,"
               "\"completed\":null,\"lost\":null,\"incarnations\":null},\"ps\":null,"
@@ -337,6 +339,8 @@ static void test_equal(void)
     DIFFERS(t.world.generation++, true);
     DIFFERS(t.world.incarnation++, true);
     DIFFERS(t.restarts++, true);
+    DIFFERS(t.disruptions++, true);
+    DIFFERS(t.launch.outlived++, true);
     DIFFERS(t.backoff_until_ms++, true);
     DIFFERS(t.launch.generation++, true);
     DIFFERS(t.launch.world++, true);
