@@ -147,6 +147,11 @@ int cmd_evaluate(int argc, char **argv)
     printf("accuracy %s, top-5 %s, loss %s\n", format_percent(event_number(result, "accuracy")).s,
            format_percent(event_number(result, "top5")).s,
            format_loss(event_number(result, "loss")).s);
+    if (isfinite(event_number(result, "f1")))
+        printf("mean of the classes: precision %s, recall %s, F1 %s\n",
+               format_percent(event_number(result, "precision")).s,
+               format_percent(event_number(result, "recall")).s,
+               format_percent(event_number(result, "f1")).s);
     return EXIT_OK;
 }
 

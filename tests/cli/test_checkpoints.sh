@@ -141,6 +141,14 @@ want = {"samples": n,
         "loss": sum(-math.log(p[i][labels[i]]) for i in range(n)) / n,
         "accuracy": sum(rows[i]["class"] == labels[i] for i in range(n)) / n,
         "top5": sum(sum(q > p[i][labels[i]] for q in p[i]) < 5 for i in range(n)) / n}
+# Macro averages as scikit-learn has them: over classes that a sample has or was named.
+named = [row["class"] for row in rows]
+classes = sorted(set(labels) | set(named))
+right = [sum(a == b == k for a, b in zip(labels, named)) for k in classes]
+mean = lambda part, all_: sum(a / b if b else 0 for a, b in zip(part, all_)) / len(classes)
+of_label, of_name = [labels.count(k) for k in classes], [named.count(k) for k in classes]
+want["precision"], want["recall"] = mean(right, of_name), mean(right, of_label)
+want["f1"] = mean([2 * r for r in right], [a + b for a, b in zip(of_label, of_name)])
 for key in want:
     if abs(evaluation[key] - want[key]) > 1e-6:
         print(key, evaluation[key], "is not", want[key])
@@ -157,12 +165,13 @@ for step in plain/checkpoint-00000015 little/checkpoint-00000001; do
     check "evaluation" "$(cat evaluation.1)" "\"accuracy\":$(accuracy "$(dirname $step).json")"
     "$PACELINE" predict $step.safetensors --input data/t10k-images-idx3-ubyte --json >predictions ||
         fail "predict"
+    check "evaluate says so" "$("$PACELINE" evaluate $step.safetensors)" "mean of the classes: precision "
     same "evaluation and predictions" "$(python3 check_predictions.py evaluation.1 predictions)" ""
 done
 
 # Many classes: the run ends well, without a matrix longer than a line of events.
 run many --set model='{layers: [{type: flatten}, {type: dense, units: 1000}]}' --set training.steps=2
 check "many classes" "$(cat many.json)" '"top5":'
-case $(cat many.json) in *confusion*) fail "a matrix of 1000 classes" ;; esac
+case $(cat many.json) in *confusion* | *'"f1"'*) fail "a matrix of 1000 classes" ;; esac
 check "few classes" "$(cat plain.json)" '"confusion":[['
 verdict

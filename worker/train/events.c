@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "worker/train/scores.h"
+
 cJSON *event_new(const char *name)
 {
     cJSON *e = cJSON_CreateObject();
@@ -33,6 +35,10 @@ void event_add_confusion(cJSON *event, const int64_t *counts, int n)
             cJSON_AddItemToArray(row, cJSON_CreateNumber((double)counts[i * n + k]));
         cJSON_AddItemToArray(rows, row);
     }
+    const struct scores s = scores_macro(counts, n);
+    cJSON_AddNumberToObject(event, "precision", s.precision);
+    cJSON_AddNumberToObject(event, "recall", s.recall);
+    cJSON_AddNumberToObject(event, "f1", s.f1);
 }
 
 void event_stage(const char *stage)

@@ -9,7 +9,8 @@
 cJSON *event_new(const char *name);
 void event_send(cJSON *event);
 
-/* Counts as rows [label][predicted]; left out beyond CONFUSION_MAX classes, for a line is bounded.
+/* Counts as rows [label][predicted], and the macro averages of precision, recall and F1; left out
+ * beyond CONFUSION_MAX classes, for a line is bounded.
  */
 #define CONFUSION_MAX 100
 void event_add_confusion(cJSON *event, const int64_t *counts, int n);
