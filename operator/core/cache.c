@@ -179,9 +179,17 @@ static struct table_slot *owner_slot(const struct cache *c, const struct meta *o
     return table_find(&c->owners, owner_hash(owned), owned);
 }
 
+/* What says who owns the object; NULL: nobody. A job is nobody's, whatever it says. */
+static const struct meta *owned_meta(int kind, const void *object)
+{
+    const struct meta *m = meta_of(kind, object);
+
+    return kind == CACHE_JOBS || !m->owner_uid ? NULL : m;
+}
+
 static struct owner *owner_of(const struct cache *c, const struct meta *owned)
 {
-    struct table_slot *slot = owned->owner_uid ? owner_slot(c, owned) : NULL;
+    struct table_slot *slot = owned ? owner_slot(c, owned) : NULL;
 
     return slot ? slot->object : NULL;
 }
@@ -217,9 +225,9 @@ static struct owner *owner_new(const struct meta *owned)
 
 static void attach(struct cache *c, int kind, struct table_slot *slot)
 {
-    const struct meta *m = meta_of(kind, slot->object);
+    const struct meta *m = owned_meta(kind, slot->object);
 
-    if (kind == CACHE_JOBS || !m->owner_uid)
+    if (!m)
         return;
     struct owner *owner = owner_of(c, m);
     if (!owner) {
@@ -232,9 +240,9 @@ static void attach(struct cache *c, int kind, struct table_slot *slot)
 
 static void detach(struct cache *c, int kind, const struct table_slot *slot)
 {
-    const struct meta *owned = meta_of(kind, slot->object);
+    const struct meta *owned = owned_meta(kind, slot->object);
 
-    if (kind == CACHE_JOBS || !owned->owner_uid)
+    if (!owned)
         return;
     struct table_slot *at = owner_slot(c, owned);
     struct owner *owner = at->object;
@@ -273,7 +281,8 @@ static void keep_seen(struct pod *pod, const struct pod *old)
 static void replace(struct cache *c, int kind, struct table_slot *slot, void *object)
 {
     void *old = slot->object;
-    struct owner *from = owner_of(c, meta_of(kind, old)), *to = owner_of(c, meta_of(kind, object));
+    struct owner *from = owner_of(c, owned_meta(kind, old));
+    struct owner *to = owner_of(c, owned_meta(kind, object));
 
     if (kind == CACHE_PODS)
         keep_seen(object, old);

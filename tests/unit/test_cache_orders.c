@@ -360,9 +360,32 @@ static int run(int kind)
     return client.restored;
 }
 
+/* Whoever makes a job may write into it that another job owns it. */
+static void test_job_with_an_owner(void)
+{
+    static const char *const versions[] = {"101", "102", "103"};
+    struct cache *c = cache_new();
+    size_t n;
+
+    for (int i = 0; i < 3; i++) {
+        struct tj *tj = new_job("j", "u1", versions[i]);
+
+        tj->meta.owner_uid = "J";
+        tj->meta.owner_name = "job-J";
+        CHECK(cache_put_job(c, tj, CACHE_WATCH));
+        CHECK(cache_put_pod(c, new_pod("p", "J", versions[i]), CACHE_WATCH));
+    }
+    cache_delete_job(c, "ns", "j", "u1", "104");
+    cache_pods_of(c, owner_of("J"), &n);
+    CHECK_INT(n, 1);
+    cache_free(c);
+}
+
 int main(void)
 {
     int restored = 0;
+
+    test_job_with_an_owner();
 
     for (int round = 0; round < 12 && !test_failed; round++) {
         run(CACHE_JOBS);
