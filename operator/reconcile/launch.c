@@ -234,12 +234,31 @@ static void note_stop(struct look *l, const struct run_report *r)
     (void)note_progress(l, r);
 }
 
+/* A pod of the run that is being deleted: with it the run failed, and its own end is what is
+ * counted and told; or NULL. */
+static const struct pod *lost_pod(const struct look *l, const struct run_report *r)
+{
+    for (int i = 0; i < members_count(l); i++) {
+        const struct pod *p = slot_pod(members_slot(l, i));
+
+        if (p && runs_on(l, r, members_at(l, i)) && p->meta.deletion_ms)
+            return p;
+    }
+    return NULL;
+}
+
 /* The newest run has ended: what that means is noted once. */
 static bool note_end(struct look *l, const struct run_report *r)
 {
+    const struct pod *lost;
+
     if (!l->next.launch.world || !is_current(l, r) || run_is_active(r))
         return false;
-    if (r->phase == RUN_FAILED)
+    lost = lost_pod(l, r);
+    if (r->phase == RUN_FAILED && lost) {
+        launch_lost(l, lost);
+        (void)note_progress(l, r);
+    } else if (r->phase == RUN_FAILED)
         note_failure(l, r);
     else if (r->phase == RUN_STOPPED)
         note_stop(l, r);
