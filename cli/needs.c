@@ -142,26 +142,43 @@ static double update_slabs(const struct part *p)
     return p->lanes.n_blocks;
 }
 
+/* Asynchronous workers that are servers as well; so a switch has them, before or after. */
+static bool serves(const struct job *job)
+{
+    const bool async =
+        job->strategy.type == STRATEGY_SWITCH ||
+        (job->strategy.type == STRATEGY_PARAMETER_SERVER && job->strategy.mode != MODE_SYNC);
+
+    return async && job_ranks(job) > 1 && job->replicas[ROLE_PS].replicas == 0;
+}
+
+/* Slabs of what comes from others: weights pulled and a gradient taken; the centre of elastic
+ * averaging, the distance to it, and what is kept meanwhile. */
+static double exchange_slabs(const struct job *job)
+{
+    if (job->strategy.type == STRATEGY_ELASTIC_AVERAGING)
+        return 3 + job_optimizer_slots(&job->training.optimizer);
+    return serves(job) ? 2 : 0;
+}
+
 static double gradient_slabs(const struct part *p)
 {
     const struct job *job = p->job;
-    const bool clips = job->training.clip_norm > 0, both = job->replicas[ROLE_PS].replicas == 0;
+    const bool clips = job->training.clip_norm > 0;
     const int64_t count = job->strategy.micro_batches;
-    const double async = p->lanes.n_blocks + (both ? 2 : 0); /* weights pulled, a gradient taken */
-    const double update = update_slabs(p);
+    const double blocks = p->lanes.n_blocks, update = update_slabs(p);
 
     switch (job->strategy.type) {
     case STRATEGY_MODEL_PARALLEL:
         return count > 1 ? lane_tree_slabs(lane_tree_of_batches((int)count, 1), 0) : 0;
     case STRATEGY_LOCAL_SGD:
-        return clips;
     case STRATEGY_ELASTIC_AVERAGING:
-        return clips + 3 + job_optimizer_slots(&job->training.optimizer);
+        return clips;
     case STRATEGY_SWITCH:
-        return async > update ? async : update;
+        return blocks > update ? blocks : update;
     case STRATEGY_PARAMETER_SERVER:
         if (job->strategy.mode != MODE_SYNC && job_ranks(job) > 1)
-            return async;
+            return blocks;
         return job->strategy.backup_workers > 0 ? 1 : update;
     default:
         return update;
@@ -226,7 +243,9 @@ static void add_model(struct needs *needs, const struct part *p)
     const struct model_bytes b = model_bytes(&m);
 
     needs->parameters = (double)b.parameters * (1 + state + gradient_slabs(p));
-    needs->activations = (double)(b.saved + b.way_back) + sizeof(float) * link_floats(p, &m);
+    needs->activations = (double)(b.saved + b.way_back);
+    needs->exchange =
+        (double)b.parameters * exchange_slabs(p->job) + sizeof(float) * link_floats(p, &m);
     needs->rest = (double)(all - b.parameters - b.saved - b.way_back) +
                   (job_ranks(p->job) > 1 ? RANK_BYTES : ALONE_BYTES);
     if (p->job->checkpoint.every_epochs || p->job->checkpoint.every_steps)
@@ -255,8 +274,9 @@ static int add_split(struct needs *e, struct part *p, struct err *err)
     p->owners = owners;
     for (p->worker = 0; p->worker < workers; p->worker++) {
         add_model(e, p);
-        if (e->parameters + e->activations + e->rest >
-            most.parameters + most.activations + most.rest) {
+        if (e->parameters + e->activations + e->exchange + e->rest >
+            most.parameters + most.activations + most.exchange + most.rest) {
+            most.exchange = e->exchange;
             most.parameters = e->parameters;
             most.activations = e->activations;
             most.rest = e->rest;
