@@ -321,6 +321,8 @@ void step_pod_changed(void *arg, enum answer answer, const cJSON *body, const ch
             again(s, request_release(&s->pod, true), step_pod_changed);
             return;
         }
+        if (s->action.type == ACTION_FORCE_DELETE_POD) /* at once again would be for ever */
+            fail(run, answer, "a pod stays: it has a finalizer of somebody else");
     } else if (answer == ANSWER_NOT_FOUND) {
         cache_delete_pod(run->c->cache, s->pod.uid, "");
     } else if ((answer == ANSWER_CONFLICT || answer == ANSWER_INVALID) && should_read(run)) {
