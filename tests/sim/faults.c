@@ -211,6 +211,7 @@ static void on_user(struct world *w, int64_t id)
 
 void faults_start(struct world *w)
 {
+    tenant_start(w);
     if (w->intensity)
         world_after(w, random_range(&w->faults, 0, 10000), on_fault, 0);
     if (random_chance(&w->user, 700))

@@ -3,15 +3,34 @@
 #include "tests/sim/value.h"
 #include "tests/sim/world.h"
 
-static bool has_dependents(struct world *w, const char *uid)
+/* The TrainingJob that controls it, by namespace, name and UID; NULL: none does, or it is not
+ * there. */
+static struct object *owner_of(const struct world *w, const char *ns, const cJSON *json)
+{
+    const char *uid = object_owner(json);
+    const cJSON *ref;
+    struct object *owner;
+
+    cJSON_ArrayForEach(ref, val_get(json, "metadata", "ownerReferences", NULL))
+    {
+        if (!uid || !val_true(ref, "controller"))
+            continue;
+        owner = store_find(&w->api.store, KIND_JOB, ns, val_str(ref, "name"));
+        return owner && strcmp(owner->uid, uid) == 0 &&
+                       strcmp(val_str(ref, "kind"), "TrainingJob") == 0
+                   ? owner
+                   : NULL;
+    }
+    return NULL;
+}
+
+static bool has_dependents(struct world *w, const struct object *job)
 {
     const struct store *s = &w->api.store;
 
     for (int k = 0; k < N_KINDS; k++) {
         for (size_t i = 0; i < s->n[k]; i++) {
-            const char *owner = object_owner(s->objects[k][i]->v->json);
-
-            if (owner && strcmp(owner, uid) == 0)
+            if (owner_of(w, s->objects[k][i]->ns, s->objects[k][i]->v->json) == job)
                 return true;
         }
     }
@@ -35,7 +54,7 @@ static bool delete_one(struct world *w)
 
             if (!uid || val_get(o->v->json, "metadata", "deletionTimestamp", NULL))
                 continue;
-            owner = store_find_uid(s, KIND_JOB, uid);
+            owner = owner_of(w, o->ns, o->v->json);
             if (owner && !owner_goes(owner))
                 continue;
             world_trace(w, "gc deletes %s %s", kinds[k].name, o->name);
@@ -59,10 +78,9 @@ static bool orphan_one(struct world *w)
     for (int k = 0; k < N_KINDS; k++) {
         for (size_t i = 0; i < s->n[k]; i++) {
             struct object *o = s->objects[k][i], *owner;
-            const char *uid = object_owner(o->v->json);
             cJSON *json;
 
-            owner = uid ? store_find_uid(s, KIND_JOB, uid) : NULL;
+            owner = owner_of(w, o->ns, o->v->json);
             if (!owner || !orphans(owner))
                 continue;
             world_trace(w, "gc orphans %s %s", kinds[k].name, o->name);
@@ -89,7 +107,7 @@ static void on_collect(struct world *w, int64_t id)
     for (size_t i = 0; i < s->n[KIND_JOB]; i++) {
         struct object *job = s->objects[KIND_JOB][i];
 
-        if ((owner_goes(job) || orphans(job)) && !has_dependents(w, job->uid)) {
+        if ((owner_goes(job) || orphans(job)) && !has_dependents(w, job)) {
             cJSON *json = store_edit(job);
             cJSON *finalizers = val_get(json, "metadata", "finalizers", NULL);
 
@@ -106,7 +124,7 @@ void gc_changed(struct world *w, const struct object *o, const cJSON *prev, cons
     const cJSON *finalizers = next ? val_get(next, "metadata", "finalizers", NULL) : NULL;
     bool foreground = val_has(finalizers, "foregroundDeletion") || val_has(finalizers, "orphan");
     const char *owner = object_owner(next ? next : prev);
-    bool born_late = owner && !store_find_uid(&w->api.store, KIND_JOB, owner);
+    bool born_late = owner && !owner_of(w, o->ns, next ? next : prev);
     bool dependent_gone = owner && !next;
 
     if (w->gc_waits || !(orphan || foreground || born_late || dependent_gone))

@@ -341,6 +341,7 @@ static void on_arrive(struct world *w, int64_t id)
         answer_watch(c);
         return;
     }
+    tenant_between(w);
     w->actor = ACTOR_OPERATOR;
     w->actor_late = is_late(c);
     if (!refuse(c)) {
@@ -393,7 +394,10 @@ static struct kube_call *send(void *kube, const struct kube_request *r, kube_don
     struct operator_process *op = kube;
     struct call *c = call_new(op, r, done, arg);
 
-    op->w->n_requests += !strstr(r->path, "/leases");
+    if (strstr(r->path, "/namespaces/" TENANT_NS "/"))
+        op->w->n_tenant_requests++;
+    else
+        op->w->n_requests += !strstr(r->path, "/leases");
     dispatch(op, c);
     return (struct kube_call *)c;
 }

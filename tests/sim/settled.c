@@ -52,7 +52,7 @@ static bool told(const struct world *w, const struct object *job, const char *wh
 {
     const struct store *s = &w->api.store;
 
-    for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_EVENT); i++) {
         const cJSON *event = s->objects[KIND_EVENT][i]->v->json;
 
         if (strcmp(val_str(event, "involvedObject", "uid"), job->uid) == 0 &&
@@ -76,7 +76,7 @@ static bool told_of_launch(const struct world *w, const struct object *job, int6
     char start[64];
 
     snprintf(start, sizeof start, "generation %lld trains on ", (long long)generation);
-    for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_EVENT); i++) {
         const cJSON *event = s->objects[KIND_EVENT][i]->v->json;
 
         if (strcmp(val_str(event, "involvedObject", "uid"), job->uid) == 0 &&
@@ -92,7 +92,7 @@ static const char *terminal_unsettled(struct world *w, const struct object *job)
     const char *clean = val_str(j, "spec", "runPolicy", "cleanPodPolicy");
     const struct store *s = &w->api.store;
 
-    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
         const struct object *pod = s->objects[KIND_POD][i];
         const char *owner = object_owner(pod->v->json);
 
@@ -135,7 +135,7 @@ static const char *index_unsettled(struct world *w, const struct object *job,
     if (job_ledger(job->v->json, role, "completed", index) ||
         job_ledger(job->v->json, role, "lost", index))
         return NULL;
-    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
         const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);
 
         if (!p || strcmp(p->job_uid, job->uid) != 0 || p->role != role || p->index != index ||
@@ -204,11 +204,12 @@ static const char *training_unsettled(struct world *w, const struct object *job)
     return run->total ? because("%s trains", job->name) : NULL;
 }
 
-static int count_owned(const struct store *s, enum kind kind, const struct object *job)
+static int count_owned(const struct world *w, enum kind kind, const struct object *job)
 {
+    const struct store *s = &w->api.store;
     int n = 0;
 
-    for (size_t i = 0; i < s->n[kind]; i++) {
+    for (size_t i = 0; i < tenant_others(w, kind); i++) {
         const char *owner = object_owner(s->objects[kind][i]->v->json);
 
         n += owner && strcmp(owner, job->uid) == 0;
@@ -227,7 +228,7 @@ static const char *objects_unsettled(struct world *w, const struct object *job)
                   {KIND_SECRET, 0},  {KIND_VOLCANO_GROUP, 0}, {KIND_SCHEDULER_GROUP, 0}};
 
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-        int n = count_owned(&w->api.store, wanted[i].kind, job);
+        int n = count_owned(w, wanted[i].kind, job);
 
         if (n < wanted[i].least || n > 1)
             return because("%s has %d objects of kind %s", job->name, n,
@@ -251,7 +252,7 @@ static const char *running_unsettled(struct world *w, const struct object *job)
             if (why)
                 return why;
         }
-        for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+        for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
             const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);
 
             if (p && strcmp(p->job_uid, job->uid) == 0 && (int)p->role == role && p->index >= n)
@@ -278,7 +279,7 @@ static const char *suspended_unsettled(struct world *w, const struct object *job
 
     if (!job_condition(job->v->json, "Suspended"))
         return because("%s is not Suspended", job->name);
-    for (size_t i = 0; i < s->n[KIND_POD]; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
         const char *owner = object_owner(s->objects[KIND_POD][i]->v->json);
 
         if (owner && strcmp(owner, job->uid) == 0)
@@ -321,10 +322,10 @@ const char *truth_unsettled(struct world *w)
         return "nobody leads";
     if (operators_leading(w) > 1) /* and they contradict each other until one learns of it */
         return "two operators lead";
-    for (size_t i = 0; i < s->n[KIND_POD] && !why; i++)
+    for (size_t i = 0; i < tenant_others(w, KIND_POD) && !why; i++)
         why = pod_unsettled(w, s->objects[KIND_POD][i]);
     why = why ? why : agents_unsettled(w);
-    for (size_t i = 0; i < s->n[KIND_JOB] && !why; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_JOB) && !why; i++) {
         const struct object *job = s->objects[KIND_JOB][i];
         const cJSON *j = job->v->json;
 

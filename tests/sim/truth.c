@@ -384,6 +384,8 @@ void truth_changed(struct world *w, const struct object *o, const cJSON *prev, c
 {
     struct job_truth *t = NULL;
 
+    if (tenant_owns(o))
+        return;
     if (o->kind == KIND_JOB) {
         if (next)
             job_changed(w, o, prev, next);

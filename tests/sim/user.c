@@ -86,9 +86,9 @@ static void edit_policy(struct world *w, struct object *job)
 
 static struct object *any(struct world *w, enum kind kind)
 {
-    const struct store *s = &w->api.store;
+    size_t n = tenant_others(w, kind);
 
-    return s->n[kind] ? s->objects[kind][random_next(&w->user) % s->n[kind]] : NULL;
+    return n ? w->api.store.objects[kind][random_next(&w->user) % n] : NULL;
 }
 
 static void delete_pod(struct world *w, enum fault how)
@@ -133,7 +133,7 @@ static void sweep(struct world *w, int64_t id)
     (void)id;
     w->actor = ACTOR_USER;
     for (int k = KIND_POD; k < N_KINDS; k++) {
-        for (size_t i = 0; i < s->n[k]; i++) {
+        for (size_t i = 0; i < tenant_others(w, (enum kind)k); i++) {
             struct object *o = s->objects[k][i];
             const cJSON *meta = val_get(o->v->json, "metadata", NULL);
 

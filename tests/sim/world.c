@@ -171,7 +171,7 @@ static enum situation situation_of(struct world *w)
     }
     if (!condition(o->v->json, "Created"))
         return AT_NEW;
-    for (size_t i = 0; i < w->api.store.n[KIND_POD]; i++) {
+    for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
         const char *owner = object_owner(w->api.store.objects[KIND_POD][i]->v->json);
 
         if (owner && strcmp(owner, o->uid) == 0)
@@ -194,7 +194,7 @@ static void changed(void *arg, const struct object *o, const cJSON *prev, const 
 
     network_changed(w, o->kind);
     truth_changed(w, o, prev, next);
-    if (o->kind == KIND_POD)
+    if (o->kind == KIND_POD && !tenant_owns(o)) /* no node takes a pod of the tenant */
         kubelet_pod_changed(w, o, prev, next);
     gc_changed(w, o, prev, next);
 }
@@ -218,9 +218,10 @@ static void become_quiet(struct world *w, int64_t id)
     agents_heal(w);
 }
 
-#define SETTLE_MS 900000 /* the longest back-off is 300 s */
-#define CALM_MS 65000    /* the operator's requests are counted for so long */
-#define CALM_REQUESTS 30 /* watches that end anyway */
+#define SETTLE_MS 900000         /* the longest back-off is 300 s */
+#define CALM_MS 65000            /* the operator's requests are counted for so long */
+#define CALM_REQUESTS 30         /* watches that end anyway */
+#define CALM_TENANT_REQUESTS 650 /* ten a second for jobs whose names are taken */
 
 static void look(struct world *w, int64_t id)
 {
@@ -239,6 +240,7 @@ static void look(struct world *w, int64_t id)
         world_trace(w, "settled");
         w->settled_ms = w->now_ms;
         w->settled_requests = w->n_requests;
+        w->settled_tenant_requests = w->n_tenant_requests;
         w->settled_said = w->agents->n_said;
     } else if (w->now_ms - w->settled_ms >= CALM_MS) {
         w->done = true;
@@ -246,6 +248,10 @@ static void look(struct world *w, int64_t id)
             CALM_REQUESTS + w->agents->n_said - w->settled_said)
             world_fail(w, "%llu requests in %d s though nothing changes",
                        (unsigned long long)(w->n_requests - w->settled_requests), CALM_MS / 1000);
+        if (w->n_tenant_requests - w->settled_tenant_requests > CALM_TENANT_REQUESTS)
+            world_fail(w, "%llu requests in %d s for what a tenant left",
+                       (unsigned long long)(w->n_tenant_requests - w->settled_tenant_requests),
+                       CALM_MS / 1000);
     }
     world_after(w, 1000, look, id);
 }
@@ -258,6 +264,7 @@ void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stat
     w->schedule.state = seed * 4 + 1;
     w->faults.state = seed * 4 + 2;
     w->user.state = seed * 4 + 3;
+    w->tenant.state = ~seed;
     random_next(&w->schedule);
     for (int i = 0; i < N_NODES; i++)
         w->nodes[i].skew_ms = random_range(&clocks, -MAX_SKEW_MS, MAX_SKEW_MS);

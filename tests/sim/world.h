@@ -19,6 +19,7 @@
 #define MAX_WATCHES 64
 #define TRACE_LINES 40
 #define OPERATOR_NS "paceline-system"
+#define TENANT_NS "stranger" /* after "ns" and OPERATOR_NS in a list by name */
 
 struct world;
 typedef void event_fn(struct world *w, int64_t id);
@@ -175,7 +176,7 @@ struct job_plan { /* a user's intention */
 
 struct world {
     uint64_t seed;
-    struct random schedule, faults, user; /* independent streams */
+    struct random schedule, faults, user, tenant; /* independent streams */
     int64_t now_ms, start_ms;
     struct event *heap;
     size_t n_heap, cap_heap;
@@ -203,11 +204,13 @@ struct world {
     struct agents *agents;
 
     int intensity;    /* per 1000 requests */
+    int tenant_eager; /* the same */
     int64_t quiet_ms; /* faults end then */
     bool quiet;
     bool stolen;        /* the Lease was: two may have led for a moment */
     int64_t jump_ms;    /* sum of the jumps */
     int64_t settled_ms; /* since when; 0: not */
+    uint64_t settled_tenant_requests, n_tenant_requests; /* about the tenant's objects */
     uint64_t settled_requests, settled_said, n_requests, n_writes, n_events;
     bool done;
 
@@ -287,6 +290,15 @@ void scenario_make(struct world *w);
 void scenario_release(struct world *w);
 void user_create(struct world *w, int64_t job);
 void user_act(struct world *w);
+
+/* tenant.c: somebody hostile in a namespace of their own. */
+void tenant_start(struct world *w);
+void tenant_between(struct world *w); /* two requests */
+void tenant_act(struct world *w);
+bool tenant_owns(const struct object *o);
+/* How many objects of the kind are not the tenant's; they come first. */
+size_t tenant_others(const struct world *w, enum kind kind);
+
 /* How the process of an index fares at its n-th start. */
 struct fate {
     int64_t run_ms; /* -1: until stopped */
