@@ -44,6 +44,8 @@ bool pod_finished(const struct pod *p)
     return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
 }
 
+bool pod_is_up(const struct pod *p) { return p->phase == POD_RUNNING && (p->ready || !p->probed); }
+
 bool pod_is_unschedulable(const struct pod *p)
 {
     return p->phase == POD_PENDING && !p->scheduled && p->reason &&
@@ -122,6 +124,18 @@ static const char *main_container(const cJSON *spec)
             return name;
     }
     return field_string(cJSON_IsArray(containers) ? containers->child : NULL, "name");
+}
+
+static bool has_probe(const cJSON *spec)
+{
+    const cJSON *item;
+
+    cJSON_ArrayForEach(item, field_get(spec, "containers"))
+    {
+        if (field_get(item, "readinessProbe"))
+            return true;
+    }
+    return false;
 }
 
 static const cJSON *terminated(const cJSON *container)
@@ -241,6 +255,7 @@ static void decode_status(struct pod *p, const cJSON *spec, const cJSON *status,
     p->ready = has_status(condition(status, "Ready"), "True");
     p->disrupted = has_status(condition(status, "DisruptionTarget"), "True") ||
                    (reason && one_of(reason, disruption_reasons, ARRAY_LEN(disruption_reasons)));
+    p->probed = has_probe(spec);
     decode_past(p, status);
     p->started_ms = field_time(status, "startTime");
     p->ip = field_text(status, "podIP", 64, a);

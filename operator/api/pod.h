@@ -13,6 +13,7 @@ struct pod {
     int64_t incarnation;
     enum pod_phase phase;
     bool ready;     /* condition Ready */
+    bool probed;    /* a container has a readiness probe, so that Ready says something */
     bool scheduled; /* has a node */
     bool begun;     /* a container of it runs or has run */
     bool tracked;   /* carries our finalizer */
@@ -39,6 +40,7 @@ struct pod {
 MUST_CHECK int pod_decode(struct pod **out, const cJSON *object, struct err *err);
 
 bool pod_finished(const struct pod *p);         /* Succeeded or Failed */
+bool pod_is_up(const struct pod *p);            /* runs, and is Ready where a probe says so */
 bool pod_is_unschedulable(const struct pod *p); /* the scheduler has looked, and found no node */
 bool pod_is_owned(const struct pod *p);         /* a controller is named, by UID and name */
 

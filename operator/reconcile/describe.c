@@ -22,7 +22,7 @@ static void count_slot(struct look *l, enum cluster_role role, int index, struct
     if (!look_expects(l, role, index))
         return;
     c->wanted++;
-    if (runs && !p->meta.deletion_ms)
+    if (runs && pod_is_up(p) && !p->meta.deletion_ms)
         c->running++;
     else if (p && !c->waiting && (c->wait = pod_wait(l, p)))
         c->waiting = p;

@@ -56,7 +56,9 @@ bool members_choose(struct look *l, struct ledger *without)
     for (int i = 0; i < members_count(l); i++) {
         struct member m = members_at(l, i);
 
-        if (members_pod(l, i)) {
+        const struct pod *p = members_pod(l, i);
+
+        if (p && pod_is_up(p)) {
             left += m.role == ROLE_WORKER;
         } else if (m.role == ROLE_WORKER) {
             ledger_set(without, m.index, 1, &l->plan->arena);

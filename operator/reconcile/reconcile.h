@@ -85,6 +85,8 @@
  *       chief (worker 0's agent) is connected and idle: launch.generation + 1, with what stands for
  *       these pods in launch.world; then the chief is told, and nothing else is launched before it
  *       has answered.
+ *     - A pod whose template has a readiness probe runs, here and in condition Running, when it is
+ *       Ready; one that ceases to be so while a run has it changes nothing.
  *     - A worker's pod that does not run is waited for until replaceTimeoutSeconds after it was
  *       made (after the training stood still, where it could not be made), a server's for ever.
  *       Then the others are launched, if their workers are minReplicas (absent: one) and worker 0

@@ -230,6 +230,8 @@ static inline void pod_word(struct reconcile_case *c, struct pod *p, const char 
 
     if (strcmp(key, "ready") == 0)
         p->ready = true;
+    else if (strcmp(key, "probed") == 0)
+        p->probed = true;
     else if (strcmp(key, "unscheduled") == 0)
         p->scheduled = false;
     else if (strcmp(key, "begun") == 0)

@@ -205,6 +205,31 @@ static void test_begun(void)
     }
 }
 
+#define PROBED(probe, ready)                                                              \
+    "{" META("") ",\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\"" probe      \
+                 "}]}," STATUS("Running",                                                 \
+                               ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"" ready \
+                               "\"}]") "}"
+
+/* Without a probe a pod that runs is up, though the kubelet has not said Ready yet. */
+static void test_up(void)
+{
+    static const struct {
+        const char *text;
+        bool up;
+    } pods[] = {
+        {PROBED("", "False"), true},
+        {PROBED(",\"readinessProbe\":{}", "False"), false},
+        {PROBED(",\"readinessProbe\":{}", "True"), true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(pods); i++) {
+        AUTO(auto_free) struct pod *p = decode(pods[i].text);
+
+        CHECK(pod_is_up(p) == pods[i].up);
+    }
+}
+
 static void test_key(void)
 {
 #define VOLUMES(list) "{" META("") ",\"spec\":{\"volumes\":[{\"name\":\"a\"}," list "]}}"
@@ -272,6 +297,7 @@ int main(void)
     test_main_container();
     test_waiting();
     test_begun();
+    test_up();
     test_key();
     test_bounds();
     test_refused();
