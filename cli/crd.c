@@ -55,14 +55,17 @@ static void add_columns(cJSON *version)
 {
     static const struct {
         const char *name, *type, *path, *description;
+        bool wide; /* with -o wide only */
     } columns[] = {
-        {"State", "string", ".status.state", "The job in one word."},
-        {"Workers", "integer", ".spec.replicas.worker.replicas", "How many workers are wanted."},
-        {"Epoch", "integer", ".status.progress.epoch", "The current epoch."},
-        {"Accuracy", "number", ".status.progress.accuracy", "After the last epoch."},
-        {"Samples/s", "number", ".status.progress.samplesPerSecond", "Over all workers."},
-        {"Speedup", "number", ".status.progress.speedup", "Against one worker."},
-        {"Age", "date", ".metadata.creationTimestamp", "Since the job was created."},
+        {"State", "string", ".status.state", "The job in one word.", false},
+        {"Workers", "integer", ".spec.replicas.worker.replicas", "How many workers are wanted.",
+         false},
+        {"Epoch", "integer", ".status.progress.epoch", "The current epoch.", false},
+        {"Accuracy", "number", ".status.progress.accuracy", "After the last epoch.", false},
+        {"Samples/s", "number", ".status.progress.samplesPerSecond", "Over all workers.", false},
+        {"Speedup", "number", ".status.progress.speedup", "Against one worker.", false},
+        {"Age", "date", ".metadata.creationTimestamp", "Since the job was created.", false},
+        {"Why", "string", ".status.message", "Why it is in this state.", true},
     };
     cJSON *list = cJSON_AddArrayToObject(version, "additionalPrinterColumns");
 
@@ -73,6 +76,8 @@ static void add_columns(cJSON *version)
         cJSON_AddStringToObject(column, "type", columns[i].type);
         cJSON_AddStringToObject(column, "jsonPath", columns[i].path);
         cJSON_AddStringToObject(column, "description", columns[i].description);
+        if (columns[i].wide)
+            cJSON_AddNumberToObject(column, "priority", 1);
         cJSON_AddItemToArray(list, column);
     }
 }

@@ -31,6 +31,9 @@ const struct field crd_status_fields[] = {
     {"status.state", FIELD_STRING, .max = 64,
      .doc = "The job in one word: Pending, Running, Restarting, Blocked, Suspended, Succeeded or "
             "Failed."},
+    {"status.message", FIELD_STRING, .max = 32768,
+     .doc = "Why it is in this state, such as what stands in the way of a pod; `kubectl get tj -o "
+            "wide` shows it."},
     {"status.conditions", FIELD_LAYERS, .max_items = 32,
      .doc = "What is true of the job: Created, Running, Restarting, Suspended, Stalled, PodsBlocked, "
             "Durable (checkpoints and the model outlive the pods; of built-in jobs), and at its end "

@@ -12,21 +12,44 @@ bool status_terminal(const struct tj_status *s)
     return status_is(s, COND_SUCCEEDED) || status_is(s, COND_FAILED);
 }
 
+static const struct {
+    enum condition_type type;
+    const char *state;
+} states[] = {
+    {COND_SUCCEEDED, "Succeeded"},  {COND_FAILED, "Failed"},         {COND_SUSPENDED, "Suspended"},
+    {COND_PODS_BLOCKED, "Blocked"}, {COND_RESTARTING, "Restarting"}, {COND_RUNNING, "Running"},
+};
+#define N_STATES (sizeof states / sizeof *states)
+
+/* The first that holds; N_STATES: none does. */
+static size_t state_of(const struct tj_status *s)
+{
+    size_t i = 0;
+
+    while (i < N_STATES && !status_is(s, states[i].type))
+        i++;
+    return i;
+}
+
 const char *status_state(const struct tj_status *s)
 {
-    static const struct {
-        enum condition_type type;
-        const char *state;
-    } states[] = {
-        {COND_SUCCEEDED, "Succeeded"},   {COND_FAILED, "Failed"},
-        {COND_SUSPENDED, "Suspended"},   {COND_PODS_BLOCKED, "Blocked"},
-        {COND_RESTARTING, "Restarting"}, {COND_RUNNING, "Running"},
-    };
+    size_t i = state_of(s);
 
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (status_is(s, states[i].type))
-            return states[i].state;
-    return "Pending";
+    return i < N_STATES ? states[i].state : "Pending";
+}
+
+const char *status_why(const struct tj_status *s)
+{
+    const struct condition *running = &s->conditions[COND_RUNNING];
+    size_t i = state_of(s);
+    enum condition_type type = i < N_STATES ? states[i].type : COND_CREATED;
+    const char *message;
+
+    /* While pods do not run that is what stands in the way, also of a restart. */
+    if ((type == COND_CREATED || type == COND_RESTARTING) && running->present && !running->status)
+        type = COND_RUNNING;
+    message = s->conditions[type].message;
+    return message ? message : "";
 }
 
 int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, int index)

@@ -496,7 +496,9 @@ void status_encode_patch(const struct tj *tj, const struct tj_status *s, struct 
     json_print_string(tj->meta.uid, out);
     buf_puts(out, ",\"resourceVersion\":");
     json_print_string(tj->meta.resource_version, out);
-    buf_printf(out, "},\"status\":{\"state\":\"%s\",", status_state(s));
+    buf_printf(out, "},\"status\":{\"state\":\"%s\",\"message\":", status_state(s));
+    json_print_string(status_why(s), out);
+    buf_puts(out, ",");
     put_conditions(out, tj, s);
     buf_printf(out, ",\"observedGeneration\":%lld,", (long long)s->observed_generation);
     put_time(out, "startTime", s->start_ms);

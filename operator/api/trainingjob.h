@@ -140,6 +140,8 @@ bool status_is(const struct tj_status *s, enum condition_type type);
 bool status_terminal(const struct tj_status *s);
 /* Pending, Running, Restarting, Suspended, Blocked, Succeeded or Failed: for people. */
 const char *status_state(const struct tj_status *s);
+/* Why it is in that state, in a sentence; "": nobody says. */
+const char *status_why(const struct tj_status *s);
 /* The incarnation that index of role has now. */
 int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, int index);
 /* Deep copy into the arena. */

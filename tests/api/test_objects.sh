@@ -144,6 +144,9 @@ k wait tj/tight -n tight --for=condition=PodsBlocked --timeout=60s >/dev/null ||
     fail "tight is not blocked"
 blocked=$(k get tj tight -n tight -o jsonpath='{.status.conditions[?(@.type=="PodsBlocked")].message}')
 check "tight" "$blocked" "exceeded quota: two"
+check "why, in the wide table" "$(k get tj tight -n tight -o wide --no-headers)" "exceeded quota: two"
+lines=$(k get tj tight -n tight --no-headers)
+case $lines in *quota*) fail "why, in the narrow table: $lines" ;; esac
 k patch quota two -n tight --type=merge -p '{"spec":{"hard":{"pods":"5"}}}' >/dev/null
 k wait tj/tight -n tight --for=condition=Running --timeout=60s >/dev/null || fail "tight does not run"
 k wait tj/tight -n tight --for=condition=PodsBlocked=False --timeout=60s >/dev/null ||

@@ -295,7 +295,8 @@ static void test_bytes(void)
     status_encode_patch(tj, &s, &out);
     CHECK_STR(out.data,
               "{\"metadata\":{\"uid\":\"u\",\"resourceVersion\":\"7\"},\"status\":{"
-              "\"state\":\"Pending\",\"conditions\":[{\"type\":\"Created\",\"status\":\"True\","
+              "\"state\":\"Pending\",\"message\":\"made\",\"conditions\":[{\"type\":\"Created\","
+              "\"status\":\"True\","
               "\"reason\":\"Created\",\"message\":\"made\",\"lastTransitionTime\":"
               "\"2026-11-21T07:00:00Z\"}],\"observedGeneration\":0,\"startTime\":"
               "\"2026-11-21T07:00:00Z\",\"completionTime\":null,\"activeSince\":null,"
@@ -427,6 +428,33 @@ static void test_damage(void)
     check_damage("7", NULL);
 }
 
+/* What stands in the way of pods comes first; else why the state is what it is. */
+static void test_why(void)
+{
+    struct tj_status s = {.conditions[COND_CREATED] = {.present = true, .status = true}};
+
+    CHECK_STR(status_why(&s), "");
+    s.conditions[COND_CREATED].message = "accepted";
+    CHECK_STR(status_why(&s), "accepted");
+    s.conditions[COND_RUNNING] = (struct condition){.present = true, .message = "worker 0 waits"};
+    CHECK_STR(status_why(&s), "worker 0 waits");
+    s.conditions[COND_RESTARTING] =
+        (struct condition){.present = true, .status = true, .message = "worker 1 failed"};
+    CHECK_STR(status_why(&s), "worker 0 waits");
+    s.conditions[COND_RUNNING] =
+        (struct condition){.present = true, .status = true, .message = "all run"};
+    CHECK_STR(status_why(&s), "worker 1 failed");
+    s.conditions[COND_RESTARTING].status = false;
+    CHECK_STR(status_why(&s), "all run");
+    s.conditions[COND_RUNNING] = (struct condition){.present = true, .message = "1 of 2"};
+    s.conditions[COND_PODS_BLOCKED] =
+        (struct condition){.present = true, .status = true, .message = "quota"};
+    CHECK_STR(status_why(&s), "quota");
+    s.conditions[COND_FAILED] =
+        (struct condition){.present = true, .status = true, .message = "worker 1 exited with 3"};
+    CHECK_STR(status_why(&s), "worker 1 exited with 3");
+}
+
 static void test_state(void)
 {
     static const struct {
@@ -471,6 +499,7 @@ int main(void)
     test_foreign_conditions();
     test_damage();
     test_state();
+    test_why();
     test_incarnation();
     return test_result();
 }
