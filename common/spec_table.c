@@ -568,7 +568,7 @@ const struct field spec_fields[] = {
      .default_ = "Job",
      .doc = "Job: the job's own pods and the operator; None: no NetworkPolicy is made."},
     {"spec.networkPolicy.extraIngress", FIELD_OPAQUES, JOB(network.extra_ingress), .max_items = 64,
-     .doc = "More rules of who may connect, as a NetworkPolicy's ingress has them."},
+     .doc = "Who else may connect to the job's own pods, as a NetworkPolicy's ingress has it."},
 
     {"spec.debug", FIELD_OBJECT, .fixed = true, .doc = "For finding faults."},
     {"spec.debug.checkReplicas", FIELD_INT, JOB(debug.check_replicas), RANGE(0, EXACT_INTEGERS),

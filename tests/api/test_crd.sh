@@ -413,6 +413,34 @@ only_offline "$MODEL
 only_offline "$MODEL
   training: {clipNorm: 1.0e+301}"
 
+# The policy of docs/install.md against extraIngress.
+sed -n '/^kind: ValidatingAdmissionPolicy$/,/^```$/p' docs/install.md | sed '/^```$/d' |
+    { echo 'apiVersion: admissionregistration.k8s.io/v1' && cat; } >"$dir/policy.yaml"
+cat >>"$dir/policy.yaml" <<'POLICY'
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: paceline-no-extra-ingress}
+spec: {policyName: paceline-no-extra-ingress, validationActions: [Deny]}
+POLICY
+k apply -f "$dir/policy.yaml" >"$dir/out" 2>&1 || fail "the policy of docs/install.md: $(cat "$dir/out")"
+write "$IMAGE
+  networkPolicy: {extraIngress: [{from: [{podSelector: {}}]}]}"
+for _ in {1..100}; do # it holds a moment later
+    out=$(dry_run "$dir/job.yaml") || break
+    sleep 0.1
+done
+check "a cluster without extraIngress" "$out" "spec.networkPolicy.extraIngress is not allowed in this cluster"
+good "$IMAGE
+  networkPolicy: {type: Job}"
+k delete -f "$dir/policy.yaml" >/dev/null || fail "the policy stays"
+write "$IMAGE
+  networkPolicy: {extraIngress: [{from: [{podSelector: {}}]}]}"
+for _ in {1..100}; do
+    out=$(dry_run "$dir/job.yaml") && break
+    sleep 0.1
+done
+
 # Defaults: every value that the API server fills in is the one that validate fills in.
 same_defaults() {
     write "$1" "$2"

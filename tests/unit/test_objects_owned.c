@@ -241,6 +241,10 @@ static void test_network_policy(void)
     test_expect("policy", policy, "spec.ingress[1]", "{}");
     test_expect("policy", policy, "spec.ingress[2]", "{\"ports\":[{\"port\":1}]}");
     test_expect("policy", policy, "spec.policyTypes", "[\"Ingress\"]");
+    /* Whatever the job adds, it is about its own pods. */
+    test_expect("policy", policy, "spec.podSelector",
+                "{\"matchLabels\":{\"paceline.dev/job-name\":\"j\"}}");
+    test_expect("policy", policy, "spec.egress", "absent");
     outside.operator_namespace = NULL; /* no pod of ours to let in */
     buf_init(&text, 0);
     CHECK_INT(owned_body(&outside, &tj, OWNED_NETWORK_POLICY, &text, &err), 0);
