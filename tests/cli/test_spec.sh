@@ -23,8 +23,8 @@ activations() {
     "$PACELINE" validate plain.yaml "$@" 2>&1 | grep -o 'activations [0-9.]* [KMG]iB'
 }
 one=$(activations --workers 1)
-check "activations" "$one" "activations 23.9 MiB"
-same "shared batches" "$(activations --workers 2)" "activations 11.9 MiB"
+check "activations" "$one" "activations 10.9 MiB"
+same "shared batches" "$(activations --workers 2)" "activations 5.4 MiB"
 for whole in LocalSGD ElasticAveraging 'ParameterServer --set strategy.mode=async' \
     'ParameterServer --set strategy.batch=join --set training.accumulate=3'; do
     # shellcheck disable=SC2086 # options are words
