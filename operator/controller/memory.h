@@ -22,7 +22,7 @@ struct memory {
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */
     bool uncertain;                   /* our view may lack what matters (confirm.h) */
-    bool reread;                      /* the last conflict was answered by reading the object */
+    bool reread;                      /* a conflict made us read, and no plan went through since */
     int64_t hold_mono_ms;             /* no actions before */
     int64_t status_hold_mono_ms;      /* no status before */
     int64_t status_written_mono_ms;

@@ -37,6 +37,9 @@ static void remember(struct run *run)
         m->status_failed = run->plan.status != NULL;
         return;
     }
+    if (run->conflicted) /* what was read says nothing of the next write */
+        return;
+    m->reread = false;
     if (run->plan.status && m->blocked) /* does not show that pods can be made again */
         return;
     free(STEAL(m->blocked));

@@ -21,15 +21,17 @@ void run_keep_sentence(char **at, const char *message)
 }
 
 /*
- * After a conflict the object is read, but not twice in a row: the watch brings it as well, and
- * write and read in lockstep could meet a server that refuses every other request for ever.
+ * After a conflict the object is read and the plan made again at once. Not twice in a row: until a
+ * plan goes through, all further conflicts are failures with the back-off of the key, as the watch
+ * brings the object as well.
  */
 static bool should_read(struct run *run)
 {
     struct memory *m = run_memory(run);
+    bool first = !m->reread;
 
-    m->reread = !m->reread;
-    return m->reread;
+    run->conflicted = m->reread = true;
+    return first;
 }
 
 void run_block(struct run *run, const char *message)

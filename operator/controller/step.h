@@ -29,6 +29,7 @@ struct run {
     size_t n_open;    /* requests without an answer */
     bool give_up;     /* send no more */
     bool failed;      /* back off before the next look */
+    bool conflicted;  /* a write met another version: the plan did not go through */
     int64_t restarts; /* of the job before a status is written */
     bool was_terminal;
     struct pod_maker *makers[N_CLUSTER_ROLES];

@@ -228,18 +228,14 @@ static inline void echo(struct kube_call *call)
 static const char one_job[] =
     "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" JOB("a", "u1", "3", "") "]}";
 
-/* From a new job to the moment before its 40 pods. */
-static inline void accept_job(void)
+/* The job's status is written: the answer is the job with it. */
+static inline void keep_status(void)
 {
-    AUTO(auto_json) cJSON *patch = NULL;
+    struct kube_call *call = open_call(KUBE_PATCH, "/trainingjobs/a/status");
+    AUTO(auto_json) cJSON *patch = cJSON_Parse(call->body);
     AUTO(buf_release) struct buf job;
     char text[] = JOB("a", "u1", "11", "");
-    struct kube_call *call;
 
-    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
-    pass(0);
-    call = open_call(KUBE_PATCH, "/trainingjobs/a/status");
-    patch = cJSON_Parse(call->body);
     buf_init(&job, 0);
     text[strlen(text) - 1] = '\0';
     buf_printf(&job, "%s,\"status\":", text);
@@ -247,6 +243,14 @@ static inline void accept_job(void)
     buf_puts(&job, "}");
     answer(call, 200, job.data);
     pass(0);
+}
+
+/* From a new job to the moment before its 40 pods. */
+static inline void accept_job(void)
+{
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
+    pass(0);
+    keep_status();
     answer(open_call(KUBE_POST, "/events"), 201, "{}");
     pass(0);
 }

@@ -54,6 +54,49 @@ static void test_relabelled_pod(void)
     end();
 }
 
+/* Writes of status that the API server refuses as conflicts, for so long. */
+static size_t conflicts_in(int64_t ms)
+{
+    size_t n = 0;
+
+    for (int64_t t = 0; t < ms; t += 50) {
+        struct kube_call *call;
+
+        while ((call = open_call(KUBE_PATCH, "/trainingjobs/a/status"))) {
+            answer(call, 409, STATUS(409, "Conflict"));
+            n++;
+        }
+        while ((call = open_call(KUBE_GET, "/trainingjobs/a")) && !strchr(call->path, '?'))
+            answer(call, 200, JOB("a", "u1", "3", ""));
+        pass(50);
+    }
+    return n;
+}
+
+/* The first is read and written again at once; those after it back off, and the read between two
+ * of them is no success. */
+static void test_conflicts_back_off(void)
+{
+    const struct memory *m;
+
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
+    pass(0);
+    answer(open_call(KUBE_PATCH, "/trainingjobs/a/status"), 409, STATUS(409, "Conflict"));
+    pass(0);
+    answer(open_call(KUBE_GET, "/trainingjobs/a"), 200, JOB("a", "u1", "3", ""));
+    pass(0);
+    CHECK(open_call(KUBE_PATCH, "/trainingjobs/a/status") != NULL);
+    CHECK(conflicts_in(60000) <= 12);
+    CHECK(conflicts_in(60000) <= 5);
+    pass(30000);
+    keep_status();
+    m = memories_find(c->memories, "ns/a");
+    CHECK(m && !m->reread && !m->failures);
+    end();
+}
+
 static void test_relabelled_service(void)
 {
     static const char deleted[] =
@@ -201,6 +244,7 @@ int main(void)
 {
     log_init(LOG_ERROR, "");
     test_relabelled_pod();
+    test_conflicts_back_off();
     test_relabelled_service();
     test_object_of_job_that_is_gone();
     test_object_that_a_user_deletes();
