@@ -45,29 +45,105 @@ static const char *managed_by(const cJSON *object, struct arena *a)
     return manager ? arena_strdup(a, manager) : NULL;
 }
 
-int tj_decode(struct tj **out, const cJSON *object, struct err *err)
+/* What is made of a spec, once; the versions of the object that have this spec share it. */
+struct derived {
+    size_t n_users;
+    uint32_t notes; /* hash of labels and annotations, which a generation does not count */
+    struct job *job;
+    char *problem;
+};
+
+static struct derived *derived_new(const cJSON *object, uint32_t notes)
 {
     AUTO(problems_release) struct problems problems = {0};
+    AUTO(arena_release) struct arena arena = {0};
+    struct derived *d = xcalloc(1, sizeof *d);
+    struct err misfit;
+
+    *d = (struct derived){.n_users = 1, .notes = notes, .job = job_from_json(object, &problems)};
+    if (!d->job) {
+        d->problem = xstrdup(join_problems(&problems, &arena));
+    } else if (check_network(d->job, &misfit)) {
+        d->problem = xstrdup(misfit.msg);
+        job_free(STEAL(d->job));
+    }
+    return d;
+}
+
+static void derived_release(struct derived *d)
+{
+    if (!d || --d->n_users)
+        return;
+    job_free(d->job);
+    free(d->problem);
+    free(d);
+}
+
+/* FNV-1a, its 0 byte included. */
+static uint32_t notes_hash_text(uint32_t hash, const char *text)
+{
+    const unsigned char *p = (const unsigned char *)(text ? text : "");
+
+    do {
+        hash = (hash ^ *p) * 16777619u;
+    } while (*p++);
+    return hash;
+}
+
+static uint32_t notes_hash(const cJSON *object)
+{
+    static const char *const maps[] = {"labels", "annotations"};
+    uint32_t hash = 2166136261u;
+    const cJSON *item;
+
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+        hash = notes_hash_text(hash, maps[i]);
+        cJSON_ArrayForEach(item, field_get(field_get(object, "metadata"), maps[i]))
+        {
+            hash = notes_hash_text(hash, item->string);
+            hash = notes_hash_text(hash, cJSON_GetStringValue(item));
+        }
+    }
+    return hash;
+}
+
+/* Whether two versions of an object have the same spec: the API server counts a generation with
+ * each change of it. */
+static bool same_spec(const struct tj *known, const struct meta *meta, uint32_t notes)
+{
+    return known && known->derived && meta->generation > 0 &&
+           known->meta.generation == meta->generation && strcmp(known->meta.uid, meta->uid) == 0 &&
+           known->derived->notes == notes;
+}
+
+int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known, struct err *err)
+{
     struct tj *tj = xcalloc(1, sizeof *tj);
-    struct err damage, misfit;
+    uint32_t notes = notes_hash(object);
+    struct err damage;
 
     if (meta_decode(&tj->meta, object, &tj->arena, err)) {
         tj_free(tj);
         return err_wrap(err, "TrainingJob");
     }
     tj->managed_by = managed_by(object, &tj->arena);
-    tj->job = job_from_json(object, &problems);
-    if (!tj->job) {
-        tj->problem = join_problems(&problems, &tj->arena);
-    } else if (check_network(tj->job, &misfit)) {
-        tj->problem = arena_strdup(&tj->arena, misfit.msg);
-        job_free(tj->job);
-        tj->job = NULL;
+    if (same_spec(known, &tj->meta, notes)) {
+        tj->derived = known->derived;
+        tj->derived->n_users++;
+    } else {
+        tj->derived = derived_new(object, notes);
     }
+    tj->job = tj->derived->job;
+    tj->problem = tj->derived->problem;
     if (status_decode(tj, field_get(object, "status"), &damage) && !tj->problem)
         tj->problem = arena_strdup(&tj->arena, damage.msg);
     *out = tj;
     return 0;
+}
+
+int tj_decode(struct tj **out, const cJSON *object, struct err *err)
+{
+    return tj_decode_again(out, object, NULL, err);
 }
 
 bool tj_is_ours(const struct tj *tj)
@@ -79,7 +155,7 @@ void tj_free(struct tj *tj)
 {
     if (!tj)
         return;
-    job_free(tj->job);
+    derived_release(tj->derived);
     arena_release(&tj->arena);
     free(tj);
 }

@@ -116,9 +116,10 @@ struct tj_status {
 struct tj {
     struct arena arena; /* owns every string here */
     struct meta meta;
-    struct job *job;        /* the effective spec; NULL when it is invalid */
-    const char *problem;    /* why it is invalid, one sentence; or NULL */
-    const char *managed_by; /* runPolicy.managedBy, of an invalid spec too; or NULL */
+    struct derived *derived; /* owns the next two; shared by versions with the same spec */
+    struct job *job;         /* the effective spec; NULL when it is invalid */
+    const char *problem;     /* why it is invalid, one sentence; or NULL */
+    const char *managed_by;  /* runPolicy.managedBy, of an invalid spec too; or NULL */
     struct tj_status status;
     const char *foreign_conditions; /* of other writers: JSON values with commas; or NULL */
 };
@@ -130,6 +131,10 @@ struct tj {
  * (tj_free).
  */
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
+/* The same of another version of an object that is known (or NULL): where UID, generation, labels
+ * and annotations are those of the known one, nothing of the spec is read again. */
+MUST_CHECK int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known,
+                               struct err *err);
 void tj_free(struct tj *tj);
 
 #define SCALING_MAX 256 /* numbers of workers that are kept */

@@ -34,13 +34,24 @@ bool decode_is_gone(const cJSON *object)
            cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(meta, "finalizers")) == 0;
 }
 
+/* The version that we have of a job, or NULL: what was derived of its spec need not be again. */
+static const struct tj *known_job(const struct controller *c, const cJSON *object)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
+    const char *namespace_ =
+        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "namespace"));
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "name"));
+
+    return namespace_ && name ? cache_job(c->cache, namespace_, name) : NULL;
+}
+
 static bool decode_job(struct controller *c, const cJSON *object, enum cache_source source)
 {
     struct tj *tj;
     struct err err;
     char namespace_[256], name[256];
 
-    if (tj_decode(&tj, object, &err)) {
+    if (tj_decode_again(&tj, object, known_job(c, object), &err)) {
         log_warn("a TrainingJob that cannot be read: %s", err.msg);
         return false;
     }

@@ -27,6 +27,65 @@ static struct tj *decode(const char *text)
 
 static void auto_tj(struct tj **tj) { tj_free(*tj); }
 
+static struct tj *decode_again(const char *uid, int generation, const char *meta, const char *rest,
+                               const struct tj *known)
+{
+    AUTO(auto_json) cJSON *object = NULL;
+    AUTO(buf_release) struct buf text;
+    struct tj *tj = NULL;
+    struct err err;
+
+    buf_init(&text, 0);
+    buf_printf(&text,
+               "{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{"
+               "\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"%s\",\"generation\":%d,"
+               "\"resourceVersion\":\"7\"%s},%s}",
+               uid, generation, meta, rest);
+    CHECK_INT(json_parse(&object, text.data, text.len, "job", &err), 0);
+    CHECK_INT(tj_decode_again(&tj, object, known, &err), 0);
+    return tj;
+}
+
+/* Of versions of one object with one spec the spec is read once, and lives as long as one of them.
+ */
+static void test_derived_once(void)
+{
+    static const char spec[] = SPEC, bad[] = "\"spec\":{\"model\":{\"name\":\"x\"}}";
+    static const char damaged[] = SPEC ",\"status\":{\"replicaStatuses\":{\"worker\":{"
+                                       "\"completed\":\"x\"}}}";
+    static const struct {
+        const char *uid;
+        int generation;
+        const char *meta;
+    } others[] = {
+        {"v", 2, ""},
+        {"u", 3, ""},
+        {"u", 2, ",\"labels\":{\"a\":\"b\"}"},
+        {"u", 2, ",\"annotations\":{\"a\":\"b\"}"},
+    };
+    struct tj *first = decode_again("u", 2, "", spec, NULL);
+    AUTO(auto_tj) struct tj *damage = decode_again("u", 2, "", damaged, first);
+    AUTO(auto_tj) struct tj *second = decode_again("u", 2, "", spec, damage);
+    AUTO(auto_tj) struct tj *wrong = decode_again("u", 2, "", bad, NULL);
+    AUTO(auto_tj) struct tj *again = decode_again("u", 2, "", bad, wrong);
+    AUTO(auto_tj) struct tj *uncounted = decode_again("u", 0, "", spec, NULL);
+    AUTO(auto_tj) struct tj *next = decode_again("u", 0, "", spec, uncounted);
+
+    CHECK(first->job != NULL && damage->job == first->job && second->job == first->job);
+    CHECK(damage->problem != NULL && second->problem == NULL);
+    tj_free(first);
+    CHECK_STR(second->job->model.name, "mlp");
+    CHECK(!again->job && wrong->problem == again->problem);
+    CHECK(next->job != uncounted->job);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        AUTO(auto_tj)
+        struct tj *other =
+            decode_again(others[i].uid, others[i].generation, others[i].meta, spec, second);
+
+        CHECK(other->job != NULL && other->job != second->job);
+    }
+}
+
 static void test_spec(void)
 {
     AUTO(auto_tj) struct tj *good = decode("{" HEAD "," SPEC "}");
@@ -491,6 +550,7 @@ static void test_incarnation(void)
 int main(void)
 {
     test_spec();
+    test_derived_once();
     test_network();
     test_round_trip();
     test_training();

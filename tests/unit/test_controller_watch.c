@@ -181,6 +181,29 @@ static void test_pod_of_nobody_is_let_go(void)
     end();
 }
 
+/* What is derived of a job's spec is derived once per generation, whatever else changes. */
+static void test_spec_is_kept(void)
+{
+    static const char same[] =
+        "{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "13", ",\"generation\":1") "}";
+    static const char other[] =
+        "{\"type\":\"MODIFIED\",\"object\":" JOB("a", "u1", "14", ",\"generation\":2") "}";
+    const struct job *job;
+
+    begin(false);
+    sync_lists("{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" JOB(
+                   "a", "u1", "3", ",\"generation\":1") "]}",
+               EMPTY_LIST);
+    job = cache_job(c->cache, "ns", "a")->job;
+    watch_line(same);
+    CHECK_STR(the_job()->resource_version, "13");
+    CHECK(job && cache_job(c->cache, "ns", "a")->job == job);
+    watch_line(other);
+    CHECK_STR(the_job()->resource_version, "14");
+    CHECK(cache_job(c->cache, "ns", "a")->job != job);
+    end();
+}
+
 int main(void)
 {
     log_init(LOG_ERROR, "");
@@ -193,5 +216,6 @@ int main(void)
     test_one_object_does_not_spoil_a_list();
     test_answer_that_is_no_list();
     test_pod_of_nobody_is_let_go();
+    test_spec_is_kept();
     return test_result();
 }
