@@ -161,12 +161,18 @@ static double exchange_slabs(const struct job *job)
     return serves(job) ? 2 : 0;
 }
 
+/* Synchronous servers that count or order gradients: a worker has the one that it offers. */
+static bool takes_turns(const struct job *job)
+{
+    return job->strategy.backup_workers > 0 || job->strategy.schedule >= COMM_ONE_AT_A_TIME;
+}
+
 static double gradient_slabs(const struct part *p)
 {
     const struct job *job = p->job;
     const bool clips = job->training.clip_norm > 0;
     const int64_t count = job->strategy.micro_batches;
-    const double blocks = p->lanes.n_blocks, update = update_slabs(p);
+    const double blocks = p->lanes.n_blocks;
 
     switch (job->strategy.type) {
     case STRATEGY_MODEL_PARALLEL:
@@ -175,13 +181,13 @@ static double gradient_slabs(const struct part *p)
     case STRATEGY_ELASTIC_AVERAGING:
         return clips;
     case STRATEGY_SWITCH:
-        return blocks > update ? blocks : update;
+        return fmax(blocks, update_slabs(p));
     case STRATEGY_PARAMETER_SERVER:
         if (job->strategy.mode != MODE_SYNC && job_ranks(job) > 1)
             return blocks;
-        return job->strategy.backup_workers > 0 ? 1 : update;
+        return takes_turns(job) ? 1 : update_slabs(p);
     default:
-        return update;
+        return update_slabs(p);
     }
 }
 
