@@ -20,7 +20,7 @@ done
 # with the libraries that they need, and so do those of OpenSHMEM.
 unwanted='cuda|fabric|libucp|libpsm|libibverbs|liboshmem|librdmacm'
 for path in "$lib"/openmpi/lib/openmpi3/*.so; do
-    if ! ldd "$path" | grep -qE "$unwanted"; then paths+=("$path"); fi
+    if ! ldd "$path" | grep -E "$unwanted" >/dev/null; then paths+=("$path"); fi
 done
 ./gather.sh "$root" "${paths[@]}"
 # Without ssh Open MPI 4 would start nothing, not even ranks on its own host.

@@ -162,4 +162,4 @@ events_of() {
         --sort-by=.firstTimestamp \
         -o jsonpath='{range .items[*]}{.type} {.reason} {.message}{"\n"}{end}'
 }
-gone() { ! k get "$@" 2>/dev/null | grep -q .; }
+gone() { [ -z "$(k get "$@" 2>/dev/null)" ]; }
