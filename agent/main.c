@@ -13,10 +13,7 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
-
-#ifndef PACELINE_VERSION
-#define PACELINE_VERSION "0.1.0"
-#endif
+#include "paceline/version.h"
 
 #define GRACE_SECONDS 30
 #define KILL_SECONDS 5 /* of the grace period are left for killing and leaving */

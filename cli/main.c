@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
+#include "paceline/version.h"
 
 static const struct command {
     const char *name, *arguments, *description;
@@ -31,7 +32,7 @@ static void print_usage(FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
         fprintf(out, "  %-9s %-11s %s\n", commands[i].name, commands[i].arguments,
                 commands[i].description);
-    fputs("\n`paceline COMMAND --help` lists its options.\n"
+    fputs("\n`paceline COMMAND --help` lists its options, `paceline --version` says the version.\n"
           "Exit codes: 0 done, 1 unexpected, 2 wrong usage or input, 3 data missing or damaged,\n"
           "4 training diverged, 5 disk full or other I/O, 130 interrupted.\n",
           out);
@@ -48,6 +49,10 @@ int main(int argc, char **argv)
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
         print_usage(stdout);
+        return EXIT_OK;
+    }
+    if (strcmp(word, "--version") == 0) {
+        puts("paceline " PACELINE_VERSION);
         return EXIT_OK;
     }
     if (argc < 2) {

@@ -6,10 +6,7 @@
 #include <stdint.h>
 
 #include "paceline/log.h"
-
-#ifndef PACELINE_VERSION
-#define PACELINE_VERSION "0.1.0"
-#endif
+#include "paceline/version.h"
 
 struct options {
     const char *kubeconfig, *context; /* NULL: in the cluster, else kubectl's defaults */

@@ -49,7 +49,7 @@ docker) options=() ;;
 esac
 if [ -n "$local_base" ]; then options+=(--pull=never); fi
 
-version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
+version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' include/paceline/version.h)
 revision=$(git rev-parse HEAD 2>/dev/null || true)
 for target in operator worker; do
     image=${prefix}paceline-$target:$version

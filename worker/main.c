@@ -20,6 +20,7 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
+#include "paceline/version.h"
 #include "worker/commands.h"
 #include "worker/strategy/strategy.h"
 #include "worker/train/agreement.h"
@@ -226,6 +227,10 @@ int main(int argc, char **argv)
     struct err err = {0};
     const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
 
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("paceline-worker " PACELINE_VERSION);
+        return EXIT_OK;
+    }
     usage_read("", o.idle);
     log_init(LOG_INFO, "");
     mem_abort_hook = abort_world;

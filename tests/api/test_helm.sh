@@ -41,7 +41,7 @@ refused crd.install=false "additional properties 'crd' not allowed"
 refused extraArgs[0]=word "at '/extraArgs/0'"
 refused networkPolicy.apiServerPorts[0]=0 "at '/networkPolicy/apiServerPorts/0': minimum: got 0, want 1"
 
-version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
+version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' include/paceline/version.h)
 same "the chart's version" "$(sed -n 's/^version: //p' $chart/Chart.yaml)" "$version"
 same "the chart's appVersion" "$(sed -n 's/^appVersion: //p' $chart/Chart.yaml)" "$version"
 

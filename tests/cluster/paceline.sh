@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # lib.sh has cluster_cache, dir and the checks
 # Sourced after lib.sh by tests of Paceline on the cluster: its images, its operator, its jobs.
-paceline_version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
+paceline_version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' include/paceline/version.h)
 
 # paceline_images: of this tree, built when it has changed, in the cluster's containerd; or what is in
 # the folder PACELINE_IMAGES.

@@ -115,7 +115,7 @@ done
 
 same "programs in the operator's image" "$(ls "$dir/operator/usr/bin")" paceline-operator
 same "a shell in the operator's image" "$(find "$dir/operator" -name '*sh' -path '*bin/*')" ""
-version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' operator/options.h)
+version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' include/paceline/version.h)
 same "the operator's entry point" "$(config operator Entrypoint)" "['/usr/bin/paceline-operator']"
 check "the operator's version" "$(inside 65532:65532 operator /usr/bin/paceline-operator --version 2>&1)" \
     "$version"
