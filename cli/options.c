@@ -8,6 +8,7 @@
 #include "paceline/mem.h"
 
 #define NO_OPERAND "no-operand"
+#define OPERANDS "operands"
 
 enum kind { FLAG, TEXT, COUNT, SET };
 
@@ -107,6 +108,21 @@ static int store(struct options *o, const char *command, const struct option_def
     return EXIT_OK;
 }
 
+static int take_operand(struct options *o, const char *command, const char *word,
+                        const char *allowed)
+{
+    const bool none = is_allowed(allowed, NO_OPERAND, strlen(NO_OPERAND));
+    const bool many = is_allowed(allowed, OPERANDS, strlen(OPERANDS));
+
+    if (none || (o->operand && !many))
+        return cli_usage_error(command, "one argument too many: %s", word);
+    if (!o->operand)
+        o->operand = word;
+    o->operands = xrealloc(o->operands, (o->n_operands + 1) * sizeof *o->operands);
+    o->operands[o->n_operands++] = word;
+    return EXIT_OK;
+}
+
 /* Takes argv[*i], and the argument after it where it is the value. */
 static int take_option(struct options *o, char **argv, int *i, const char *allowed)
 {
@@ -153,10 +169,8 @@ bool options_parse(struct options *o, int argc, char **argv, const char *allowed
             options = false;
         else if (options && argv[i][0] == '-' && argv[i][1])
             *exit_code = take_option(o, argv, &i, allowed);
-        else if (o->operand || !operand)
-            *exit_code = cli_usage_error(argv[0], "one argument too many: %s", argv[i]);
         else
-            o->operand = argv[i];
+            *exit_code = take_operand(o, argv[0], argv[i], allowed);
     }
     if (*exit_code == EXIT_OK && operand && !o->operand)
         *exit_code = missing_operand(argv[0], usage);
@@ -187,5 +201,6 @@ void options_release(struct options *o)
     for (size_t i = 0; i < o->n_owned; i++)
         free(o->owned[i]);
     free(o->owned);
+    free(o->operands);
     *o = (struct options){0};
 }

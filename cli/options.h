@@ -1,4 +1,4 @@
-/* The command line of the commands that work on one thing. */
+/* The command line of the commands that work on files. */
 #ifndef PACELINE_CLI_OPTIONS_H
 #define PACELINE_CLI_OPTIONS_H
 
@@ -8,7 +8,9 @@
 #include "cli/cli.h"
 
 struct options {
-    const char *operand; /* the one argument that is no option */
+    const char *operand;   /* the first argument that is no option */
+    const char **operands; /* all of them; one, where the command does not allow more */
+    size_t n_operands;
     const char *out, *spec, *input, *workers, *threads;
     const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate, *scale;
     const char *on, *namespace_, *context;                      /* a cluster */
@@ -22,9 +24,9 @@ struct options {
 
 /*
  * Parses argv (argv[0] is the command). allowed: the option names this command takes, separated
- * by spaces; "no-operand" among them: and no operand. usage: "usage: paceline COMMAND OPERAND ...".
- * False when the command ends here, with its exit code: after --help, which prints usage, or after
- * a problem, which was printed. Strings are argv's.
+ * by spaces; "no-operand" among them: and no operand; "operands": and more than one. usage: "usage:
+ * paceline COMMAND OPERAND ...". False when the command ends here, with its exit code: after
+ * --help, which prints usage, or after a problem, which was printed. Strings are argv's.
  */
 bool options_parse(struct options *o, int argc, char **argv, const char *allowed, const char *usage,
                    int *exit_code);

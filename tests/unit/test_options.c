@@ -31,7 +31,8 @@ void cli_sets_release(struct cli_sets *sets) { free(sets->items); }
 #define ALLOWED "set workers steps out resume json"
 #define ARGS_MAX 10
 
-static bool parse(struct options *o, int *code, const char *const *args)
+static bool parse_allowed(struct options *o, int *code, const char *const *args,
+                          const char *allowed)
 {
     static char *argv[ARGS_MAX];
     int argc = 0;
@@ -41,7 +42,12 @@ static bool parse(struct options *o, int *code, const char *const *args)
         argv[argc++] = (char *)*args;
     argv[argc] = NULL;
     problem[0] = '\0';
-    return options_parse(o, argc, argv, ALLOWED, "usage: paceline run JOB.yaml [options]\n", code);
+    return options_parse(o, argc, argv, allowed, "usage: paceline run JOB.yaml [options]\n", code);
+}
+
+static bool parse(struct options *o, int *code, const char *const *args)
+{
+    return parse_allowed(o, code, args, ALLOWED);
 }
 
 static void test_good(void)
@@ -71,6 +77,25 @@ static void test_end_of_options(void)
 
     CHECK(parse(&o, &code, (const char *const[]){"--json", "--", "--help", NULL}));
     CHECK_STR(o.operand, "--help");
+}
+
+/* Options may stand between the operands. */
+static void test_operands(void)
+{
+    AUTO(options_release) struct options o, alone;
+    const char *const args[] = {"a", "--steps", "3", "b", "--", "--c", NULL};
+    int code;
+
+    CHECK(parse_allowed(&o, &code, args, "operands steps"));
+    CHECK_STR(o.operand, "a");
+    CHECK_INT(o.n_operands, 3);
+    CHECK_STR(o.operands[0], "a");
+    CHECK_STR(o.operands[1], "b");
+    CHECK_STR(o.operands[2], "--c");
+    CHECK_INT(o.steps, 3);
+    CHECK(!parse_allowed(&alone, &code, args, "steps"));
+    CHECK_STR(problem, "one argument too many: b");
+    CHECK_INT(code, EXIT_INVALID);
 }
 
 static void test_refused(void)
@@ -110,6 +135,7 @@ int main(void)
 {
     test_good();
     test_end_of_options();
+    test_operands();
     test_refused();
     return test_result();
 }
