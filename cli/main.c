@@ -1,5 +1,6 @@
 /* paceline: the dispatcher. */
 #include "cli/cli.h"
+#include "cli/terminal.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
 #include "paceline/version.h"
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
 {
     const char *names[ARRAY_LEN(commands)], *word = argc > 1 ? argv[1] : "", *near;
 
+    terminal_guard();
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         names[i] = commands[i].name;
         if (strcmp(word, names[i]) == 0)

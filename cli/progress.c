@@ -8,10 +8,12 @@
 
 #include "cli/format.h"
 #include "cli/table.h"
+#include "cli/terminal.h"
 #include "cli/terms.h"
 #include "paceline/buf.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
+#include "paceline/text.h"
 
 #define BAR_MIN 6
 #define BAR_MAX 40
@@ -24,6 +26,19 @@ static const char *const style_codes[] = {"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b
 static const char *style(const struct progress *p, enum style s)
 {
     return p->colour ? style_codes[s] : "";
+}
+
+/* A text of an event or a path, fit for the raw stream. */
+struct shown {
+    char s[640];
+};
+
+static struct shown shown(const char *text)
+{
+    struct shown copy;
+
+    text_escape(copy.s, sizeof copy.s, text);
+    return copy;
 }
 
 static bool locale_is_utf8(void)
@@ -50,8 +65,9 @@ void progress_init(struct progress *p, FILE *out)
 {
     const char *term = getenv("TERM");
 
-    *p = (struct progress){.out = out, .quarter = -1};
-    p->live = isatty(fileno(out)) && term && *term && strcmp(term, "dumb") != 0;
+    fflush(out);
+    *p = (struct progress){.out = terminal_raw(out), .quarter = -1};
+    p->live = isatty(fileno(p->out)) && term && *term && strcmp(term, "dumb") != 0;
     p->utf8 = locale_is_utf8();
     p->colour = p->live && !is_set("NO_COLOR");
 }
@@ -80,7 +96,7 @@ void progress_note(struct progress *p, const char *fmt, ...)
     vsnprintf(line, sizeof line, fmt, args);
     va_end(args);
     if (p->live)
-        fprintf(p->out, CLEAR_LINE "%.*s", terminal_width(p) - 1, line);
+        fprintf(p->out, CLEAR_LINE "%.*s", terminal_width(p) - 1, shown(line).s);
     else
         fprintf(p->out, "%s\n", line);
     p->drawn = p->live;
@@ -113,12 +129,12 @@ static void show_start(struct progress *p, const cJSON *e)
     p->steps = event_number(e, "steps");
     p->batches_per_epoch = event_number(e, "batchesPerEpoch");
     fprintf(p->out, "%s%s%s: %s, %s parameters, %s training samples\n", style(p, BOLD),
-            event_text(e, "job"), style(p, PLAIN), event_text(e, "model"),
+            shown(event_text(e, "job")).s, style(p, PLAIN), shown(event_text(e, "model")).s,
             format_count(event_number(e, "params")).s,
             format_count(event_number(e, "trainSamples")).s);
     fprintf(p->out, "%s%s x %s, %s, batch %s, %s batches per epoch, %s per rank%s\n", style(p, DIM),
             format_plural(event_number(e, "ranks"), "rank").s,
-            format_plural(event_number(e, "threads"), "thread").s, history_arithmetic(e).s,
+            format_plural(event_number(e, "threads"), "thread").s, shown(history_arithmetic(e).s).s,
             format_count(event_number(e, "batchSize")).s, format_count(p->batches_per_epoch).s,
             format_bytes(event_number(e, "memoryBytes")).s, style(p, PLAIN));
     if (resumed > 0)
@@ -197,7 +213,7 @@ static void show_epoch(struct progress *p, const cJSON *e)
 static void show_switch(struct progress *p, const cJSON *e)
 {
     fprintf(p->out, "switched strategy behind epoch %s (%s); ",
-            format_count(event_number(e, "epoch")).s, event_text(e, "reason"));
+            format_count(event_number(e, "epoch")).s, shown(event_text(e, "reason")).s);
     if (cJSON_IsTrue(cJSON_GetObjectItem(e, "relaunch")))
         fprintf(p->out, "launching again\n");
     else
@@ -251,7 +267,7 @@ void progress_summary(const struct progress *p, const struct history *h, const c
     if (early)
         summary_line(p, "stopped early", "%s", early);
     if (switched.s[0])
-        summary_line(p, "switched", "%s", switched.s);
+        summary_line(p, "switched", "%s", shown(switched.s).s);
     if (!terms->share)
         summary_line(p, "perplexity", "%s%s%s  (test)", style(p, BOLD),
                      terms->format(event_number(done, terms->test)).s, style(p, PLAIN));
@@ -269,7 +285,7 @@ void progress_summary(const struct progress *p, const struct history *h, const c
     summary_line(p, "ran on", "%s x %s, %s%s%s",
                  format_plural(event_number(start, "ranks"), "rank").s,
                  format_plural(event_number(start, "threads"), "thread").s,
-                 history_arithmetic(start).s, *cpu ? ", " : "", cpu);
-    summary_line(p, "checkpoint", "%s", event_text(done, "checkpoint"));
-    summary_line(p, "report", "%s", report);
+                 shown(history_arithmetic(start).s).s, *cpu ? ", " : "", shown(cpu).s);
+    summary_line(p, "checkpoint", "%s", shown(event_text(done, "checkpoint")).s);
+    summary_line(p, "report", "%s", shown(report).s);
 }

@@ -108,23 +108,44 @@ void json_print_number(double number, struct buf *out)
     buf_puts(out, isfinite(number) ? text : "null");
 }
 
-void json_print_string(const char *s, struct buf *out)
+/* Prints the special character at s and returns its length in bytes. */
+static size_t print_special(const unsigned char *s, struct buf *out)
 {
     static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 
-    buf_puts(out, "\"");
-    for (; *s; s++) {
-        const char *escape = NULL;
+    for (size_t i = 0; i + 1 < sizeof escapes; i += 2)
+        if (escapes[i] == (char)*s) {
+            buf_add(out, (const char[]){'\\', escapes[i + 1]}, 2);
+            return 1;
+        }
+    if (*s < 0x80) {
+        buf_printf(out, "\\u%04x", *s);
+        return 1;
+    }
+    if (s[1] < 0x80 || s[1] > 0x9f) {
+        buf_add(out, s, 1);
+        return 1;
+    }
+    buf_printf(out, "\\u%04x", s[1]); /* C1: some terminals obey these control characters */
+    return 2;
+}
 
-        for (size_t i = 0; i + 1 < sizeof escapes && !escape; i += 2)
-            if (escapes[i] == *s)
-                escape = &escapes[i + 1];
-        if (escape)
-            buf_printf(out, "\\%c", *escape);
-        else if ((unsigned char)*s < 0x20 || *s == 0x7f)
-            buf_printf(out, "\\u%04x", (unsigned char)*s);
-        else
-            buf_add(out, s, 1);
+void json_print_string(const char *s, struct buf *out)
+{
+    /* Control characters, quotes, backslashes, and the first byte of U+0080 to U+009F. */
+    static const char special[] = "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
+                                  "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
+                                  "\"\\\x7f\xc2";
+
+    buf_puts(out, "\"");
+    for (;;) {
+        size_t plain = strcspn(s, special);
+
+        buf_add(out, s, plain);
+        s += plain;
+        if (!*s)
+            break;
+        s += print_special((const unsigned char *)s, out);
     }
     buf_puts(out, "\"");
 }

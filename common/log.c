@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <time.h>
 
+#include "paceline/text.h"
+
 static enum log_level log_min = LOG_INFO;
 static char log_context[128];
 
@@ -16,20 +18,20 @@ void log_init(enum log_level level, const char *context)
 void log_at(enum log_level level, const char *fmt, ...)
 {
     static const char *const names[] = {"debug", "info", "warn", "error"};
-    char line[1024], stamp[32];
+    char message[1024], line[2048], stamp[32];
     struct timespec now;
     struct tm utc;
     va_list args;
-    int len;
 
     if (level < log_min)
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     gmtime_r(&now.tv_sec, &utc);
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
-    len = snprintf(line, sizeof line, "%s %s.%03ldZ ", names[level], stamp, now.tv_nsec / 1000000);
     va_start(args, fmt);
-    vsnprintf(line + len, sizeof line - (size_t)len, fmt, args);
+    vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    fprintf(stderr, log_context[0] ? "%s %s\n" : "%s%s\n", line, log_context);
+    text_escape(line, sizeof line, message); /* other people's words are in it */
+    fprintf(stderr, "%s %s.%03ldZ %s%s%s\n", names[level], stamp, now.tv_nsec / 1000000, line,
+            log_context[0] ? " " : "", log_context);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "operator/api/meta.h"
+#include "paceline/text.h"
 
 const cJSON *field_get(const cJSON *object, const char *key)
 {
@@ -24,27 +25,10 @@ size_t text_cut(const char *text, size_t max)
     return n;
 }
 
-/* Bytes of the character at s; 0: there is none. */
-static size_t character(const unsigned char *s)
-{
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    if (s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    /* Longer than needed, a surrogate, or beyond the last. */
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))
-        return 0;
-    return n;
-}
-
 void text_mend(char *text)
 {
-    for (char *at = text; *at;) {
-        size_t n = character((const unsigned char *)at);
+    for (char *at = text, *end = text + strlen(text); at < end;) {
+        size_t n = text_character(at, (size_t)(end - at));
 
         if (n == 0)
             *at = '?';

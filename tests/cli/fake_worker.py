@@ -29,8 +29,12 @@ def out_folder():
     return sys.argv[sys.argv.index("--out") + 1]
 
 
+# Words that a terminal would obey: a title, a clear screen, C1, another direction of writing.
+HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202e"
+
+
 def start():
-    emit(event="start", job="fake", model="fashion-cnn", params=3274634,
+    emit(event="start", job="fake" + (HOSTILE if MODE == "hostile" else ""), model="fashion-cnn", params=3274634,
          ranks=int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")), threads=1, isa="avx2", cpu="a CPU",
          lanes=32, batchSize=128, batchesPerEpoch=100, epochs=2, steps=200, trainSamples=12800,
          validationSamples=0, testSamples=1000, memoryBytes=150e6, resumedStep=0)
@@ -83,6 +87,9 @@ def main():
         sys.exit(7)
     if MODE == "log":
         print("worker log line", file=sys.stderr, flush=True)
+    if MODE == "hostile":
+        print("log " + HOSTILE + " \u00e9\u20ac", file=sys.stderr, flush=True)
+        print("x" + "\u00e9" * 6000, file=sys.stderr, flush=True)  # parted in buffers
     if MODE == "notices":
         print(NOTICES, file=sys.stderr, flush=True)
     start()

@@ -1,4 +1,5 @@
-// LINK: common/err.c common/log.c common/mem.c worker/comm/comm.c worker/comm/shaper.c
+// LINK: common/err.c common/log.c common/mem.c common/text.c worker/comm/comm.c
+// LINK: worker/comm/shaper.c
 // LINK: worker/comm/exchange.c worker/comm/wait.c worker/model/lanes.c worker/model/placement.c
 // MPI: 2 3 4
 #include <time.h>

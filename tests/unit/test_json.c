@@ -61,6 +61,21 @@ static void test_round_trip(void)
     CHECK_STR(indented.data, "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": 2\n}");
 }
 
+/* Characters that a terminal obeys are printed as ASCII, and are read back as they were. */
+static void test_controls(void)
+{
+    static const char text[] = "\x1b[2J \302\233\302\200\302\237 \302\240 \303\202 \x7f \302";
+    AUTO(auto_json) cJSON *value = NULL;
+    AUTO(buf_release) struct buf b;
+    struct err err;
+
+    buf_init(&b, 0);
+    json_print_string(text, &b);
+    CHECK_STR(b.data, "\"\\u001b[2J \\u009b\\u0080\\u009f \302\240 \303\202 \\u007f \302\"");
+    CHECK_INT(json_parse(&value, b.data, b.len, "t", &err), 0);
+    CHECK_STR(cJSON_GetStringValue(value), text);
+}
+
 static void test_numbers(void)
 {
     static const struct {
@@ -82,6 +97,7 @@ int main(void)
 {
     test_refused();
     test_round_trip();
+    test_controls();
     test_numbers();
     return test_result();
 }

@@ -1,5 +1,6 @@
-// LINK: cli/progress.c cli/terms.c cli/table.c cli/format.c common/clock.c cli/history.c
-// LINK: common/events.c common/json.c common/buf.c common/err.c common/json.c common/mem.c
+// LINK: cli/progress.c cli/terminal.c cli/terms.c cli/table.c cli/format.c cli/history.c
+// LINK: common/clock.c common/text.c common/events.c common/json.c common/buf.c common/err.c
+// LINK: common/mem.c
 #include "cli/progress.h"
 
 #include "cli/table.h"

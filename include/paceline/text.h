@@ -1,0 +1,27 @@
+/* Text from elsewhere, for logs and terminals. */
+#ifndef PACELINE_TEXT_H
+#define PACELINE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TEXT_CHARACTER_MAX 4 /* bytes of the longest UTF-8 character */
+
+/* Bytes of the UTF-8 character that begins at s; 0 when none does. Reads at most n bytes. */
+size_t text_character(const char *s, size_t n);
+
+/* Whether the n bytes at s begin a UTF-8 character that needs more bytes. */
+bool text_is_partial(const char *s, size_t n);
+
+/*
+ * Bytes of the printable character at s; 0 when there is none. Not printable are bytes that are not
+ * UTF-8, control characters (also C1, which some terminals obey), line separators, and characters
+ * that change the direction of writing. Reads at most n bytes.
+ */
+size_t text_printable(const char *s, size_t n);
+
+/* Copies text into out, with \xNN for each byte that is not part of a printable character. Cuts
+ * between characters when size is too small; out always ends with a NUL. */
+void text_escape(char *out, size_t size, const char *text);
+
+#endif
