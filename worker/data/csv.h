@@ -1,0 +1,51 @@
+/*
+ * Tables as text (RFC 4180): a row of column names, then rows of as many fields. Fields are
+ * separated by commas, semicolons or tabs, whichever comes first in the row of names. A field in
+ * double quotes may contain separators and line ends; a quote in it is written twice. Lines end
+ * with LF or CRLF. A byte-order mark and empty lines are skipped.
+ */
+#ifndef PACELINE_CSV_H
+#define PACELINE_CSV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/err.h"
+
+#define CSV_MAX_COLUMNS (1 << 20)
+#define CSV_MAX_ROW (16 << 20) /* bytes */
+
+struct csv {
+    const char *name; /* for messages; the caller's */
+    char separator;
+    size_t n_columns;
+    const char **columns; /* [n_columns] names */
+    const char **fields;  /* [n_columns] of the last row; valid until the next call */
+    size_t line;          /* where that row begins in the file, from 1 */
+    /* Private: */
+    const char *at, *end; /* what is left */
+    size_t next_line;
+    char *names, *text; /* what columns and fields point into */
+    size_t room;        /* of text */
+};
+
+/*
+ * Reads the names; bytes and name must outlive c. ERR_DAMAGED: no row at all, a row of numbers
+ * where the names should be, or one that csv_next would refuse. On failure *c is empty.
+ */
+MUST_CHECK int csv_open(struct csv *c, const uint8_t *bytes, size_t len, const char *name,
+                        struct err *err);
+void csv_release(struct csv *c); /* also fit for AUTO */
+
+/*
+ * The next row: 1, or 0 after the last one. -1 (ERR_DAMAGED): the row is too long, has another
+ * number of fields, a byte 0, an unmatched quote, or text after a closing quote; the message has
+ * the file and the line, and the next call goes on with the row after it.
+ */
+MUST_CHECK int csv_next(struct csv *c, struct err *err);
+
+/* Whether the field, spaces around it aside, is a finite decimal number; its value. */
+bool csv_number(const char *field, double *value);
+
+#endif
