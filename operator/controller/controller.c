@@ -209,18 +209,22 @@ static void settle_hold(struct controller *c, struct memory *m)
     m->failed = m->status_failed = false;
 }
 
-/* Whether the plan has to wait for the end of a back-off, or for those that are more urgent: until
- * when, on the monotonic clock. */
-static int64_t held_until(struct controller *c, const struct memory *m, const struct plan *plan)
+/* Until when the plan has to wait, on the monotonic clock: for the end of a back-off, for those
+ * that are more urgent, or for its job's share of the writes. 0: not at all; then its write is
+ * counted. */
+static int64_t held_until(struct controller *c, struct memory *m, const struct plan *plan)
 {
-    int64_t until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
+    int64_t now = c->now.mono_ms, until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
 
     if (!plan->status && !plan->n_actions)
         return 0;
-    if (until > c->now.mono_ms)
+    if (until > now)
         return until;
-    return plan->status && !plan->urgent && !outbox_spare(&c->outbox) ? c->now.mono_ms + CROWDED_MS
-                                                                      : 0;
+    if (!plan->status)
+        return 0;
+    if (!plan->urgent && !outbox_spare(&c->outbox))
+        return now + CROWDED_MS;
+    return limit_take(&m->status_limit, now) ? 0 : now + limit_next_ms(&m->status_limit, now);
 }
 
 static double seconds_of(const struct timespec *t) { return (double)t->tv_sec + t->tv_nsec / 1e9; }
@@ -239,7 +243,7 @@ static void confirm(struct controller *c, const struct memory *m, const char *ke
 
 static void sync_job(struct controller *c, const char *key, const struct tj *tj)
 {
-    struct memory *m = memories_of(c->memories, key, tj->meta.uid);
+    struct memory *m = memories_of(c->memories, key, tj->meta.uid, c->now.mono_ms);
     struct observed o = {.tj = tj};
     AUTO(plan_release) struct plan plan = {0};
     struct timespec begin, end;

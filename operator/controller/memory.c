@@ -67,7 +67,7 @@ void memories_drop(struct memories *all, const char *key)
     memory_free(m);
 }
 
-struct memory *memories_of(struct memories *all, const char *key, const char *uid)
+struct memory *memories_of(struct memories *all, const char *key, const char *uid, int64_t mono_ms)
 {
     struct memory **slot = slot_of(all, key), *m = *slot;
 
@@ -78,20 +78,28 @@ struct memory *memories_of(struct memories *all, const char *key, const char *ui
     m = xcalloc(1, sizeof *m);
     m->key = xstrdup(key);
     m->uid = xstrdup(uid);
+    limit_init(&m->status_limit, STATUS_PER_SECOND, STATUS_BURST, mono_ms);
+    limit_init(&m->event_limit, EVENT_PER_SECOND, EVENT_BURST, mono_ms);
     *slot = m;
     return m;
 }
 
-bool memory_event_new(struct memory *m, const char *event_key)
+bool memory_event_known(const struct memory *m, const char *event_key)
 {
     uint64_t h = hash_text(event_key);
 
     for (size_t i = 0; i < m->n_events; i++)
         if (m->events[i] == h)
-            return false;
+            return true;
+    return false;
+}
+
+void memory_event_keep(struct memory *m, const char *event_key)
+{
+    if (m->n_events == EVENTS_REMEMBERED)
+        memmove(m->events, m->events + 1, --m->n_events * sizeof *m->events);
     m->events = xrealloc(m->events, (m->n_events + 1) * sizeof *m->events);
-    m->events[m->n_events++] = h;
-    return true;
+    m->events[m->n_events++] = hash_text(event_key);
 }
 
 void memory_event_forget(struct memory *m, const char *event_key)
@@ -100,5 +108,5 @@ void memory_event_forget(struct memory *m, const char *event_key)
 
     for (size_t i = 0; i < m->n_events; i++)
         if (m->events[i] == h)
-            m->events[i] = m->events[--m->n_events];
+            memmove(m->events + i, m->events + i + 1, (--m->n_events - i) * sizeof *m->events);
 }

@@ -9,7 +9,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "operator/core/limit.h"
 #include "operator/reconcile/plan.h"
+
+/*
+ * Writes for one job. An agent may say anything at any rate, and a pod may fail as soon as it runs:
+ * a status or an event beyond these limits waits for its turn, and the newest status is what is
+ * then written. A launch takes about five writes of status at once; then one in STATUS_INTERVAL_MS.
+ */
+#define STATUS_BURST 20
+#define STATUS_PER_SECOND 1.0
+#define EVENT_BURST 25
+#define EVENT_PER_SECOND 0.1
+#define EVENTS_REMEMBERED 1000 /* an older one may be sent again; its name then exists */
 
 struct memory {
     char *key, *uid;
@@ -32,18 +44,21 @@ struct memory {
     int64_t events_mono_ms;             /* and when */
     uint64_t *events;                   /* hashes of the keys of events that were sent */
     size_t n_events;
+    struct limit status_limit, event_limit; /* what pods and agents may make us write */
 };
 
 struct memories *memories_new(void);
 void memories_free(struct memories *all);
-/* The memory of the job with this UID; one of another UID under the key is forgotten first. */
-struct memory *memories_of(struct memories *all, const char *key, const char *uid);
+/* The memory of the job with this UID; one of another UID under the key is forgotten first. A new
+ * one's limits begin at mono_ms. */
+struct memory *memories_of(struct memories *all, const char *key, const char *uid, int64_t mono_ms);
 /* The memory under the key, or NULL. */
 struct memory *memories_find(struct memories *all, const char *key);
 void memories_drop(struct memories *all, const char *key);
 
-/* True the first time for this event key. */
-bool memory_event_new(struct memory *m, const char *event_key);
+/* The keys of events that were sent, the last EVENTS_REMEMBERED. */
+bool memory_event_known(const struct memory *m, const char *event_key);
+void memory_event_keep(struct memory *m, const char *event_key);
 void memory_event_forget(struct memory *m, const char *event_key);
 
 /* 64-bit FNV-1a. */

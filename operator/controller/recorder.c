@@ -47,12 +47,13 @@ static void record(struct recorder *r, const struct tj *tj, struct memory *m,
     struct waiting *w;
     struct buf body;
 
-    if (r->n_waiting >= MAX_WAITING) {
+    if (memory_event_known(m, e->key))
+        return;
+    if (r->n_waiting >= MAX_WAITING || !limit_take(&m->event_limit, c->now.mono_ms)) {
         workqueue_add_at(c->queue, m->key, c->now.mono_ms + AGAIN_MS);
         return;
     }
-    if (!memory_event_new(m, e->key))
-        return;
+    memory_event_keep(m, e->key);
     buf_init(&body, 0);
     event_body(tj, e, MANAGED_BY, c->now.wall_ms, &body);
     w = xcalloc(1, sizeof *w);

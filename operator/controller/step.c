@@ -11,7 +11,7 @@
 
 struct memory *run_memory(struct run *run)
 {
-    return memories_of(run->c->memories, run->key, run->uid);
+    return memories_of(run->c->memories, run->key, run->uid, run->c->now.mono_ms);
 }
 
 void run_keep_sentence(char **at, const char *message)
