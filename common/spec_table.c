@@ -116,7 +116,7 @@ const struct field spec_fields[] = {
      .default_ = "fashion-mnist",
      .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files; "
             "arrays: numbers in .npy files; text: words in train.txt, valid.txt and test.txt; "
-            "synthetic: made by the engine (docs/data.md)."},
+            "patterns, spectra, scenes: made by the engine (docs/data.md)."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),

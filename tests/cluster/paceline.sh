@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # lib.sh has cluster_cache, dir and the checks
 # Sourced after lib.sh by tests of Paceline on the cluster: its images, its operator, its jobs.
+# shellcheck disable=SC2034 # used by tests that source this
 paceline_version=$(sed -n 's/^#define PACELINE_VERSION "\(.*\)"/\1/p' include/paceline/version.h)
 
 # paceline_images: of this tree, built when it has changed, in the cluster's containerd; or what is in
@@ -37,8 +38,7 @@ paceline_install() {
     done
     k wait --for=condition=Established crd/trainingjobs.paceline.dev --timeout=30s >/dev/null || exit 1
     cluster_signal kube-controller-manager KILL # or its garbage collector knows jobs only later
-    sed "s/paceline-operator:latest/paceline-operator:$paceline_version/" manifests/operator.yaml |
-        k apply -f - >/dev/null || exit 1
+    k apply -f manifests/operator.yaml >/dev/null || exit 1
     # On a cluster that was up before, the image has changed under the same name.
     k -n paceline-system rollout restart deployment/paceline-operator >/dev/null
     k -n paceline-system rollout status deployment/paceline-operator --timeout=120s >/dev/null || {
