@@ -53,6 +53,29 @@ static void bounds_words(void)
     CHECK_STR(numbers("", 2, "a \n"), "10");
 }
 
+/* The numbers are those of the list; of equal words the first counts. */
+static void lists_words(void)
+{
+    static const char *const words[] = {"the", "<unk>", "cat", "<eos>", "cat", "a"};
+    static const char text[] = "a cat saw the\n<unk>";
+    static const uint32_t want[] = {5, 2, 1, 0, 3, 1};
+    AUTO(vocabulary_release) struct vocabulary v = {0};
+    struct vocabulary none = {0};
+    uint32_t tokens[6];
+    struct err err;
+    size_t len;
+
+    CHECK_INT(vocabulary_list(&v, words, ARRAY_LEN(words), &err), 0);
+    CHECK_INT(v.n, 6);
+    CHECK_INT(v.unknown, 1);
+    vocabulary_encode(&v, (const uint8_t *)text, strlen(text), tokens);
+    CHECK_BYTES(tokens, want, sizeof want);
+    CHECK(memcmp(vocabulary_word(&v, 5, &len), "a", 1) == 0 && len == 1);
+    CHECK_INT(vocabulary_list(&none, words, 1, &err), -1);
+    CHECK_STR(err.msg, "a vocabulary of 1 words without <unk>");
+    vocabulary_release(&none);
+}
+
 static void refuses_what_is_no_text(void)
 {
     static char word[WORD_MAX + 4];
@@ -194,6 +217,7 @@ int main(void)
     put("test.txt", "n m l k j i h g\n");
     counts_words();
     bounds_words();
+    lists_words();
     refuses_what_is_no_text();
     cuts_streams();
     shares_a_copy();

@@ -119,8 +119,7 @@ static int shape_of(struct shape *s, const struct npy *f, struct err *err)
     return 0;
 }
 
-static int check_input(const struct npy *f, struct shape s, uint32_t n, const char *labels,
-                       struct err *err)
+int arrays_check(const struct npy *f, struct shape s, struct err *err)
 {
     if (f->kind == 'i' || (f->kind == 'u' && f->size > 1))
         return err_set(err, ERR_DAMAGED,
@@ -131,6 +130,14 @@ static int check_input(const struct npy *f, struct shape s, uint32_t n, const ch
         return err_set(err, ERR_DAMAGED, "%s: found samples of %s; needed: %d x %d x %d", f->name,
                        text, s.c, s.h, s.w);
     }
+    return 0;
+}
+
+static int check_input(const struct npy *f, struct shape s, uint32_t n, const char *labels,
+                       struct err *err)
+{
+    if (arrays_check(f, s, err))
+        return -1;
     if (f->dims[0] != n)
         return err_set(err, ERR_DAMAGED, "%s: found %zu samples; %s has %u labels", f->name,
                        f->dims[0], labels, n);
@@ -153,24 +160,54 @@ static int check_labels(struct arrays *a, struct err *err)
     return 0;
 }
 
+/* Input layer i; NULL: there are no more. */
+static const struct layer_spec *input_layer(const struct job *job, size_t i)
+{
+    for (size_t k = 0; k < job->model.n_layers; k++)
+        if (job->model.layers[k].type == LAYER_INPUT && i-- == 0)
+            return &job->model.layers[k];
+    return NULL;
+}
+
+size_t arrays_inputs(const struct job *job)
+{
+    size_t n = 0;
+
+    while (input_layer(job, n))
+        n++;
+    return n;
+}
+
+char *arrays_input_name(const struct job *job, size_t i)
+{
+    const struct layer_spec *layer = input_layer(job, i);
+
+    if (!layer)
+        return xstrdup(ONE_INPUT);
+    return layer->name ? xstrdup(layer->name) : xasprintf("input%zu", i + 1);
+}
+
+struct shape arrays_input_shape(const struct job *job, size_t i)
+{
+    return net_input_shape(input_layer(job, i));
+}
+
 /* The inputs: one for each layer of that type. */
 static void list_inputs(struct arrays *a, const struct job *job)
 {
-    a->inputs = xcalloc(job->model.n_layers + 1, sizeof *a->inputs);
-    for (size_t i = 0; i < job->model.n_layers; i++)
-        if (job->model.layers[i].type == LAYER_INPUT)
-            a->inputs[a->n_inputs++].layer = &job->model.layers[i];
+    a->n_inputs = (int)arrays_inputs(job);
+    a->inputs = xcalloc((size_t)a->n_inputs + 1, sizeof *a->inputs);
+    for (int i = 0; i < a->n_inputs; i++)
+        a->inputs[i].layer = input_layer(job, (size_t)i);
     a->n_inputs += !a->n_inputs;
 }
 
-static int open_input(struct arrays *a, int i, const char *folder, struct err *err)
+static int open_input(struct arrays *a, int i, const struct job *job, struct err *err)
 {
+    const char *folder = job->dataset.path;
     struct array *input = &a->inputs[i];
     const struct layer_spec *layer = input->layer;
-    AUTO(auto_free)
-    char *name = !layer        ? xstrdup(ONE_INPUT)
-                 : layer->name ? xstrdup(layer->name)
-                               : xasprintf("input%d", i + 1);
+    AUTO(auto_free) char *name = arrays_input_name(job, (size_t)i);
 
     if (strcmp(name, LABELS) == 0)
         return err_set(err, ERR_INVALID,
@@ -201,7 +238,7 @@ static int open_all(struct arrays *a, const struct job *job, struct err *err)
     if (open_files(&a->labels, folder, LABELS, err) || check_labels(a, err))
         return -1;
     for (int i = 0; i < a->n_inputs; i++)
-        if (open_input(a, i, folder, err))
+        if (open_input(a, i, job, err))
             return -1;
     return 0;
 }

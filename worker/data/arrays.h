@@ -12,6 +12,7 @@
 #define PACELINE_ARRAYS_H
 
 #include "worker/data/data.h"
+#include "worker/data/npy.h"
 
 /* datasets_load (of this rank alone; *d is the sets, not yet split) and datasets_peek where
  * spec.dataset.name is arrays. ERR_NOT_FOUND: a file is not there; ERR_DAMAGED: it is no .npy file,
@@ -20,6 +21,15 @@ MUST_CHECK int arrays_load(struct datasets *d, const struct job *job, struct err
 MUST_CHECK int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
                            uint32_t *n_test, struct err *err);
 void arrays_free(struct arrays *a); /* NULL is fine */
+
+/* Whether an array's rows can be samples of an input of this shape. ERR_DAMAGED. */
+MUST_CHECK int arrays_check(const struct npy *f, struct shape s, struct err *err);
+
+/* The input layers of the job's network; 0: its one input has no layer. */
+size_t arrays_inputs(const struct job *job);
+/* The name in the names of an input's files; the caller's. */
+char *arrays_input_name(const struct job *job, size_t i);
+struct shape arrays_input_shape(const struct job *job, size_t i); /* of input layer i */
 
 /* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite, or the file has
  * become shorter; ERR_IO. From many threads at once. */

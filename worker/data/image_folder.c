@@ -9,6 +9,7 @@
 #include "paceline/mem.h"
 
 #define MAX_CLASSES 65535
+#define TREE_DEPTH 64
 
 static const char *const endings[] = {".jpg", ".jpeg", ".png"};
 static const char *const test_folders[] = {"test", "val"};
@@ -189,6 +190,64 @@ int image_folder_scan(struct image_folder *f, const char *path, double test_spli
     if (rc)
         image_folder_release(f);
     return rc;
+}
+
+/* A link to a folder may lead back up: below `path` none is followed. */
+static bool is_link(const char *path)
+{
+    struct stat st;
+
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+static int add_tree(struct image_tree *t, const char *folder, int depth, struct err *err)
+{
+    struct names found;
+
+    if (list(&found, &t->names, folder, false, err))
+        return -1;
+    t->paths = xrealloc(t->paths, (t->n + found.n + 1) * sizeof *t->paths);
+    for (size_t i = 0; i < found.n; i++)
+        t->paths[t->n++] = arena_printf(&t->names, "%s/%s", folder, found.at[i]);
+    free(found.at);
+    if (list(&found, &t->names, folder, true, err))
+        return -1;
+    int rc = 0;
+    if (depth == 0 && found.n)
+        rc = err_set(err, ERR_INVALID, "%s: folders within folders, more than %d deep", folder,
+                     TREE_DEPTH);
+    for (size_t i = 0; i < found.n && rc == 0; i++) {
+        const char *below = arena_printf(&t->names, "%s/%s", folder, found.at[i]);
+
+        rc = is_link(below) ? 0 : add_tree(t, below, depth - 1, err);
+    }
+    free(found.at);
+    return rc;
+}
+
+int image_tree_scan(struct image_tree *t, const char *path, struct err *err)
+{
+    const size_t len = strlen(path);
+    int rc;
+
+    *t = (struct image_tree){0};
+    rc = add_tree(t, arena_printf(&t->names, "%.*s", (int)(len - (path[len - 1] == '/')), path),
+                  TREE_DEPTH, err);
+    if (rc == 0 && !t->n)
+        rc = err_set(err, ERR_NOT_FOUND,
+                     "%s: no images in this folder, nor in those within it; files ending in .jpg, "
+                     ".jpeg or .png are needed",
+                     path);
+    if (rc)
+        image_tree_release(t);
+    return rc;
+}
+
+void image_tree_release(struct image_tree *t)
+{
+    arena_release(&t->names);
+    free(t->paths);
+    *t = (struct image_tree){0};
 }
 
 static int stamp_folder(uint64_t *stamp, struct arena *names, const char *path, int depth,

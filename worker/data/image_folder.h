@@ -40,4 +40,15 @@ MUST_CHECK int image_folder_stamp(uint64_t *stamp, const char *path, struct err 
 
 void image_folder_release(struct image_folder *f); /* also fit for AUTO */
 
+/* The images of a folder and of all folders within it, whatever they are called: those of a folder
+ * before those within, both by the bytes of their names. Links to folders are not followed. */
+struct image_tree {
+    struct arena names;
+    const char **paths;
+    size_t n;
+};
+/* ERR_NOT_FOUND: no such folder, or no image in it; ERR_INVALID: too deep; ERR_IO. */
+MUST_CHECK int image_tree_scan(struct image_tree *t, const char *path, struct err *err);
+void image_tree_release(struct image_tree *t); /* also fit for AUTO */
+
 #endif

@@ -39,6 +39,8 @@ struct image_reader *image_reader_new(const struct job *job)
     return r;
 }
 
+void image_reader_fit(struct image_reader *r) { r->resizes = true; }
+
 void image_reader_free(struct image_reader **r)
 {
     if (!*r)

@@ -11,6 +11,9 @@ struct image_reader; /* a thread's file, picture and tools; they grow with what 
 struct image_reader *image_reader_new(const struct job *job);
 void image_reader_free(struct image_reader **r); /* for AUTO */
 
+/* From now on images of other sizes are resized, also where dataset.imageSize is 0. */
+void image_reader_fit(struct image_reader *r);
+
 /*
  * The pixels of one file to `to`, [c][h][w] of shape. ERR_DAMAGED: it is no image, or not whole;
  * ERR_INVALID: of another size, and dataset.imageSize is 0; ERR_IO. Each names the file.

@@ -161,6 +161,28 @@ int vocabulary_build(struct vocabulary *v, const uint8_t *text, size_t len, cons
     return 0;
 }
 
+int vocabulary_list(struct vocabulary *v, const char *const *words, size_t n, struct err *err)
+{
+    *v = (struct vocabulary){.words = xcalloc(n, sizeof *v->words), .room = n, .n = (int)n};
+    v->n_words = n;
+    for (size_t i = 0; i < n; i++)
+        v->words[i] = (struct word){.bytes = words[i], .len = strlen(words[i])};
+    while (v->n_slots < 2 * (n + 1))
+        v->n_slots = v->n_slots ? 2 * v->n_slots : 1024;
+    v->slots = xcalloc(v->n_slots, sizeof *v->slots);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t *slot = find(v, v->words[i].bytes, v->words[i].len);
+
+        if (!*slot)
+            *slot = (uint32_t)i + 1;
+    }
+    const uint32_t unknown = *find(v, UNK, strlen(UNK));
+    if (!unknown)
+        return err_set(err, ERR_DAMAGED, "a vocabulary of %zu words without " UNK, n);
+    v->unknown = unknown - 1;
+    return 0;
+}
+
 void vocabulary_release(struct vocabulary *v)
 {
     free(v->words);

@@ -31,6 +31,12 @@ struct vocabulary {
  */
 MUST_CHECK int vocabulary_build(struct vocabulary *v, const uint8_t *text, size_t len,
                                 const char *name, int bound, struct err *err);
+/*
+ * A vocabulary whose words are known, by their numbers; they must outlive it. Of equal ones the
+ * first counts. ERR_DAMAGED: <unk> is not among them; *v is to be released then, too.
+ */
+MUST_CHECK int vocabulary_list(struct vocabulary *v, const char *const *words, size_t n,
+                               struct err *err);
 void vocabulary_release(struct vocabulary *v); /* also fit for AUTO */
 
 /* How many words a text has, line ends included. ERR_DAMAGED as above. */

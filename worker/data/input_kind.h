@@ -1,0 +1,47 @@
+/* The kinds of files behind input.h. */
+#ifndef PACELINE_INPUT_KIND_H
+#define PACELINE_INPUT_KIND_H
+
+#include "paceline/file.h"
+#include "worker/data/image_reader.h"
+#include "worker/data/input.h"
+
+#define INPUT_HEAD 8 /* bytes that tell kinds apart */
+
+struct input_reader {
+    const struct job *job;
+    struct shape shape;
+    const struct normalizer *normalizer;
+    struct image_reader *images;
+    uint8_t *bytes; /* room for a sample */
+};
+
+struct input {
+    struct input_reader *reader;
+    const char *const *paths;
+    size_t n_paths;
+    const struct input_kind *kind;
+    void *own; /* the kind's */
+};
+
+struct input_kind {
+    bool many;
+    bool numbers; /* models of arrays take it, too */
+    /* By its name and the first bytes, as far as there are so many; the others are 0. */
+    bool (*is)(const struct input_reader *r, const char *path, const uint8_t head[INPUT_HEAD]);
+    int (*open)(struct input *in, struct err *err); /* close is called if it fails */
+    int (*next)(struct input *in, float *x, struct err *err);
+    void (*close)(struct input *in);
+};
+
+extern const struct input_kind input_idx, input_cifar, input_npy, input_csv;
+
+static inline size_t input_values(const struct input_reader *r)
+{
+    return (size_t)r->shape.c * (size_t)r->shape.h * (size_t)r->shape.w;
+}
+
+/* Whether the file's name ends so, in letters of any case. */
+bool input_ends_with(const char *path, const char *ending);
+
+#endif
