@@ -46,7 +46,10 @@ void controller_step(struct controller *c, struct moment now);
 /* Milliseconds until controller_step must be called though nothing happens; never negative. */
 int64_t controller_next_ms(const struct controller *c, struct moment now);
 
-/* Begins a graceful end: no new plans; running requests end; the Lease is given back. */
+/*
+ * Begins a graceful end: nothing more is sent, requests under way end, then the Lease is given
+ * back. What is left undone the next leader finds in what is there, as after a crash.
+ */
 void controller_stop(struct controller *c, struct moment now);
 bool controller_stopped(const struct controller *c);
 

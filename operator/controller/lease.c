@@ -9,6 +9,7 @@
 #include "paceline/mem.h"
 
 #define MARGIN_MS 500
+#define FOLLOW_MS 500 /* how often a follower reads the Lease, and a failed release is repeated */
 
 void lease_init(struct lease *l, struct controller *c)
 {
@@ -96,6 +97,7 @@ static void on_seen(void *arg, const struct kube_response *r)
         l->seen = l->held = false;
         l->holder[0] = '\0';
     } else {
+        l->failed = true;
         log_warn("lease: cannot read code=%d: %s", r->status, message);
     }
 }
@@ -110,10 +112,7 @@ static void on_written(void *arg, const struct kube_response *r)
     l->call = NULL;
     l->answered = true;
     controller_count(l->c, l->seen ? KUBE_PUT : KUBE_POST, r->status);
-    if (l->giving) { /* if it failed, the Lease runs out by itself */
-        l->released = true;
-        l->held = false;
-    } else if (answer == ANSWER_OK) {
+    if (answer == ANSWER_OK) {
         see(l, body);
         l->held = strcmp(l->holder, l->c->config.identity) == 0;
         l->renewed_mono_ms = l->sent_mono_ms;
@@ -121,6 +120,7 @@ static void on_written(void *arg, const struct kube_response *r)
         l->seen = false; /* read it before the next try */
         l->contested = l->held;
     } else {
+        l->failed = true;
         log_warn("lease: cannot write code=%d: %s", r->status, message);
     }
 }
@@ -205,10 +205,9 @@ static void try(struct lease *l)
     const char *me = l->c->config.identity;
 
     if (l->releasing) {
-        l->giving = l->held && l->seen;
-        l->released = !l->giving;
-        if (l->giving)
-            send(l, KUBE_PUT, "");
+        l->released = !l->held;
+        if (l->held)
+            send(l, l->seen ? KUBE_PUT : KUBE_GET, l->seen ? "" : NULL);
     } else if (l->missing) {
         l->missing = false;
         send(l, KUBE_POST, me);
@@ -217,6 +216,19 @@ static void try(struct lease *l)
     } else {
         send(l, KUBE_GET, NULL);
     }
+}
+
+/* When the next try is due, after an answer. */
+static int64_t next_try_ms(const struct lease *l)
+{
+    int64_t wait_ms = l->c->config.retry_ms;
+
+    if (l->missing || l->contested || (l->read && !l->held && is_free(l)) ||
+        (l->releasing && !l->failed))
+        return l->c->now.mono_ms;
+    if (wait_ms > FOLLOW_MS && (!l->held || l->releasing))
+        wait_ms = FOLLOW_MS;
+    return l->sent_mono_ms + wait_ms;
 }
 
 void lease_step(struct lease *l)
@@ -235,11 +247,8 @@ void lease_step(struct lease *l)
         l->held = false;
     }
     if (l->answered) {
-        bool at_once =
-            l->missing || l->releasing || l->contested || (l->read && !l->held && is_free(l));
-
-        l->answered = l->read = l->contested = false;
-        l->at_mono_ms = at_once ? now : l->sent_mono_ms + c->config.retry_ms;
+        l->at_mono_ms = next_try_ms(l);
+        l->answered = l->read = l->contested = l->failed = false;
     }
     if (!l->call && now >= l->at_mono_ms) {
         l->at_mono_ms = now + c->config.retry_ms;

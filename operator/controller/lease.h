@@ -23,7 +23,7 @@ struct lease {
     int64_t at_mono_ms;           /* the next try */
     bool contested;               /* somebody changed it while we held it: look at once */
     bool answered, missing, read; /* set by callbacks: time the next try; no Lease; record is new */
-    bool giving;                  /* the request under way gives it back */
+    bool failed;                  /* the same: no answer, or one that tells nothing */
     /* The record as last seen. */
     bool seen, fresh; /* fresh: it changed since the last step */
     char version[RV_SIZE], holder[256], renew_time[48];
@@ -43,7 +43,10 @@ bool lease_leads(const struct lease *l);
  * take the Lease; 0 or less: do not write.
  */
 int64_t lease_write_ms(const struct lease *l, int64_t wanted_ms);
-/* Gives the Lease back; done when released is set. */
+/*
+ * Gives the Lease back, so that another operator can lead at once. Repeats a request that failed;
+ * released is set when the Lease is given back, or is no longer ours.
+ */
 void lease_give_back(struct lease *l);
 
 #endif

@@ -213,7 +213,10 @@ static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void
 void outbox_step(struct outbox *o)
 {
     struct controller *c = o->c;
-    int64_t now = c->now.mono_ms, timeout_ms = lease_write_ms(&c->lease, c->config.request_ms);
+    int64_t now = c->now.mono_ms, timeout_ms = 0;
+
+    if (!c->stopping)
+        timeout_ms = lease_write_ms(&c->lease, c->config.request_ms);
 
     if (o->busy) {
         o->busy = false;
@@ -231,7 +234,7 @@ void outbox_step(struct outbox *o)
             (void)limit_take(&o->limit, now);
             post(o, &r, done, arg, timeout_ms);
         } else {
-            done(arg, ANSWER_UNKNOWN, NULL, "not the leader");
+            done(arg, ANSWER_UNKNOWN, NULL, c->stopping ? closing : "not the leader");
         }
         request_clear(&r);
     }
@@ -246,7 +249,7 @@ int64_t outbox_next_ms(const struct outbox *o, int64_t mono_ms)
 {
     int64_t wait;
 
-    if (o->busy)
+    if (o->busy || (o->c->stopping && waits(o)))
         return 0;
     if (!waits(o) || o->n_sent >= o->c->config.max_writes)
         return -1;

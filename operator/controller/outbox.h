@@ -1,6 +1,7 @@
 /*
  * Requests on their way out: bounded in number, rate-limited, with a time-out that ends before
- * another operator could take the Lease. While nobody may write, they are refused at once.
+ * another operator could take the Lease. While nobody may write, and when the operator stops, they
+ * are refused at once.
  *
  * Who has many requests to make (a plan with a thousand pods) does not queue them all: it registers
  * as a source and is asked for the next one when there is room, in turn with the others. So memory

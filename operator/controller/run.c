@@ -184,7 +184,7 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
 /* The plan holds for the job as it was: any change to it ends the run. */
 static bool still_holds(const struct run *run, const struct tj *tj)
 {
-    return tj && strcmp(tj->meta.resource_version, run->version) == 0 &&
+    return tj && strcmp(tj->meta.resource_version, run->version) == 0 && !run->c->stopping &&
            lease_leads(&run->c->lease);
 }
 

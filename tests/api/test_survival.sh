@@ -95,6 +95,24 @@ operator_stop three
 until_same "that of ten minutes, too" patient lease
 operator_stop patient
 
+# Also in the middle of a plan: what was not sent yet is left to the next one, which does not wait for it.
+operator_start slow --lease-duration 10m --renew-deadline 9m --qps 1 --burst 10
+apply <<JOBS
+$(job interrupted)
+    worker: {replicas: 60, template: $(pod)}
+JOBS
+has_begun() { [ "$(count_pods interrupted)" -gt 0 ]; }
+until_true has_begun
+operator_start heir --lease-duration 10m --renew-deadline 9m
+same "still the leader" "$(lease)" slow
+operator_stop slow
+until_same "the lease was given back in the middle" heir lease
+await interrupted Running
+same "pods of interrupted" "$(count_pods interrupted)" 60
+same "first incarnations of interrupted" "$(pods_of interrupted | grep -vc -- '-0$')" 0
+k delete tj/interrupted --wait=false >/dev/null
+operator_stop heir
+
 # With no operator at all a pod finishes and is deleted; its index does not run again.
 check "pods are still there" "$uids" "$(of pod/outage-worker-1-0 '{.metadata.uid}')"
 finish outage-worker-1-0 0

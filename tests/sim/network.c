@@ -345,7 +345,9 @@ static void on_arrive(struct world *w, int64_t id)
     w->actor = ACTOR_OPERATOR;
     w->actor_late = is_late(c);
     if (!refuse(c)) {
-        truth_request(w, &w->operators[c->n], &c->request);
+        truth_request(
+            w, c->finished || w->operators[c->n].epoch != c->epoch ? NULL : &w->operators[c->n],
+            &c->request);
         api_handle(&w->api, &c->request, &c->answer);
     }
     if (!strstr(c->request.path, "/leases") || c->answer.status != 200)
@@ -394,6 +396,7 @@ static struct kube_call *send(void *kube, const struct kube_request *r, kube_don
     struct operator_process *op = kube;
     struct call *c = call_new(op, r, done, arg);
 
+    truth_sends(op->w, op, r);
     if (strstr(r->path, "/namespaces/" TENANT_NS "/"))
         op->w->n_tenant_requests++;
     else

@@ -85,6 +85,7 @@ void operator_step(struct world *w, int n)
     }
     if (op->stopping && controller_stopped(op->c)) {
         world_trace(w, "op%d stopped", n);
+        truth_stopped(w, op);
         end(op, random_range(&w->faults, 100, 10000));
         return;
     }

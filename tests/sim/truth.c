@@ -482,10 +482,45 @@ void truth_started(struct world *w, struct process *p)
     count_replacement(w, p);
 }
 
+static bool is_job_write(const struct kube_request *r)
+{
+    return r->method != KUBE_GET && !strstr(r->path, "/leases");
+}
+
+/* The Lease's holder; NULL: there is no Lease. */
+static const char *lease_holder(const struct world *w)
+{
+    const struct object *o =
+        store_find(&w->api.store, KIND_LEASE, OPERATOR_NS, w->config.lease_name);
+
+    return o ? val_str(o->v->json, "spec", "holderIdentity") : NULL;
+}
+
 void truth_request(struct world *w, const struct operator_process *op, const struct kube_request *r)
 {
-    (void)op;
+    const char *holder = lease_holder(w);
+
     w->n_writes += r->method != KUBE_GET;
+    if (strstr(r->path, "/leases") && r->method != KUBE_GET)
+        w->lease_ms = w->now_ms;
+    if (op && op->stopping && is_job_write(r) && holder && !*holder && !w->stolen)
+        world_fail(w, "op%d writes %.100s after it gave the Lease back", op->n, r->path);
+}
+
+void truth_sends(struct world *w, const struct operator_process *op, const struct kube_request *r)
+{
+    if (op->stopping && is_job_write(r))
+        world_fail(w, "op%d is asked to stop and sends %.100s", op->n, r->path);
+}
+
+/* It may keep a Lease that it has not renewed for so long that others may have it. */
+void truth_stopped(struct world *w, const struct operator_process *op)
+{
+    const char *holder = lease_holder(w);
+
+    if (holder && strcmp(holder, op->identity) == 0 && !w->stolen &&
+        w->now_ms - w->lease_ms < w->config.renew_ms / 2)
+        world_fail(w, "op%d stopped and kept the Lease", op->n);
 }
 
 void truth_each_event(struct world *w)

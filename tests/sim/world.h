@@ -208,6 +208,7 @@ struct world {
     int64_t quiet_ms; /* faults end then */
     bool quiet;
     bool stolen;        /* the Lease was: two may have led for a moment */
+    int64_t lease_ms;   /* when somebody last wrote it */
     int64_t jump_ms;    /* sum of the jumps */
     int64_t settled_ms; /* since when; 0: not */
     uint64_t settled_tenant_requests, n_tenant_requests; /* about the tenant's objects */
@@ -344,8 +345,12 @@ void truth_new(struct world *w);
 void truth_free(struct world *w);
 void truth_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next);
 void truth_started(struct world *w, struct process *p);
+/* op: who waits for the answer; NULL: nobody any more. */
 void truth_request(struct world *w, const struct operator_process *op,
                    const struct kube_request *r);
+void truth_sends(struct world *w, const struct operator_process *op, const struct kube_request *r);
+/* A graceful end is over. */
+void truth_stopped(struct world *w, const struct operator_process *op);
 void truth_each_event(struct world *w);
 /* NULL: every job is as it should be for good; else what is not yet. */
 const char *truth_unsettled(struct world *w);

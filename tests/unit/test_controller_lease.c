@@ -102,6 +102,130 @@ static void test_lease_is_given_back(void)
     end();
 }
 
+/* 40 pods are wanted, 8 requests go out at once: the other 32 are left to whoever leads next. */
+static void test_lease_is_given_back_after_writes_and_sends_no_more(void)
+{
+    begin(true);
+    lead();
+    make_owned();
+    CHECK_INT(count_open(KUBE_POST, "/namespaces/ns/pods"), 8);
+    controller_stop(c, now);
+    for (int left = 8; left > 0; left--) {
+        pass(0);
+        CHECK_INT(count_open(KUBE_POST, "/namespaces/ns/"), left);
+        CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+        echo(open_call(KUBE_POST, "/namespaces/ns/pods"));
+    }
+    pass(0);
+    CHECK_INT(count_open(KUBE_POST, "/namespaces/ns/"), 0);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("", "3"));
+    pass(0);
+    CHECK(controller_stopped(c));
+    end();
+}
+
+/* A rate limit holds requests back that nobody waits for any more. */
+static void test_lease_is_given_back_though_the_rate_is_used_up(void)
+{
+    struct controller_config config = usual;
+
+    config.elect = true;
+    config.per_second = 0.01;
+    config.burst = 4;
+    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
+    c = controller_new(&config, &ops, NULL, now);
+    controller_step(c, now);
+    lead();
+    sync_lists(one_job, EMPTY_LIST);
+    answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
+    pass(0);
+    keep_status();
+    for (struct kube_call *call; (call = open_call(KUBE_POST, "/namespaces/ns/")); pass(0))
+        echo(call);
+    CHECK(outbox_next_ms(&c->outbox, now.mono_ms) > 1000); /* more waits */
+    controller_stop(c, now);
+    pass(0);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL);
+    end();
+}
+
+static void test_lease_that_cannot_be_given_back_is_tried_again(void)
+{
+    begin(true);
+    lead();
+    controller_stop(c, now);
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 500, "{}");
+    pass(0);
+    CHECK(!controller_stopped(c));
+    CHECK(!open_call(KUBE_PUT, "/leases/lead")); /* not in a circle */
+    pass(500);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, ""); /* done, but the answer was lost */
+    pass(500);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(0);
+    CHECK(!controller_stopped(c));
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "3"));
+    pass(0);
+    CHECK(controller_stopped(c));
+    end();
+}
+
+/* What somebody else wrote into it is no reason to keep it. */
+static void test_lease_that_was_changed_is_given_back(void)
+{
+    begin(true);
+    lead();
+    controller_stop(c, now);
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(0);
+    answer(open_call(KUBE_GET, "/leases/lead"), 500, "{}");
+    pass(0);
+    CHECK(!open_call(KUBE_GET, "/leases/lead"));
+    pass(500);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("me", "7"));
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"resourceVersion\":\"7\"") != NULL);
+    end();
+}
+
+/* A renewal that is under way when the end begins does not delay it. */
+static void test_lease_is_given_back_at_once_after_a_renewal(void)
+{
+    begin(true);
+    lead();
+    pass(2000);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL);
+    controller_stop(c, now);
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("me", "3"));
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"holderIdentity\":\"\"") != NULL);
+    end();
+}
+
+/* A Lease that is given back is seen within half a second, whatever the time between renewals. */
+static void test_follower_reads_often(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("other", "5"));
+    pass(499);
+    CHECK(!open_call(KUBE_GET, "/leases/lead"));
+    pass(1);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "6"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("me", "7"));
+    pass(0);
+    CHECK(controller_leads(c));
+    pass(1999); /* who leads renews it by the time that was said */
+    CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+    pass(1);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL);
+    end();
+}
+
 int main(void)
 {
     log_init(LOG_ERROR, "");
@@ -110,5 +234,11 @@ int main(void)
     test_leader_that_cannot_renew_stops_writing();
     test_answer_that_was_lost_is_read_back();
     test_lease_is_given_back();
+    test_lease_is_given_back_after_writes_and_sends_no_more();
+    test_lease_is_given_back_though_the_rate_is_used_up();
+    test_lease_that_cannot_be_given_back_is_tried_again();
+    test_lease_that_was_changed_is_given_back();
+    test_lease_is_given_back_at_once_after_a_renewal();
+    test_follower_reads_often();
     return test_result();
 }
