@@ -241,6 +241,21 @@ static void confirm(struct controller *c, const struct memory *m, const char *ke
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
 
+/*
+ * The chief may tell of a failed run before the watch tells of the pod that was deleted and took
+ * the run with it. The pods are read before anything is concluded, once for each run.
+ */
+static bool is_unexplained(struct memory *m, const struct observed *o)
+{
+    const struct tj_status *status = &o->tj->status;
+
+    if (!o->run || o->run->phase != RUN_FAILED || !status->launch.world ||
+        o->run->generation != status->launch.generation || m->failed_run == o->run->generation)
+        return false;
+    m->failed_run = o->run->generation;
+    return true;
+}
+
 static void sync_job(struct controller *c, const char *key, const struct tj *tj)
 {
     struct memory *m = memories_of(c->memories, key, tj->meta.uid, c->now.mono_ms);
@@ -262,6 +277,11 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     observe_owned(c, m, &o);
     observe_templates(c, m, &o);
     links_observe(c->links, key, &o);
+    if (is_unexplained(m, &o)) {
+        m->uncertain = true;
+        confirm(c, m, key, tj);
+        return;
+    }
     o.invalid_template = m->invalid_template;
     o.blocked = m->blocked;
     o.hold_until_ms = wall_of(c, m->hold_mono_ms);

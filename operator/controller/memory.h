@@ -35,6 +35,7 @@ struct memory {
     bool failed, status_failed;       /* the last one did not: back off at the next look */
     bool uncertain;                   /* our view may lack what matters (confirm.h) */
     bool reread;                      /* a conflict made us read, and no plan went through since */
+    int64_t failed_run;               /* generation of the run whose failure made us read */
     int64_t hold_mono_ms;             /* no actions before */
     int64_t status_hold_mono_ms;      /* no status before */
     int64_t status_written_mono_ms;

@@ -234,29 +234,41 @@ static void note_stop(struct look *l, const struct run_report *r)
     (void)note_progress(l, r);
 }
 
-/* A pod of the run that is being deleted: with it the run failed, and its own end is what is
- * counted and told; or NULL. */
-static const struct pod *lost_pod(const struct look *l, const struct run_report *r)
+/*
+ * What became of the pods that the run was launched on: the first that is gone, going, over or
+ * replaced, in words; NULL: all are there. With such a pod the run failed, and the end of the pod
+ * is what is told and counted, in this look or in one before.
+ */
+static const char *lost_pod(const struct look *l, const struct run_report *r)
 {
-    for (int i = 0; i < members_count(l); i++) {
-        const struct pod *p = slot_pod(members_slot(l, i));
+    static const enum cluster_role roles[] = {ROLE_WORKER, ROLE_PS};
+    int64_t world = 0;
 
-        if (p && runs_on(l, r, members_at(l, i)) && p->meta.deletion_ms)
-            return p;
-    }
-    return NULL;
+    for (size_t k = 0; k < sizeof roles / sizeof *roles; k++)
+        for (int i = 0; i < l->roles[roles[k]].n; i++) {
+            const struct slot *slot = &l->roles[roles[k]].slots[i];
+            const struct pod *p = slot->n_pods ? slot->pods[slot->n_pods - 1] : NULL;
+
+            if (!runs_on(l, r, (struct member){roles[k], i}))
+                continue;
+            if (!p || p->meta.deletion_ms || pod_finished(p))
+                return arena_printf(&l->plan->arena, "%s %d's pod was lost",
+                                    cluster_role_names[roles[k]], i);
+            world = launch_world(world, p->meta.uid);
+        }
+    return world == l->next.launch.world ? NULL : after(l, r, "lost a pod");
 }
 
 /* The newest run has ended: what that means is noted once. */
 static bool note_end(struct look *l, const struct run_report *r)
 {
-    const struct pod *lost;
+    const char *lost;
 
     if (!l->next.launch.world || !is_current(l, r) || run_is_active(r))
         return false;
     lost = lost_pod(l, r);
     if (r->phase == RUN_FAILED && lost) {
-        launch_lost(l, lost);
+        note_break(l, LAUNCH_LOSS, lost);
         (void)note_progress(l, r);
     } else if (r->phase == RUN_FAILED)
         note_failure(l, r);

@@ -104,7 +104,8 @@
  *       that are wanted again by then, too, if the run was asked to stop.
  *     - A run that failed is launched again, later each time; more than backoffLimit failures in a
  *       row without a step of progress fail the job. A step also forgives the restarts and
- *       disruptions so far.
+ *       disruptions so far. One that failed after a pod of it was lost is no failure: the pod is
+ *       what is told and counted.
  *     - Exit codes below 128 are permanent, as with ExitCode, whatever the scalePolicy: the agent
  *       ends so only where trying again cannot help. Worker 0 alone decides success.
  *     - A pod whose agent was silent is deleted once the run that failed for it is noted: it may

@@ -33,6 +33,7 @@ struct run {
     int64_t stalled_ms; /* a pod is dead or silent since then; 0: none */
     int64_t lost_ms;    /* when that is noticed */
     bool progressed;    /* beyond what status knew when it ended */
+    bool bereft;        /* one of its pods had been asked to end by then, as the API tells */
     char message[160];
     int64_t epoch; /* of its timers */
     bool tells;    /* as run_fate has it; so the next three */

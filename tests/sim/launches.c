@@ -57,6 +57,25 @@ static bool same_launch(const cJSON *a, const cJSON *b)
            strcmp(val_str(a, "involvedObject", "uid"), val_str(b, "involvedObject", "uid")) == 0;
 }
 
+/* A pod that was deleted is told as that, and not as a failure of the engine as well. */
+static void check_cause(struct world *w, const struct object *event)
+{
+    const cJSON *e = event->v->json;
+    const char *reason = val_str(e, "reason"), *uid = val_str(e, "involvedObject", "uid");
+    long long generation;
+
+    if (!reason || (strcmp(reason, "RankFailed") != 0 && strcmp(reason, "LaunchFailed") != 0) ||
+        sscanf(val_str(e, "message"), "generation %lld:", &generation) != 1 || w->stolen)
+        return;
+    for (size_t i = 0; i < w->agents->n_runs; i++) {
+        const struct run *r = &w->agents->runs[i];
+
+        if (r->generation == generation && r->bereft && strcmp(chief_of(w, r)->job_uid, uid) == 0)
+            world_fail(w, "a pod of generation %lld was deleted, and told was %s: %s", generation,
+                       reason, val_str(e, "message"));
+    }
+}
+
 void launches_told(struct world *w, const struct object *event)
 {
     const struct store *s = &w->api.store;
@@ -64,6 +83,7 @@ void launches_told(struct world *w, const struct object *event)
     world_trace(w, "told: %s: %s", val_str(event->v->json, "reason"),
                 val_str(event->v->json, "message"));
 
+    check_cause(w, event);
     for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
         const struct object *o = s->objects[KIND_EVENT][i];
 
@@ -216,6 +236,18 @@ static void check_alone(struct world *w, const struct run *r)
     }
 }
 
+/* One of its pods has ended or was asked to: what counts is the end of that pod. */
+static bool has_lost(const struct world *w, const struct run *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        const struct process *p = &w->processes[r->hosts[i]];
+
+        if (!p->running || p->asked_ms)
+            return true;
+    }
+    return false;
+}
+
 /* Failures of one chief in a row, none of which got beyond what status knew. */
 static void count_barren(struct world *w, const struct run *r, struct job_truth *t)
 {
@@ -223,7 +255,8 @@ static void count_barren(struct world *w, const struct run *r, struct job_truth 
 
     if (last && last->progressed)
         t->barren = 0;
-    else if (last && last->phase == RUN_FAILED && *last->message && last->hosts[0] == r->hosts[0])
+    else if (last && last->phase == RUN_FAILED && *last->message && !has_lost(w, last) &&
+             last->hosts[0] == r->hosts[0])
         t->barren++;
     if (t->barren > t->limit)
         world_fail(w, "%s: launched again after %lld failures without progress, backoffLimit %lld",
@@ -276,6 +309,11 @@ void launches_run_over(struct world *w, struct run *r)
     const struct object *job = store_find_uid(&w->api.store, KIND_JOB, chief_of(w, r)->job_uid);
     int64_t known = job ? val_int(job->v->json, "status", "launch", "step") : 0;
 
+    for (int i = 0; i < r->n; i++) {
+        const struct process *p = &w->processes[r->hosts[i]];
+
+        r->bereft = r->bereft || (p->asked_ms && !p->stripped);
+    }
     r->progressed =
         !r->foreign &&
         (r->step > known || (job && val_int(job->v->json, "status", "progress", "step") > known));
