@@ -1,6 +1,7 @@
 #!/bin/bash
 # What happens to jobs while operators come and go and nodes fall silent; and the rights it takes.
 # TIMEOUT: 300
+# shellcheck disable=SC2154 # lib.sh has them
 source tests/api/lib.sh
 api_start
 lease() { k get leases -n "$operator_namespace" -o jsonpath='{.items[0].spec.holderIdentity}'; }

@@ -2,6 +2,7 @@
 # A tenant with every right in its own namespace, who may only look into another one, cannot touch the jobs there:
 # not by objects that carry the UID of somebody's job and its labels, and not by the garbage collector deleting these.
 # TIMEOUT: 300
+# shellcheck disable=SC2154 # lib.sh has them
 source tests/api/lib.sh
 api_start
 for ns in team-a team-b team-c; do k create namespace $ns >/dev/null; done
