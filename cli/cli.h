@@ -13,6 +13,7 @@
 
 #include "paceline/spec.h"
 
+int cmd_init(int argc, char **argv);
 int cmd_run(int argc, char **argv);
 int cmd_validate(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

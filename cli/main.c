@@ -9,6 +9,7 @@ static const struct command {
     const char *name, *arguments, *description;
     int (*run)(int argc, char **argv);
 } commands[] = {
+    {"init", "DATA", "write a job for a folder of images or arrays", cmd_init},
     {"run", "JOB", "train, with progress, checkpoints and a report", cmd_run},
     {"validate", "JOB", "check a job; memory, promise and ceiling", cmd_validate},
     {"explain", "[FIELD]", "what a field of a job means and allows", cmd_explain},

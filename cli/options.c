@@ -49,6 +49,7 @@ static const struct option_def {
     {"keep", FIELD(keep), FLAG, 0},
     {"check", FIELD(check), FLAG, 0},
     {"json", FIELD(json), FLAG, 0},
+    {"force", FIELD(force), FLAG, 0},
 };
 
 /* Whether one of the names separated by spaces is the n bytes at name. */

@@ -16,7 +16,7 @@ struct options {
     const char *on, *namespace_, *context;                      /* a cluster */
     const char *to, *mirror;                                    /* data */
     int64_t steps, limit, batches, batch_size, patience, seeds; /* 0: not given */
-    bool resume, keep, check, json;
+    bool resume, keep, check, json, force;
     struct cli_sets sets;
     char **owned; /* texts of options_set */
     size_t n_owned;

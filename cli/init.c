@@ -1,0 +1,72 @@
+/* paceline init: from data to a job. */
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/init_data.h"
+#include "cli/init_text.h"
+#include "cli/options.h"
+#include "paceline/mem.h"
+#include "worker/data/data.h"
+
+static const char usage[] =
+    "usage: paceline init DATA [options]\n"
+    "Writes a job for the data in a folder: a file with comments, that validates and trains.\n"
+    "  -o, --out FILE  write it there, instead of printing it\n"
+    "  --force         also where the file exists\n"
+    "DATA is a folder of images (train/CLASS/ and test/CLASS/, or CLASS/ alone), of arrays\n"
+    "(train-x.npy, train-y.npy, test-x.npy, test-y.npy; docs/data.md), or of IDX files.\n"
+    "examples:\n"
+    "  paceline init photos -o job.yaml && paceline run job.yaml\n"
+    "  paceline init arrays >job.yaml\n";
+
+/* What was written has to be a job that fits the data; what the data have wrong is told now. */
+static int check(const struct buf *text, struct err *err)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job)
+    struct job *job = job_parse(text->data, text->len, "the job", NULL, 0, &problems);
+    AUTO(net_release) struct net net = {0};
+    struct shape shape;
+    uint32_t n[2];
+
+    if (!job)
+        return err_set(err, ERR_INVALID, "%s", problems.n ? problems.items[0] : "no job");
+    return datasets_peek(job, &shape, &n[0], &n[1], err) || job_network(job, shape, 0, &net, err)
+               ? -1
+               : 0;
+}
+
+static int write_out(const struct buf *text, const char *path, bool force, struct err *err)
+{
+    if (!path) {
+        fputs(text->data, stdout);
+        return 0;
+    }
+    if (!force && access(path, F_OK) == 0)
+        return err_set(err, ERR_INVALID, "%s: it exists; --force writes it anew", path);
+    return file_write_atomic(path, text->data, text->len, err);
+}
+
+int cmd_init(int argc, char **argv)
+{
+    AUTO(options_release) struct options o;
+    AUTO(init_data_release) struct init_data data = {0};
+    AUTO(buf_release) struct buf text;
+    struct err err;
+    int code;
+
+    buf_init(&text, 0);
+    if (!options_parse(&o, argc, argv, "out force", usage, &code))
+        return code;
+    if (init_data_find(&data, o.operand, &err) == 0) {
+        init_text(&text, &data);
+        if (check(&text, &err) == 0 && write_out(&text, o.out, o.force, &err) == 0) {
+            if (o.out)
+                fprintf(stderr, "%s: written; `paceline run %s` trains it\n", o.out, o.out);
+            return EXIT_OK;
+        }
+    }
+    fprintf(stderr, "paceline init: %s\n", err.msg);
+    return err_exit_code(err.code);
+}
