@@ -17,6 +17,7 @@ SMALL = ["--set", "dataset.name=idx", "--set", "dataset.path=data", "--set", "da
 # paceline COMMAND: the options that are added, and then the command is run. None: its options are compared
 # with --help alone, for this reason.
 PACELINE = {
+    "init": ["--force"],
     "run": SMALL,
     "validate": [],
     "explain": [],
@@ -34,7 +35,8 @@ PACELINE = {
 }
 
 # Words that stand for something: what they are replaced by before a command is run.
-STAND_FOR = {"COMMAND": "run", "FIELD": "training", "NAME": "fashion-cnn", "JOB": "job.yaml", "DIR": "."}
+STAND_FOR = {"COMMAND": "run", "FIELD": "training", "NAME": "fashion-cnn", "JOB": "job.yaml", "DIR": ".",
+             "photos": "data"}
 
 # kubectl: its verbs that the docs use, and the kinds of objects they name.
 KUBECTL_VERBS = ["apply", "delete", "describe", "exec", "explain", "get", "logs", "paceline", "patch", "rollout",
@@ -85,6 +87,7 @@ LAYER_DATA = [
 # Names that look like files of the tree and are none: a pattern, and what they are.
 NAMES = [
     (r"/(data|dev|etc|output|paceline|tmp|usr|var)\b", "a folder of a pod or a machine"),
+    (r"^((train|test|val)/)?(CLASS/)?$", "folders of images of a user"),
     (r"/(healthz|readyz|metrics)$", "an address of the operator"),
     (r"runs/", "of a run"),
     (r"build/", "made by make"),
