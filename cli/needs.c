@@ -5,6 +5,7 @@
 
 #include "paceline/estimate.h"
 #include "paceline/job_split.h"
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
 #include "worker/data/data.h"
@@ -63,8 +64,10 @@ static double data_bytes(const struct job *job, size_t pixels, const uint32_t n[
 
     if (strcmp(job->dataset.name, "text") == 0)
         return lists + all * (double)pixels * sizeof(float);
+    if (!labels_are_classes(job_labels(job)))
+        return lists; /* what was read of files is the system's */
     if (strcmp(job->dataset.name, "arrays") == 0 || !kept)
-        return lists + all * sizeof(uint16_t); /* what was read of files is the system's */
+        return lists + all * sizeof(uint16_t);
     return lists + all * (sizeof(uint16_t) + image);
 }
 
@@ -292,11 +295,17 @@ static int add_split(struct needs *e, struct part *p, struct err *err)
     return 0;
 }
 
+/* Of a sample: its class, or a value for each output. */
+static size_t label_words(const struct job *job, const struct net *net)
+{
+    return labels_are_classes(job_labels(job)) ? 1 : 1 + (size_t)net->out.c;
+}
+
 int needs_find(struct needs *e, const struct job *job, const struct net *net, const uint32_t n[2],
                struct err *err)
 {
     const size_t pixels = (size_t)net->in.c * (size_t)net->in.h * (size_t)net->in.w;
-    const size_t labels = net->rows ? (size_t)net->out.w : 1;
+    const size_t labels = net->rows ? (size_t)net->out.w : label_words(job, net);
     struct part p = {.job = job, .net = net, .lanes = most_lanes(job)};
     int rc = 0;
 

@@ -33,6 +33,7 @@
 
 const struct choice spec_choices[] = {
     {"spec.model.hidden", "spec.model.name", "mlp", "[256, 128]"},
+    {"spec.model.huberDelta", "spec.model.loss", "huber", "1"},
     LAYER_CHOICE("filters", "conv padchannels slice", NULL),
     LAYER_CHOICE("first", "slice", "0"),
     LAYER_CHOICE("shape", "input", NULL),

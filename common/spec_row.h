@@ -12,6 +12,12 @@
 #define RANGE(low, high) .min = (low), .max = (high)
 #define EXACT_INTEGERS 9007199254740991.0 /* 2^53 - 1: what JSON carries without loss */
 #define MOST 1e300
+/* In the order of enum loss_type and enum metric, as losses.c has them. */
+#define LOSSES \
+    NAMES("softmaxCrossEntropy", "squaredError", "mse", "mae", "huber", "sigmoidCrossEntropy")
+#define METRICS                                                                                 \
+    NAMES("loss", "accuracy", "perplexity", "binaryAccuracy", "mae", "rmse", "r2", "precision", \
+          "recall", "f1")
 #define LABEL                                                                                   \
     .pattern = "^[a-z]([-a-z0-9]{0,48}[a-z0-9])?$",                                             \
     .pattern_text = "1 to 50 lower-case letters, digits and '-', from a letter to a letter or " \

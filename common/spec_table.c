@@ -89,9 +89,8 @@ const struct field spec_fields[] = {
     {"spec.model.layers[].unbiased", FIELD_BOOL, LAYER(unbiased),
      .doc = "batchnorm: running variances divide by n-1 (PyTorch), else by n (Keras)."},
     {"spec.model.layers[].group", FIELD_INT, LAYER(group), RANGE(1, 1 << 20),
-     .doc = "batchnorm: so many samples of a lane at least are normalised together; by default "
-            "lanes have "
-            "as many."},
+     .doc = "batchnorm: so many samples of a lane at least are normalised together; lanes have as "
+            "many by default."},
     {"spec.model.layers[].size", FIELD_INT, LAYER(size), RANGE(1, LRN_MAX),
      .doc = "lrn: so many neighbouring channels are summed, an odd number."},
     {"spec.model.layers[].alpha", FIELD_FLOAT, LAYER(alpha), RANGE(0, 1e6),
@@ -103,9 +102,12 @@ const struct field spec_fields[] = {
      .default_ = "0",
      .doc = "Above 0 an output that no layer takes is scored: so many times its loss is added in "
             "training."},
-    {"spec.model.loss", FIELD_ENUM, JOB(model.loss),
-     .names = NAMES("softmaxCrossEntropy", "squaredError"), .default_ = "softmaxCrossEntropy",
-     .doc = "What training minimises; softmax is part of the loss, not a layer."},
+    {"spec.model.loss", FIELD_ENUM, JOB(model.loss), .names = LOSSES,
+     .default_ = "softmaxCrossEntropy",
+     .doc = "What training minimises; softmax and sigmoid are part of it, not layers. mse, mae and "
+            "huber take numbers as labels, sigmoidCrossEntropy 0 or 1 per output, others classes."},
+    {"spec.model.huberDelta", FIELD_FLOAT, JOB(model.huber_delta), RANGE(0, 1e6), .above_min = true,
+     .doc = "huber: errors above this count linearly."},
     {"spec.model.initialWeights", FIELD_STRING, JOB(model.initial_weights),
      .doc = "A safetensors file to start from instead of random weights."},
 
@@ -187,9 +189,8 @@ const struct field spec_fields[] = {
     {"spec.dataset.cache", FIELD_BOOL, JOB(dataset.cache),
      .doc = "Keeps what was read; false: each sample is read for each batch that has it."},
     {"spec.dataset.rowConvert", FIELD_BOOL, JOB(dataset.row_convert), .default_ = "true",
-     .doc =
-         "Samples become floats row by row, anew in each batch; false: once, when they are read, "
-         "and take four times the memory."},
+     .doc = "Samples become floats row by row, anew in each batch; false: once, when they are "
+            "read, and take four times the memory."},
     {"spec.dataset.prefetch", FIELD_INT, JOB(dataset.prefetch), RANGE(0, 64), .default_ = "2",
      .doc = "Batches that a thread prepares ahead; 0: each is prepared in its step."},
     {"spec.dataset.shuffle", FIELD_BOOL, JOB(dataset.shuffle),
@@ -229,8 +230,7 @@ const struct field spec_fields[] = {
     {"spec.training.threads", FIELD_INT, JOB(training.threads), RANGE(0, 1024), .default_ = "0",
      .doc = "Threads per worker; 0: what the CPU quota allows."},
     {"spec.training.pinThreads", FIELD_BOOL, JOB(training.pin_threads), .default_ = "false",
-     .doc =
-         "Keeps each computing thread on a CPU of its own, where the job has its CPUs to itself."},
+     .doc = "Keeps each computing thread on its own CPU, where no other job has these CPUs."},
     {"spec.training.profile", FIELD_INTS, JOB_LIST(training.profile, training.n_profile),
      RANGE(1, 1000000), .max_items = 16,
      .doc = "Epochs, from 1, of which an event says what each layer took."},
@@ -301,13 +301,12 @@ const struct field spec_fields[] = {
     {"spec.training.earlyStopping", FIELD_OBJECT,
      .doc = "Ends the training, with success, when epochs no longer make it better."},
     {"spec.training.earlyStopping.monitor", FIELD_ENUM, JOB(training.early_stop.monitor),
-     .names = NAMES("loss", "accuracy", "perplexity"), .default_ = "loss",
+     .names = METRICS, .default_ = "loss",
      .doc = "What is to become better, on the validation samples or, where there are none, on the "
-            "training samples of the epoch. perplexity: of a text, e to the power of the loss."},
+            "training samples of the epoch (docs/networks.md: which metric goes with which loss)."},
     {"spec.training.earlyStopping.patience", FIELD_INT, JOB(training.early_stop.patience),
      RANGE(0, 1000000), .default_ = "0",
-     .doc =
-         "Stops behind so many epochs in a row that were no better than the best one; 0: never."},
+     .doc = "Stops after so many epochs in a row that were no better than the best; 0: never."},
     {"spec.training.earlyStopping.minDelta", FIELD_FLOAT, JOB(training.early_stop.min_delta),
      RANGE(0, MOST), .default_ = "0", .doc = "An epoch is better by more than this, or it is not."},
 
@@ -321,8 +320,8 @@ const struct field spec_fields[] = {
     {"spec.checkpoint.keep", FIELD_INT, JOB(checkpoint.keep), RANGE(0, 10000), .default_ = "1",
      .doc = "How many checkpoints stay besides the best and the last."},
     {"spec.checkpoint.best", FIELD_BOOL, JOB(checkpoint.best), .default_ = "true",
-     .doc = "Keeps the one with the best accuracy, of a text the least perplexity, on the "
-            "validation (else the test) samples."},
+     .doc = "Keeps the best on the validation (else the test) samples: the one of most accuracy "
+            "where labels are classes, else of least loss."},
 
     {"spec.output", FIELD_OBJECT, .fixed = true,
      .doc = "Where checkpoints and the model go on a cluster; one machine has its run folder."},
@@ -358,9 +357,8 @@ const struct field spec_fields[] = {
             "of an update, each computing whole ones."},
     {"spec.strategy.placement", FIELD_ENUM, JOB(strategy.placement),
      .names = NAMES("balanced", "greedy"),
-     .doc =
-         "Which server keeps what. balanced: stripes of each tensor on all of them; greedy: whole "
-         "tensors, each to the server that has the least so far."},
+     .doc = "Which server keeps what. balanced: stripes of each tensor on all of them; greedy: "
+            "whole tensors, each to the server that has the least so far."},
     {"spec.strategy.mode", FIELD_ENUM, JOB(strategy.mode),
      .names = NAMES("sync", "async", "bounded"),
      .doc =

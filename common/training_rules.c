@@ -1,6 +1,7 @@
 /* Rules on the model, its data and how it is trained. */
 #include "common/spec_rules.h"
 
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 
 static bool broken_no_network(const struct job *job, struct buf *found)
@@ -153,17 +154,50 @@ static bool broken_patience(const struct job *job, struct buf *found)
     const struct job_early_stop *s = &job->training.early_stop;
 
     buf_puts(found, "monitor or minDelta without it");
-    return s->patience == 0 && (s->monitor != MONITOR_LOSS || s->min_delta > 0);
+    return s->patience == 0 && (s->monitor != METRIC_LOSS || s->min_delta > 0);
 }
 
 static bool broken_perplexity(const struct job *job, struct buf *found)
 {
     buf_puts(found, "perplexity, with data that are no text");
-    return job->training.early_stop.monitor == MONITOR_PERPLEXITY &&
+    return job->training.early_stop.monitor == METRIC_PERPLEXITY &&
            strcmp(job->dataset.name, "text") != 0;
 }
 
+static bool broken_loss_data(const struct job *job, struct buf *found)
+{
+    buf_printf(found, "%s, with data whose labels are classes", loss_defs[job->model.loss].name);
+    return loss_defs[job->model.loss].labels != LABELS_CLASS &&
+           strcmp(job->dataset.name, "arrays") != 0;
+}
+
+static bool broken_label_shares(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "shares by label, of labels that are no classes");
+    return loss_defs[job->model.loss].labels != LABELS_CLASS &&
+           (job->dataset.distribution.kind == DISTRIBUTION_BY_LABEL ||
+            job->dataset.distribution.kind == DISTRIBUTION_DIRICHLET);
+}
+
+static bool broken_monitor_loss(const struct job *job, struct buf *found)
+{
+    const enum metric monitor = job->training.early_stop.monitor;
+
+    buf_puts(found, "a metric that this loss does not have");
+    return monitor != METRIC_PERPLEXITY && !metric_fits(monitor, job_labels(job));
+}
+
+static bool broken_monitor_set(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "a metric of a whole set, and no validation samples");
+    return metric_defs[job->training.early_stop.monitor].of_set &&
+           job_labels(job) != LABELS_WORDS && job->dataset.validation_split <= 0;
+}
+
 /* What the rules read, in CEL (spec_table.h). */
+#define CEL_OF_CLASSES "{spec.model.loss} in ['softmaxCrossEntropy', 'squaredError']"
+#define CEL_OF_NUMBERS "{spec.model.loss} in ['mse', 'mae', 'huber']"
+#define CEL_MONITOR "{" CEL_EARLY "monitor}"
 #define CEL_EARLY "spec.training.earlyStopping."
 
 #define CEL_DAMPENING "{spec.training.optimizer.dampening|0.0}"
@@ -313,5 +347,35 @@ static const struct rule rules[] = {
      .broken = broken_perplexity,
      .cel = "{" CEL_EARLY "monitor} != 'perplexity' || {spec.dataset.name} == 'text'",
      .cel_found = "perplexity, with data that are no text"},
+    {{"spec.model.loss", "spec.dataset.name"},
+     .allowed = "needed with mse, mae, huber and sigmoidCrossEntropy: name arrays",
+     .job = RULE_BUILTIN,
+     .broken = broken_loss_data,
+     .cel = CEL_OF_CLASSES " || {spec.dataset.name} == 'arrays'",
+     .cel_found = "a loss of values, with data whose labels are classes"},
+    {{"spec.dataset.distribution.kind", "spec.model.loss"},
+     .allowed = "allowed there: dealt, iid, contiguous, replicated",
+     .job = RULE_BUILTIN,
+     .broken = broken_label_shares,
+     .cel = CEL_OF_CLASSES " || !({spec.dataset.distribution.kind} in ['byLabel', 'dirichlet'])",
+     .cel_found = "shares by label, of labels that are no classes"},
+    {{"spec.training.earlyStopping.monitor", "spec.model.loss"},
+     .allowed = "allowed with mse, mae and huber: loss, mae, rmse, r2; with sigmoidCrossEntropy: "
+                "loss, accuracy, binaryAccuracy, precision, recall, f1; else loss, accuracy, "
+                "precision, recall, f1",
+     .job = RULE_BUILTIN,
+     .broken = broken_monitor_loss,
+     .cel = CEL_MONITOR " in ['loss', 'perplexity'] || (" CEL_OF_NUMBERS " ? " CEL_MONITOR
+                        " in ['mae', 'rmse', 'r2'] : " CEL_MONITOR
+                        " in ['accuracy', 'precision', 'recall', 'f1'] || (" CEL_MONITOR
+                        " == 'binaryAccuracy' && {spec.model.loss} == 'sigmoidCrossEntropy'))",
+     .cel_found = "a metric that this loss does not have"},
+    {{"spec.training.earlyStopping.monitor", "spec.dataset.validationSplit", "spec.dataset.name"},
+     .allowed = "needed with r2, precision, recall and f1: a validationSplit above 0",
+     .job = RULE_BUILTIN,
+     .broken = broken_monitor_set,
+     .cel = "!(" CEL_MONITOR " in ['r2', 'precision', 'recall', 'f1']) || {spec.dataset.name} == "
+            "'text' || {spec.dataset.validationSplit|0.0} > 0.0",
+     .cel_found = "a metric of a whole set, and no validation samples"},
 };
 const struct rule_list training_rules = {rules, ARRAY_LEN(rules)};

@@ -4,9 +4,9 @@
 #include "paceline/buf.h"
 #include "paceline/mem.h"
 #include "worker/data/idx.h"
-#include "worker/kernels/math.h"
 #include "worker/model/loss.h"
 #include "worker/train/events.h"
+#include "worker/train/metrics.h"
 #include "worker/train/snapshot.h"
 
 #define INPUT_MAX ((size_t)4 << 30)
@@ -62,17 +62,16 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
 {
     if (need_checkpoint(t, o, err) != 0)
         return -1;
-    struct totals sum = trainer_evaluate(t, t->test, t->confusion);
+    const struct evaluation test = trainer_test(t);
+    const enum label_kind kind = job_labels(t->job);
     if (comm_rank(t->comm) != 0)
         return 0;
     cJSON *e = event_new("evaluation");
-    cJSON_AddNumberToObject(e, "samples", (double)sum.samples);
-    cJSON_AddNumberToObject(e, "loss", sum.loss / (double)sum.samples);
-    if (t->net.rows)
-        cJSON_AddNumberToObject(e, "perplexity", math_exp(sum.loss / (double)sum.samples));
-    cJSON_AddNumberToObject(e, "accuracy", (double)sum.correct / (double)sum.samples);
-    cJSON_AddNumberToObject(e, "top5", (double)sum.top5 / (double)sum.samples);
-    event_add_confusion(e, t->confusion, t->model.classes);
+    cJSON_AddNumberToObject(e, "samples", (double)test.totals.samples);
+    metrics_add(e, "", kind, &test);
+    if (labels_are_classes(kind))
+        cJSON_AddNumberToObject(e, "top5", test.totals.scores[1] / (double)test.totals.samples);
+    event_add_confusion(e, t->tested.confusion, t->model.classes);
     event_send(e);
     return 0;
 }

@@ -38,7 +38,15 @@ enum layer_type {
 enum padding { PAD_VALID, PAD_SAME };
 /* Glorot: Keras's default; uniform: in -range..range. */
 enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO, INIT_UNIFORM, INIT_ONE };
-enum loss_type { LOSS_SOFTMAX_CROSS_ENTROPY, LOSS_SQUARED_ERROR };
+enum loss_type {
+    LOSS_SOFTMAX_CROSS_ENTROPY,
+    LOSS_SQUARED_ERROR,
+    LOSS_MSE,
+    LOSS_MAE,
+    LOSS_HUBER,
+    LOSS_SIGMOID_CROSS_ENTROPY,
+    N_LOSSES,
+};
 
 struct shape {
     int c, h, w;

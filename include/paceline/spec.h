@@ -39,7 +39,19 @@ enum distribution_kind {
     DISTRIBUTION_DIRICHLET,
     DISTRIBUTION_REPLICATED,
 };
-enum monitor { MONITOR_LOSS, MONITOR_ACCURACY, MONITOR_PERPLEXITY };
+enum metric { /* losses.h */
+    METRIC_LOSS,
+    METRIC_ACCURACY,
+    METRIC_PERPLEXITY,
+    METRIC_BINARY_ACCURACY,
+    METRIC_MAE,
+    METRIC_RMSE,
+    METRIC_R2,
+    METRIC_PRECISION,
+    METRIC_RECALL,
+    METRIC_F1,
+    N_METRICS,
+};
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum precision { PRECISION_FP32, PRECISION_BF16 }; /* of what products take */
 static inline const char *precision_name(enum precision p)
@@ -108,7 +120,7 @@ struct job_schedule {
 
 /* spec.training.earlyStopping; see worker/train/early_stop.h. */
 struct job_early_stop {
-    enum monitor monitor;
+    enum metric monitor;
     int64_t patience; /* epochs; 0: off */
     double min_delta;
 };
@@ -147,6 +159,7 @@ struct job {
         int64_t hidden[8]; /* mlp: units of the hidden layers */
         size_t n_hidden;
         enum loss_type loss;
+        double huber_delta;
         char *initial_weights; /* safetensors to start from, or NULL */
     } model;
     struct {

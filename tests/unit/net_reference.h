@@ -310,6 +310,27 @@ static inline double *reference_forward(const struct reference *r, const float *
     return reference_layer(r, images, n, r->model->net->n_layers - 1);
 }
 
+/* The mean over the outputs of a loss of numbers or bits, by libm. */
+static inline double reference_values(enum loss_type type, double delta, const double *y, int n,
+                                      const float *t)
+{
+    double sum = 0;
+
+    for (int k = 0; k < n; k++) {
+        const double d = fabs(y[k] - (double)t[k]);
+
+        if (type == LOSS_MSE)
+            sum += d * d;
+        else if (type == LOSS_MAE)
+            sum += d;
+        else if (type == LOSS_HUBER)
+            sum += d < delta ? 0.5 * d * d : delta * d - 0.5 * delta * delta;
+        else
+            sum += t[k] > 0 ? log1p(exp(-y[k])) : log1p(exp(y[k]));
+    }
+    return sum / n;
+}
+
 /* Softmax cross-entropy or half the squared distance, of one sample. */
 static inline double reference_loss(enum loss_type type, const double *y, int n, int label)
 {

@@ -62,6 +62,63 @@ static void check_sample(const struct dataset *set, uint32_t id)
         CHECK(x[WIDE + k] == (float)((uint8_t)(17 * (id * FLAT + k)) / 255.0));
 }
 
+/* Labels of values: doubles to the nearest float, bools as 0 and 1; their spread, which is exactly
+ * 0 of labels that are all the same, though no sum of them is exact. */
+static void check_values(struct job *job, const char *type, const char *shape, const void *values,
+                         size_t n, const float want[N][2])
+{
+    static const uint32_t index[] = {3, 1, 4};
+    struct datasets d;
+    struct err err = {.msg = ""};
+    float row[2];
+    double spread[2];
+
+    put("train-y.npy", type, shape, values, n);
+    put("test-y.npy", type, shape, values, n);
+    if (datasets_load(&d, job, "", 0, 1, &err)) {
+        CHECK_STR(err.msg, "");
+        return;
+    }
+    CHECK_INT(d.train.values, 2);
+    CHECK_INT(d.test.classes, 2);
+    CHECK(d.train.labels == NULL && d.train.values_digest == d.test.values_digest);
+    CHECK(d.train.values_digest != 0);
+    for (uint32_t id = 0; id < N; id++) {
+        CHECK_INT(arrays_values(&d.test, id, row, &err), 0);
+        CHECK(row[0] == want[id][0] && row[1] == want[id][1]);
+    }
+    CHECK_INT(arrays_spread(&d.train, index, ARRAY_LEN(index), spread, &err), 0);
+    for (int k = 0; k < 2; k++) {
+        double sum = 0, mean = 0;
+
+        for (size_t i = 0; i < ARRAY_LEN(index); i++)
+            mean += (double)want[index[i]][k] / ARRAY_LEN(index);
+        for (size_t i = 0; i < ARRAY_LEN(index); i++)
+            sum += pow((double)want[index[i]][k] - mean, 2);
+        CHECK_NEAR(spread[k], sum, 1e-14 * (1 + sum));
+    }
+    CHECK_INT(arrays_spread(&d.test, NULL, N, spread, &err), 0);
+    CHECK(spread[0] > 0);
+    if (want[0][1] == want[1][1])
+        CHECK(spread[1] == 0);
+    datasets_release(&d);
+}
+
+static void check_value_files(struct job *job)
+{
+    static const double numbers[] = {1, 0.1, -2.5, 0.1, 1e-3, 0.1, 7e9, 0.1, -3, 0.1};
+    static const float as_floats[N][2] = {
+        {1, 0.1F}, {-2.5F, 0.1F}, {1e-3F, 0.1F}, {7e9F, 0.1F}, {-3, 0.1F}};
+    static const uint8_t bits[] = {1, 0, 0, 1, 1, 1, 0, 0, 1, 1};
+    static const float as_bits[N][2] = {{1, 0}, {0, 1}, {1, 1}, {0, 0}, {1, 1}};
+
+    job->model.loss = LOSS_HUBER;
+    check_values(job, "<f8", "(5, 2)", numbers, sizeof numbers, as_floats);
+    job->model.loss = LOSS_SIGMOID_CROSS_ENTROPY;
+    check_values(job, "|b1", "(5, 2)", bits, sizeof bits, as_bits);
+    check_values(job, "|u1", "(5, 2)", bits, sizeof bits, as_bits);
+}
+
 int main(void)
 {
     static float x[WIDE + FLAT];
@@ -91,6 +148,11 @@ int main(void)
         check_sample(&d.train, id);
         check_sample(&d.test, id);
     }
+    datasets_release(&d);
+    check_value_files(&job);
+    job.model.loss = LOSS_SOFTMAX_CROSS_ENTROPY;
+    put_folder();
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
     CHECK_INT(truncate(path, HEAD + (off_t)(3 * WIDE * sizeof(double)) - 1), 0);
     check_sample(&d.train, 1);
     for (uint32_t id = 2; id < N; id++) {

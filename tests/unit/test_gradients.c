@@ -333,6 +333,15 @@ static const struct net_case {
      "softmaxCrossEntropy",
      "{type: conv, filters: 20, kernel: 5}, {type: conv, filters: 20, kernel: 5},"
      "{type: maxpool, kernel: 2}, {type: flatten}, {type: dense, units: 4}"},
+    {{5, 1, 1}, "mse", "{type: dense, units: 18}, {type: tanh}, {type: dense, units: 1}"},
+    {{5, 1, 1}, "mae", "{type: dense, units: 18}, {type: tanh}, {type: dense, units: 3}"},
+    {{5, 1, 1},
+     "huber, huberDelta: 0.5",
+     "{type: dense, units: 18}, {type: tanh}, {type: dense, units: 17}"},
+    {{5, 1, 1},
+     "sigmoidCrossEntropy",
+     "{type: dense, units: 18, name: a}, {type: tanh}, {type: dense, units: 19, name: side, "
+     "lossWeight: 0.5}, {type: dense, units: 19, inputs: [a]}"},
 };
 
 static const uint32_t ids[SAMPLES] = {7, 0, 91, 12, 3, 60000};
@@ -342,19 +351,27 @@ struct trial {
     struct net net;
     float *x;
     int positions, labels[SAMPLES * POSITIONS_MAX];
+    float *values; /* labels that are no classes, or NULL */
 };
 
 static bool is_text(const struct net_case *c) { return strstr(c->layers, "embedding"); }
+
+static bool of_classes(const struct net_case *c)
+{
+    return strstr(c->loss, "softmax") || strstr(c->loss, "squared");
+}
 
 static void trial_init(struct trial *t, const struct net_case *c, uint32_t seed)
 {
     struct problems problems = {0};
     struct err err = {0};
     AUTO(auto_free)
-    char *text =
-        xasprintf("apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: t}\n"
-                  "spec: {model: {loss: %s, layers: [%s]}%s}\n",
-                  c->loss, c->layers, is_text(c) ? ", dataset: {name: text, path: x}" : "");
+    char *text = xasprintf("apiVersion: paceline.dev/v1\nkind: TrainingJob\nmetadata: {name: t}\n"
+                           "spec: {model: {loss: %s, layers: [%s]}%s}\n",
+                           c->loss, c->layers,
+                           is_text(c)      ? ", dataset: {name: text, path: x}"
+                           : of_classes(c) ? ""
+                                           : ", dataset: {name: arrays, path: x}");
     t->job = job_parse(text, strlen(text), "case", NULL, 0, &problems);
     for (size_t i = 0; i < problems.n; i++)
         TEST_FAIL("%s", problems.items[i]);
@@ -372,11 +389,20 @@ static void trial_init(struct trial *t, const struct net_case *c, uint32_t seed)
     const uint32_t classes = (uint32_t)shape_values(t->net.out) / (uint32_t)t->positions;
     for (int i = 0; i < SAMPLES * t->positions; i++)
         t->labels[i] = (int)(fill_u32(seed + 1, (uint32_t)i) % classes);
+    t->values = NULL;
+    if (loss_defs[t->job->model.loss].labels == LABELS_CLASS)
+        return;
+    t->values = xmalloc(SAMPLES * classes * sizeof *t->values);
+    fill_uniform(t->values, SAMPLES * classes, seed + 2);
+    for (size_t i = 0; i < SAMPLES * classes; i++)
+        t->values[i] = loss_defs[t->job->model.loss].labels == LABELS_BITS ? t->values[i] > 0
+                                                                           : 2 * t->values[i];
 }
 
 static void trial_release(struct trial *t)
 {
     free(t->x);
+    free(t->values);
     net_release(&t->net);
     job_free(t->job);
 }
@@ -407,6 +433,22 @@ static void set_weights(struct model *m, uint32_t seed)
     }
 }
 
+static const float *values_of(const struct trial *t, size_t i, int n)
+{
+    return t->values ? t->values + i * (size_t)n : NULL;
+}
+
+static void gradient_of(const struct trial *t, const struct model *m, size_t i, const float *y,
+                        size_t row, float *dy)
+{
+    if (t->values)
+        loss_values(t->job->model.loss, t->job->model.huber_delta, y, row, m->classes,
+                    values_of(t, i, m->classes), SAMPLES, dy);
+    else
+        loss_sample(t->job->model.loss, m->kernels, y, row, m->classes, t->labels[i], SAMPLES, dy,
+                    NULL);
+}
+
 /* Forward, loss and backward over all samples; the gradient is in r->sink.blocks[0]. */
 static void run(struct rank *r, const struct trial *t, struct threads *threads, bool apply,
                 uint32_t seed)
@@ -425,15 +467,16 @@ static void run(struct rank *r, const struct trial *t, struct threads *threads, 
     const float *y = model_forward(m, &r->pass, t->x);
     float *dy = model_output_gradient(m);
     for (size_t i = 0; i < SAMPLES * (size_t)m->positions; i++)
-        loss_sample(t->job->model.loss, m->kernels, y + i * row, row, m->classes, t->labels[i],
-                    SAMPLES, dy + i * row, NULL);
+        gradient_of(t, m, i, y + i * row, row, dy + i * row);
     for (int k = 0; k < m->n_sides; k++) {
         const struct layer *l = &m->layers[m->sides[k]];
         const size_t side = l->out_floats / (size_t)m->positions;
-        for (size_t i = 0; i < SAMPLES * (size_t)m->positions; i++)
-            loss_side(t->job->model.loss, m->kernels, m->activations[m->sides[k]] + i * side, side,
-                      m->classes, t->labels[i], SAMPLES, model_side_gradient(m, k) + i * side,
-                      l->loss_weight);
+        for (size_t i = 0; i < SAMPLES * (size_t)m->positions; i++) {
+            float *side_dy = model_side_gradient(m, k) + i * side;
+
+            gradient_of(t, m, i, m->activations[m->sides[k]] + i * side, side, side_dy);
+            loss_weigh(side_dy, m->classes, l->loss_weight);
+        }
     }
     model_backward(m, &r->pass, t->x);
 }
@@ -447,7 +490,9 @@ static double layer_loss(const struct reference *ref, const struct trial *t, siz
     for (int i = 0; i < SAMPLES * positions; i++) {
         for (int k = 0; k < classes; k++)
             scores[k] = y[(i / positions * classes + k) * positions + i % positions];
-        sum += reference_loss(t->job->model.loss, scores, classes, t->labels[i]);
+        sum += t->values ? reference_values(t->job->model.loss, t->job->model.huber_delta, scores,
+                                            classes, values_of(t, (size_t)i, classes))
+                         : reference_loss(t->job->model.loss, scores, classes, t->labels[i]);
     }
     return sum / SAMPLES;
 }

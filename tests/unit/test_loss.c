@@ -72,7 +72,8 @@ static void test_ranks(void)
 {
     static const struct {
         float y[8];
-        int label, predicted, correct, top5;
+        int label, predicted;
+        double correct, top5;
     } ranks[] = {
         {{0, 3, 1, 2, 0, 0, 0, 0}, 1, 1, 1, 1}, {{0, 3, 1, 2, 0, 0, 0, 0}, 3, 1, 0, 1},
         {{5, 5, 5, 5, 5, 5, 5, 5}, 0, 0, 1, 1}, {{5, 5, 5, 5, 5, 5, 5, 5}, 4, 0, 0, 1},
@@ -82,8 +83,8 @@ static void test_ranks(void)
     for (size_t i = 0; i < ARRAY_LEN(ranks); i++) {
         struct loss_result r = loss_of(LOSS_SQUARED_ERROR, ranks[i].y, 8, ranks[i].label, NULL);
         CHECK_INT(r.predicted, ranks[i].predicted);
-        CHECK_INT(r.correct, ranks[i].correct);
-        CHECK_INT(r.top5, ranks[i].top5);
+        CHECK_NEAR(r.scores[0], ranks[i].correct, 0);
+        CHECK_NEAR(r.scores[1], ranks[i].top5, 0);
     }
 }
 

@@ -57,11 +57,16 @@ static double rank_step(struct rank *r, const struct job *job, const float *x,
     }
     for (int k = 0; k < m->n_sides; k++) {
         const struct layer *l = &m->layers[m->sides[k]];
-        for (uint32_t i = 0; i < r->pass.n; i++)
-            loss += loss_side(job->model.loss, m->kernels,
-                              m->activations[m->sides[k]] + i * l->out_floats, l->out_floats,
-                              m->classes, labels[r->first + i], n,
-                              model_side_gradient(m, k) + i * l->out_floats, l->loss_weight);
+        for (uint32_t i = 0; i < r->pass.n; i++) {
+            float *side = model_side_gradient(m, k) + i * l->out_floats;
+
+            loss += l->loss_weight * loss_sample(job->model.loss, m->kernels,
+                                                 m->activations[m->sides[k]] + i * l->out_floats,
+                                                 l->out_floats, m->classes, labels[r->first + i], n,
+                                                 side, NULL)
+                                         .loss;
+            loss_weigh(side, m->classes, l->loss_weight);
+        }
     }
     backward_spoilt(m, &r->pass, x + r->first * in);
     return loss;

@@ -105,6 +105,7 @@ static void reads_integers(void)
         int64_t want[2];
     } cases[] = {
         {"|u1", "\x05\xff", 2, {5, 255}},
+        {"|b1", "\x01\0", 2, {1, 0}},
         {"|i1", "\x05\xff", 2, {5, -1}},
         {"<u2", "\x05\x00\xff\xff", 4, {5, 65535}},
         {"<i2", "\x05\x01\xfe\xff", 4, {261, -2}},
@@ -129,6 +130,44 @@ static void reads_integers(void)
     }
 }
 
+/* Numbers of any kind as they are: u1 is no pixel here. */
+static void reads_numbers(void)
+{
+    static const struct {
+        const char *descr;
+        const char *bytes;
+        size_t size;
+        float want[2];
+        int rc;
+    } cases[] = {
+        {"|b1", "\x01\0", 2, {1, 0}, 0},
+        {"|u1", "\x05\xff", 2, {5, 255}, 0},
+        {"<i2", "\x05\x01\xfe\xff", 4, {261, -2}, 0},
+        {"<f4", "\0\0\x80\x3f\0\0\0\xc0", 8, {1, -2}, 0},
+        {"<i4", "\0\0\0\1\0\0\0\xff", 8, {0x1p24F, -0x1p24F}, 0},
+        {"<i4", "\1\0\0\1\0\0\0\xff", 8, {0}, -1},
+        {"<i4", "\0\0\0\1\xff\xff\xff\xfe", 8, {0}, -1},
+        {"<u8", "\x05\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x80", 16, {0}, -1},
+        {"<f4", "\0\0\x80\x3f\0\0\x80\x7f", 8, {0}, -1},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char header[100];
+        struct npy f;
+        struct err err = {0};
+        float x[4] = {9, 9, 9, 9};
+
+        snprintf(header, sizeof header, "{'descr':'%s','fortran_order':False,'shape':(1,2)}",
+                 cases[i].descr);
+        struct bytes b = npy_bytes(1, header, cases[i].bytes, cases[i].size);
+        CHECK_INT(npy_open(&f, b.data, b.len, "a", &err), 0);
+        CHECK_INT(npy_numbers(&f, 0, x), cases[i].rc);
+        for (size_t k = 0; k < 2 && !cases[i].rc; k++)
+            CHECK(x[k] == cases[i].want[k]);
+        free(b.data);
+    }
+}
+
 static void check_refused(struct bytes b, const char *sentence)
 {
     struct npy f;
@@ -143,8 +182,9 @@ static void check_refused(struct bytes b, const char *sentence)
 #define HEADER(descr, order, shape) \
     "{'descr': '" descr "', 'fortran_order': " order ", 'shape': " shape ", }"
 #define NEEDED "; needed: {'descr': ..., 'fortran_order': ..., 'shape': (...)}, as NumPy writes it"
-#define TYPES \
-    "; allowed: little-endian floats (<f4, <f8) and integers (|u1, <i4, <i8 and their like)"
+#define TYPES                                                                                  \
+    "; allowed: little-endian floats (<f4, <f8), integers (|u1, <i4, <i8 and their like) and " \
+    "bools (|b1)"
 
 static void refuses(void)
 {
@@ -217,6 +257,7 @@ int main(void)
     reads_other_floats();
     notices_what_is_not_finite();
     reads_integers();
+    reads_numbers();
     refuses();
     refuses_every_cut();
     return test_result();

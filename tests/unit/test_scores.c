@@ -8,7 +8,7 @@
 static void test_example(void)
 {
     const int64_t counts[] = {2, 0, 0, 1, 0, 1, 0, 2, 0};
-    const struct scores s = scores_macro(counts, 3);
+    const struct scores s = scores_of_classes(counts, 3);
 
     CHECK_NEAR(s.precision, 2.0 / 9, 1e-15);
     CHECK_NEAR(s.recall, 1.0 / 3, 1e-15);
@@ -19,7 +19,7 @@ static void test_example(void)
 static void test_uneven(void)
 {
     const int64_t counts[] = {6, 2, 1, 1};
-    const struct scores s = scores_macro(counts, 2);
+    const struct scores s = scores_of_classes(counts, 2);
 
     CHECK_NEAR(s.precision, (6.0 / 7 + 1.0 / 3) / 2, 1e-15);
     CHECK_NEAR(s.recall, (0.75 + 0.5) / 2, 1e-15);
@@ -30,7 +30,7 @@ static void test_uneven(void)
 static void test_absent(void)
 {
     const int64_t counts[16] = {[0] = 3, [2] = 1, [5] = 4};
-    const struct scores s = scores_macro(counts, 4);
+    const struct scores s = scores_of_classes(counts, 4);
 
     CHECK_NEAR(s.precision, (1.0 + 1.0 + 0) / 3, 1e-15);
     CHECK_NEAR(s.recall, (0.75 + 1.0 + 0) / 3, 1e-15);
@@ -40,7 +40,7 @@ static void test_absent(void)
 static void test_nothing(void)
 {
     const int64_t counts[4] = {0};
-    const struct scores s = scores_macro(counts, 2);
+    const struct scores s = scores_of_classes(counts, 2);
 
     CHECK(s.precision == 0 && s.recall == 0 && s.f1 == 0);
 }

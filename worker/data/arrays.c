@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "paceline/digest.h"
 #include "paceline/file.h"
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "worker/data/npy.h"
 #include "worker/data/source.h"
@@ -13,6 +15,8 @@
 #define ONE_INPUT "x"   /* of an input that has no layer */
 #define LABEL_MAX 65535 /* a label is two bytes */
 #define PART_BYTES 8192 /* of a row, that are read at once */
+/* "SAMPLE ..." of what is no float */
+#define BAD "has a value that is not finite; needed: numbers that a float of 32 bits can be"
 
 struct array_file {
     char *path;
@@ -33,7 +37,9 @@ struct arrays {
     int n_inputs;
     uint32_t n[N_SETS];
     struct shape shape; /* of a sample */
-    uint16_t *numbers[N_SETS];
+    enum label_kind kind;
+    uint16_t *numbers[N_SETS]; /* the labels, where they are classes */
+    uint64_t digests[N_SETS];  /* of the labels that stay in their files */
 };
 
 void arrays_free(struct arrays *a)
@@ -121,10 +127,10 @@ static int shape_of(struct shape *s, const struct npy *f, struct err *err)
 
 int arrays_check(const struct npy *f, struct shape s, struct err *err)
 {
-    if (f->kind == 'i' || (f->kind == 'u' && f->size > 1))
+    if (f->kind == 'i' || f->kind == 'b' || (f->kind == 'u' && f->size > 1))
         return err_set(err, ERR_DAMAGED,
-                       "%s: found integers of %d bytes; allowed of an input: <f4, <f8 and |u1",
-                       f->name, f->size);
+                       "%s: found %s of %d bytes; allowed of an input: <f4, <f8 and |u1", f->name,
+                       f->kind == 'b' ? "bools" : "integers", f->size);
     if (!has_shape(f, s)) {
         AUTO(auto_free) char *text = dims_text(f);
         return err_set(err, ERR_DAMAGED, "%s: found samples of %s; needed: %d x %d x %d", f->name,
@@ -144,14 +150,39 @@ static int check_input(const struct npy *f, struct shape s, uint32_t n, const ch
     return 0;
 }
 
+static int check_classes(const struct npy *f, struct err *err)
+{
+    if (f->kind != 'f' && f->n_each == 1)
+        return 0;
+    return err_set(err, ERR_DAMAGED,
+                   "%s: found %zu %s per sample; needed: one integer, the class; numbers need "
+                   "spec.model.loss: mse, mae or huber, several labels of 0 and 1 "
+                   "sigmoidCrossEntropy",
+                   f->name, f->n_each, f->kind == 'f' ? "floats" : "integers");
+}
+
+/* A number, or a row of them: of as many as in the other set. */
+static int check_values(const struct npy *f, const struct npy *train, struct err *err)
+{
+    if (f->n_dims > 2 || f->n_each > NET_INPUT_MAX)
+        return err_set(err, ERR_DAMAGED,
+                       "%s: found labels of %d dimensions, %zu values in all; needed for each "
+                       "sample: one value, or a row of at most %d",
+                       f->name, f->n_dims - 1, f->n_each, NET_INPUT_MAX);
+    if (f->n_each != train->n_each)
+        return err_set(err, ERR_DAMAGED, "%s: found labels of %zu values; %s has %zu", f->name,
+                       f->n_each, train->name, train->n_each);
+    return 0;
+}
+
 static int check_labels(struct arrays *a, struct err *err)
 {
     for (int set = 0; set < N_SETS; set++) {
         const struct npy *f = &a->labels.of[set].npy;
 
-        if (f->kind == 'f' || f->n_each != 1)
-            return err_set(err, ERR_DAMAGED, "%s: found %zu %s per sample; needed: one integer",
-                           f->name, f->n_each, f->kind == 'f' ? "floats" : "integers");
+        if (labels_are_classes(a->kind) ? check_classes(f, err)
+                                        : check_values(f, &a->labels.of[SET_TRAIN].npy, err))
+            return -1;
         if (f->dims[0] > INT32_MAX)
             return err_set(err, ERR_DAMAGED, "%s: found %zu samples; at most %d are allowed",
                            f->name, f->dims[0], INT32_MAX);
@@ -228,6 +259,7 @@ static int open_all(struct arrays *a, const struct job *job, struct err *err)
 {
     const char *folder = job->dataset.path;
 
+    a->kind = job_labels(job);
     list_inputs(a, job);
     a->shape = job_inputs_shape(job);
     if (a->inputs[0].layer && (!a->shape.c || a->shape.c > NET_INPUT_MAX))
@@ -286,21 +318,66 @@ static int read_labels(struct arrays *a, int *classes, struct err *err)
     return 0;
 }
 
+static int check_bits(const struct npy *f, uint32_t i, const float *row, struct err *err)
+{
+    for (size_t k = 0; k < f->n_each; k++)
+        if (row[k] != 0 && row[k] != 1)
+            return err_set(err, ERR_DAMAGED,
+                           "dataset arrays: %s: label %g of sample %u; allowed with "
+                           "sigmoidCrossEntropy: 0 and 1",
+                           f->name, (double)row[k], i);
+    return 0;
+}
+
+/* Labels of values stay in their files, as inputs do; each is looked at once, and digested. */
+static int read_values(struct arrays *a, struct err *err)
+{
+    const size_t each = a->labels.of[SET_TRAIN].npy.n_each;
+    AUTO(auto_free) float *row = xcalloc(each, sizeof *row);
+
+    for (int set = 0; set < N_SETS; set++) {
+        const struct npy *f = &a->labels.of[set].npy;
+        struct digest seen = digest_begin(a->n[set]);
+
+        for (uint32_t i = 0; i < a->n[set]; i++) {
+            if (npy_numbers(f, i, row))
+                return err_set(err, ERR_DAMAGED, "dataset arrays: %s: the label of sample %u " BAD,
+                               f->name, i);
+            if (a->kind == LABELS_BITS && check_bits(f, i, row, err))
+                return -1;
+            digest_add(&seen, row, each * sizeof *row);
+        }
+        a->digests[set] = digest_end(&seen);
+        file_map_close(&a->labels.of[set].map);
+    }
+    return 0;
+}
+
 int arrays_load(struct datasets *d, const struct job *job, struct err *err)
 {
     struct arrays *a = d->arrays = arrays_open(job, err);
     struct dataset *const sets[N_SETS] = {[SET_TRAIN] = &d->train, [SET_TEST] = &d->test};
-    int classes;
+    int classes, values = 0;
 
-    if (!a || read_labels(a, &classes, err))
+    if (!a)
         return -1;
+    if (labels_are_classes(a->kind)) {
+        if (read_labels(a, &classes, err))
+            return -1;
+    } else {
+        if (read_values(a, err))
+            return -1;
+        classes = values = (int)a->labels.of[SET_TRAIN].npy.n_each;
+    }
     for (int set = 0; set < N_SETS; set++)
         *sets[set] = (struct dataset){.n = a->n[set],
                                       .number = set,
                                       .shape = a->shape,
                                       .classes = classes,
+                                      .values = values,
                                       .positions = 1,
                                       .labels = a->numbers[set],
+                                      .values_digest = a->digests[set],
                                       .arrays = a};
     return 0;
 }
@@ -337,7 +414,11 @@ static int read_part(const struct array_file *f, size_t at, uint8_t *to, size_t 
     return 0;
 }
 
-static int read_row(const struct array_file *f, uint32_t id, float *x, struct err *err)
+/* Values of the file to floats: npy_floats, or npy_numbers. */
+typedef int convert_fn(const struct npy *f, size_t i, float *x);
+
+static int read_row(const struct array_file *f, uint32_t id, convert_fn *convert, float *x,
+                    struct err *err)
 {
     const size_t each = f->npy.n_each, size = (size_t)f->npy.size, most = PART_BYTES / size;
     uint8_t bytes[PART_BYTES];
@@ -348,10 +429,8 @@ static int read_row(const struct array_file *f, uint32_t id, float *x, struct er
         part.n_each = each - k < most ? each - k : most;
         if (read_part(f, f->at + (id * each + k) * size, bytes, part.n_each * size, err))
             return -1;
-        if (npy_floats(&part, 0, x + k))
-            return err_set(err, ERR_DAMAGED,
-                           "dataset arrays: %s: sample %u (counted from 0) has a value that is not "
-                           "finite; needed: numbers that a float of 32 bits can be",
+        if (convert(&part, 0, x + k))
+            return err_set(err, ERR_DAMAGED, "dataset arrays: %s: sample %u (counted from 0) " BAD,
                            f->path, id);
     }
     return 0;
@@ -364,9 +443,48 @@ int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *
     for (int i = 0; i < a->n_inputs; i++) {
         const struct array_file *f = &a->inputs[i].of[set->number];
 
-        if (read_row(f, id, x, err))
+        if (read_row(f, id, npy_floats, x, err))
             return -1;
         x += f->npy.n_each;
+    }
+    return 0;
+}
+
+int arrays_values(const struct dataset *set, uint32_t id, float *values, struct err *err)
+{
+    return read_row(&set->arrays->labels.of[set->number], id, npy_numbers, values, err);
+}
+
+/* The mean first, then the distances from it: a difference of large sums would lose them. The mean
+ * is summed up from the first label on, so that labels that are all the same have a spread of 0. */
+int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n, double *spread,
+                  struct err *err)
+{
+    const size_t each = (size_t)set->values;
+    AUTO(auto_free) float *row = xcalloc(each, sizeof *row);
+    AUTO(auto_free) double *mean = xcalloc(each, sizeof *mean);
+    AUTO(auto_free) double *first = xcalloc(each, sizeof *first);
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (arrays_values(set, index ? index[i] : i, row, err))
+            return -1;
+        for (size_t k = 0; k < each; k++) {
+            first[k] = i == 0 ? (double)row[k] : first[k];
+            mean[k] += (double)row[k] - first[k];
+        }
+    }
+    for (size_t k = 0; k < each; k++) {
+        mean[k] = first[k] + mean[k] / n;
+        spread[k] = 0;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        if (arrays_values(set, index ? index[i] : i, row, err))
+            return -1;
+        for (size_t k = 0; k < each; k++) {
+            const double d = (double)row[k] - mean[k];
+
+            spread[k] += d * d;
+        }
     }
     return 0;
 }

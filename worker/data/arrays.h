@@ -3,7 +3,8 @@
  * sets, a .npy file (npy.h) of a row per sample, and one of the labels:
  *
  *     train-NAME.npy, test-NAME.npy    for each input layer, by its name; else x
- *     train-y.npy, test-y.npy          integers from 0
+ *     train-y.npy, test-y.npy          the labels: integers from 0, one of each sample; with a loss
+ *                                      of numbers or bits (losses.h) a row of values
  *
  * A sample is its rows, one behind the other in the order of the input layers, which are read when
  * it is asked for: what has been read before is the system's, shared by all ranks of a host.
@@ -34,5 +35,16 @@ struct shape arrays_input_shape(const struct job *job, size_t i); /* of input la
 /* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite, or the file has
  * become shorter; ERR_IO. From many threads at once. */
 MUST_CHECK int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err);
+
+/* The label of sample `id` where labels are values (set->values of them). Otherwise as
+ * arrays_sample.
+ */
+MUST_CHECK int arrays_values(const struct dataset *set, uint32_t id, float *values,
+                             struct err *err);
+/* Of n samples (1 or more; index NULL: the first ones) and each of their label's values: the sum of
+ * the squared distances from the mean, added up in the order of the samples. Fails as
+ * arrays_values. */
+MUST_CHECK int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n,
+                             double *spread, struct err *err);
 
 #endif

@@ -18,6 +18,7 @@ struct slot {
     struct batch batch;
     float *x;
     uint32_t *labels;
+    float *values; /* NULL: none */
     uint32_t *ids;
     struct err failure; /* of the batch, where it has one */
 };
@@ -36,7 +37,7 @@ struct batcher {
     struct distribution *distribution; /* of the samples; NULL: one share of all */
     batch_range_fn *range;
     void *arg;
-    size_t pixels, labels; /* per sample */
+    size_t pixels, labels, values; /* per sample */
     const struct normalizer *normalizer;
     struct augment augment;
     struct team *team;   /* of a stream; NULL: the filling thread alone */
@@ -190,15 +191,20 @@ static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t
 }
 
 /* A sample as the model sees it. */
-static int prepare(const struct batcher *b, struct tools *t, float *x, uint32_t *labels,
-                   uint32_t id)
+static int prepare(const struct batcher *b, struct tools *t, const struct slot *s, uint32_t i)
 {
+    float *x = s->x + (size_t)i * b->pixels;
+    uint32_t *labels = s->labels + (size_t)i * b->labels;
+    const uint32_t id = s->ids[i];
+
     if (b->set->tokens) {
         text_sample(b->set, id, x, labels);
         return 0;
     }
     if (b->set->rows ? take_row(b, t, x, id) : make_row(b, t, x, id))
         return -1;
+    if (b->values)
+        return arrays_values(b->set, id, s->values + (size_t)i * b->values, &t->failure);
     *labels = b->set->labels[id];
     return 0;
 }
@@ -220,8 +226,7 @@ static void make_samples(void *arg, int thread)
     t->decoding = t->converting = 0;
     t->failed = UINT32_MAX;
     while (t->failed == UINT32_MAX && (i = atomic_fetch_add(&m->next, 1)) < m->slot->batch.n)
-        if (prepare(b, t, m->slot->x + (size_t)i * b->pixels,
-                    m->slot->labels + (size_t)i * b->labels, m->slot->ids[i]))
+        if (prepare(b, t, m->slot, i))
             t->failed = i;
 }
 
@@ -352,7 +357,7 @@ size_t batch_slots(const struct job *job, enum batch_order order)
 
 size_t batcher_bytes(const struct batcher *b)
 {
-    return b->n_slots * batch_bytes(b->pixels, b->labels, most_samples(b)) +
+    return b->n_slots * batch_bytes(b->pixels, b->labels + b->values, most_samples(b)) +
            (b->order ? b->n * sizeof *b->order : 0);
 }
 
@@ -367,7 +372,10 @@ static void slots_init(struct batcher *b, size_t n_slots)
         s->x = xaligned(n * b->pixels * sizeof *s->x);
         s->labels = xcalloc(n * b->labels, sizeof *s->labels);
         s->ids = xcalloc(n, sizeof *s->ids);
-        s->batch = (struct batch){.x = s->x, .labels = s->labels, .ids = s->ids};
+        if (b->values)
+            s->values = xcalloc(n * b->values, sizeof *s->values);
+        s->batch =
+            (struct batch){.x = s->x, .labels = s->labels, .values = s->values, .ids = s->ids};
     }
 }
 
@@ -407,6 +415,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->n_batches = count_batches(b);
     assert(b->n_batches > 0);
     b->labels = set->tokens ? (size_t)set->positions : 1;
+    b->values = (size_t)set->values;
     b->seed = job->training.seed;
     b->range = range;
     b->arg = arg;
@@ -441,6 +450,7 @@ void batcher_free(struct batcher *b)
     for (size_t i = 0; i < b->n_slots; i++) {
         free(b->slots[i].x);
         free(b->slots[i].labels);
+        free(b->slots[i].values);
         free(b->slots[i].ids);
     }
     free(b->slots);

@@ -19,13 +19,15 @@
 struct dataset {
     uint32_t n;
     struct shape shape;
-    int classes;   /* of the named set; idx, arrays: 1 + the largest training label; text: the words
-                    */
+    int classes;   /* of the named set; idx, arrays: 1 + the largest training label, or the values;
+                      text: the words */
     int positions; /* labels of a sample */
+    int values;    /* of arrays: numbers, or bits, that a label is of; 0: labels are classes */
     int number;    /* of the set, SET_TRAIN or SET_TEST */
-    const uint8_t *images; /* with a stream: room for those that are kept */
-    const float *rows;     /* in place of images: as the model sees them (dataset.rowConvert) */
-    const uint16_t *labels;
+    const uint8_t *images;  /* with a stream: room for those that are kept */
+    const float *rows;      /* in place of images: as the model sees them (dataset.rowConvert) */
+    const uint16_t *labels; /* NULL with values, which arrays.h reads */
+    uint64_t values_digest; /* of all of them */
     const uint32_t *tokens; /* text: numbers of words, streams * stream_length of them */
     uint32_t streams;
     size_t stream_length;
@@ -74,7 +76,8 @@ struct batch {
     uint32_t n_global;      /* samples in the whole batch */
     uint32_t first, n;      /* this rank has samples first .. first+n of the batch */
     float *x;               /* [n][c*h*w], normalised; of a text the words' numbers */
-    const uint32_t *labels; /* [n][positions] */
+    const uint32_t *labels; /* [n][positions]; with values 0 */
+    const float *values;    /* [n][values]; NULL: labels are classes */
     const uint32_t *ids;    /* [n] index of each sample in the dataset: the key of dropout */
     const struct err
         *failure; /* why there is no x: a stream cannot read a file; NULL: all is well */
@@ -118,7 +121,8 @@ uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
 /* The next batch, across epoch ends; valid until the following call. Fails only by its failure. */
 const struct batch *batcher_next(struct batcher *b);
-/* Bytes of one batch of so many samples, and how many a batcher has: what is made ahead included.
+/* Bytes of one batch of so many samples, labels counting with their values, and how many a batcher
+ * has: what is made ahead included.
  */
 size_t batch_bytes(size_t pixels, size_t labels, size_t samples);
 size_t batch_slots(const struct job *job, enum batch_order order);

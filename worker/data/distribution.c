@@ -36,7 +36,7 @@ void distribution_init(struct distribution *d, const struct job *job, const stru
     *d = (struct distribution){.job = job, .n = n, .workers = workers, .classes = 1, .round = -1};
     d->label = xcalloc(n, sizeof *d->label);
     for (uint32_t i = 0; i < n; i++) {
-        d->label[i] = set->labels[index ? index[i] : i];
+        d->label[i] = set->labels ? set->labels[index ? index[i] : i] : 0;
         d->classes = d->label[i] < d->classes ? d->classes : d->label[i] + 1;
     }
     const size_t most = (size_t)(d->classes > workers ? d->classes : workers) + 1;

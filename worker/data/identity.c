@@ -30,7 +30,8 @@ void identity_add(struct digest *d, const void *bytes, size_t n)
 
 uint64_t identity_labels(const struct dataset *set)
 {
-    return set->labels ? digest_bytes(set->labels, set->n * sizeof *set->labels) : 0;
+    return set->labels ? digest_bytes(set->labels, set->n * sizeof *set->labels)
+                       : set->values_digest;
 }
 
 /* Those behind dataset.limit do not. */

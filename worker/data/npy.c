@@ -11,6 +11,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "values are read as the
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define FLOAT_EXPONENT 0x7f800000u /* all ones: infinite, or none */
+#define FLOAT_INTEGERS (1 << 24)   /* up to here each is a float */
 #define SHOWN 60                   /* characters of a header that are repeated */
 
 static const struct {
@@ -18,8 +19,9 @@ static const struct {
     char kind;
     int size;
 } types[] = {
-    {"<f4", 'f', 4}, {"<f8", 'f', 8}, {"|u1", 'u', 1}, {"|i1", 'i', 1}, {"<u2", 'u', 2},
-    {"<i2", 'i', 2}, {"<u4", 'u', 4}, {"<i4", 'i', 4}, {"<u8", 'u', 8}, {"<i8", 'i', 8},
+    {"<f4", 'f', 4}, {"<f8", 'f', 8}, {"|u1", 'u', 1}, {"|i1", 'i', 1},
+    {"<u2", 'u', 2}, {"<i2", 'i', 2}, {"<u4", 'u', 4}, {"<i4", 'i', 4},
+    {"<u8", 'u', 8}, {"<i8", 'i', 8}, {"|b1", 'b', 1},
 };
 
 /* What is left of the header. */
@@ -197,8 +199,8 @@ static int check_type(struct npy *f, const struct header *h, struct err *err)
         }
     if (!f->size)
         return err_set(err, ERR_DAMAGED,
-                       "%s: found values of type '%s'; allowed: little-endian floats (<f4, <f8) "
-                       "and integers (|u1, <i4, <i8 and their like)",
+                       "%s: found values of type '%s'; allowed: little-endian floats (<f4, <f8), "
+                       "integers (|u1, <i4, <i8 and their like) and bools (|b1)",
                        f->name, show(&h->descr).s);
     if (h->fortran)
         return err_set(err, ERR_DAMAGED,
@@ -303,6 +305,20 @@ int npy_floats(const struct npy *f, size_t i, float *x)
     return check_finite(x, f->n_each);
 }
 
+int npy_numbers(const struct npy *f, size_t i, float *x)
+{
+    if (f->kind == 'f')
+        return npy_floats(f, i, x);
+    for (size_t k = 0; k < f->n_each; k++) {
+        const int64_t v = npy_integer(f, i * f->n_each + k);
+
+        if (v < -FLOAT_INTEGERS || v > FLOAT_INTEGERS || (v < 0 && f->kind != 'i'))
+            return -1;
+        x[k] = (float)v;
+    }
+    return 0;
+}
+
 int64_t npy_integer(const struct npy *f, size_t i)
 {
     const int unused = 64 - 8 * f->size;
@@ -310,7 +326,7 @@ int64_t npy_integer(const struct npy *f, size_t i)
     int64_t value;
 
     memcpy(&bits, f->values + i * (size_t)f->size, (size_t)f->size);
-    if (f->kind == 'u')
+    if (f->kind != 'i')
         return bits > INT64_MAX ? -1 : (int64_t)bits;
     bits <<= unused;
     memcpy(&value, &bits, sizeof value);

@@ -16,7 +16,7 @@
 
 #define NPY_MAX_DIMS 4
 
-/* 'f': IEEE floats of 4 and 8 bytes; 'i', 'u': integers of 1, 2, 4 and 8. */
+/* 'f': IEEE floats of 4 and 8 bytes; 'i', 'u': integers of 1, 2, 4 and 8; 'b': bools of 1. */
 struct npy {
     const char *name; /* for messages; the caller's */
     char kind;
@@ -39,7 +39,11 @@ MUST_CHECK int npy_open(struct npy *f, const uint8_t *bytes, size_t len, const c
  * f is of floats, or of u1. -1: one of them is not finite. */
 MUST_CHECK int npy_floats(const struct npy *f, size_t i, float *x);
 
-/* Value i of an array of integers; what is above INT64_MAX becomes -1. */
+/* Row i as floats that are the numbers in the file: of any kind of values, none of them scaled. -1:
+ * one is not finite, or an integer beyond 2^24, which not every float tells from its neighbours. */
+MUST_CHECK int npy_numbers(const struct npy *f, size_t i, float *x);
+
+/* Value i of an array of integers or bools; what is above INT64_MAX becomes -1. */
 int64_t npy_integer(const struct npy *f, size_t i);
 
 #endif

@@ -1,32 +1,53 @@
-/* Losses over a batch: per-sample loss, the gradient of the outputs, and the count of hits. */
+/*
+ * Losses: of one sample the loss, the gradient of the outputs, and what metrics are made of.
+ *
+ * Every function is plain C in double, in the order of the outputs, with the elementary functions
+ * of kernels/math.h: the same bytes on every CPU. Gradients are of the mean over n_global samples;
+ * those below 2^-60 become 0, and the padding of a row is zero.
+ */
 #ifndef PACELINE_LOSS_H
 #define PACELINE_LOSS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "paceline/net.h"
+#include "paceline/losses.h"
 #include "worker/kernels/kernels.h"
 
+/* Of one sample. What scores are depends on the labels:
+ *     classes   1 if the largest output is the label's (the first of equals); 1 if the label is
+ *               among the five largest
+ *     numbers   the mean over the outputs of |error|; of error^2
+ *     bits      1 if all outputs are right; the share that is. An output above 0 says 1. */
 struct loss_result {
-    double loss; /* of one sample */
-    int correct; /* 1: the largest output is the label's (the first of equals) */
-    int top5;    /* 1: the label is among the five largest */
-    int predicted;
+    double loss;
+    double scores[2];
+    int predicted; /* classes: the largest output */
 };
 
 /*
- * One sample, or one word of a text: y has n_classes outputs in a row of `row` floats. dy (may be
- * NULL) gets the gradient of the batch's mean loss, divided by n_global, 0 below 2^-60; its padding
- * is zero. probabilities: [n_classes]; may be NULL or dy where dy is not NULL. Softmax
- * cross-entropy: log(sum exp y)
- * - y[label]. Squared error: half the squared distance to the one-hot label.
+ * Labels that are classes: of one sample, or one word of a text. y has n_classes outputs in a row
+ * of `row` floats; dy (may be NULL) gets their gradient. probabilities: [n_classes]; may be NULL or
+ * dy where dy is not NULL.
+ *     softmaxCrossEntropy   log(sum exp y) - y[label]
+ *     squaredError          half the squared distance to the one-hot label
  */
 struct loss_result loss_sample(enum loss_type type, const struct kernels *k, const float *y,
                                size_t row, int n_classes, int label, uint32_t n_global, float *dy,
                                float *probabilities);
-/* The same of a side output, times its weight: its gradient, which dy gets, and its loss. */
-double loss_side(enum loss_type type, const struct kernels *k, const float *y, size_t row,
-                 int n_classes, int label, uint32_t n_global, float *dy, double weight);
+
+/*
+ * Labels that have a value t for each of the n outputs. Losses and gradients are means over the
+ * outputs, as those of PyTorch with reduction="mean" (the functions' names there follow); d = y - t.
+ *     mse                   d^2 (MSELoss)
+ *     mae                   |d|, with the gradient 0 at 0 (L1Loss)
+ *     huber                 d^2 / 2, beyond delta: delta * (|d| - delta / 2) (HuberLoss)
+ *     sigmoidCrossEntropy   log(1 + e^y) - t * y (BCEWithLogitsLoss)
+ */
+struct loss_result loss_values(enum loss_type type, double delta, const float *y, size_t row, int n,
+                               const float *t, uint32_t n_global, float *dy);
+
+/* The gradient of a side output, times its weight. */
+void loss_weigh(float *dy, int n, double weight);
 
 #endif

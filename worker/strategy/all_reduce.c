@@ -181,7 +181,7 @@ static void keep_values(struct trainer *t, struct all_reduce *a, int place)
         return;
     sum = step_fold(t, t->pass.n, t->lane_values);
     memcpy(a->values + place * LANE_VALUES,
-           (double[]){sum.loss, (double)sum.correct, (double)sum.top5, t->wish},
+           (double[]){sum.loss, sum.scores[0], sum.scores[1], t->wish},
            LANE_VALUES * sizeof *a->values);
 }
 

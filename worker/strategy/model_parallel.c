@@ -413,7 +413,7 @@ static void side_losses(struct trainer *t, const struct batch *b)
 }
 
 /* The owner of the outputs has the losses of the whole batch. */
-static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, int64_t *confusion)
+static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, struct tally *tally)
 {
     const struct model_parallel *m = t->own;
 
@@ -422,7 +422,7 @@ static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, in
     if (m->last == comm_rank(t->comm))
         step_losses(t, &t->lanes, b->n, b,
                     model_output(&t->model, t->model.n_layers - 1, &t->pass, b->x),
-                    m->loss_gradient, n_mean, confusion);
+                    m->loss_gradient, n_mean, tally);
 }
 
 /* They become everybody's; nothing of the batch is on its way any more. */
@@ -439,10 +439,10 @@ static void share_losses(struct trainer *t)
     phases_leave(&t->phases, was);
 }
 
-static void model_parallel_evaluate(struct trainer *t, const struct batch *b, int64_t *confusion)
+static void model_parallel_evaluate(struct trainer *t, const struct batch *b, struct tally *tally)
 {
     forward(t, b);
-    losses(t, b, 0, confusion);
+    losses(t, b, 0, tally);
     share_losses(t);
 }
 

@@ -1,19 +1,12 @@
 #include "worker/train/early_stop.h"
 
-const char *monitor_name(enum monitor monitor)
-{
-    static const char *const names[] = {[MONITOR_LOSS] = "loss",
-                                        [MONITOR_ACCURACY] = "accuracy",
-                                        [MONITOR_PERPLEXITY] = "perplexity"};
-
-    return names[monitor];
-}
+#include "paceline/losses.h"
 
 static bool is_better(const struct early_stop *e, const struct job_early_stop *rule, double value)
 {
     if (e->epoch == 0)
         return value == value;
-    return rule->monitor == MONITOR_ACCURACY ? value - rule->min_delta > e->best
+    return metric_defs[rule->monitor].larger ? value - rule->min_delta > e->best
                                              : value + rule->min_delta < e->best;
 }
 

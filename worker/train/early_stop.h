@@ -19,9 +19,6 @@ struct early_stop {
     int64_t wait;  /* epochs since then */
 };
 
-/* "loss", "accuracy", "perplexity" */
-const char *monitor_name(enum monitor monitor);
-
 /* The value of the epoch that has ended (from 1). One that is not a number is no better. */
 void early_stop_add(struct early_stop *e, const struct job_early_stop *rule, int64_t epoch,
                     double value);

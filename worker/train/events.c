@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "worker/train/scores.h"
-
 cJSON *event_new(const char *name)
 {
     cJSON *e = cJSON_CreateObject();
@@ -26,7 +24,7 @@ void event_send(cJSON *event)
 
 void event_add_confusion(cJSON *event, const int64_t *counts, int n)
 {
-    if (n > CONFUSION_MAX)
+    if (!counts)
         return;
     cJSON *rows = cJSON_AddArrayToObject(event, "confusion");
     for (int i = 0; i < n; i++) {
@@ -35,10 +33,6 @@ void event_add_confusion(cJSON *event, const int64_t *counts, int n)
             cJSON_AddItemToArray(row, cJSON_CreateNumber((double)counts[i * n + k]));
         cJSON_AddItemToArray(rows, row);
     }
-    const struct scores s = scores_macro(counts, n);
-    cJSON_AddNumberToObject(event, "precision", s.precision);
-    cJSON_AddNumberToObject(event, "recall", s.recall);
-    cJSON_AddNumberToObject(event, "f1", s.f1);
 }
 
 void event_stage(const char *stage)

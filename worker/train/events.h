@@ -9,10 +9,7 @@
 cJSON *event_new(const char *name);
 void event_send(cJSON *event);
 
-/* Counts as rows [label][predicted], and the macro averages of precision, recall and F1; left out
- * beyond CONFUSION_MAX classes, for a line is bounded.
- */
-#define CONFUSION_MAX 100
+/* Counts as rows [label][predicted]; NULL: there are none, for a line is bounded. */
 void event_add_confusion(cJSON *event, const int64_t *counts, int n);
 
 /* {"event":"stage"}: what is waited for before training. */

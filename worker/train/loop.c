@@ -5,9 +5,9 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
-#include "worker/kernels/math.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
+#include "worker/train/metrics.h"
 #include "worker/train/snapshot.h"
 #include "worker/train/transfer.h"
 #include "worker/train/watch.h"
@@ -141,31 +141,17 @@ static int due(const struct trainer *t, const struct watch *w)
     return w->own_due ? SAVE_OWN : SAVE_MEMORY;
 }
 
-/* Whether it is, and if so it is the one from now on: of a text by the loss, else by accuracy. */
-static bool is_best(struct trainer *t, struct totals judge)
+/* Whether it is, and if so it is the one from now on. */
+static bool is_best(struct trainer *t, const struct evaluation *judge)
 {
-    const double n = judge.samples ? (double)judge.samples : 1;
-    const double value = (t->net.rows ? judge.loss : (double)judge.correct) / n;
-    const bool best = t->at.best < 0 || (t->net.rows ? value < t->at.best : value > t->at.best);
+    const enum metric metric = metric_of_best(job_labels(t->job));
+    const double value = judge->totals.samples ? metric_value(metric, judge) : 0;
+    const bool better = metric_defs[metric].larger ? value > t->at.best : value < t->at.best;
+    const bool best = t->at.best < 0 || better;
 
     if (best)
         t->at.best = value;
     return best;
-}
-
-static double monitored(const struct trainer *t, struct totals s)
-{
-    const double loss = s.loss / (double)s.samples;
-
-    switch (t->job->training.early_stop.monitor) {
-    case MONITOR_LOSS:
-        return loss;
-    case MONITOR_ACCURACY:
-        return (double)s.correct / (double)s.samples;
-    case MONITOR_PERPLEXITY:
-        return math_exp(loss);
-    }
-    return NAN;
 }
 
 /* At the end of an epoch: what was planned behind it is left out when it is due. */
@@ -177,16 +163,17 @@ static void stop_early(struct trainer *t)
 }
 
 /* Behind the last batch of an epoch, or the last step of all: evaluate, report, save. */
-static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, struct err *err)
+static int end_epoch(struct trainer *t, struct watch *w, struct evaluation *test, struct err *err)
 {
     double train_seconds = trainer_seconds() - w->epoch_started;
-    struct totals train = t->at.epoch_totals, validation = {0};
+    const struct evaluation train = evaluation_of(t->at.epoch_totals);
+    struct evaluation validation = {0};
 
     if (check_weights(t, err) != 0)
         return -1;
     if (t->validation)
-        validation = trainer_evaluate(t, t->validation, NULL);
-    *test = trainer_evaluate(t, t->test, t->confusion);
+        validation = trainer_validate(t);
+    *test = trainer_test(t);
     if (trainer_check_replicas(t, err) != 0)
         return -1;
     if (t->at.batch == trainer_batches_per_epoch(t)) {
@@ -194,16 +181,17 @@ static int end_epoch(struct trainer *t, struct watch *w, struct totals *test, st
         t->at.batch = 0;
         t->at.epoch_totals = (struct totals){0};
     }
-    struct totals judge = validation.samples ? validation : *test;
-    bool best = t->job->checkpoint.best && is_best(t, judge);
+    const bool validated = validation.totals.samples > 0;
+    bool best = t->job->checkpoint.best && is_best(t, validated ? &validation : test);
     if (best)
         t->at.best_step = t->at.step;
-    watch_epoch(w, t, train, validation, *test, train_seconds);
+    watch_epoch(w, t, train.totals, &validation, test, train_seconds);
     if (t->at.batch == 0) {
-        early_stop_add(&t->at.early, &t->job->training.early_stop, t->at.epoch,
-                       monitored(t, validation.samples ? validation : train));
+        early_stop_add(
+            &t->at.early, &t->job->training.early_stop, t->at.epoch,
+            metric_value(t->job->training.early_stop.monitor, validated ? &validation : &train));
         stop_early(t);
-        handover_end_epoch(t, train.loss / (double)train.samples);
+        handover_end_epoch(t, metric_value(METRIC_LOSS, &train));
     }
     int64_t every = t->job->checkpoint.every_epochs;
     int why = due(t, w) | (best ? SAVE_BEST : 0);
@@ -281,7 +269,7 @@ static int64_t next_meeting(const struct trainer *t)
     return step;
 }
 
-static int loop(struct trainer *t, struct watch *w, struct totals *test, struct err *err)
+static int loop(struct trainer *t, struct watch *w, struct evaluation *test, struct err *err)
 {
     const uint32_t batches = trainer_batches_per_epoch(t);
     const int64_t check = t->job->debug.check_replicas;
@@ -313,12 +301,12 @@ static int loop(struct trainer *t, struct watch *w, struct totals *test, struct 
 
 static int train(struct trainer *t, struct watch *w, struct err *err)
 {
-    struct totals test = {0};
+    struct evaluation test = {0};
 
     if (prepare(t, w, err) != 0)
         return -1;
     if (t->at.step >= t->steps) { /* resumed behind its end: only the result is missing */
-        test = trainer_evaluate(t, t->test, t->confusion);
+        test = trainer_test(t);
         if (save(t, w, SAVE_OWN, err) != 0) /* another rank may have had it */
             return -1;
     }
@@ -328,7 +316,7 @@ static int train(struct trainer *t, struct watch *w, struct err *err)
         return stop(t, w, err);
     if (tell_copy(w, true, err) != 0)
         return err_wrap(err, "the model is not where it should be");
-    watch_done(w, t, test);
+    watch_done(w, t, &test);
     return 0;
 }
 

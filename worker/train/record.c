@@ -31,11 +31,23 @@ static void describe_switch(const struct position *at, struct record *m)
     add(m, "losses", "%s", losses);
 }
 
+/* Of classes their hits alone. */
+static void describe_scores(const struct trainer *t, struct record *m)
+{
+    const double *scores = t->at.epoch_totals.scores;
+
+    if (labels_are_classes(job_labels(t->job))) {
+        add(m, "epochCorrect", "%" PRId64, (int64_t)scores[0]);
+        return;
+    }
+    add(m, "epochScores", "%.17g %.17g", scores[0], scores[1]);
+}
+
 static void describe_early_stop(const struct trainer *t, struct record *m)
 {
     const struct early_stop *e = &t->at.early;
 
-    add(m, "earlyMonitor", "%s", monitor_name(t->job->training.early_stop.monitor));
+    add(m, "earlyMonitor", "%s", metric_defs[t->job->training.early_stop.monitor].name);
     add(m, "earlyBest", "%.17g", e->best);
     add(m, "earlyEpoch", "%" PRId64, e->epoch);
     add(m, "earlyWait", "%" PRId64, e->wait);
@@ -43,7 +55,7 @@ static void describe_early_stop(const struct trainer *t, struct record *m)
 
 static const char *best_of(const struct trainer *t)
 {
-    return t->net.rows ? "bestLoss" : "bestAccuracy";
+    return metric_of_best(job_labels(t->job)) == METRIC_LOSS ? "bestLoss" : "bestAccuracy";
 }
 
 void record_init(struct record *m, const struct trainer *t)
@@ -66,7 +78,7 @@ void record_init(struct record *m, const struct trainer *t)
     add(m, "precision", "%s", precision_name(t->job->training.precision));
     add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
     add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
-    add(m, "epochCorrect", "%" PRId64, at->epoch_totals.correct);
+    describe_scores(t, m);
     add(m, best_of(t), "%.17g", at->best);
     add(m, "bestStep", "%" PRId64, at->best_step);
     if (t->strategies[1])
@@ -128,6 +140,17 @@ static void read_switch(const struct st_file *f, struct position *at)
         losses_add(&at->losses, LOSSES_MAX, loss);
 }
 
+static void read_scores(const struct st_file *f, struct totals *sum)
+{
+    const char *scores = st_meta_get(f, "epochScores");
+    char *end;
+
+    if (!scores) /* labels are classes */
+        return;
+    sum->scores[0] = strtod(scores, &end);
+    sum->scores[1] = strtod(end, NULL);
+}
+
 /* Of another job's rule, or of none: it begins anew. */
 static void read_early_stop(const struct trainer *t, const struct st_file *f, struct position *at)
 {
@@ -135,7 +158,7 @@ static void read_early_stop(const struct trainer *t, const struct st_file *f, st
     const char *monitor = st_meta_get(f, "earlyMonitor");
     const int64_t epoch = meta_int(f, "earlyEpoch"), wait = meta_int(f, "earlyWait");
 
-    if (rule->patience == 0 || !monitor || strcmp(monitor, monitor_name(rule->monitor)) != 0)
+    if (rule->patience == 0 || !monitor || strcmp(monitor, metric_defs[rule->monitor].name) != 0)
         return;
     if (epoch >= 0 && wait >= 0 && wait <= at->epoch - epoch)
         at->early = (struct early_stop){meta_double(f, "earlyBest"), epoch, wait};
@@ -161,10 +184,11 @@ int record_read(const struct trainer *t, const struct st_file *f, const char *pa
         .batch = (uint32_t)batch,
         .epoch_totals = {.loss = meta_double(f, "epochLoss"),
                          .samples = meta_int(f, "epochSamples"),
-                         .correct = meta_int(f, "epochCorrect")},
+                         .scores = {(double)meta_int(f, "epochCorrect")}},
         .best = st_meta_get(f, best_of(t)) ? meta_double(f, best_of(t)) : -1,
         .best_step = meta_int(f, "bestStep"),
     };
+    read_scores(f, &at->epoch_totals);
     read_switch(f, at);
     read_early_stop(t, f, at);
     return 0;

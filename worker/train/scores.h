@@ -1,20 +1,42 @@
-/* Precision, recall and F1 of a classification, from its confusion counts. Pure. */
+/* What follows from a whole evaluated set, beyond means over its samples. Pure. */
 #ifndef PACELINE_SCORES_H
 #define PACELINE_SCORES_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "paceline/losses.h"
+
 /*
- * Macro averages: the mean over classes, each counting alike. Of a class: precision, the share of
- * what was named it that is it; recall, the share of it that was named it; F1, their harmonic mean.
- * What would be 0/0 is 0, and a class that no sample has or was named is left out, as in
- * scikit-learn.
+ * Precision, recall and F1 are macro averages, in which each class, or each output of bits, counts
+ * alike. Of one: precision, the share of what was named it that is it; recall, the share of it that
+ * was named it; F1, their harmonic mean. What would be 0/0 is 0. A class that no sample has or was
+ * named is left out; of bits every output counts: both as in scikit-learn (average="macro").
+ *
+ * R^2 is the mean over the outputs of 1 - (sum of squared errors) / (sum of squared distances of
+ * the labels from their mean); where the labels are all the same it is 1 without any error, else 0:
+ * as scikit-learn's r2_score.
+ *
+ * NaN: the labels have no such score, or nothing was counted.
  */
 struct scores {
-    double precision, recall, f1;
+    double precision, recall, f1, r2;
 };
 
 /* counts: rows [label][predicted] of n classes. */
-struct scores scores_macro(const int64_t *counts, int n);
+struct scores scores_of_classes(const int64_t *counts, int n);
+
+/* Of bits, how often an output ... */
+struct bit_counts {
+    int64_t right; /* said 1, and was 1 */
+    int64_t named; /* said 1 */
+    int64_t real;  /* was 1 */
+};
+struct scores scores_of_bits(const struct bit_counts *counts, int n);
+
+/* Of each of n outputs the squared errors, and the squared distances of labels from their mean. */
+struct scores scores_of_numbers(const double *errors, const double *spread, int n);
+
+extern const struct scores no_scores; /* all NaN */
 
 #endif

@@ -48,6 +48,22 @@ struct loss_task {
     uint32_t n, n_mean;
 };
 
+/* Of position i of the rank's samples, by what its label is. */
+static struct loss_result position_loss(const struct loss_task *task, int i, const float *y,
+                                        size_t row, float *dy, float *probabilities)
+{
+    const struct trainer *t = task->t;
+    const enum loss_type type = t->job->model.loss;
+    const int n = t->model.classes;
+    const float *values = task->b->values;
+
+    if (values)
+        return loss_values(type, t->job->model.huber_delta, y, row, n,
+                           values + (size_t)i * (size_t)n, task->n_mean, dy);
+    return loss_sample(type, t->kernels, y, row, n, (int)task->b->labels[i], task->n_mean, dy,
+                       probabilities);
+}
+
 double *step_side_row(const struct trainer *t, int k)
 {
     return t->side_losses + (size_t)k * t->model.max_samples * (size_t)t->model.positions;
@@ -65,11 +81,13 @@ static void side_losses_share(void *arg, int thread, int n_threads)
         const struct layer *l = &m->layers[m->sides[k]];
         const size_t row = l->out_floats / (size_t)m->positions;
 
-        for (int i = begin; i < end && !l->elsewhere; i++)
-            step_side_row(t, k)[i] = loss_side(
-                t->job->model.loss, t->kernels, m->activations[m->sides[k]] + (size_t)i * row, row,
-                m->classes, (int)task->b->labels[i], task->n_mean,
-                model_side_gradient(m, k) + (size_t)i * row, l->loss_weight);
+        for (int i = begin; i < end && !l->elsewhere; i++) {
+            float *dy = model_side_gradient(m, k) + (size_t)i * row;
+            const float *y = m->activations[m->sides[k]] + (size_t)i * row;
+
+            step_side_row(t, k)[i] = l->loss_weight * position_loss(task, i, y, row, dy, NULL).loss;
+            loss_weigh(dy, m->classes, l->loss_weight);
+        }
     }
 }
 
@@ -103,18 +121,18 @@ static void losses_share(void *arg, int thread, int n_threads)
     for (int i = share_begin(n, thread, n_threads); i < end; i++) {
         float *p = task->dy + (size_t)i * row;
         t->losses[i] =
-            loss_sample(t->job->model.loss, t->kernels, task->y + (size_t)i * row, row, m->classes,
-                        (int)task->b->labels[i], task->n_mean, task->n_mean ? p : NULL, p);
+            position_loss(task, i, task->y + (size_t)i * row, row, task->n_mean ? p : NULL, p);
         if (task->n_mean)
             t->losses[i].loss += side_losses(t, i);
     }
 }
 
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
-                 const float *y, float *dy, uint32_t n_mean, int64_t *confusion)
+                 const float *y, float *dy, uint32_t n_mean, struct tally *tally)
 {
     const uint32_t first = lane_begin(l->total, l->first, n);
     const uint32_t positions = (uint32_t)t->model.positions;
+    const size_t row = t->model.layers[t->model.n_layers - 1].out_floats / positions;
     struct loss_task task = {t, b, y, dy, lane_samples(l->total, l->first, l->count, n), n_mean};
 
     threads_run(t->threads, losses_share, &task);
@@ -127,10 +145,10 @@ void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const str
             const struct loss_result *r = &t->losses[i];
 
             v[0] += r->loss;
-            v[1] += r->correct;
-            v[2] += r->top5;
-            if (confusion)
-                confusion[b->labels[i] * (uint32_t)t->model.classes + (uint32_t)r->predicted]++;
+            v[1] += r->scores[0];
+            v[2] += r->scores[1];
+            if (tally)
+                tally_add(tally, l->first + lane, b, i, y + i * row, r);
         }
     }
 }
@@ -139,8 +157,7 @@ struct totals step_totals(const struct trainer *t, uint32_t n, const double *val
 {
     return (struct totals){.loss = values[0],
                            .samples = (int64_t)n * t->model.positions,
-                           .correct = (int64_t)values[1],
-                           .top5 = (int64_t)values[2]};
+                           .scores = {values[1], values[2]}};
 }
 
 struct totals step_fold(const struct trainer *t, uint32_t n, const double *values)
@@ -159,8 +176,8 @@ void step_add(struct totals *sum, struct totals one)
 {
     sum->loss += one.loss;
     sum->samples += one.samples;
-    sum->correct += one.correct;
-    sum->top5 += one.top5;
+    for (size_t i = 0; i < ARRAY_LEN(sum->scores); i++)
+        sum->scores[i] += one.scores[i];
 }
 
 void step_apply(void *arg, size_t offset, size_t n, const float *gradient, enum param_kind kind)
@@ -260,8 +277,7 @@ int step_diverged(struct trainer *t, double loss, struct err *err)
                    layer < t->model.n_layers ? t->model.layers[layer].name : "the loss");
 }
 
-/* A rank that cannot read its samples ends the world: the others wait for what it would send. */
-static const struct batch *next_batch(const struct trainer *t, struct batcher *batches)
+const struct batch *step_next(const struct trainer *t, struct batcher *batches)
 {
     const struct batch *b = batcher_next(batches);
 
@@ -275,7 +291,7 @@ static const struct batch *next_batch(const struct trainer *t, struct batcher *b
 const struct batch *step_batch(struct trainer *t)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_DATA);
-    const struct batch *b = next_batch(t, t->batches);
+    const struct batch *b = step_next(t, t->batches);
 
     phases_leave(&t->phases, was);
     return b;
@@ -352,61 +368,6 @@ void step_backward(struct trainer *t, const struct batch *b)
 }
 
 int trainer_step(struct trainer *t, struct err *err) { return t->strategy->step(t, err); }
-
-/* Adds up the confusion counts of all ranks. */
-static void sum_confusion(struct trainer *t, int64_t *confusion)
-{
-    size_t n = (size_t)(t->model.classes * t->model.classes), size = (size_t)comm_size(t->comm);
-    if (size == 1)
-        return;
-    AUTO(auto_free) int64_t *all = xcalloc(n * size, sizeof *all);
-    comm_gather(t->comm, confusion, n * sizeof *all, all, 0);
-    comm_broadcast(t->comm, all, n * size * sizeof *all, 0);
-    for (size_t i = 0; i < n; i++) {
-        confusion[i] = 0;
-        for (size_t r = 0; r < size; r++)
-            confusion[i] += all[r * n + i];
-    }
-}
-
-static void evaluate_lanes(struct trainer *t, const struct batch *b, int64_t *confusion)
-{
-    t->pass.n = b->n;
-    t->pass.begins = b->index == 0;
-    step_losses(t, &t->shared, b->n_global, b, model_forward(&t->model, &t->pass, b->x),
-                model_output_gradient(&t->model), 0, confusion);
-    comm_lanes_begin(t->comm, t->lane_tree, t->lane_values, LANE_VALUES);
-    comm_lanes_end(t->comm, t->all_lane_values);
-}
-
-static size_t confusion_bytes(const struct trainer *t)
-{
-    return (size_t)t->model.classes * (size_t)t->model.classes * sizeof(int64_t);
-}
-
-struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion)
-{
-    const enum phase was = phases_enter(&t->phases, PHASE_EVALUATE);
-    struct profile *profile = t->pass.profile;
-    struct totals sum = {0};
-
-    t->pass.profile = NULL; /* it is of training */
-    if (confusion)
-        memset(confusion, 0, confusion_bytes(t));
-    t->pass.training = false;
-    batcher_seek(set, 0, 0);
-    for (uint32_t i = 0; i < batcher_batches(set); i++) {
-        const struct batch *b = next_batch(t, set);
-        (t->strategy->evaluate ? t->strategy->evaluate : evaluate_lanes)(t, b, confusion);
-        step_add(&sum, step_fold(t, b->n_global, t->all_lane_values));
-        watchdog_feed(t->at.step);
-    }
-    if (confusion)
-        sum_confusion(t, confusion);
-    t->pass.profile = profile;
-    phases_leave(&t->phases, was);
-    return sum;
-}
 
 double trainer_learning_rate(const struct trainer *t)
 {

@@ -4,24 +4,27 @@
 
 #include "worker/train/trainer.h"
 
-/* The next batch of this rank. */
+/* The next batch of a batcher. A rank that cannot read its samples ends the world: the others wait
+ * for what it would send. */
+const struct batch *step_next(const struct trainer *t, struct batcher *batches);
+/* The next batch of this rank to train with. */
 const struct batch *step_batch(struct trainer *t);
 /* A pass's i-th lane block: the samples of each lane of b in a batch of n, counted from the batch's
  * sample `from`, with which the pass begins. */
 void step_cut(struct trainer *t, int i, struct lane_block b, uint32_t n, uint32_t from);
-/* Losses and hits per lane (t->lane_values) of the lanes l of a batch of n, from the outputs y of
- * their samples b. dy is overwritten: with n_mean by the gradient of the outputs, for a mean over
- * so many samples, and the side outputs' losses are added. Of a text a sample's loss is the sum
- * over its words. */
+/* Losses and scores per lane (t->lane_values) of the lanes l of a batch of n, from the outputs y of
+ * their samples b; also to the tally, unless it is NULL. dy is overwritten: with n_mean by the
+ * gradient of the outputs, for a mean over so many samples, and the side outputs' losses are added.
+ * Of a text a sample's loss is the sum over its words. */
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
-                 const float *y, float *dy, uint32_t n_mean, int64_t *confusion);
+                 const float *y, float *dy, uint32_t n_mean, struct tally *tally);
 /* Before step_losses of a training batch, on the worker of a side output at least: the losses of
  * the side outputs that are here, to t->side_losses, and their gradients, for a mean over n_mean.
  */
 void step_side_losses(struct trainer *t, const struct batch *b, uint32_t n_mean);
 /* Side output k's in t->side_losses: one for each position of the rank's samples. */
 double *step_side_row(const struct trainer *t, int k);
-/* Outputs, losses and hits of its samples (t->lane_values), and the gradient of the outputs: that
+/* Outputs, losses and scores of its samples (t->lane_values), and the gradient of the outputs: that
  * of the mean loss of an update of n_update samples. */
 void step_forward(struct trainer *t, const struct batch *b, uint32_t n_update);
 /* The gradient of the weights, to t->sink. */

@@ -67,9 +67,28 @@ static int check_augment(const struct trainer *t, struct err *err)
                    (long long)pad, s.h, s.w);
 }
 
+/* Counts of pairs of classes are kept of so many at most. */
+static int check_monitor(const struct trainer *t, struct err *err)
+{
+    const struct metric_def *monitor = &metric_defs[t->job->training.early_stop.monitor];
+
+    if (!monitor->of_set || !labels_are_classes(job_labels(t->job)) ||
+        t->model.classes <= TALLY_CLASSES_MAX)
+        return 0;
+    return err_set(err, ERR_INVALID,
+                   "spec.training.earlyStopping.monitor: found %s of %d classes; allowed: of at "
+                   "most %d, or another metric",
+                   monitor->name, t->model.classes, TALLY_CLASSES_MAX);
+}
+
 static int check_sizes(const struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
+    if (d->train.values && t->model.classes != d->train.values)
+        return err_set(err, ERR_INVALID,
+                       "spec.model: the last layer has %d outputs, but each label has %s%d value%s",
+                       t->model.classes, d->train.values > 1 ? "a row of " : "", d->train.values,
+                       d->train.values > 1 ? "s" : "");
     if (t->model.classes < d->train.classes)
         return err_set(
             err, ERR_INVALID, "spec.model: the last layer has %d outputs, but the data have %d %s",
@@ -89,7 +108,7 @@ static int check_sizes(const struct trainer *t, struct err *err)
             "spec.training.batchSize: %lld with lastBatch drop leaves no batch of the %u "
             "training samples; allowed: at most %u",
             (long long)t->job->training.batch_size, d->n_train, d->n_train);
-    return check_augment(t, err);
+    return check_monitor(t, err) ? -1 : check_augment(t, err);
 }
 
 /* Of a checkpoint, in floats. */
@@ -104,7 +123,9 @@ size_t trainer_batch_bytes(const struct trainer *t)
 {
     const struct batcher *all[] = {t->batches, t->validation, t->test};
     const size_t scores = (size_t)t->model.max_samples * (size_t)t->model.positions;
-    size_t bytes = scores * (sizeof *t->losses + (size_t)t->model.n_sides * sizeof *t->side_losses);
+    size_t bytes =
+        scores * (sizeof *t->losses + (size_t)t->model.n_sides * sizeof *t->side_losses) +
+        tally_bytes(&t->validated) + tally_bytes(&t->tested);
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         bytes += all[i] ? batcher_bytes(all[i]) : 0;
@@ -151,6 +172,23 @@ static int check_memory(const struct trainer *t, struct err *err)
                    "%llu MiB; " LESS,
                    (unsigned long long)(need >> 20), (unsigned long long)ranks,
                    (unsigned long long)(limit >> 20));
+}
+
+/* Each rank reads its host's files; which are the same on all. */
+static int init_tallies(struct trainer *t, struct err *err)
+{
+    const struct datasets *d = &t->data;
+    const enum label_kind kind = job_labels(t->job);
+    int rc = 0;
+
+    tally_init(&t->validated, kind, t->model.classes, t->lane_tree.total);
+    tally_init(&t->tested, kind, t->model.classes, t->lane_tree.total);
+    if (kind == LABELS_NUMBERS)
+        rc = arrays_spread(&d->test, NULL, d->test.n, t->tested.spread, err);
+    if (kind == LABELS_NUMBERS && rc == 0 && d->n_validation)
+        rc = arrays_spread(&d->train, d->validation_index, d->n_validation, t->validated.spread,
+                           err);
+    return comm_verdict(t->comm, rc, err);
 }
 
 static void init_evaluation(struct trainer *t)
@@ -431,7 +469,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats,
                    t->sharded ? &t->placement : NULL, comm_rank(comm));
     init_lanes(t);
-    if (init_normalizer(t, err) != 0 || init_shares(t, err) != 0)
+    if (init_normalizer(t, err) != 0 || init_shares(t, err) != 0 || init_tallies(t, err) != 0)
         return -1;
     init_evaluation(t);
     if (enter_all(t, err) != 0)
@@ -446,8 +484,6 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
         xcalloc((size_t)t->model.max_samples * (size_t)t->model.positions, sizeof *t->losses);
     t->side_losses = xcalloc((size_t)t->model.n_sides * t->model.max_samples,
                              (size_t)t->model.positions * sizeof *t->side_losses);
-    if (t->model.classes <= CONFUSION_MAX)
-        t->confusion = xcalloc((size_t)(t->model.classes * t->model.classes), sizeof *t->confusion);
     return 0;
 }
 
@@ -474,6 +510,7 @@ void trainer_release(struct trainer *t)
     free(t->all_lane_values);
     free(t->losses);
     free(t->side_losses);
-    free(t->confusion);
+    tally_release(&t->validated);
+    tally_release(&t->tested);
     memset(t, 0, sizeof *t);
 }

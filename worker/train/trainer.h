@@ -20,12 +20,20 @@
 #include "worker/train/early_stop.h"
 #include "worker/train/phases.h"
 #include "worker/train/switch_point.h"
+#include "worker/train/tally.h"
 
 /* Sums over samples, in the one order: per batch by lanes, then batch by batch. Of a text samples
- * are words here. */
+ * are words here. Scores are those of struct loss_result. */
 struct totals {
     double loss;
-    int64_t samples, correct, top5;
+    int64_t samples;
+    double scores[2];
+};
+
+/* Of a set. */
+struct evaluation {
+    struct totals totals;
+    struct scores scores;
 };
 
 /* The change of strategy; step 0: it has not been. */
@@ -40,7 +48,7 @@ struct position {
     int64_t epoch;  /* 0-based */
     uint32_t batch; /* next batch of that epoch */
     struct totals epoch_totals;
-    double best; /* accuracy, of a text mean loss; by validation, else test; below zero: none yet */
+    double best; /* metric_of_best, by validation, else test; below zero: none yet */
     int64_t best_step;
     struct switched switched; /* StrategySwitch's */
     struct losses losses;
@@ -71,9 +79,9 @@ struct strategy {
      * (slot -1) or of an optimiser slot, as others read it, in trainer_room on the ranks that write
      * checkpoints; NULL on others. May use the gradients' slab. */
     const float *(*collect)(struct trainer *t, int slot, const struct param *param);
-    /* Losses and hits of a batch of evaluation, of all lanes, to t->all_lane_values. NULL: the rank
-     * computes its lanes by itself. */
-    void (*evaluate)(struct trainer *t, const struct batch *b, int64_t *confusion);
+    /* Losses and scores of a batch of evaluation, of all lanes, to t->all_lane_values; those of the
+     * rank's own lanes also to the tally. NULL: the rank computes its lanes by itself. */
+    void (*evaluate)(struct trainer *t, const struct batch *b, struct tally *tally);
     void (*report)(const struct trainer *t, cJSON *done); /* adds to the last event; or NULL */
 };
 
@@ -122,14 +130,14 @@ struct trainer {
     int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;   /* in all; where the training stops early those until then */
     bool evaluating;
-    struct loss_result *losses; /* of each position of the rank's samples */
-    double *side_losses;        /* of each side output, of each position; times its weight */
-    int64_t *confusion; /* [label][predicted] of the last evaluation of the test set; or NULL */
-    int wish;           /* rank 0: ORDER_* for all ranks; travels with the step's losses */
-    int orders;         /* what rank 0 wished in the last step; the same on every rank */
+    struct loss_result *losses;     /* of each position of the rank's samples */
+    double *side_losses;            /* of each side output, of each position; times its weight */
+    struct tally validated, tested; /* of the last evaluation of either set */
+    int wish;   /* rank 0: ORDER_* for all ranks; travels with the step's losses */
+    int orders; /* what rank 0 wished in the last step; the same on every rank */
 };
 
-/* Of a lane, or of a batch: loss, correct, top5; of the first one rank 0's orders too. */
+/* Of a lane, or of a batch: loss and scores; of the first one rank 0's orders too. */
 #define LANE_VALUES 4
 #define LANE_ORDERS 3
 
@@ -165,9 +173,10 @@ double trainer_seconds(void); /* a monotonic clock */
  * finite; the weights of that step are not to be kept. */
 MUST_CHECK int trainer_step(struct trainer *t, struct err *err);
 
-/* Loss and accuracy over all batches of a batcher of evaluation, the same on every rank; counts
- * go to t->confusion when it is given. */
-struct totals trainer_evaluate(struct trainer *t, struct batcher *set, int64_t *confusion);
+/* Collective: totals and scores of the validation samples, which there are, and of the test set;
+ * the same on every rank. */
+struct evaluation trainer_validate(struct trainer *t);
+struct evaluation trainer_test(struct trainer *t);
 
 /* Collective; on rank 0: l2/2 * sum of the squared weights (biases and frozen layers apart). */
 double trainer_l2(struct trainer *t);

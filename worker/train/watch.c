@@ -8,6 +8,7 @@
 #include "worker/kernels/math.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
+#include "worker/train/metrics.h"
 #include "worker/train/operators.h"
 #include "worker/train/snapshot.h"
 
@@ -26,25 +27,14 @@ static void add_number(cJSON *e, const char *key, double value)
 /* Of a text the samples are words. */
 static bool of_text(const struct trainer *t) { return t->net.rows; }
 
-static double mean_loss(struct totals s) { return s.loss / (double)s.samples; }
-
-struct names {
-    const char *loss, *accuracy, *perplexity;
-};
-static const struct names of_training = {"loss", "accuracy", "perplexity"};
-static const struct names of_validation = {"validationLoss", "validationAccuracy",
-                                           "validationPerplexity"};
-static const struct names of_test = {"testLoss", "testAccuracy", "testPerplexity"};
-
 /* The loss of a training with side outputs is a sum with theirs, and no measure of words. */
-static void add_totals(cJSON *e, const struct trainer *t, struct names names, struct totals s)
+static void add_training(cJSON *e, const struct trainer *t, struct totals sum)
 {
-    if (!s.samples)
-        return;
-    add_number(e, names.loss, mean_loss(s));
-    add_number(e, names.accuracy, (double)s.correct / (double)s.samples);
-    if (of_text(t) && !(t->net.n_sides && names.loss == of_training.loss))
-        add_number(e, names.perplexity, math_exp(mean_loss(s)));
+    const struct evaluation training = evaluation_of(sum);
+
+    metrics_add(e, "", job_labels(t->job), &training);
+    if (t->net.n_sides)
+        cJSON_DeleteItemFromObjectCaseSensitive(e, metric_defs[METRIC_PERPLEXITY].name);
 }
 
 static void add_rate(cJSON *e, const struct trainer *t, int64_t steps, double seconds)
@@ -184,8 +174,9 @@ void watch_progress(struct watch *w, const struct trainer *t)
     const struct totals *last = &w->reported_totals;
     if (sum.samples > last->samples) {
         sum.loss -= last->loss;
-        sum.correct -= last->correct;
         sum.samples -= last->samples;
+        for (size_t i = 0; i < ARRAY_LEN(sum.scores); i++)
+            sum.scores[i] -= last->scores[i];
     }
     double mean = ratio(now - w->started, (double)(t->at.step - w->first_step));
     cJSON *e = event_new("progress");
@@ -193,7 +184,7 @@ void watch_progress(struct watch *w, const struct trainer *t)
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "steps", (double)t->steps);
     cJSON_AddNumberToObject(e, "epochs", epochs(t));
-    add_totals(e, t, of_training, sum);
+    add_training(e, t, sum);
     add_rate(e, t, t->at.step - w->reported_step, now - w->reported);
     cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
     event_send(e);
@@ -221,7 +212,8 @@ void watch_begin_epoch(struct watch *w, struct trainer *t)
 }
 
 void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
-                 struct totals validation, struct totals test, double train_seconds)
+                 const struct evaluation *validation, const struct evaluation *test,
+                 double train_seconds)
 {
     double l2 = trainer_l2(t), seconds = trainer_seconds() - w->epoch_started;
     struct measured now;
@@ -234,10 +226,10 @@ void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
     e = event_new("epoch");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
-    add_totals(e, t, of_training, train);
+    add_training(e, t, train);
     add_number(e, "l2", l2);
-    add_totals(e, t, of_validation, validation);
-    add_totals(e, t, of_test, test);
+    metrics_add(e, "validation", job_labels(t->job), validation);
+    metrics_add(e, "test", job_labels(t->job), test);
     add_number(e, "learningRate", trainer_learning_rate(t));
     add_number(e, "seconds", train_seconds);
     add_number(e, "evaluateSeconds", seconds - train_seconds);
@@ -281,9 +273,11 @@ static void add_sent(cJSON *e, const uint64_t *all, size_t size)
 
 static void add_best(cJSON *e, const struct trainer *t)
 {
+    const bool by_loss = metric_of_best(job_labels(t->job)) == METRIC_LOSS;
+
     if (t->at.best < 0)
         return;
-    add_number(e, of_text(t) ? "bestLoss" : "bestAccuracy", t->at.best);
+    add_number(e, by_loss ? "bestLoss" : "bestAccuracy", t->at.best);
     if (of_text(t))
         add_number(e, "bestPerplexity", math_exp(t->at.best));
     add_number(e, "bestStep", (double)t->at.best_step);
@@ -299,14 +293,14 @@ static void add_early_stop(cJSON *e, const struct trainer *t)
     s = cJSON_AddObjectToObject(e, "stoppedEarly");
     cJSON_AddNumberToObject(s, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(s, "patience", (double)rule->patience);
-    cJSON_AddStringToObject(s, "monitor", monitor_name(rule->monitor));
+    cJSON_AddStringToObject(s, "monitor", metric_defs[rule->monitor].name);
     if (t->at.early.epoch) {
         cJSON_AddNumberToObject(s, "bestEpoch", (double)t->at.early.epoch);
         add_number(s, "best", t->at.early.best);
     }
 }
 
-void watch_done(const struct watch *w, struct trainer *t, struct totals test)
+void watch_done(const struct watch *w, struct trainer *t, const struct evaluation *test)
 {
     struct measured now;
     measure_now(t, &now);
@@ -324,12 +318,12 @@ void watch_done(const struct watch *w, struct trainer *t, struct totals test)
     cJSON_AddNumberToObject(e, "seconds", seconds);
     cJSON_AddNumberToObject(e, "trainSeconds", train);
     add_rate(e, t, t->at.step - w->first_step, train);
-    add_totals(e, t, of_test, test);
-    if (test.samples)
-        add_number(e, "top5", (double)test.top5 / (double)test.samples);
+    metrics_add(e, "test", job_labels(t->job), test);
+    if (test->totals.samples && labels_are_classes(job_labels(t->job)))
+        add_number(e, "top5", test->totals.scores[1] / (double)test->totals.samples);
     add_best(e, t);
     add_early_stop(e, t);
-    event_add_confusion(e, t->confusion, t->model.classes);
+    event_add_confusion(e, t->tested.confusion, t->model.classes);
     char digest[17];
     snprintf(digest, sizeof digest, "%016" PRIx64, weights);
     cJSON_AddStringToObject(e, "digest", digest);

@@ -32,8 +32,9 @@ void watch_progress(struct watch *w, const struct trainer *t);
 void watch_checkpoint(const struct trainer *t, const char *path, double seconds);
 /* Collective. Training took train_seconds of the time since watch_begin_epoch. */
 void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
-                 struct totals validation, struct totals test, double train_seconds);
+                 const struct evaluation *validation, const struct evaluation *test,
+                 double train_seconds);
 /* Collective. */
-void watch_done(const struct watch *w, struct trainer *t, struct totals test);
+void watch_done(const struct watch *w, struct trainer *t, const struct evaluation *test);
 
 #endif

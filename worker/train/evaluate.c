@@ -1,0 +1,100 @@
+/* Evaluation of a set: all ranks share each batch by its lanes; see trainer.h. */
+#include "paceline/mem.h"
+#include "worker/train/step.h"
+#include "worker/train/watchdog.h"
+
+static void evaluate_lanes(struct trainer *t, const struct batch *b, struct tally *tally)
+{
+    t->pass.n = b->n;
+    t->pass.begins = b->index == 0;
+    step_losses(t, &t->shared, b->n_global, b, model_forward(&t->model, &t->pass, b->x),
+                model_output_gradient(&t->model), 0, tally);
+    comm_lanes_begin(t->comm, t->lane_tree, t->lane_values, LANE_VALUES);
+    comm_lanes_end(t->comm, t->all_lane_values);
+}
+
+/* Collective: of each rank's n values, in rank order, on rank 0 in `sum`, which may be `mine`. */
+static void sum_doubles(struct trainer *t, const double *mine, size_t n, double *sum)
+{
+    const size_t size = (size_t)comm_size(t->comm);
+    AUTO(auto_free) double *all = xcalloc(n * size, sizeof *all);
+
+    comm_gather(t->comm, mine, n * sizeof *all, all, 0);
+    for (size_t i = 0; i < n && comm_rank(t->comm) == 0; i++) {
+        sum[i] = 0;
+        for (size_t r = 0; r < size; r++)
+            sum[i] += all[r * n + i];
+    }
+}
+
+/* Collective: the counts of all ranks become everybody's. */
+static void sum_counts(struct trainer *t, const struct tally *tally)
+{
+    const size_t size = (size_t)comm_size(t->comm);
+    size_t n;
+    int64_t *counts = tally_counts(tally, &n);
+
+    if (size == 1 || !n)
+        return;
+    AUTO(auto_free) int64_t *all = xcalloc(n * size, sizeof *all);
+    comm_gather(t->comm, counts, n * sizeof *all, all, 0);
+    for (size_t i = 0; i < n && comm_rank(t->comm) == 0; i++) {
+        counts[i] = 0;
+        for (size_t r = 0; r < size; r++)
+            counts[i] += all[r * n + i];
+    }
+    comm_broadcast(t->comm, counts, n * sizeof *counts, 0);
+}
+
+/* Collective: each output's squared errors, folded over the lanes of batches of n. A lane is one
+ * rank's, so what the others add to it is 0. */
+static double *fold_errors(struct trainer *t, const struct tally *tally, uint32_t n)
+{
+    const size_t each = (size_t)tally->n, lanes = (size_t)tally->lanes;
+    AUTO(auto_free) double *all = xcalloc(each * lanes, sizeof *all);
+    double *sums = xcalloc(each, sizeof *sums), column[LANES_MAX];
+
+    for (size_t lane = 0; lane < lanes; lane++)
+        sum_doubles(t, tally->errors + lane * each, each, all + lane * each);
+    for (size_t k = 0; k < each; k++) {
+        for (size_t lane = 0; lane < lanes; lane++)
+            column[lane] = all[lane * each + k];
+        sums[k] = lanes_fold((int)lanes, n, column);
+    }
+    comm_broadcast(t->comm, sums, each * sizeof *sums, 0);
+    return sums;
+}
+
+static struct evaluation evaluate(struct trainer *t, struct batcher *set, struct tally *tally)
+{
+    const enum phase was = phases_enter(&t->phases, PHASE_EVALUATE);
+    struct profile *profile = t->pass.profile;
+    AUTO(auto_free) double *errors = NULL;
+    struct evaluation e = {0};
+
+    t->pass.profile = NULL; /* it is of training */
+    t->pass.training = false;
+    tally_clear(tally);
+    batcher_seek(set, 0, 0);
+    for (uint32_t i = 0; i < batcher_batches(set); i++) {
+        const struct batch *b = step_next(t, set);
+
+        (t->strategy->evaluate ? t->strategy->evaluate : evaluate_lanes)(t, b, tally);
+        step_add(&e.totals, step_fold(t, b->n_global, t->all_lane_values));
+        watchdog_feed(t->at.step);
+    }
+    sum_counts(t, tally);
+    if (tally->errors)
+        errors = fold_errors(t, tally, batcher_samples(set, 0, 1));
+    e.scores = tally_scores(tally, errors);
+    t->pass.profile = profile;
+    phases_leave(&t->phases, was);
+    return e;
+}
+
+struct evaluation trainer_validate(struct trainer *t)
+{
+    return evaluate(t, t->validation, &t->validated);
+}
+
+struct evaluation trainer_test(struct trainer *t) { return evaluate(t, t->test, &t->tested); }

@@ -1,0 +1,97 @@
+#include "worker/train/tally.h"
+
+#include "paceline/mem.h"
+
+void tally_init(struct tally *t, enum label_kind kind, int n, int lanes)
+{
+    const size_t each = (size_t)n;
+
+    *t = (struct tally){.kind = kind, .n = n, .lanes = lanes};
+    if (kind == LABELS_BITS) {
+        t->bits = xcalloc(each, sizeof *t->bits);
+    } else if (kind == LABELS_NUMBERS) {
+        t->errors = xcalloc(each * (size_t)lanes, sizeof *t->errors);
+        t->spread = xcalloc(each, sizeof *t->spread);
+    } else if (n <= TALLY_CLASSES_MAX) {
+        t->confusion = xcalloc(each * each, sizeof *t->confusion);
+    }
+}
+
+void tally_release(struct tally *t)
+{
+    free(t->confusion);
+    free(t->bits);
+    free(t->errors);
+    free(t->spread);
+    *t = (struct tally){0};
+}
+
+int64_t *tally_counts(const struct tally *t, size_t *n)
+{
+    const size_t each = (size_t)t->n;
+
+    _Static_assert(sizeof(struct bit_counts) == 3 * sizeof(int64_t), "a list of integers");
+    *n = t->confusion ? each * each : t->bits ? 3 * each : 0;
+    return t->confusion ? t->confusion : t->bits ? &t->bits->right : NULL;
+}
+
+size_t tally_bytes(const struct tally *t)
+{
+    size_t n;
+
+    (void)tally_counts(t, &n);
+    return n * sizeof(int64_t) +
+           (t->errors ? (size_t)(t->lanes + 1) * (size_t)t->n * sizeof(double) : 0);
+}
+
+void tally_clear(struct tally *t)
+{
+    size_t n;
+    int64_t *counts = tally_counts(t, &n);
+
+    if (counts)
+        memset(counts, 0, n * sizeof *counts);
+    if (t->errors)
+        memset(t->errors, 0, (size_t)t->lanes * (size_t)t->n * sizeof *t->errors);
+}
+
+static void add_bits(struct tally *t, const float *y, const float *label)
+{
+    for (int k = 0; k < t->n; k++) {
+        const bool named = y[k] > 0, real = label[k] > 0;
+
+        t->bits[k].right += named && real;
+        t->bits[k].named += named;
+        t->bits[k].real += real;
+    }
+}
+
+static void add_errors(double *errors, int n, const float *y, const float *label)
+{
+    for (int k = 0; k < n; k++) {
+        const double d = (double)y[k] - (double)label[k];
+
+        errors[k] += d * d;
+    }
+}
+
+void tally_add(struct tally *t, int lane, const struct batch *b, size_t sample, const float *y,
+               const struct loss_result *r)
+{
+    if (t->confusion)
+        t->confusion[b->labels[sample] * (uint32_t)t->n + (uint32_t)r->predicted]++;
+    else if (t->bits)
+        add_bits(t, y, b->values + sample * (size_t)t->n);
+    else if (t->errors)
+        add_errors(t->errors + (size_t)lane * (size_t)t->n, t->n, y,
+                   b->values + sample * (size_t)t->n);
+}
+
+struct scores tally_scores(const struct tally *t, const double *errors)
+{
+    if (t->confusion)
+        return scores_of_classes(t->confusion, t->n);
+    if (t->bits)
+        return scores_of_bits(t->bits, t->n);
+    return errors ? scores_of_numbers(errors, t->spread, t->n) : no_scores;
+}

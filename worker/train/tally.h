@@ -1,0 +1,40 @@
+/*
+ * What is added up of a set while it is evaluated, beside the totals: per class or output, so that
+ * scores of the whole set follow (scores.h). Counts are integers, which may be added in any order;
+ * squared errors are doubles, kept lane by lane until the set's end.
+ */
+#ifndef PACELINE_TALLY_H
+#define PACELINE_TALLY_H
+
+#include "worker/data/data.h"
+#include "worker/model/loss.h"
+#include "worker/train/scores.h"
+
+struct tally {
+    enum label_kind kind;
+    int n; /* classes or outputs */
+    int lanes;
+    int64_t *confusion; /* classes: [label][predicted]; NULL with more than TALLY_CLASSES_MAX */
+    struct bit_counts *bits; /* bits: [n]; else NULL */
+    double *errors;          /* numbers: [lane][n], of this rank's lanes; else NULL */
+    double *spread;          /* numbers: [n] of the whole set, for whoever owns the tally to fill */
+};
+
+#define TALLY_CLASSES_MAX 100
+
+void tally_init(struct tally *t, enum label_kind kind, int n, int lanes);
+void tally_release(struct tally *t);
+size_t tally_bytes(const struct tally *t);
+
+void tally_clear(struct tally *t);
+/* A sample (or word) of a lane: its number in the batch of this rank, its outputs and result. */
+void tally_add(struct tally *t, int lane, const struct batch *b, size_t sample, const float *y,
+               const struct loss_result *r);
+
+/* The counts as one list of integers, for adding up over ranks; NULL, and *n 0: there are none. */
+int64_t *tally_counts(const struct tally *t, size_t *n);
+
+/* Of all that was added. errors: [n] of numbers, over all lanes; else NULL. */
+struct scores tally_scores(const struct tally *t, const double *errors);
+
+#endif
