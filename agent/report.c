@@ -252,7 +252,7 @@ cJSON *report_message(const struct report *r)
 cJSON *report_record(const struct report *r)
 {
     cJSON *record = cJSON_CreateObject();
-    double accuracy = event_number(r->last, "testAccuracy");
+    double accuracy = event_number(r->last, "testAccuracy"), r2 = event_number(r->last, "testR2");
     char digest[80];
 
     snprintf(digest, sizeof digest, "%s", event_text(r->last, "digest"));
@@ -263,6 +263,8 @@ cJSON *report_record(const struct report *r)
     cJSON_AddNumberToObject(record, "step", (double)r->step);
     if (!isnan(accuracy))
         cJSON_AddNumberToObject(record, "accuracy", accuracy);
+    if (!isnan(r2))
+        cJSON_AddNumberToObject(record, "r2", r2);
     cJSON_AddStringToObject(record, "digest", digest);
     return record;
 }

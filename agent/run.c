@@ -14,6 +14,7 @@
 #include "paceline/children.h"
 #include "paceline/clock.h"
 #include "paceline/log.h"
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "wire/frame.h"
 
@@ -45,10 +46,27 @@ struct run {
 
 static const char *plural(long long n) { return n == 1 ? "" : "s"; }
 
+/* The metrics that it has: of training, then of the test set what the run is judged by. */
+static void print_epoch(const struct run *r, const cJSON *e)
+{
+    static const enum metric judges[] = {METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_R2, METRIC_F1};
+
+    printf("epoch %lld: step %lld", (long long)event_integer(e, "epoch"), r->report.step);
+    for (int m = 0; m < N_METRICS; m++)
+        if (!isnan(event_number(e, metric_defs[m].name)))
+            printf(", %s %.4f", metric_defs[m].name, event_number(e, metric_defs[m].name));
+    for (size_t i = 0; i < ARRAY_LEN(judges); i++) {
+        const double test = event_number(e, metric_key("test", judges[i]).s);
+
+        if (!isnan(test))
+            printf(", test %s %.4f", metric_defs[judges[i]].name, test);
+    }
+    putchar('\n');
+}
+
 /* One line per epoch for who looks at the pod's log, and what asynchronous servers did. */
 static void say(const struct run *r, enum event_type type, const cJSON *e)
 {
-    double test = event_number(e, "testAccuracy");
     long long workers = event_integer(e, "workers"), servers = event_integer(e, "servers");
     long long pushed = event_integer(e, "pushed");
 
@@ -59,12 +77,7 @@ static void say(const struct run *r, enum event_type type, const cJSON *e)
             printf(" and %lld server%s", servers, plural(servers));
         printf(" from step %lld\n", r->report.step);
     } else if (type == EVENT_EPOCH) {
-        printf("epoch %lld: step %lld, loss %.4f, accuracy %.4f",
-               (long long)event_integer(e, "epoch"), r->report.step, event_number(e, "loss"),
-               event_number(e, "accuracy"));
-        if (!isnan(test))
-            printf(", test accuracy %.4f", test);
-        putchar('\n');
+        print_epoch(r, e);
     } else if (type == EVENT_SWITCH) {
         printf("switched strategy behind epoch %lld (%s)%s\n", (long long)event_integer(e, "epoch"),
                event_text(e, "reason"),

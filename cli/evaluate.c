@@ -11,6 +11,7 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "cli/terms.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
 
@@ -137,6 +138,12 @@ int cmd_evaluate(int argc, char **argv)
     if (code != EXIT_OK || o.json)
         return code;
     result = s.history.evaluation;
+    if (terms_of(result)->values) {
+        AUTO(auto_free) char *scores = terms_scores(result, "");
+
+        printf("%s samples: %s\n", format_count(event_number(result, "samples")).s, scores);
+        return EXIT_OK;
+    }
     print_classes(cJSON_GetObjectItemCaseSensitive(result, "confusion"), job->dataset.name);
     const double perplexity = event_number(result, "perplexity");
 

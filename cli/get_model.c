@@ -1,5 +1,6 @@
 /* paceline get-model: what a job on a cluster has trained, out of its chief's memory. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -246,9 +247,13 @@ static int get_model(const struct options *o, struct err *err)
     if (fetch(&k, o->operand, &chief, &m, err) < 0 || store(&m, out, err) < 0)
         return -1;
     let_go(&k, &chief);
-    printf("%s/%s: %s, step %s, test accuracy %s, digest %s\n", out, MODEL_FILE,
+    const double r2 = cluster_number(m.head, "r2");
+
+    printf("%s/%s: %s, step %s, test %s %s, digest %s\n", out, MODEL_FILE,
            format_bytes((double)m.len).s, format_count(cluster_number(m.head, "step")).s,
-           format_percent(cluster_number(m.head, "accuracy")).s, cluster_text(m.head, "digest"));
+           isfinite(r2) ? "R2" : "accuracy",
+           isfinite(r2) ? format_loss(r2).s : format_percent(cluster_number(m.head, "accuracy")).s,
+           cluster_text(m.head, "digest"));
     return 0;
 }
 

@@ -251,6 +251,31 @@ summary_line(const struct progress *p, const char *name, const char *fmt, ...)
     va_end(args);
 }
 
+/* What the test set says. */
+static void summary_test(const struct progress *p, const cJSON *done)
+{
+    const struct terms *terms = terms_of(done);
+
+    if (terms->values) {
+        AUTO(auto_free) char *scores = terms_scores(done, "test");
+
+        summary_line(p, "test", "%s%s%s", style(p, BOLD), scores, style(p, PLAIN));
+        return;
+    }
+    if (!terms->share)
+        summary_line(p, "perplexity", "%s%s%s  (test)", style(p, BOLD),
+                     terms->format(event_number(done, terms->test)).s, style(p, PLAIN));
+    summary_line(p, "test accuracy", "%s%s%s  (loss %s, top-5 %s)", style(p, BOLD),
+                 format_percent(event_number(done, "testAccuracy")).s, style(p, PLAIN),
+                 format_loss(event_number(done, "testLoss")).s,
+                 format_percent(event_number(done, "top5")).s);
+    if (isfinite(event_number(done, "testF1")))
+        summary_line(p, "test F1", "%s  (precision %s, recall %s; means of the classes)",
+                     format_percent(event_number(done, "testF1")).s,
+                     format_percent(event_number(done, "testPrecision")).s,
+                     format_percent(event_number(done, "testRecall")).s);
+}
+
 void progress_summary(const struct progress *p, const struct history *h, const char *report)
 {
     const cJSON *done = h->done, *start = h->start;
@@ -268,13 +293,7 @@ void progress_summary(const struct progress *p, const struct history *h, const c
         summary_line(p, "stopped early", "%s", early);
     if (switched.s[0])
         summary_line(p, "switched", "%s", shown(switched.s).s);
-    if (!terms->share)
-        summary_line(p, "perplexity", "%s%s%s  (test)", style(p, BOLD),
-                     terms->format(event_number(done, terms->test)).s, style(p, PLAIN));
-    summary_line(p, "test accuracy", "%s%s%s  (loss %s, top-5 %s)", style(p, BOLD),
-                 format_percent(event_number(done, "testAccuracy")).s, style(p, PLAIN),
-                 format_loss(event_number(done, "testLoss")).s,
-                 format_percent(event_number(done, "top5")).s);
+    summary_test(p, done);
     summary_line(p, "time", "%s  (first step after %s)",
                  format_seconds(event_number(done, "seconds")).s,
                  format_seconds(event_number(h->first_step, "seconds")).s);

@@ -115,6 +115,24 @@ static void curves(struct buf *out, const struct history *h)
     buf_puts(out, "</section>\n");
 }
 
+/* Beside the metric that a run is told by. */
+static struct text quality_note(const cJSON *done)
+{
+    const double r2 = event_number(done, "testR2"), f1 = event_number(done, "testF1");
+    struct text note = {""};
+
+    if (isfinite(r2))
+        snprintf(note.s, sizeof note.s, "R2 %.16s, RMSE %.16s", format_loss(r2).s,
+                 format_loss(event_number(done, "testRmse")).s);
+    else if (isfinite(event_number(done, "top5")))
+        snprintf(note.s, sizeof note.s, "%.12s in the top 5",
+                 format_percent(event_number(done, "top5")).s);
+    if (isfinite(f1))
+        snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), "%sF1 %.12s",
+                 *note.s ? ", " : "", format_percent(f1).s);
+    return note;
+}
+
 static void tiles(struct buf *out, const struct history *h)
 {
     const cJSON *done = h->done, *start = h->start;
@@ -122,8 +140,7 @@ static void tiles(struct buf *out, const struct history *h)
     struct text note;
 
     page_tiles_begin(out);
-    note = format_percent(event_number(done, "top5"));
-    snprintf(note.s + strlen(note.s), sizeof note.s - strlen(note.s), " in the top 5");
+    note = quality_note(done);
     page_tile(out, terms->test_title, terms->format(event_number(done, terms->test)).s, note.s);
     page_tile(out, "Test loss", format_loss(event_number(done, "testLoss")).s,
               event_text(start, "model"));

@@ -1,5 +1,5 @@
-/* What the figures of a run are called: of images accuracy and samples, of a text perplexity and
- * words. */
+/* What the figures of a run are called: of classes accuracy and samples, of a text perplexity and
+ * words, of labels that are numbers the mean error. */
 #ifndef PACELINE_CLI_TERMS_H
 #define PACELINE_CLI_TERMS_H
 
@@ -15,10 +15,16 @@ struct terms {
     const char *validation, *test;  /* fields */
     const char *title, *test_title; /* "Accuracy", "Test accuracy" */
     struct text (*format)(double quality);
-    bool share; /* of 1: the more, the better */
+    bool share;  /* of 1: the more, the better */
+    bool values; /* labels are numbers or bits: terms_scores tells a test */
 };
 
-/* Those of an event with a rate: progress, epoch, done; NULL: there is none, so images'. */
+/* Those of an event with metrics: progress, epoch, done, evaluation; NULL: there is none, so those
+ * of classes. */
 const struct terms *terms_of(const cJSON *event);
+
+/* "R2 0.9078, MAE 0.4873, loss 0.2107": the metrics that an event has of a set ("test", or "" where
+ * there is one only), the most telling ones first. Owned by the caller. */
+char *terms_scores(const cJSON *event, const char *set);
 
 #endif

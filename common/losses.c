@@ -1,5 +1,7 @@
 #include "paceline/losses.h"
 
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 const struct loss_def loss_defs[N_LOSSES] = {
@@ -34,6 +36,15 @@ enum label_kind job_labels(const struct job *job)
     const bool text = job->dataset.name && strcmp(job->dataset.name, "text") == 0;
 
     return text ? LABELS_WORDS : loss_defs[job->model.loss].labels;
+}
+
+struct metric_key metric_key(const char *set, enum metric metric)
+{
+    const char *name = metric_defs[metric].name;
+    struct metric_key key;
+
+    snprintf(key.s, sizeof key.s, "%s%c%s", set, *set ? toupper(*name) : *name, name + 1);
+    return key;
 }
 
 enum metric metric_of_best(enum label_kind kind)

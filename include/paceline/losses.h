@@ -43,6 +43,13 @@ static inline bool metric_fits(enum metric metric, enum label_kind kind)
     return metric_defs[metric].labels >> kind & 1;
 }
 
+/* The field of events that has it: of the set "test" "testLoss", of "" (training, or the only set)
+ * "loss". */
+struct metric_key {
+    char s[40];
+};
+struct metric_key metric_key(const char *set, enum metric metric);
+
 /* What "best" checkpoints are chosen by. */
 enum metric metric_of_best(enum label_kind kind);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "operator/api/field.h"
+#include "paceline/losses.h"
 
 #define MAX_STEP 1000000000000
 #define MAX_GENERATION LEDGER_MAX_VALUE
@@ -168,6 +169,20 @@ static void take_switch(struct run_report *r, const cJSON *event, bool now)
     take_text(r->switched.reason, sizeof r->switched.reason, from, "reason");
 }
 
+/* Of the validation samples, else of the test samples. Shares of 1 have four digits. */
+static void take_metrics(struct progress *p, const cJSON *epoch)
+{
+    p->has_metrics = 0;
+    for (int m = METRIC_LOSS + 1; m < N_METRICS; m++) {
+        struct metric_key key = metric_key("validation", (enum metric)m);
+
+        if (!cJSON_IsNumber(field_get(epoch, key.s)))
+            key = metric_key("test", (enum metric)m);
+        p->has_metrics |= (unsigned)cJSON_IsNumber(field_get(epoch, key.s)) << m;
+        p->metrics[m] = rounded(field_number(epoch, key.s), metric_defs[m].larger ? 1e4 : 1e6);
+    }
+}
+
 /* What an event says replaces what was known; what it does not say stays. */
 static void take_event(struct run_report *r, const cJSON *message)
 {
@@ -206,13 +221,8 @@ static void take_event(struct run_report *r, const cJSON *message)
     p->loss = rounded(field_number(event, "loss"), 1e6);
     if (progress)
         p->eta_seconds = rounded(field_number(event, "etaSeconds"), 1);
-    if (epoch) {
-        bool validation = cJSON_IsNumber(field_get(event, "validationAccuracy"));
-
-        p->has_accuracy = validation || cJSON_IsNumber(field_get(event, "testAccuracy"));
-        p->accuracy =
-            rounded(field_number(event, validation ? "validationAccuracy" : "testAccuracy"), 1e4);
-    }
+    if (epoch)
+        take_metrics(p, event);
 }
 
 bool run_report_take(struct run_report *r, const cJSON *message)

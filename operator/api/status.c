@@ -111,10 +111,13 @@ static bool launch_equal(const struct tj_status *a, const struct tj_status *b)
 
 static bool progress_equal(const struct progress *a, const struct progress *b)
 {
-    return a->present == b->present && a->has_accuracy == b->has_accuracy && a->epoch == b->epoch &&
+    for (int m = 0; m < N_METRICS; m++)
+        if (a->metrics[m] != b->metrics[m])
+            return false;
+    return a->present == b->present && a->has_metrics == b->has_metrics && a->epoch == b->epoch &&
            a->epochs == b->epochs && a->step == b->step && a->loss == b->loss &&
-           a->accuracy == b->accuracy && a->samples_per_second == b->samples_per_second &&
-           a->eta_seconds == b->eta_seconds && a->early_epoch == b->early_epoch;
+           a->samples_per_second == b->samples_per_second && a->eta_seconds == b->eta_seconds &&
+           a->early_epoch == b->early_epoch;
 }
 
 static bool strategy_equal(const struct strategy_status *a, const struct strategy_status *b)

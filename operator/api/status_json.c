@@ -5,6 +5,7 @@
 
 #include "operator/api/field.h"
 #include "paceline/json.h"
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "paceline/predict.h"
 
@@ -153,8 +154,10 @@ static void decode_progress(struct progress *p, const cJSON *from)
     p->step = field_int(from, "step", 0, MAX_COUNT);
     p->early_epoch = field_int(from, "stoppedEarly", 0, MAX_COUNT);
     p->loss = field_number(from, "loss");
-    p->has_accuracy = cJSON_IsNumber(field_get(from, "accuracy"));
-    p->accuracy = field_number(from, "accuracy");
+    for (int m = METRIC_LOSS + 1; m < N_METRICS; m++) {
+        p->metrics[m] = field_number(from, metric_defs[m].name);
+        p->has_metrics |= (unsigned)cJSON_IsNumber(field_get(from, metric_defs[m].name)) << m;
+    }
     p->samples_per_second = field_number(from, "samplesPerSecond");
     p->eta_seconds = field_number(from, "etaSeconds");
 }
@@ -395,10 +398,11 @@ static void put_progress(struct buf *out, const struct tj_status *s)
     buf_printf(out, "\"progress\":{\"epoch\":%lld,\"epochs\":%lld,\"step\":%lld",
                (long long)p->epoch, (long long)p->epochs, (long long)p->step);
     put_number(out, "loss", p->loss);
-    if (p->has_accuracy)
-        put_number(out, "accuracy", p->accuracy);
-    else
-        buf_puts(out, ",\"accuracy\":null");
+    for (int m = METRIC_LOSS + 1; m < N_METRICS; m++)
+        if (p->has_metrics >> m & 1)
+            put_number(out, metric_defs[m].name, p->metrics[m]);
+        else
+            buf_printf(out, ",\"%s\":null", metric_defs[m].name);
     put_number(out, "samplesPerSecond", p->samples_per_second);
     if (speedup > 0)
         put_number(out, "speedup", speedup);

@@ -38,10 +38,13 @@ struct role_status {
 
 /* How far the training of a built-in job is, as its chief's agent tells. */
 struct progress {
-    bool present, has_accuracy;
+    bool present;
     int64_t epoch, epochs, step; /* epoch: the current one, from 1 */
-    double loss, accuracy, samples_per_second, eta_seconds;
-    int64_t early_epoch; /* behind which the training stopped early; 0: it did not */
+    double loss, samples_per_second, eta_seconds;
+    unsigned has_metrics;      /* 1 << metric, or-ed */
+    double metrics[N_METRICS]; /* of the last epoch, on the validation (else the test) samples; all
+                                  but the loss, which is that of training */
+    int64_t early_epoch;       /* behind which the training stopped early; 0: it did not */
 };
 
 /* StrategySwitch: what the engine last said of it. */

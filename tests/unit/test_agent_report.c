@@ -209,6 +209,21 @@ static void test_text(void)
     report_release(&r);
 }
 
+/* Of labels that are numbers there is R2 and no accuracy. */
+static void test_record_of_numbers(void)
+{
+    AUTO(auto_json) cJSON *record = NULL;
+    struct report r;
+
+    begin(&r, 1);
+    feed(&r, EVENT("\"done\",\"step\":20,\"testR2\":0.5,\"digest\":\"ab\""));
+    report_end(&r, 0);
+    record = report_record(&r);
+    CHECK_NEAR(event_number(record, "r2"), 0.5, 0);
+    CHECK(isnan(event_number(record, "accuracy")));
+    report_release(&r);
+}
+
 /* Another program tells of nothing: mpirun's exit code counts, and that of the pods' daemons. */
 static void test_foreign(void)
 {
@@ -300,6 +315,7 @@ int main(void)
     test_switch();
     test_complaint();
     test_text();
+    test_record_of_numbers();
     test_foreign();
     test_worlds();
     return test_result();

@@ -185,7 +185,16 @@ static void fill(struct tj_status *s, struct arena *a)
                    7,
                    T0 + 8,
                    {0}},
-        .progress = {true, true, 3, 5, 940, 0.25, 0.9125, 5400.5, 61, 3},
+        .progress = {.present = true,
+                     .epoch = 3,
+                     .epochs = 5,
+                     .step = 940,
+                     .loss = 0.25,
+                     .samples_per_second = 5400.5,
+                     .eta_seconds = 61,
+                     .has_metrics = 1u << METRIC_ACCURACY | 1u << METRIC_R2,
+                     .metrics = {[METRIC_ACCURACY] = 0.9125, [METRIC_R2] = -0.25},
+                     .early_epoch = 3},
         .strategy = {"ParameterServer", 2, 900, T0 + 9, "plateau", 0.031},
         .transfer_s = 0.005,
         .scaling = scaling,
@@ -316,7 +325,9 @@ static void test_training(void)
     fill(&s, &a);
     CHECK_CONTAINS(text_at(tj, &s, &out),
                    "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
-                   "\"accuracy\":0.9125,\"samplesPerSecond\":5400.5,\"speedup\":2,"
+                   "\"accuracy\":0.9125,\"perplexity\":null,\"binaryAccuracy\":null,"
+                   "\"mae\":null,\"rmse\":null,\"r2\":-0.25,\"precision\":null,"
+                   "\"recall\":null,\"f1\":null,\"samplesPerSecond\":5400.5,\"speedup\":2,"
                    "\"etaSeconds\":61,\"stoppedEarly\":3},\"strategy\":{\"phase\":"
                    "\"ParameterServer\",\"epoch\":2,"
                    "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
@@ -326,7 +337,7 @@ static void test_training(void)
                    "\"speedup\":2,\"predicted\":1.65}]");
     buf_release(&out);
     s.n_scaling = 0; /* nothing to compare with */
-    s.progress.has_accuracy = false;
+    s.progress.has_metrics = 0;
     s.progress.early_epoch = 0;
     CHECK_CONTAINS(text_at(tj, &s, &out), "\"accuracy\":null");
     CHECK_CONTAINS(out.data, "\"speedup\":null");
@@ -392,6 +403,8 @@ static void test_equal(void)
     } while (0)
 
     DIFFERS(t.observed_generation++, false);
+    DIFFERS(t.progress.metrics[METRIC_F1] = 0.5, false);
+    DIFFERS(t.progress.has_metrics ^= 1u << METRIC_MAE, false);
     DIFFERS(t.start_ms++, true);
     DIFFERS(t.completion_ms++, true);
     DIFFERS(t.active_since_ms++, true);

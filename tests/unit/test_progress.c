@@ -1,9 +1,10 @@
 // LINK: cli/progress.c cli/terminal.c cli/terms.c cli/table.c cli/format.c cli/history.c
-// LINK: common/clock.c common/text.c common/events.c common/json.c common/buf.c common/err.c
-// LINK: common/mem.c
+// LINK: common/clock.c common/text.c common/events.c common/losses.c common/buf.c common/err.c
+// LINK: common/json.c common/mem.c
 #include "cli/progress.h"
 
 #include "cli/table.h"
+#include "cli/terms.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
 
@@ -104,6 +105,45 @@ static void test_words(void)
     CHECK_CONTAINS(text, "20,000 words/s  loss 4.5000  ppl 90.0  ETA 1:01");
 }
 
+/* Labels that are numbers have errors, and no accuracy; those that are bits all of it. */
+static void test_values(void)
+{
+    static const char numbers_step[] = "{\"event\":\"progress\",\"epoch\":0,\"step\":50,\"loss\":4."
+                                       "5,\"mae\":1.25,\"rmse\":2.12132,"
+                                       "\"samplesPerSecond\":1000,\"etaSeconds\":61}";
+    static const char numbers_epoch[] =
+        "{\"event\":\"epoch\",\"epoch\":1,\"step\":100,\"loss\":4.5,\"mae\":1.25,\"testMae\":1.5,"
+        "\"testR2\":-0.5,\"samplesPerSecond\":1000,\"seconds\":2}";
+    static const char numbers_done[] =
+        "{\"event\":\"done\",\"step\":100,\"testLoss\":4,\"testMae\":1.5,\"testRmse\":2,"
+        "\"testR2\":-0.5}";
+    static const char bits_done[] =
+        "{\"event\":\"done\",\"step\":100,\"testLoss\":0.5,\"testAccuracy\":0.25,"
+        "\"testBinaryAccuracy\":0.75,\"testPrecision\":0.5,\"testRecall\":1,\"testF1\":0.625}";
+    AUTO(auto_free) char *text = NULL, *numbers = NULL, *bits = NULL;
+    AUTO(auto_json)
+    cJSON *of_numbers = cJSON_Parse(numbers_done),
+          *of_bits = cJSON_Parse(bits_done);
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    struct progress p = {.out = memory, .epochs = 3, .batches_per_epoch = 100, .quarter = -1};
+
+    CHECK(memory);
+    show(&p, numbers_step);
+    show(&p, numbers_epoch);
+    fclose(memory);
+    CHECK_STR(text, "epoch 1/3  step 50  1,000 samples/s  loss 4.5000  mae 1.2500  ETA 1:01\n"
+                    "epoch 1/3  loss 4.5000  mae 1.2500  test 1.5000  1,000 samples/s  2.00 s\n");
+    numbers = terms_scores(of_numbers, "test");
+    CHECK_STR(numbers, "R2 -0.5000, MAE 1.5000, RMSE 2.0000, loss 4.0000");
+    bits = terms_scores(of_bits, "test");
+    CHECK_STR(bits, "F1 62.50%, precision 50.00%, recall 100.00%, accuracy 25.00%, accuracy of "
+                    "single labels 75.00%, loss 0.5000");
+    CHECK(terms_of(of_numbers)->values && !terms_of(of_numbers)->share);
+    CHECK(terms_of(of_bits)->values && terms_of(of_bits)->share);
+    CHECK(!terms_of(NULL)->values);
+}
+
 /* On a terminal (80 columns when its size is unknown): one line that is redrawn, then cleared. */
 static void test_live(void)
 {
@@ -132,5 +172,6 @@ int main(void)
     test_plain();
     test_live();
     test_words();
+    test_values();
     return test_result();
 }

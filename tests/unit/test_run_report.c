@@ -46,16 +46,21 @@ static void test_story(void)
     CHECK_INT(r.progress.step, 940);
     CHECK_INT(r.step, 940);
     CHECK(r.progress.loss == 0.312346 && r.progress.samples_per_second == 10400.3);
-    CHECK(r.progress.eta_seconds == 61 && !r.progress.has_accuracy);
+    CHECK(r.progress.eta_seconds == 61 && !r.progress.has_metrics);
     take(&r,
          "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"epoch\",\"epoch\":3,\"step\":"
          "1000,\"loss\":0.3,\"testAccuracy\":0.89123,\"samplesPerSecond\":10000}}");
     CHECK_INT(r.progress.epoch, 3);
-    CHECK(r.progress.has_accuracy && r.progress.accuracy == 0.8912);
+    CHECK_INT(r.progress.has_metrics, 1u << METRIC_ACCURACY);
+    CHECK(r.progress.metrics[METRIC_ACCURACY] == 0.8912);
     CHECK(r.progress.eta_seconds == 61);
     take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"epoch\",\"epoch\":3,"
              "\"validationAccuracy\":0.5,\"testAccuracy\":0.9}}");
-    CHECK(r.progress.accuracy == 0.5);
+    CHECK(r.progress.metrics[METRIC_ACCURACY] == 0.5);
+    take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"epoch\",\"epoch\":3,"
+             "\"mae\":3,\"validationMae\":0.0123456,\"testMae\":7,\"testR2\":0.98766}}");
+    CHECK_INT(r.progress.has_metrics, 1u << METRIC_MAE | 1u << METRIC_R2);
+    CHECK(r.progress.metrics[METRIC_MAE] == 0.012346 && r.progress.metrics[METRIC_R2] == 0.9877);
     /* What belongs to another generation is not this run's. */
     take(&r,
          "{\"type\":\"event\",\"generation\":6,\"event\":{\"event\":\"progress\",\"step\":5000}}");

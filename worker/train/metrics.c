@@ -1,11 +1,8 @@
 #include "worker/train/metrics.h"
 
-#include <ctype.h>
 #include <math.h>
 
 #include "worker/kernels/math.h"
-
-#define NAME_MAX_LENGTH 40 /* of a set and a metric */
 
 double metric_value(enum metric metric, const struct evaluation *e)
 {
@@ -42,12 +39,8 @@ void metrics_add(cJSON *event, const char *set, enum label_kind kind, const stru
 {
     for (int m = 0; m < N_METRICS && e->totals.samples > 0; m++) {
         const double value = metric_value((enum metric)m, e);
-        const char *name = metric_defs[m].name;
-        char key[NAME_MAX_LENGTH];
 
-        if (!metric_fits((enum metric)m, kind) || !isfinite(value))
-            continue;
-        snprintf(key, sizeof key, "%s%c%s", set, *set ? toupper(*name) : *name, name + 1);
-        cJSON_AddNumberToObject(event, key, value);
+        if (metric_fits((enum metric)m, kind) && isfinite(value))
+            cJSON_AddNumberToObject(event, metric_key(set, (enum metric)m).s, value);
     }
 }
