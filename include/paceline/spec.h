@@ -40,17 +40,17 @@ enum distribution_kind {
     DISTRIBUTION_REPLICATED,
 };
 enum metric { /* losses.h */
-    METRIC_LOSS,
-    METRIC_ACCURACY,
-    METRIC_PERPLEXITY,
-    METRIC_BINARY_ACCURACY,
-    METRIC_MAE,
-    METRIC_RMSE,
-    METRIC_R2,
-    METRIC_PRECISION,
-    METRIC_RECALL,
-    METRIC_F1,
-    N_METRICS,
+              METRIC_LOSS,
+              METRIC_ACCURACY,
+              METRIC_PERPLEXITY,
+              METRIC_BINARY_ACCURACY,
+              METRIC_MAE,
+              METRIC_RMSE,
+              METRIC_R2,
+              METRIC_PRECISION,
+              METRIC_RECALL,
+              METRIC_F1,
+              N_METRICS,
 };
 enum last_batch { LAST_KEEP, LAST_DROP };
 enum precision { PRECISION_FP32, PRECISION_BF16 }; /* of what products take */

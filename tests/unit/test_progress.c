@@ -122,8 +122,7 @@ static void test_values(void)
         "\"testBinaryAccuracy\":0.75,\"testPrecision\":0.5,\"testRecall\":1,\"testF1\":0.625}";
     AUTO(auto_free) char *text = NULL, *numbers = NULL, *bits = NULL;
     AUTO(auto_json)
-    cJSON *of_numbers = cJSON_Parse(numbers_done),
-          *of_bits = cJSON_Parse(bits_done);
+    cJSON *of_numbers = cJSON_Parse(numbers_done), *of_bits = cJSON_Parse(bits_done);
     size_t size;
     FILE *memory = open_memstream(&text, &size);
     struct progress p = {.out = memory, .epochs = 3, .batches_per_epoch = 100, .quarter = -1};

@@ -38,11 +38,13 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
 
 /*
  * Labels that have a value t for each of the n outputs. Losses and gradients are means over the
- * outputs, as those of PyTorch with reduction="mean" (the functions' names there follow); d = y - t.
- *     mse                   d^2 (MSELoss)
- *     mae                   |d|, with the gradient 0 at 0 (L1Loss)
- *     huber                 d^2 / 2, beyond delta: delta * (|d| - delta / 2) (HuberLoss)
- *     sigmoidCrossEntropy   log(1 + e^y) - t * y (BCEWithLogitsLoss)
+ * outputs, as PyTorch's with reduction="mean" (MSELoss, L1Loss, HuberLoss, BCEWithLogitsLoss).
+ * With d = y - t:
+ *
+ *     mse                   d^2
+ *     mae                   |d|, with the gradient 0 at 0
+ *     huber                 d^2 / 2, beyond delta: delta * (|d| - delta / 2)
+ *     sigmoidCrossEntropy   log(1 + e^y) - t * y
  */
 struct loss_result loss_values(enum loss_type type, double delta, const float *y, size_t row, int n,
                                const float *t, uint32_t n_global, float *dy);
