@@ -2,8 +2,8 @@
 # TIMEOUT: 500
 # Labels that are numbers or bits: each loss is learnt, its metrics are those that plain Python computes from the
 # checkpoint, and it trains to the same bytes on any number of workers, threads and instruction sets, by every strategy that
-# shellcheck disable=SC2154 # lib.sh sets repo and want
 # promises so; the others train it, too. Best checkpoints and early stopping go by metrics; what does not fit is refused.
+# shellcheck disable=SC2154 # lib.sh sets repo and want
 . tests/cli/lib.sh
 
 python3 "$repo/tests/cli/make_values.py" data 800 203 || exit 1
