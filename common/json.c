@@ -1,6 +1,7 @@
 #include "paceline/json.h"
 
 #include <math.h>
+#include <stdint.h>
 
 #include "paceline/mem.h"
 
@@ -31,12 +32,24 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
+/* Whether each key is above the one before it, as the API server writes maps. */
+static bool is_sorted(const cJSON *object)
+{
+    for (const cJSON *c = object->child; c && c->next; c = c->next)
+        if (strcmp(c->string, c->next->string) >= 0)
+            return false;
+    return true;
+}
+
 /* A key that the object has twice, or NULL. */
 static const char *duplicate_key(const cJSON *object)
 {
-    size_t n = 0, count = (size_t)cJSON_GetArraySize(object);
-    AUTO(auto_free) const char **keys = xcalloc(count, sizeof *keys);
+    AUTO(auto_free) const char **keys = NULL;
+    size_t n = 0;
 
+    if (is_sorted(object))
+        return NULL;
+    keys = xcalloc((size_t)cJSON_GetArraySize(object), sizeof *keys);
     for (const cJSON *c = object->child; c; c = c->next)
         keys[n++] = c->string;
     qsort(keys, n, sizeof *keys, compare_keys);
@@ -52,9 +65,9 @@ static int check_tree(const cJSON *value, int depth, const char *name, struct er
 
     if (depth > JSON_MAX_DEPTH)
         return err_set(err, ERR_INVALID, "%s: nested deeper than %d levels", name, JSON_MAX_DEPTH);
-    if (cJSON_IsNumber(value) && !isfinite(value->valuedouble))
+    if (value->type & cJSON_Number && !isfinite(value->valuedouble))
         return err_set(err, ERR_INVALID, "%s: a number is beyond the range of a double", name);
-    if (cJSON_IsObject(value) && (twice = duplicate_key(value)))
+    if (value->type & cJSON_Object && (twice = duplicate_key(value)))
         return err_set(err, ERR_INVALID, "%s: key \"%.60s\" stands twice in one object", name,
                        twice);
     for (const cJSON *c = value->child; c; c = c->next)
@@ -100,6 +113,12 @@ void json_print_number(double number, struct buf *out)
 {
     char text[32];
 
+    if (number > -1e15 && number < 1e15 && number == (double)(int64_t)number &&
+        !(number == 0 && signbit(number))) { /* %.15g prints such integers in the same way */
+        snprintf(text, sizeof text, "%lld", (long long)number);
+        buf_puts(out, text);
+        return;
+    }
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, number);
         if (strtod(text, NULL) == number)
@@ -137,7 +156,7 @@ void json_print_string(const char *s, struct buf *out)
                                   "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
                                   "\"\\\x7f\xc2";
 
-    buf_puts(out, "\"");
+    buf_add(out, "\"", 1);
     for (;;) {
         size_t plain = strcspn(s, special);
 
@@ -147,7 +166,7 @@ void json_print_string(const char *s, struct buf *out)
             break;
         s += print_special((const unsigned char *)s, out);
     }
-    buf_puts(out, "\"");
+    buf_add(out, "\"", 1);
 }
 
 static void print_value(const cJSON *value, int indent, int depth, struct buf *out);
@@ -156,35 +175,59 @@ static void print_children(const cJSON *parent, int indent, int depth, struct bu
 {
     bool object = cJSON_IsObject(parent);
 
-    buf_puts(out, object ? "{" : "[");
+    buf_add(out, object ? "{" : "[", 1);
     for (const cJSON *c = parent->child; c; c = c->next) {
         if (indent)
             buf_printf(out, "\n%*s", indent * (depth + 1), "");
         if (object) {
             json_print_string(c->string, out);
-            buf_puts(out, indent ? ": " : ":");
+            buf_add(out, ": ", indent ? 2 : 1);
         }
         print_value(c, indent, depth + 1, out);
         if (c->next)
-            buf_puts(out, ",");
+            buf_add(out, ",", 1);
     }
     if (indent && parent->child)
         buf_printf(out, "\n%*s", indent * depth, "");
-    buf_puts(out, object ? "}" : "]");
+    buf_add(out, object ? "}" : "]", 1);
+}
+
+/* Our own text of a value: with indents it takes a tree. */
+static void print_raw(const cJSON *raw, int indent, int depth, struct buf *out)
+{
+    AUTO(auto_json) cJSON *value = indent ? cJSON_Parse(raw->valuestring) : NULL;
+
+    if (value)
+        print_value(value, indent, depth, out);
+    else
+        buf_puts(out, raw->valuestring);
 }
 
 static void print_value(const cJSON *value, int indent, int depth, struct buf *out)
 {
-    if (cJSON_IsObject(value) || cJSON_IsArray(value))
+    switch (value->type & 0xff) {
+    case cJSON_Object:
+    case cJSON_Array:
         print_children(value, indent, depth, out);
-    else if (cJSON_IsString(value))
+        return;
+    case cJSON_String:
         json_print_string(value->valuestring, out);
-    else if (cJSON_IsNumber(value))
+        return;
+    case cJSON_Number:
         json_print_number(value->valuedouble, out);
-    else if (cJSON_IsBool(value))
-        buf_puts(out, cJSON_IsTrue(value) ? "true" : "false");
-    else
-        buf_puts(out, "null");
+        return;
+    case cJSON_Raw:
+        print_raw(value, indent, depth, out);
+        return;
+    case cJSON_True:
+        buf_add(out, "true", 4);
+        return;
+    case cJSON_False:
+        buf_add(out, "false", 5);
+        return;
+    default:
+        buf_add(out, "null", 4);
+    }
 }
 
 void json_print(const cJSON *value, int indent, struct buf *out)

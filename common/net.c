@@ -3,6 +3,7 @@
 #include <float.h>
 #include <math.h>
 
+#include "common/net_names.h"
 #include "paceline/mem.h"
 
 /* Larger sizes are mistakes, and products of three of them still fit an int64_t. */
@@ -393,30 +394,17 @@ static int layer_derive(const struct net *net, struct net_layer *l, struct err *
     return 0;
 }
 
-/* The user's name, or the type and its number among the layers of that type: conv1, conv2. */
-static char *layer_name(const struct net *net, const struct layer_spec *s)
+/* The number of the layer of this name; -1: the samples; -2: none. */
+static int layer_number(const struct net_names *names, const struct net *net, const char *name)
 {
-    int number = 1;
+    int number = net_names_find(names, net, name);
 
-    if (s->name)
-        return xstrdup(s->name);
-    for (size_t i = 0; i < net->n_layers; i++)
-        number += net->layers[i].spec.type == s->type;
-    return xasprintf("%s%d", layer_type_names[s->type], number);
-}
-
-/* The number of the layer of this name among those before the last one; -1: the samples; -2: none.
- */
-static int layer_number(const struct net *net, const char *name)
-{
-    for (size_t i = 0; i + 1 < net->n_layers; i++)
-        if (strcmp(net->layers[i].spec.name, name) == 0)
-            return (int)i;
-    return strcmp(name, NET_INPUT) == 0 ? -1 : -2;
+    return number < 0 && strcmp(name, NET_INPUT) != 0 ? -2 : number;
 }
 
 /* Finds the inputs of the last layer. */
-static int inputs_add(struct net *net, const struct layer_spec *spec, struct err *err)
+static int inputs_add(struct net *net, const struct net_names *names, const struct layer_spec *spec,
+                      struct err *err)
 {
     struct net_layer *l = &net->layers[net->n_layers - 1];
     const size_t n = spec->n_inputs ? spec->n_inputs : 1;
@@ -429,7 +417,7 @@ static int inputs_add(struct net *net, const struct layer_spec *spec, struct err
     l->n_inputs = (int)n;
     l->inputs[0] = spec->type == LAYER_INPUT ? -1 : (int)net->n_layers - 2;
     for (size_t i = 0; i < spec->n_inputs; i++) {
-        l->inputs[i] = layer_number(net, spec->inputs[i]);
+        l->inputs[i] = layer_number(names, net, spec->inputs[i]);
         if (l->inputs[i] < -1)
             return err_set(
                 err, ERR_INVALID,
@@ -444,21 +432,25 @@ static int inputs_add(struct net *net, const struct layer_spec *spec, struct err
     return 0;
 }
 
-static int layer_add(struct net *net, const struct layer_spec *spec, struct err *err)
+static int layer_add(struct net *net, struct net_names *names, const struct layer_spec *spec,
+                     struct err *err)
 {
     struct net_layer *l = &net->layers[net->n_layers];
+    int twin;
 
     *l = (struct net_layer){.spec = *spec};
-    l->spec.name = layer_name(net, spec);
+    l->spec.name = net_names_new(net, spec);
     l->spec.inputs = NULL;
     l->spec.n_inputs = 0;
     net->n_layers++;
-    if (layer_number(net, l->spec.name) >= 0)
+    twin = net_names_find(names, net, l->spec.name);
+    if (twin >= 0)
         return err_set(err, ERR_INVALID,
                        "layer %s: layers %d and %zu have this name; names must be unique",
-                       l->spec.name, layer_number(net, l->spec.name) + 1, net->n_layers);
-    if (inputs_add(net, spec, err) || layer_derive(net, l, err))
+                       l->spec.name, twin + 1, net->n_layers);
+    if (inputs_add(net, names, spec, err) || layer_derive(net, l, err))
         return -1;
+    net_names_add(names, net);
     net->out = l->out;
     net->rows = l->rows;
     net->n_sides += l->spec.loss_weight > 0;
@@ -548,6 +540,8 @@ static int check_outputs(const struct net *net, struct err *err)
 int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers, struct shape in,
               struct err *err)
 {
+    AUTO(net_names_release) struct net_names names = {0};
+
     *net = (struct net){.in = in, .out = in, .layers = xcalloc(n_layers, sizeof *net->layers)};
     if (in.c < 1 || in.h < 1 || in.w < 1 || in.c > MAX_SIZE || in.h > MAX_SIZE || in.w > MAX_SIZE ||
         values(in) > MAX_VALUES) {
@@ -555,8 +549,9 @@ int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
         return err_set(err, ERR_INVALID, "samples of shape %dx%dx%d; sizes of 1 to %d are allowed",
                        in.c, in.h, in.w, MAX_SIZE);
     }
+    net_names_init(&names, n_layers);
     for (size_t i = 0; i < n_layers; i++) {
-        if (layer_add(net, &layers[i], err)) {
+        if (layer_add(net, &names, &layers[i], err)) {
             net_release(net);
             return -1;
         }

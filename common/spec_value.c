@@ -1,9 +1,8 @@
 /* One field at a time: what is allowed, storing, loading, freeing. */
+#include "common/pattern.h"
 #include "common/spec_table.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <regex.h>
 
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -239,37 +238,6 @@ static void put_text(const struct field *f, void *base, char *owned)
     *p = owned;
 }
 
-/* Compiling takes a hundred times as long as matching, and a job has thousands of names: each
- * pattern is compiled once. NULL: it is no pattern, or there are more than expected. */
-static const regex_t *pattern_compiled(const char *pattern)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static struct {
-        const char *pattern;
-        regex_t re;
-    } all[8];
-    const regex_t *found = NULL;
-    size_t i = 0;
-
-    pthread_mutex_lock(&lock);
-    while (i < ARRAY_LEN(all) && all[i].pattern && strcmp(all[i].pattern, pattern) != 0)
-        i++;
-    if (i < ARRAY_LEN(all) &&
-        (all[i].pattern || regcomp(&all[i].re, pattern, REG_EXTENDED | REG_NOSUB) == 0)) {
-        all[i].pattern = pattern;
-        found = &all[i].re;
-    }
-    pthread_mutex_unlock(&lock);
-    return found;
-}
-
-static bool matches(const char *pattern, const char *s)
-{
-    const regex_t *re = pattern_compiled(pattern);
-
-    return re && regexec(re, s, 0, NULL, 0) == 0;
-}
-
 static int name_index(const struct field *f, const char *word)
 {
     for (int i = 0; f->names[i]; i++)
@@ -284,7 +252,7 @@ static bool is_string(const struct field *f, const cJSON *value)
 
     if (!cJSON_IsString(value) || !*s || length_of(s) > field_max_length(f))
         return false;
-    return (!f->names || name_index(f, s) >= 0) && (!f->pattern || matches(f->pattern, s));
+    return (!f->names || name_index(f, s) >= 0) && (!f->pattern || pattern_matches(f->pattern, s));
 }
 
 static bool store_string(const struct field *f, void *base, const cJSON *value)
@@ -520,16 +488,10 @@ void field_store_absent(const struct field *f, void *base)
 static cJSON *load_text(const struct field *f, const void *base)
 {
     const char *text = *(char *const *)at_const(f, base);
-    struct err err;
-    cJSON *value = NULL;
 
     if (!text)
         return NULL;
-    if (f->kind == FIELD_STRING)
-        return cJSON_CreateString(text);
-    if (json_parse(&value, text, strlen(text), f->path, &err))
-        return NULL;
-    return value;
+    return f->kind == FIELD_STRING ? cJSON_CreateString(text) : cJSON_CreateRaw(text);
 }
 
 static cJSON *load_list(const struct field *f, const void *base)

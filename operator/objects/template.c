@@ -7,6 +7,9 @@
 
 /* Volumes whose names begin so are ours. */
 #define OUR_VOLUMES "paceline-"
+/* Each gets an environment and defaults of ours, so that a small template would make a large pod.
+ */
+#define CONTAINERS_MAX 128
 
 struct place {
     const char *key; /* members divided by dots */
@@ -78,8 +81,11 @@ static int check_places(const cJSON *root, const char *path, const struct place 
 
 static int check_containers(const cJSON *spec, const char *key, const char *path, struct err *err)
 {
-    int i = 0;
+    int i = 0, n = cJSON_GetArraySize(tree_get(spec, key));
 
+    if (n > CONTAINERS_MAX)
+        return err_set(err, ERR_INVALID, "%s.spec.%s: found %d containers; allowed: up to %d", path,
+                       key, n, CONTAINERS_MAX);
     for (const cJSON *c = cJSON_GetArrayItem(tree_get(spec, key), 0); c; c = c->next, i++) {
         AUTO(auto_free) char *at = xasprintf("%s.spec.%s[%d]", path, key, i);
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "paceline/mem.h"
+
 cJSON *tree_get(const cJSON *object, const char *key)
 {
     cJSON *member = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -54,11 +56,41 @@ cJSON *tree_list(cJSON *parent, const char *key)
     return tree_get(parent, key);
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The keys of an object's members that are not null, by rising bytes; the caller frees them. */
+static const char **sorted_keys(const cJSON *object, size_t *n)
+{
+    const char **keys = xcalloc((size_t)cJSON_GetArraySize(object), sizeof *keys);
+
+    *n = 0;
+    for (const cJSON *c = object->child; c; c = c->next)
+        if (!cJSON_IsNull(c))
+            keys[(*n)++] = c->string;
+    qsort(keys, *n, sizeof *keys, compare_keys);
+    return keys;
+}
+
+/* Looked up among sorted keys, as labels and annotations may be thousands. */
 void tree_merge(cJSON *object, const cJSON *from)
 {
-    for (const cJSON *c = from ? from->child : NULL; c; c = c->next)
+    AUTO(auto_free) const char **keys = NULL;
+    size_t n;
+
+    if (!from || !from->child)
+        return;
+    keys = sorted_keys(from, &n);
+    for (cJSON *c = object->child, *next; c; c = next) {
+        next = c->next;
+        if (bsearch(&c->string, keys, n, sizeof *keys, compare_keys))
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, c));
+    }
+    for (const cJSON *c = from->child; c; c = c->next)
         if (!cJSON_IsNull(c))
-            tree_set(object, c->string, cJSON_Duplicate(c, true));
+            cJSON_AddItemToObject(object, c->string, cJSON_Duplicate(c, true));
 }
 
 cJSON *tree_find(const cJSON *list, const char *key, const char *value)

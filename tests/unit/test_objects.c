@@ -294,6 +294,33 @@ static void test_template_errors(void)
     }
 }
 
+/* Each container gets an environment of ours: a small template must not make a large pod. */
+static void test_many_containers(void)
+{
+    for (int n = 128; n <= 129; n++) {
+        AUTO(buf_release) struct buf text;
+        struct err err = {.msg = ""};
+        struct pod_maker *m;
+        struct tj tj;
+
+        buf_init(&text, 0);
+        buf_puts(&text, "{\"spec\":{\"containers\":[{}");
+        for (int i = 1; i < n; i++)
+            buf_puts(&text, ",{}");
+        buf_puts(&text, "]}}");
+        test_tj_spec(&tj, "j",
+                     "replicas: {worker: {template: {spec: {containers: [{name: c, image: i}]}}}}");
+        free(tj.job->replicas[ROLE_WORKER].template_);
+        tj.job->replicas[ROLE_WORKER].template_ = xstrdup(text.data);
+        m = pod_maker_new(&test_config, &tj, ROLE_WORKER, &err);
+        CHECK(!m == (n > 128));
+        if (!m)
+            CHECK_CONTAINS(err.msg, "spec.containers: found 129 containers; allowed: up to 128");
+        pod_maker_free(m);
+        test_tj_release(&tj);
+    }
+}
+
 static void test_roles(void)
 {
     static const struct {
@@ -421,6 +448,7 @@ int main(void)
     test_merge();
     test_memory();
     test_template_errors();
+    test_many_containers();
     test_roles();
     test_domain();
     test_world();
