@@ -1,0 +1,91 @@
+/*
+ * A sieve reads JSON in pieces of any size, keeps what a table of fields names, and drops the rest
+ * while it arrives. Its memory follows from what it keeps, never from what it reads, and a text
+ * that it keeps is small enough to make a tree of.
+ *
+ * A list or a watch is read object by object: each is handed over when it has ended.
+ */
+#ifndef PACELINE_SIEVE_H
+#define PACELINE_SIEVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "paceline/buf.h"
+
+#define SIEVE_TEXT_MAX 4096      /* bytes of a string as it is written; longer ones are cut */
+#define SIEVE_ELEMENTS_MAX 4096  /* of a list; those after them are dropped */
+#define SIEVE_ITEM_MAX (2 << 20) /* bytes kept of one item; what follows is dropped */
+#define SIEVE_DEPTH 16           /* of objects and lists that are kept in part */
+#define SIEVE_NAME_SIZE 64       /* of a member in a table */
+
+enum sieve_rule {
+    /* Scalars are kept; of an object the members in `fields`; of a list its elements, each by the
+     * same rule. */
+    SIEVE_FIELDS,
+    /* The value is kept as it stands, whatever it is. One of more than max_bytes or max_values is
+     * kept as `false`. */
+    SIEVE_WHOLE,
+    /* Each element of this list is an item. The list itself is kept empty. */
+    SIEVE_ITEMS,
+};
+
+/* A member that is kept. A table of them ends with a name that is NULL. */
+struct sieve_field {
+    const char *name;
+    const struct sieve_field *fields; /* of the member's own members; NULL: none is kept */
+    enum sieve_rule rule;
+    size_t max_bytes, max_values; /* SIEVE_WHOLE */
+    const char *only; /* of a list of strings: this one is kept, all others become one null */
+};
+
+/* One item, NUL-terminated and valid during the call. cut: something of it was larger than the
+ * bounds above. False ends the feeding. */
+typedef bool sieve_fn(void *arg, const char *text, size_t len, bool cut);
+
+enum sieve_result {
+    SIEVE_OK,
+    SIEVE_STOPPED, /* the callback returned false */
+    SIEVE_BAD,     /* no JSON */
+};
+
+struct sieve_frame { /* an object or a list that is open, and kept in part */
+    const struct sieve_field *rule;
+    uint32_t n;              /* members or elements kept so far */
+    bool list, items, other; /* items: its elements are; other: it has its null */
+};
+
+struct sieve {
+    struct sieve_field root;
+    bool stream; /* each value at the top is an item */
+    int state, policy;
+    struct sieve_frame frames[SIEVE_DEPTH];
+    int depth;
+    const struct sieve_field *member; /* of the key that was read; NULL: not kept */
+    char key[SIEVE_NAME_SIZE];
+    size_t key_len;
+    struct buf rest, item; /* what is kept outside of items, and of the current item */
+    bool in_item, cut;
+    /* The scalar, or the value that is kept or dropped whole, which is being read. */
+    size_t start, mark, read, values;
+    uint32_t nesting;
+    bool string, escaped;
+};
+
+/*
+ * fields: the members of the value at the top. stream: there are many such values, with white space
+ * between them, and each is an item; else there is one. The tables must outlive the sieve.
+ */
+void sieve_init(struct sieve *s, const struct sieve_field *fields, bool stream);
+void sieve_release(struct sieve *s); /* also fit for AUTO */
+
+/* Takes n more bytes and calls fn for each item that they end. After anything but SIEVE_OK, feed no
+ * more. Items that are no JSON inside (a bad number) are handed over: who parses them sees it. */
+enum sieve_result sieve_feed(struct sieve *s, const char *bytes, size_t n, sieve_fn *fn, void *arg);
+
+/* Whether the text may end here: the one value is complete, or the stream is between two. Then
+ * s->rest is what was kept of the one value. */
+bool sieve_complete(const struct sieve *s);
+
+#endif
