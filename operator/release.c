@@ -7,8 +7,27 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 
-#define PAGE 500
+#define PAGE 50
 #define PASSES_MAX 10 /* over all pods; those that change meanwhile need another one */
+
+static const struct sieve_field meta_fields[] = {
+    {.name = "namespace"},
+    {.name = "name"},
+    {.name = "resourceVersion"},
+    {.name = "finalizers", .only = TRACKING_FINALIZER},
+    {.name = NULL},
+};
+static const struct sieve_field pod_fields[] = {
+    {.name = "metadata", .fields = meta_fields},
+    {.name = NULL},
+};
+static const struct sieve_field list_meta_fields[] = {{.name = "continue"}, {.name = NULL}};
+static const struct sieve_field list_fields[] = {
+    {.name = "metadata", .fields = list_meta_fields},
+    {.name = "items", .fields = pod_fields, .rule = SIEVE_ITEMS},
+    {.name = NULL},
+};
+static const struct sieve_field status_fields[] = {{.name = "message"}, {.name = NULL}};
 
 struct release {
     struct kube_client *client;
@@ -52,57 +71,64 @@ static void on_patched(void *arg, const struct kube_response *answer)
         fail(r, "patch", answer);
 }
 
-/* The others, or NULL when ours is not among them. */
-static cJSON *other_finalizers(const cJSON *meta)
+static bool is_tracked(const cJSON *meta)
 {
-    cJSON *others = cJSON_CreateArray();
-    const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(meta, "finalizers");
-    bool found = false;
+    const cJSON *item;
 
-    cJSON_ArrayForEach(item, list)
+    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(meta, "finalizers"))
     {
-        bool ours = cJSON_IsString(item) && strcmp(item->valuestring, TRACKING_FINALIZER) == 0;
-
-        found |= ours;
-        if (!ours)
-            cJSON_AddItemToArray(others, cJSON_Duplicate(item, true));
+        if (cJSON_IsString(item) && strcmp(item->valuestring, TRACKING_FINALIZER) == 0)
+            return true;
     }
-    if (found)
-        return others;
-    cJSON_Delete(others);
-    return NULL;
+    return false;
 }
 
-static void patch(struct release *r, const cJSON *meta, cJSON *others)
+/* Takes our finalizer off this version of the pod, whichever others it has. */
+static void patch(struct release *r, const cJSON *meta)
 {
-    AUTO(auto_json) cJSON *body = cJSON_CreateObject();
     AUTO(buf_release) struct buf text;
     AUTO(auto_free)
     char *path = xasprintf("/api/v1/namespaces/%s/pods/%s", text_at(meta, "namespace"),
                            text_at(meta, "name"));
-    cJSON *change = cJSON_AddObjectToObject(body, "metadata");
 
-    cJSON_AddStringToObject(change, "resourceVersion", text_at(meta, "resourceVersion"));
-    cJSON_AddItemToObject(change, "finalizers", others);
     buf_init(&text, 0);
-    json_print(body, 0, &text);
+    buf_puts(&text, "{\"metadata\":{\"resourceVersion\":");
+    json_print_string(text_at(meta, "resourceVersion"), &text);
+    buf_puts(&text, ",\"$deleteFromPrimitiveList/finalizers\":[\"" TRACKING_FINALIZER "\"]}}");
     r->waiting++;
     r->patched++;
-    kube_client_ops()->send(r->client,
-                            &(struct kube_request){.method = KUBE_PATCH,
-                                                   .path = path,
-                                                   .content_type = "application/merge-patch+json",
-                                                   .body = text.data,
-                                                   .body_len = text.len,
-                                                   .timeout_ms = r->request_ms},
-                            on_patched, r);
+    kube_client_ops()->send(
+        r->client,
+        &(struct kube_request){.method = KUBE_PATCH,
+                               .path = path,
+                               .content_type = "application/strategic-merge-patch+json",
+                               .body = text.data,
+                               .body_len = text.len,
+                               .timeout_ms = r->request_ms,
+                               .keep = status_fields},
+        on_patched, r);
+}
+
+static void on_pod(void *arg, const char *text, size_t len, bool cut)
+{
+    struct release *r = arg;
+    AUTO(auto_json) cJSON *pod = NULL;
+    const cJSON *meta;
+
+    (void)cut;
+    if (json_parse(&pod, text, len, "pods", r->err) < 0) {
+        r->failed = true;
+        return;
+    }
+    meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
+    if (is_tracked(meta))
+        patch(r, meta);
 }
 
 static void on_listed(void *arg, const struct kube_response *answer)
 {
     struct release *r = arg;
     AUTO(auto_json) cJSON *list = NULL;
-    const cJSON *pod;
     const char *next;
 
     r->waiting--;
@@ -112,14 +138,6 @@ static void on_listed(void *arg, const struct kube_response *answer)
     }
     next = text_at(cJSON_GetObjectItemCaseSensitive(list, "metadata"), "continue");
     r->next = *next ? xstrdup(next) : NULL;
-    cJSON_ArrayForEach(pod, cJSON_GetObjectItemCaseSensitive(list, "items"))
-    {
-        const cJSON *meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
-        cJSON *others = other_finalizers(meta);
-
-        if (others)
-            patch(r, meta, others);
-    }
 }
 
 static void escape(struct buf *out, const char *text)
@@ -144,10 +162,12 @@ static void run_page(struct release *r)
     }
     free(STEAL(r->next));
     r->waiting++;
-    kube_client_ops()->send(
-        r->client,
-        &(struct kube_request){.method = KUBE_GET, .path = path.data, .timeout_ms = r->request_ms},
-        on_listed, r);
+    kube_client_ops()->list(r->client,
+                            &(struct kube_request){.method = KUBE_GET,
+                                                   .path = path.data,
+                                                   .timeout_ms = r->request_ms,
+                                                   .keep = list_fields},
+                            on_pod, on_listed, r);
     while (r->waiting > 0)
         kube_client_poll(r->client, 1000);
 }

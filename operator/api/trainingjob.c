@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "operator/api/field.h"
+#include "operator/api/kept.h"
 #include "operator/api/status_json.h"
 #include "paceline/mem.h"
 #include "paceline/net.h"
@@ -60,6 +61,14 @@ static struct derived *derived_new(const cJSON *object, uint32_t notes)
     struct derived *d = xcalloc(1, sizeof *d);
     struct err misfit;
 
+    if (cJSON_IsFalse(field_get(object, "spec"))) { /* left there by its sieve */
+        *d = (struct derived){.n_users = 1, .notes = notes};
+        d->problem = xasprintf("spec: found more than the %zu KiB of JSON or the %zu values that a "
+                               "spec may have with its templates: put scripts and data into a "
+                               "ConfigMap",
+                               KEPT_SPEC_BYTES >> 10, KEPT_SPEC_VALUES);
+        return d;
+    }
     *d = (struct derived){.n_users = 1, .notes = notes, .job = job_from_json(object, &problems)};
     if (!d->job) {
         d->problem = xstrdup(join_problems(&problems, &arena));
@@ -135,6 +144,9 @@ int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known
     }
     tj->job = tj->derived->job;
     tj->problem = tj->derived->problem;
+    if (cJSON_IsFalse(field_get(object, "status")) &&
+        !tj->problem) /* likewise; not of our making */
+        tj->problem = "status: larger than any that the operator writes";
     if (status_decode(tj, field_get(object, "status"), &damage) && !tj->problem)
         tj->problem = arena_strdup(&tj->arena, damage.msg);
     *out = tj;

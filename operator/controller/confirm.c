@@ -30,11 +30,18 @@ static void end(struct confirm *f, bool failed)
 
 static void ask(struct confirm *f, const struct tj *tj, const char *after);
 
+static void on_pod(void *arg, const cJSON *pod)
+{
+    const struct confirm *f = arg;
+
+    decode_object(f->c, RESOURCE_PODS, pod, CACHE_ANSWER);
+}
+
 static void on_page(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct confirm *f = arg;
     struct controller *c = f->c;
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata"), *item;
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
     const char *more = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "continue"));
     const struct tj *tj = job_of_key(c, f->key);
 
@@ -43,8 +50,6 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
         end(f, true);
         return;
     }
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(body, "items"))
-        decode_object(c, RESOURCE_PODS, item, CACHE_ANSWER);
     if (more && *more && tj)
         ask(f, tj, more);
     else
@@ -53,7 +58,7 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
 
 static void ask(struct confirm *f, const struct tj *tj, const char *after)
 {
-    outbox_add(&f->c->outbox, request_list_pods(tj, f->c->config.page, after), on_page, f);
+    outbox_add(&f->c->outbox, request_list_pods(tj, f->c->config.page, after, on_pod), on_page, f);
 }
 
 static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "operator/api/kept.h"
 #include "operator/controller/answer.h"
 #include "operator/controller/decode.h"
 #include "operator/controller/requests.h"
@@ -14,21 +15,26 @@
 #define WATCH_S 290       /* asked for; the server ends the watch then */
 #define SILENCE_MS 150000 /* bookmarks come every minute: a watch without one is dead */
 #define HEADERS_MS 30000
-#define SMALL_PAGE 10 /* objects of 1.5 MB, the most that etcd takes, are then read */
+#define CUT_MS 60000
+#define FIRST_PAGE 10 /* objects whose size nobody knows yet; etcd takes 1.5 MB each */
+#define PAGE_BYTES ((uint64_t)4 << 20) /* of later pages, by the size of the objects before */
 
 #define METADATA ";g=meta.k8s.io;v=v1,application/json"
 static const struct {
     const char *base, *name, *selector;
     int kind; /* of the cache */
+    const struct sieve_field *keep_list, *keep_event;
     const char *accept_list, *accept_watch;
 } resources[N_RESOURCES] = {
-    [RESOURCE_JOBS] = {"/apis/" API_VERSION, "trainingjobs", NULL, CACHE_JOBS, NULL, NULL},
-    [RESOURCE_PODS] = {"/api/v1", "pods", LABEL_MANAGED_BY "=" MANAGED_BY, CACHE_PODS, NULL, NULL},
-#define OWNED_RESOURCE(base, name, kind)                                   \
-    {                                                                      \
-        base, name, LABEL_MANAGED_BY "=" MANAGED_BY, CACHE_OWNED + (kind), \
-            "application/json;as=PartialObjectMetadataList" METADATA,      \
-            "application/json;as=PartialObjectMetadata" METADATA           \
+    [RESOURCE_JOBS] = {"/apis/" API_VERSION, "trainingjobs", NULL, CACHE_JOBS, kept_job_list,
+                       kept_job_event, NULL, NULL},
+    [RESOURCE_PODS] = {"/api/v1", "pods", LABEL_MANAGED_BY "=" MANAGED_BY, CACHE_PODS,
+                       kept_pod_list, kept_pod_event, NULL, NULL},
+#define OWNED_RESOURCE(base, name, kind)                                                    \
+    {                                                                                       \
+        base, name, LABEL_MANAGED_BY "=" MANAGED_BY, CACHE_OWNED + (kind), kept_owned_list, \
+            kept_owned_event, "application/json;as=PartialObjectMetadataList" METADATA,     \
+            "application/json;as=PartialObjectMetadata" METADATA                            \
     }
     [RESOURCE_SERVICES] = OWNED_RESOURCE("/api/v1", "services", OWNED_SERVICE),
     [RESOURCE_CONFIG_MAPS] = OWNED_RESOURCE("/api/v1", "configmaps", OWNED_CONFIG_MAP),
@@ -38,7 +44,7 @@ static const struct {
 
 void informer_init(struct informer *inf, struct controller *c, enum resource resource)
 {
-    *inf = (struct informer){.c = c, .resource = resource, .again = true};
+    *inf = (struct informer){.c = c, .resource = resource, .again = true, .page = FIRST_PAGE};
     inf->at_mono_ms = c->now.mono_ms;
 }
 
@@ -83,16 +89,64 @@ static void on_gone(void *arg, const char *namespace_, const char *job)
 
 static void start_list(struct informer *inf);
 
-static void take_page(struct informer *inf, const cJSON *list)
+static const char *text_of(const cJSON *object, const char *key)
 {
-    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(list, "metadata"), *item;
+    const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
+
+    return text ? text : "?";
+}
+
+/* Said once a minute: somebody may make many such objects, or change one often. */
+static void note_cut(struct informer *inf, const cJSON *object)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
+    struct controller *c = inf->c;
+
+    c->stats.objects_cut++;
+    if (c->cut_mono_ms && c->now.mono_ms - c->cut_mono_ms < CUT_MS)
+        return;
+    c->cut_mono_ms = c->now.mono_ms;
+    log_warn("an object is larger than the operator reads, and the rest of it is left out: "
+             "resource=%s object=%s/%s uid=%s; objects so far: %llu",
+             resources[inf->resource].name, text_of(meta, "namespace"), text_of(meta, "name"),
+             text_of(meta, "uid"), (unsigned long long)c->stats.objects_cut);
+}
+
+/* Later pages have as many objects as fit into PAGE_BYTES, if they are like those of this one. */
+static void fit_page(struct informer *inf, uint64_t received)
+{
+    uint64_t each = inf->n_items ? received / (uint64_t)inf->n_items : 0;
+    uint64_t fit = PAGE_BYTES / (each ? each : 1), most = (uint64_t)inf->c->config.page;
+
+    inf->page = (int)(fit < most ? fit ? fit : 1 : most);
+}
+
+static void on_object(void *arg, const char *text, size_t len, bool cut)
+{
+    struct informer *inf = arg;
+    AUTO(auto_json) cJSON *object = NULL;
+    struct err err;
+
+    inf->n_items++;
+    if (answer_parse(&object, text, len, "list", &err)) {
+        log_warn("list: bad object resource=%s: %s", resources[inf->resource].name, err.msg);
+        inf->bad = true;
+        return;
+    }
+    if (cut)
+        note_cut(inf, object);
+    decode_object(inf->c, inf->resource, object, CACHE_WATCH);
+}
+
+/* All objects of the page are taken. */
+static void end_page(struct informer *inf, const cJSON *list)
+{
+    const cJSON *meta = cJSON_GetObjectItemCaseSensitive(list, "metadata");
     const char *version =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "resourceVersion"));
     const char *more = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "continue"));
     struct controller *c = inf->c;
 
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(list, "items"))
-        decode_object(c, inf->resource, item, CACHE_WATCH);
     free(inf->next_page);
     inf->next_page = more && *more ? xstrdup(more) : NULL;
     if (inf->next_page) {
@@ -102,7 +156,6 @@ static void take_page(struct informer *inf, const cJSON *list)
     snprintf(inf->version, sizeof inf->version, "%s", version);
     cache_relist_end(c->cache, resources[inf->resource].kind, inf->version, on_gone, c);
     inf->synced = inf->current = true;
-    inf->unread = 0;
     inf->again = false;
     c->stats.relists++;
     if (inf->resource == RESOURCE_JOBS)
@@ -119,35 +172,30 @@ static void on_list(void *arg, const struct kube_response *r)
 
     inf->call = NULL;
     controller_count(inf->c, KUBE_GET, r->status);
-    if (answer == ANSWER_OK && answer_is_list(list)) {
-        take_page(inf, list);
+    if (answer == ANSWER_OK && answer_is_list(list) && !inf->bad) {
+        fit_page(inf, r->received);
+        end_page(inf, list);
         return;
     }
     log_warn("list failed resource=%s code=%d: %s", resources[inf->resource].name, r->status,
-             answer == ANSWER_OK ? "the answer is no list" : message);
-    if (r->status == 0 || r->status == 200)
-        inf->unread++;
+             answer != ANSWER_OK ? message
+             : inf->bad          ? "an object of it cannot be read"
+                                 : "the answer is no list");
+    if (r->status == 0 && inf->page > 1) /* perhaps it took too long */
+        inf->page /= 2;
     free(STEAL(inf->next_page)); /* an expired page or a failure: from the first page again */
     end(inf, true, true, r);
-}
-
-/* Pages that failed are made smaller: a hundred of the largest objects fit into no answer. */
-static int page_of(const struct informer *inf)
-{
-    int page = inf->c->config.page, least = page < SMALL_PAGE ? page : SMALL_PAGE;
-
-    page >>= inf->unread < 8 ? inf->unread : 8;
-    return page > least ? page : least;
 }
 
 static void start_list(struct informer *inf)
 {
     struct controller *c = inf->c;
+    int page = inf->page < c->config.page ? inf->page : c->config.page;
     AUTO(buf_release) struct buf path;
 
     buf_init(&path, 0);
     collection_path(inf, &path);
-    buf_printf(&path, "limit=%d", page_of(inf));
+    buf_printf(&path, "limit=%d", page);
     if (inf->next_page) {
         buf_puts(&path, "&continue=");
         query_escape(&path, inf->next_page);
@@ -155,12 +203,15 @@ static void start_list(struct informer *inf)
         cache_relist_begin(c->cache, resources[inf->resource].kind);
     }
     inf->state = INFORMER_LIST;
-    inf->call = c->ops->send(c->kube,
+    inf->bad = false;
+    inf->n_items = 0;
+    inf->call = c->ops->list(c->kube,
                              &(struct kube_request){.method = KUBE_GET,
                                                     .path = path.data,
                                                     .accept = resources[inf->resource].accept_list,
+                                                    .keep = resources[inf->resource].keep_list,
                                                     .timeout_ms = HEADERS_MS},
-                             on_list, inf);
+                             on_object, on_list, inf);
 }
 
 /* An ERROR event carries a Status: 410 means that our version is too old. */
@@ -173,7 +224,7 @@ static void take_error(struct informer *inf, const cJSON *status)
     inf->failed = true;
 }
 
-static void on_line(void *arg, const char *line, size_t len)
+static void on_event(void *arg, const char *text, size_t len, bool cut)
 {
     struct informer *inf = arg;
     AUTO(auto_json) cJSON *event = NULL;
@@ -182,8 +233,8 @@ static void on_line(void *arg, const char *line, size_t len)
     struct err err;
 
     inf->line = true;
-    if (answer_parse(&event, line, len, "watch", &err)) {
-        log_warn("watch: bad line resource=%s: %s", resources[inf->resource].name, err.msg);
+    if (answer_parse(&event, text, len, "watch", &err)) {
+        log_warn("watch: bad event resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->again = true; /* what it said is unknown: only a list tells */
         inf->failed = true;
         return;
@@ -195,6 +246,8 @@ static void on_line(void *arg, const char *line, size_t len)
         return;
     }
     decode_version(object, inf->version);
+    if (cut)
+        note_cut(inf, object);
     if (!type || strcmp(type, "BOOKMARK") == 0)
         return;
     if (strcmp(type, "DELETED") == 0)
@@ -235,8 +288,9 @@ static void start_watch(struct informer *inf)
                       &(struct kube_request){.method = KUBE_GET,
                                              .path = path.data,
                                              .accept = resources[inf->resource].accept_watch,
+                                             .keep = resources[inf->resource].keep_event,
                                              .timeout_ms = HEADERS_MS},
-                      on_line, on_watch_end, inf);
+                      on_event, on_watch_end, inf);
 }
 
 /* After the end of a call: when to start the next. */

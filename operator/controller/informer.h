@@ -31,7 +31,8 @@ struct informer {
     bool again;               /* the next start is a list, not a watch */
     bool ended, failed, line; /* set by callbacks, read by the next step */
     int failures;
-    int unread;            /* lists in a row that could not be read: smaller pages */
+    bool bad;              /* an object of the page could not be read */
+    int page, n_items;     /* objects asked for in a page; that came in it so far */
     char version[RV_SIZE]; /* resume from here */
     char *next_page;       /* the continue token, or NULL */
     struct kube_call *call;

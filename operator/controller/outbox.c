@@ -11,8 +11,10 @@ struct sent {
     struct sent *next, *previous;
     struct kube_call *call;
     enum kube_method method;
+    void (*item)(void *arg, const cJSON *item);
     outbox_done_fn *done;
     void *arg;
+    bool bad; /* an item could not be read, and so the list was not */
 };
 
 struct single {
@@ -163,6 +165,19 @@ static bool take(struct outbox *o, struct request *r, outbox_done_fn **done, voi
     return take_single(o, OUTBOX_LAST, r, done, arg);
 }
 
+static void on_item(void *arg, const char *text, size_t len, bool cut)
+{
+    struct sent *s = arg;
+    AUTO(auto_json) cJSON *item = NULL;
+    struct err err;
+
+    (void)cut; /* the informer, which meets every object, says so */
+    if (answer_parse(&item, text, len, "an item", &err))
+        s->bad = true;
+    else
+        s->item(s->arg, item);
+}
+
 static void on_answer(void *arg, const struct kube_response *r)
 {
     struct sent *s = arg;
@@ -172,6 +187,8 @@ static void on_answer(void *arg, const struct kube_response *r)
     enum answer answer = answer_read(r, &body, message, sizeof message);
 
     controller_count(o->c, s->method, r->status);
+    if (s->bad && answer == ANSWER_OK)
+        answer = ANSWER_UNKNOWN;
     if (answer == ANSWER_BUSY) {
         o->busy = true;
         o->retry_after_ms = r->retry_after_ms > 0 ? r->retry_after_ms : BUSY_MS;
@@ -194,20 +211,22 @@ static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void
 {
     struct controller *c = o->c;
     struct sent *s = xcalloc(1, sizeof *s);
+    struct kube_request request = {.method = r->method,
+                                   .path = r->path,
+                                   .content_type = r->content_type,
+                                   .body = r->body.data,
+                                   .body_len = r->body.len,
+                                   .timeout_ms = timeout_ms,
+                                   .keep = r->keep};
 
     *s = (struct sent){.o = o, .next = o->sent, .method = r->method, .done = done, .arg = arg};
+    s->item = r->item;
     if (o->sent)
         o->sent->previous = s;
     o->sent = s;
     o->n_sent++;
-    s->call = c->ops->send(c->kube,
-                           &(struct kube_request){.method = r->method,
-                                                  .path = r->path,
-                                                  .content_type = r->content_type,
-                                                  .body = r->body.data,
-                                                  .body_len = r->body.len,
-                                                  .timeout_ms = timeout_ms},
-                           on_answer, s);
+    s->call = r->item ? c->ops->list(c->kube, &request, on_item, on_answer, s)
+                      : c->ops->send(c->kube, &request, on_answer, s);
 }
 
 void outbox_step(struct outbox *o)

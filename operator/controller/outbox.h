@@ -20,9 +20,12 @@ struct controller;
 
 struct request {
     enum kube_method method;
-    char *path;               /* owned */
-    const char *content_type; /* static, or NULL */
-    struct buf body;          /* owned; data NULL: none */
+    char *path;                     /* owned */
+    const char *content_type;       /* static, or NULL */
+    struct buf body;                /* owned; data NULL: none */
+    const struct sieve_field *keep; /* of the answer; see kube.h */
+    void (*item)(void *arg,
+                 const cJSON *item); /* of a list: gets each object, before done; or NULL */
 };
 
 /* body and message are the callee's to read only; body is NULL unless the answer is OK. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "operator/api/kept.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
@@ -20,14 +21,14 @@ void query_escape(struct buf *out, const char *text)
     }
 }
 
-static struct request make(enum kube_method method, char *path)
+static struct request make(enum kube_method method, const struct sieve_field *keep, char *path)
 {
-    return (struct request){.method = method, .path = path};
+    return (struct request){.method = method, .keep = keep, .path = path};
 }
 
 struct request request_list_events(const struct meta *pod)
 {
-    return make(KUBE_GET,
+    return make(KUBE_GET, kept_events,
                 xasprintf("/api/v1/namespaces/%s/events?fieldSelector=involvedObject.uid%%3D%s"
                           "&limit=" MAX_EVENTS,
                           pod->namespace_, pod->uid));
@@ -35,17 +36,19 @@ struct request request_list_events(const struct meta *pod)
 
 struct request request_get_job(const char *namespace_, const char *name)
 {
-    return make(KUBE_GET,
+    return make(KUBE_GET, kept_job,
                 xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s", namespace_, name));
 }
 
 struct request request_get_pod(const char *namespace_, const char *name)
 {
-    return make(KUBE_GET, xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
+    return make(KUBE_GET, kept_pod, xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
 }
 
-struct request request_list_pods(const struct tj *tj, int limit, const char *after)
+struct request request_list_pods(const struct tj *tj, int limit, const char *after,
+                                 void (*item)(void *arg, const cJSON *pod))
 {
+    struct request r;
     struct buf path;
 
     buf_init(&path, 0);
@@ -55,7 +58,9 @@ struct request request_list_pods(const struct tj *tj, int limit, const char *aft
         buf_puts(&path, "&continue=");
         query_escape(&path, after);
     }
-    return make(KUBE_GET, path.data);
+    r = make(KUBE_GET, kept_pod_list, path.data);
+    r.item = item;
+    return r;
 }
 
 static char *owned_object_path(const struct tj *tj, enum owned_kind kind, const char *name)
@@ -71,14 +76,14 @@ static char *owned_object_path(const struct tj *tj, enum owned_kind kind, const 
 
 struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name)
 {
-    return make(KUBE_GET, owned_object_path(tj, kind, name));
+    return make(KUBE_GET, kept_owned, owned_object_path(tj, kind, name));
 }
 
 struct request request_patch_status(const struct tj *tj, const struct tj_status *status)
 {
-    struct request r =
-        make(KUBE_PATCH, xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
-                                   tj->meta.namespace_, tj->meta.name));
+    struct request r = make(KUBE_PATCH, kept_job,
+                            xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
+                                      tj->meta.namespace_, tj->meta.name));
 
     r.content_type = MERGE_PATCH;
     buf_init(&r.body, 0);
@@ -88,8 +93,9 @@ struct request request_patch_status(const struct tj *tj, const struct tj_status 
 
 struct request request_create_pod(const char *namespace_, struct buf *body, bool dry_run)
 {
-    struct request r = make(KUBE_POST, xasprintf("/api/v1/namespaces/%s/pods%s", namespace_,
-                                                 dry_run ? "?dryRun=All" : ""));
+    struct request r =
+        make(KUBE_POST, kept_pod,
+             xasprintf("/api/v1/namespaces/%s/pods%s", namespace_, dry_run ? "?dryRun=All" : ""));
 
     r.body = *body;
     return r;
@@ -97,7 +103,7 @@ struct request request_create_pod(const char *namespace_, struct buf *body, bool
 
 struct request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body)
 {
-    struct request r = make(KUBE_POST, owned_object_path(tj, kind, NULL));
+    struct request r = make(KUBE_POST, kept_owned, owned_object_path(tj, kind, NULL));
 
     r.body = *body;
     return r;
@@ -105,7 +111,8 @@ struct request request_create_owned(const struct tj *tj, enum owned_kind kind, s
 
 struct request request_create_event(const char *namespace_, struct buf *body)
 {
-    struct request r = make(KUBE_POST, xasprintf("/api/v1/namespaces/%s/events", namespace_));
+    struct request r =
+        make(KUBE_POST, kept_owned, xasprintf("/api/v1/namespaces/%s/events", namespace_));
 
     r.body = *body;
     return r;
@@ -126,8 +133,8 @@ static void add_preconditions(struct buf *out, const struct meta *m, bool versio
 
 struct request request_delete_pod(const struct meta *pod, bool force)
 {
-    struct request r =
-        make(KUBE_DELETE, xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+    struct request r = make(KUBE_DELETE, kept_pod,
+                            xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
     add_preconditions(&r.body, pod, true);
     buf_puts(&r.body, force ? ",\"gracePeriodSeconds\":0}" : "}");
@@ -137,7 +144,7 @@ struct request request_delete_pod(const struct meta *pod, bool force)
 struct request request_delete_owned(const struct tj *tj, const struct meta *object,
                                     enum owned_kind kind)
 {
-    struct request r = make(KUBE_DELETE, owned_object_path(tj, kind, object->name));
+    struct request r = make(KUBE_DELETE, kept_owned, owned_object_path(tj, kind, object->name));
 
     add_preconditions(&r.body, object, false);
     buf_puts(&r.body, "}");
@@ -146,9 +153,9 @@ struct request request_delete_owned(const struct tj *tj, const struct meta *obje
 
 struct request request_delete_job(const struct meta *job)
 {
-    struct request r =
-        make(KUBE_DELETE, xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
-                                    job->namespace_, job->name));
+    struct request r = make(KUBE_DELETE, kept_job,
+                            xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
+                                      job->namespace_, job->name));
 
     add_preconditions(&r.body, job, true);
     buf_puts(&r.body, ",\"propagationPolicy\":\"Background\"}");
@@ -157,8 +164,8 @@ struct request request_delete_job(const struct meta *job)
 
 struct request request_release(const struct meta *pod, bool exactly)
 {
-    struct request r =
-        make(KUBE_PATCH, xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+    struct request r = make(KUBE_PATCH, kept_pod,
+                            xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
     r.content_type = STRATEGIC_PATCH;
     buf_init(&r.body, 0);

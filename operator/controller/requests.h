@@ -12,8 +12,9 @@ void query_escape(struct buf *out, const char *text);
 struct request request_list_events(const struct meta *pod); /* about it */
 struct request request_get_job(const char *namespace_, const char *name);
 struct request request_get_pod(const char *namespace_, const char *name);
-/* A page of the job's pods; after NULL: the first. */
-struct request request_list_pods(const struct tj *tj, int limit, const char *after);
+/* A page of the job's pods; after NULL: the first. Each pod goes to item. */
+struct request request_list_pods(const struct tj *tj, int limit, const char *after,
+                                 void (*item)(void *arg, const cJSON *pod));
 struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);
 struct request request_patch_status(const struct tj *tj, const struct tj_status *status);
 /* body is taken over. */

@@ -34,8 +34,9 @@ struct controller {
     struct links *links;
     struct run *runs; /* plans under way */
     int64_t sweep_mono_ms;
-    bool leads;  /* as of this step */
-    bool looked; /* and all jobs have been queued since */
+    int64_t cut_mono_ms; /* when an object was last said to be too large; 0: never */
+    bool leads;          /* as of this step */
+    bool looked;         /* and all jobs have been queued since */
     bool stopping;
     struct snapshot stats;
 };

@@ -6,7 +6,7 @@
 #include "operator/kube/secret.h"
 #include "paceline/mem.h"
 
-#define REFUSAL_BYTES ((size_t)64 << 10) /* of the answer to a watch that was refused */
+#define REFUSAL_BYTES ((size_t)64 << 10) /* kept of an answer that refuses */
 
 const char *const kube_method_names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
@@ -61,7 +61,7 @@ static int64_t idle_of(const struct kube_client_config *config, const char *path
 }
 
 struct kube_call *call_new(const struct kube_client_config *config,
-                           const struct kube_request *request, kube_line_fn *line,
+                           const struct kube_request *request, bool watch, kube_item_fn *item,
                            kube_done_fn *done, void *arg)
 {
     struct kube_call *call = xcalloc(1, sizeof *call);
@@ -77,10 +77,12 @@ struct kube_call *call_new(const struct kube_client_config *config,
         call->body_len = request->body_len;
     }
     call->timeout_ms = request->timeout_ms;
-    call->line = line;
+    call->watch = watch;
+    call->item = item;
+    call->keep = request->keep;
     call->done = done;
     call->arg = arg;
-    call->idle_ms = line ? idle_of(config, request->path) : 0;
+    call->idle_ms = watch ? idle_of(config, request->path) : 0;
     return call;
 }
 
@@ -95,7 +97,7 @@ void call_free(struct kube_call *call)
     if (call->answer.data)
         explicit_bzero(call->answer.data, call->answer.len);
     buf_release(&call->answer);
-    lines_release(&call->lines);
+    sieve_release(&call->sieve);
     identity_unref(call->identity);
     free(call);
 }
@@ -113,21 +115,27 @@ static size_t on_read(char *out, size_t size, size_t n, void *arg)
     return room;
 }
 
-static bool on_line(void *arg, const char *line, size_t len)
+static bool on_item(void *arg, const char *text, size_t len, bool cut)
 {
     struct kube_call *call = arg;
 
     *call->called_back = true;
-    call->line(call->arg, line, len);
+    call->item(call->arg, text, len, cut);
     return !call->cancelled;
 }
 
-static bool streams(const struct kube_call *call)
+/* Whether the answer goes through the sieve: not those that refuse, whose form is another one. */
+static bool is_sieved(const struct kube_call *call)
 {
     long status = 0;
 
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
-    return call->line && status == 200;
+    return call->keep && (status == 200 || status == 201);
+}
+
+const struct buf *call_body(const struct kube_call *call)
+{
+    return call->sieve.rest.len ? &call->sieve.rest : &call->answer;
 }
 
 /* Anything but n makes curl end the transfer. */
@@ -139,15 +147,16 @@ static size_t on_write(char *bytes, size_t size, size_t n, void *arg)
     if (call->cancelled)
         return n + 1;
     call->heard_ms = kube_clock_ms();
-    if (streams(call)) {
-        enum lines_result result = lines_feed(&call->lines, bytes, n, on_line, call);
+    call->received += n;
+    if (is_sieved(call)) {
+        enum sieve_result result = sieve_feed(&call->sieve, bytes, n, on_item, call);
 
-        if (result == LINES_TOO_LONG)
-            call->end = CALL_LINE_TOO_LONG;
-        return result == LINES_OK ? n : n + 1;
+        if (result == SIEVE_BAD)
+            call->end = CALL_BAD_JSON;
+        return result == SIEVE_OK ? n : n + 1;
     }
     buf_add(&call->answer, bytes, n);
-    if (!call->answer.overflowed || call->line)
+    if (!call->answer.overflowed || call->keep)
         return n; /* of a refusal the beginning is enough */
     call->end = CALL_TOO_LARGE;
     return n + 1;
@@ -220,7 +229,7 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
                 struct identity *identity, int64_t now_ms)
 {
     AUTO(auto_free) char *url = xasprintf("%s%s", endpoint->base, call->path);
-    size_t max = call->line ? REFUSAL_BYTES : call->config->max_body;
+    size_t max = call->keep ? REFUSAL_BYTES : call->config->max_body;
 
     identity_unref(call->identity);
     call->identity = identity;
@@ -233,9 +242,9 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
     call->curl_error[0] = '\0';
     buf_release(&call->answer);
     buf_init(&call->answer, max);
-    lines_release(&call->lines);
-    if (call->line)
-        lines_init(&call->lines, call->config->max_line);
+    call->received = 0;
+    sieve_release(&call->sieve);
+    sieve_init(&call->sieve, call->keep, call->watch);
     curl_easy_setopt(easy, CURLOPT_URL, url);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
@@ -243,7 +252,7 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
-    if (!call->line) /* of a watch only the headers have a time */
+    if (!call->watch) /* of a watch only the headers have a time */
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
                          call->deadline_ms > now_ms ? (long)(call->deadline_ms - now_ms) : 1L);
     set_method(call);
@@ -267,7 +276,7 @@ CURL *call_detach(struct kube_call *call)
  * A server that refuses before it has read the request may close the connection (API servers do
  * with 401), which curl reports as an error though the answer is here.
  */
-int call_status(const struct kube_call *call, CURLcode result)
+int call_status(struct kube_call *call, CURLcode result)
 {
     curl_off_t length = -1;
     long status = 0;
@@ -275,8 +284,12 @@ int call_status(const struct kube_call *call, CURLcode result)
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
     if (call->end != CALL_NOT_ENDED || status < 200)
         return 0;
-    if (result == CURLE_OK)
+    if (result == CURLE_OK && (call->watch || !is_sieved(call) || sieve_complete(&call->sieve)))
         return (int)status;
+    if (result == CURLE_OK) {
+        call->end = CALL_BAD_JSON;
+        return 0;
+    }
     if (status == 401) /* of this one, nothing else matters */
         return 401;
     if (status < 400 || !call->has_headers)
@@ -305,9 +318,8 @@ void call_explain(const struct kube_call *call, CURLcode result, const struct en
     size -= (size_t)n;
     if (call->end == CALL_TOO_LARGE)
         snprintf(text, size, "the answer is larger than %zu bytes", call->config->max_body);
-    else if (call->end == CALL_LINE_TOO_LONG)
-        snprintf(text, size, "a line of the watch is longer than %zu bytes",
-                 call->config->max_line);
+    else if (call->end == CALL_BAD_JSON)
+        snprintf(text, size, "the answer is not valid JSON");
     else if (call->end == CALL_NO_HEADERS)
         snprintf(text, size, "no answer within %lld ms", (long long)call->timeout_ms);
     else if (call->end == CALL_SILENT)

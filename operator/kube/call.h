@@ -9,12 +9,11 @@
 #include "operator/kube/client.h"
 #include "operator/kube/credentials.h"
 #include "operator/kube/endpoint.h"
-#include "operator/kube/lines.h"
 
 enum call_end { /* why we ended it ourselves */
                 CALL_NOT_ENDED,
                 CALL_TOO_LARGE,
-                CALL_LINE_TOO_LONG,
+                CALL_BAD_JSON,
                 CALL_NO_HEADERS,
                 CALL_SILENT,
 };
@@ -33,7 +32,9 @@ struct kube_call {
     char *path, *content_type, *accept, *body; /* NULL as in kube_request */
     size_t body_len, body_sent;
     int64_t timeout_ms, deadline_ms;
-    kube_line_fn *line; /* NULL: no watch */
+    kube_item_fn *item; /* NULL: the answer is taken as one */
+    bool watch;
+    const struct sieve_field *keep;
     kube_done_fn *done;
     void *arg;
 
@@ -46,9 +47,10 @@ struct kube_call {
     enum call_end end;
     int64_t heard_ms, idle_ms; /* of a watch */
     int64_t retry_after_ms;
-    struct buf answer;
-    struct lines lines;
-    bool *called_back; /* set when line is called */
+    struct buf answer; /* the body as it comes, where no sieve reads it */
+    struct sieve sieve;
+    uint64_t received;
+    bool *called_back; /* set when item is called */
 };
 
 int64_t kube_clock_ms(void); /* monotonic, and counts sleep */
@@ -57,9 +59,9 @@ void call_append(struct call_list *list, struct kube_call *call);
 void call_prepend(struct call_list *list, struct kube_call *call);
 void call_unlink(struct kube_call *call);
 
-/* Copies the request; line NULL: no watch. */
+/* Copies the request. */
 struct kube_call *call_new(const struct kube_client_config *config,
-                           const struct kube_request *request, kube_line_fn *line,
+                           const struct kube_request *request, bool watch, kube_item_fn *item,
                            kube_done_fn *done, void *arg);
 void call_free(struct kube_call *call); /* not under way and in no list */
 
@@ -70,7 +72,9 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
 CURL *call_detach(struct kube_call *call);
 
 /* The status of the answer; 0: none, or it was cut. Before call_detach. */
-int call_status(const struct kube_call *call, CURLcode result);
+int call_status(struct kube_call *call, CURLcode result);
+/* What was kept of the body. */
+const struct buf *call_body(const struct kube_call *call);
 
 /* A sentence on why there is no answer, into text. */
 void call_explain(const struct kube_call *call, CURLcode result, const struct endpoint *endpoint,

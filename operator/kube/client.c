@@ -48,8 +48,7 @@ static void set_defaults(struct kube_client_config *c)
     set_default(&c->watch_idle_ms, 3610000);
     set_default(&c->exec_ms, 60000);
     set_default(&c->check_ms, 5000);
-    c->max_body = c->max_body ? c->max_body : (size_t)64 << 20;
-    c->max_line = c->max_line ? c->max_line : (size_t)8 << 20;
+    c->max_body = c->max_body ? c->max_body : (size_t)4 << 20;
 }
 
 int kube_client_new(struct kube_client **out, struct kube_access *access,
@@ -126,15 +125,16 @@ static void note_deadline(struct kube_client *client, int64_t at_ms)
 }
 
 static struct kube_call *add(struct kube_client *client, const struct kube_request *request,
-                             kube_line_fn *line, kube_done_fn *done, void *arg)
+                             bool watch, kube_item_fn *item, kube_done_fn *done, void *arg)
 {
-    struct kube_call *call = call_new(&client->config, request, line, done, arg);
+    struct kube_call *call = call_new(&client->config, request, watch, item, done, arg);
 
+    assert(!item || request->keep);
     call->number = ++client->numbers;
     call->called_back = &client->called_back;
     call->deadline_ms = kube_clock_ms() + request->timeout_ms;
     note_deadline(client, call->deadline_ms);
-    call_append(line ? &client->watches : &client->requests, call);
+    call_append(watch ? &client->watches : &client->requests, call);
     client->n_queued++;
     return call;
 }
@@ -142,13 +142,19 @@ static struct kube_call *add(struct kube_client *client, const struct kube_reque
 static struct kube_call *send_request(void *kube, const struct kube_request *request,
                                       kube_done_fn *done, void *arg)
 {
-    return add(kube, request, NULL, done, arg);
+    return add(kube, request, false, NULL, done, arg);
 }
 
-static struct kube_call *watch(void *kube, const struct kube_request *request, kube_line_fn *line,
+static struct kube_call *list(void *kube, const struct kube_request *request, kube_item_fn *item,
+                              kube_done_fn *done, void *arg)
+{
+    return add(kube, request, false, item, done, arg);
+}
+
+static struct kube_call *watch(void *kube, const struct kube_request *request, kube_item_fn *item,
                                kube_done_fn *done, void *arg)
 {
-    return add(kube, request, line, done, arg);
+    return add(kube, request, true, item, done, arg);
 }
 
 /* curl lets nothing be removed from inside its callbacks, so it is done at the next poll. */
@@ -168,7 +174,7 @@ static void cancel(void *kube, struct kube_call *call)
 
 const struct kube_ops *kube_client_ops(void)
 {
-    static const struct kube_ops ops = {send_request, watch, cancel};
+    static const struct kube_ops ops = {send_request, list, watch, cancel};
 
     return &ops;
 }
@@ -209,7 +215,7 @@ static void leave_curl(struct kube_client *client, struct kube_call *call)
     if (version)
         client->http1 = version < CURL_HTTP_VERSION_2_0;
     client->n_active--;
-    client->n_active_watches -= call->line != NULL;
+    client->n_active_watches -= call->watch;
     curl_multi_remove_handle(client->multi, call->easy);
     put_easy(client, call_detach(call));
 }
@@ -230,8 +236,8 @@ static int start(struct kube_client *client, struct kube_call *call, struct iden
     call_begin(call, easy, &client->endpoint, identity, now_ms);
     call_append(&client->active, call);
     client->n_active++;
-    client->n_active_watches += call->line != NULL;
-    if (call->line)
+    client->n_active_watches += call->watch;
+    if (call->watch)
         note_deadline(client, now_ms + call->idle_ms);
     client->stats.requests++;
     if (curl_multi_add_handle(client->multi, easy)) {
@@ -305,8 +311,9 @@ static void deliver(struct kube_client *client, struct kube_call *call, CURLcode
 
     if (status) {
         response.status = status;
-        response.body = call->answer.data;
-        response.len = call->answer.len;
+        response.body = call_body(call)->data;
+        response.len = call_body(call)->len;
+        response.received = call->received;
     } else {
         call_explain(call, result, &client->endpoint, &client->access, text, sizeof text);
         response.error = text;
@@ -336,7 +343,7 @@ static void finish(struct kube_client *client, struct kube_call *call, CURLcode 
         call->retried = true;
         client->stats.retries++;
         call_unlink(call);
-        call_prepend(call->line ? &client->watches : &client->requests, call);
+        call_prepend(call->watch ? &client->watches : &client->requests, call);
         client->n_queued++;
         note_deadline(client, call->deadline_ms);
         return;
@@ -362,7 +369,7 @@ static void collect(struct kube_client *client)
 /* The time at which a call under way is dead; curl keeps the time of what is no watch. */
 static int64_t active_deadline(const struct kube_call *call)
 {
-    if (!call->line)
+    if (!call->watch)
         return call->deadline_ms + 1000; /* in case that curl does not */
     return call->has_headers ? call->heard_ms + call->idle_ms : call->deadline_ms;
 }
@@ -388,7 +395,7 @@ static void end_late(struct kube_client *client, struct kube_call *call)
     AUTO(auto_free) char *text = NULL;
 
     if (call->easy) {
-        call->end = call->line && call->has_headers ? CALL_SILENT : CALL_NO_HEADERS;
+        call->end = call->watch && call->has_headers ? CALL_SILENT : CALL_NO_HEADERS;
         finish(client, call, CURLE_OPERATION_TIMEDOUT);
         return;
     }

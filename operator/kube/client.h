@@ -15,8 +15,6 @@
 
 struct kube_client;
 
-struct kube_client;
-
 struct kube_client_config { /* zeros: the defaults */
     const char *user_agent; /* "paceline-operator" */
     int max_requests;       /* under way at once, watches apart; others wait in turn (64) */
@@ -27,8 +25,7 @@ struct kube_client_config { /* zeros: the defaults */
     int64_t watch_idle_ms; /* the same for a watch without timeoutSeconds (3,610,000) */
     int64_t exec_ms;       /* for an exec plugin to answer (60,000) */
     int64_t check_ms;      /* how often files with credentials are looked at (5,000) */
-    size_t max_body;       /* of an answer (64 MiB) */
-    size_t max_line;       /* of a watch (8 MiB) */
+    size_t max_body;       /* of an answer that no sieve reads (4 MiB) */
 };
 
 /*

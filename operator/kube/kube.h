@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "paceline/sieve.h"
+
 enum kube_method { KUBE_GET, KUBE_POST, KUBE_PUT, KUBE_PATCH, KUBE_DELETE };
 extern const char *const kube_method_names[];
 
@@ -19,6 +21,10 @@ struct kube_request {
     const char *body;         /* NULL: none */
     size_t body_len;
     int64_t timeout_ms; /* to the whole answer; of a watch: to its headers */
+    /* What is kept of an answer of 200 or 201 (static tables). NULL: all of it, which is for
+     * answers that nobody but the operator can make large. Of a watch: the members of each event.
+     */
+    const struct sieve_field *keep;
 };
 
 struct kube_response {
@@ -26,6 +32,7 @@ struct kube_response {
     const char *body; /* NUL-terminated; "" for a watch */
     size_t len;
     int64_t retry_after_ms; /* of the header, or -1 */
+    uint64_t received;      /* bytes of the answer, before the sieve */
     const char *error;      /* for status 0 */
 };
 
@@ -33,14 +40,19 @@ struct kube_call; /* a request on its way */
 
 /* Everything passed in is copied; no callback is called from inside these functions. */
 typedef void kube_done_fn(void *arg, const struct kube_response *response);
-/* One line of a watch stream, without its newline, NUL-terminated. */
-typedef void kube_line_fn(void *arg, const char *line, size_t len);
+/* An object of a list or an event of a watch, as JSON, NUL-terminated. cut: it was larger than the
+ * bounds of its sieve. */
+typedef void kube_item_fn(void *arg, const char *text, size_t len, bool cut);
 
 struct kube_ops {
     struct kube_call *(*send)(void *kube, const struct kube_request *request, kube_done_fn *done,
                               void *arg);
-    /* A GET whose answer is a stream of lines; done comes once, when it ends for any reason. */
-    struct kube_call *(*watch)(void *kube, const struct kube_request *request, kube_line_fn *line,
+    /* A GET whose answer has a list of objects, which `keep` names (SIEVE_ITEMS). Each goes to item
+     * as it arrives; done comes after them, with the rest, and also if they broke off. */
+    struct kube_call *(*list)(void *kube, const struct kube_request *request, kube_item_fn *item,
+                              kube_done_fn *done, void *arg);
+    /* A GET whose answer is a stream of events; done comes once, when it ends for any reason. */
+    struct kube_call *(*watch)(void *kube, const struct kube_request *request, kube_item_fn *item,
                                kube_done_fn *done, void *arg);
     /* Ends a call; its callbacks are not called any more. Safe from inside a callback. */
     void (*cancel)(void *kube, struct kube_call *call);

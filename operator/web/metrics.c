@@ -88,6 +88,9 @@ static void encode_requests(const struct snapshot *s, struct buf *out)
     head(out, "paceline_relists_total", "counter",
          "Full lists, the first of each kind included; more mean watches that could not go on.");
     sample(out, "paceline_relists_total", "", s->relists);
+    head(out, "paceline_objects_cut_total", "counter",
+         "Objects that were larger than the operator reads; the rest of them was left out.");
+    sample(out, "paceline_objects_cut_total", "", s->objects_cut);
 }
 
 static void encode_controller(const struct snapshot *s, struct buf *out)

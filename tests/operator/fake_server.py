@@ -108,11 +108,22 @@ def watch(conn, query):
         conn.stream([text], end=False)
         time.sleep(30)
     elif kind == "long":
-        conn.stream([b"x" * 1000] * int(query["n"]))
+        conn.stream([b'{"x":"', *[b"x" * 1000] * int(query["n"]), b'","n":1}\n'])
     elif kind == "gone":
         conn.answer(410, {"code": 410, "message": "too old"}, ["Retry-After: 3"])
     elif kind == "many":
         conn.stream([b"".join(b'{"n":%d}\n' % i for i in range(int(query["n"])))])
+
+
+def objects(conn, query):
+    size = int(query["size"])
+    chunks = [b'{"kind":"List","items":[']
+    for i in range(int(query["n"])):
+        chunks.append(b'%s{"x":"%s","n":%d}' % (b"," if i else b"", b"x" * size, i))
+    if "cut" in query:
+        conn.stream(chunks, end=False)
+        raise Gone
+    conn.stream([*chunks, b'],"version":"7"}'])
 
 
 def slow_headers(conn, query):
@@ -144,6 +155,8 @@ def handle(conn, method, target, headers, body):
         guarded(conn, method, target, headers, body)
     elif path == "/watch":
         watch(conn, query)
+    elif path == "/list":
+        objects(conn, query)
     elif path == "/slow":
         slow_headers(conn, query)
     elif path == "/sleep":

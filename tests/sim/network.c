@@ -3,6 +3,7 @@
 
 #include "paceline/mem.h"
 #include "tests/sim/world.h"
+#include "tests/unit/sieve_check.h"
 
 #define KEEP_ALIVE_MS 60000 /* until TCP notices that the other side is gone */
 
@@ -13,7 +14,8 @@ struct call {
     int64_t epoch; /* of its process */
     struct kube_request request;
     kube_done_fn *done;
-    kube_line_fn *line;
+    kube_item_fn *item;
+    bool watching;
     void *arg;
     struct request_fault fault;
     bool arriving; /* on its way to the server */
@@ -112,6 +114,63 @@ static void finish_without(struct call *c, const char *error)
     finish(c, &(struct kube_response){.body = "", .retry_after_ms = -1, .error = error});
 }
 
+static bool give_item(void *arg, const char *text, size_t len, bool cut)
+{
+    struct call *c = arg;
+
+    c->item(c->arg, text, len, cut);
+    return !c->finished;
+}
+
+/* As operator/kube does: through the sieve, where the request has one. */
+static void deliver_body(struct call *c)
+{
+    const struct buf *body = &c->answer.body;
+    struct kube_response r = {.status = c->answer.status,
+                              .body = body->data,
+                              .len = body->len,
+                              .retry_after_ms = c->answer.retry_after_ms,
+                              .received = body->len};
+    AUTO(sieved_release) struct sieved seen = {0};
+
+    if (c->watching) {
+        r.body = "";
+        r.len = 0;
+    } else if (c->request.keep) {
+        c->busy = true;
+        sieve_text_to(&seen, c->request.keep, false, body->data, body->len,
+                      1 + (size_t)c->id % 4096, give_item, c);
+        c->busy = false;
+        assert(seen.complete);
+        r.body = seen.rest.data;
+        r.len = seen.rest.len;
+    }
+    finish(c, &r);
+}
+
+/* Of a list that is lost on its way, some objects have come. */
+static void deliver_half(struct call *c)
+{
+    AUTO(sieved_release) struct sieved seen = {0};
+
+    if (!c->item || c->watching || !c->answer.body.len)
+        return;
+    c->busy = true;
+    sieve_text_to(&seen, c->request.keep, false, c->answer.body.data, c->answer.body.len / 2,
+                  1 + (size_t)c->id % 4096, give_item, c);
+    c->busy = false;
+}
+
+/* An event of a watch. */
+static void give_event(struct call *c, const struct buf *line)
+{
+    AUTO(sieved_release) struct sieved seen = {0};
+
+    sieve_text_to(&seen, c->request.keep, true, line->data, line->len, 1 + (size_t)c->id % 4096,
+                  give_item, c);
+    assert(seen.complete || c->finished);
+}
+
 static void on_deliver(struct world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
@@ -119,20 +178,25 @@ static void on_deliver(struct world *w, int64_t id)
     if (!c || c->finished || waits(c, on_deliver))
         return;
     if (c->answer.status == 0) {
+        deliver_half(c);
         finish_without(c, reset);
         return;
     }
-    finish(c, &(struct kube_response){.status = c->answer.status,
-                                      .body = c->line ? "" : c->answer.body.data,
-                                      .len = c->line ? 0 : c->answer.body.len,
-                                      .retry_after_ms = c->answer.retry_after_ms});
+    if (c->answer.status != 200 && c->answer.status != 201) {
+        finish(c, &(struct kube_response){.status = c->answer.status,
+                                          .body = c->answer.body.data,
+                                          .len = c->answer.body.len,
+                                          .retry_after_ms = c->answer.retry_after_ms});
+        return;
+    }
+    deliver_body(c);
 }
 
 static void on_timeout(struct world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
 
-    if (!c || c->finished || (c->line && c->watch) || waits(c, on_timeout))
+    if (!c || c->finished || (c->watching && c->watch) || waits(c, on_timeout))
         return;
     world_trace(w, "op%d request %lld timed out", c->n, (long long)id);
     finish_without(c, "timed out");
@@ -178,7 +242,7 @@ static void on_bookmark(struct world *w, int64_t id)
     watch_bookmark(c->watch, &line);
     n = c->n;
     c->busy = true;
-    c->line(c->arg, line.data, line.len);
+    give_event(c, &line);
     c->busy = false;
     release(c);
     operator_step(w, n);
@@ -203,7 +267,7 @@ static void on_pump(struct world *w, int64_t id)
         if (!watch_next(c->watch, w->api.store.rv, &line))
             break;
         ended = strncmp(line.data, "{\"type\":\"ERROR\"", 15) == 0;
-        c->line(c->arg, line.data, line.len);
+        give_event(c, &line);
         if (!c->finished && random_chance(&w->schedule, 100)) { /* the rest comes later */
             pump_soon(c);
             break;
@@ -337,7 +401,7 @@ static void on_arrive(struct world *w, int64_t id)
     struct call *c = call_of(w, id);
 
     c->arriving = false;
-    if (c->line) {
+    if (c->watching) {
         answer_watch(c);
         return;
     }
@@ -390,12 +454,13 @@ static void dispatch(struct operator_process *op, struct call *c)
     world_after(w, arrives, on_arrive, c->id);
 }
 
-static struct kube_call *send(void *kube, const struct kube_request *r, kube_done_fn *done,
-                              void *arg)
+static struct kube_call *list(void *kube, const struct kube_request *r, kube_item_fn *item,
+                              kube_done_fn *done, void *arg)
 {
     struct operator_process *op = kube;
     struct call *c = call_new(op, r, done, arg);
 
+    c->item = item;
     truth_sends(op->w, op, r);
     if (strstr(r->path, "/namespaces/" TENANT_NS "/"))
         op->w->n_tenant_requests++;
@@ -405,13 +470,20 @@ static struct kube_call *send(void *kube, const struct kube_request *r, kube_don
     return (struct kube_call *)c;
 }
 
-static struct kube_call *watch(void *kube, const struct kube_request *r, kube_line_fn *line,
+static struct kube_call *send(void *kube, const struct kube_request *r, kube_done_fn *done,
+                              void *arg)
+{
+    return list(kube, r, NULL, done, arg);
+}
+
+static struct kube_call *watch(void *kube, const struct kube_request *r, kube_item_fn *item,
                                kube_done_fn *done, void *arg)
 {
     struct operator_process *op = kube;
     struct call *c = call_new(op, r, done, arg);
 
-    c->line = line;
+    c->item = item;
+    c->watching = true;
     op->w->n_requests++;
     dispatch(op, c);
     return (struct kube_call *)c;
@@ -426,4 +498,4 @@ static void cancel(void *kube, struct kube_call *call)
     release(c);
 }
 
-const struct kube_ops network_ops = {send, watch, cancel};
+const struct kube_ops network_ops = {send, list, watch, cancel};

@@ -7,6 +7,7 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
+#include "tests/unit/sieve_check.h"
 
 /* Calls that wait for their answer, in the order in which they were made. */
 struct kube_call {
@@ -14,15 +15,16 @@ struct kube_call {
     char *path, *body;
     int64_t timeout_ms;
     kube_done_fn *done;
-    kube_line_fn *line;
+    kube_item_fn *item;
     void *arg;
+    const struct sieve_field *keep;
     bool over;
 };
 #define MAX_CALLS 4000
 static struct kube_call *calls[MAX_CALLS];
 static size_t n_calls;
 
-static inline struct kube_call *record(const struct kube_request *r, kube_line_fn *line,
+static inline struct kube_call *record(const struct kube_request *r, kube_item_fn *item,
                                        kube_done_fn *done, void *arg)
 {
     struct kube_call *call = xcalloc(1, sizeof *call);
@@ -32,8 +34,9 @@ static inline struct kube_call *record(const struct kube_request *r, kube_line_f
                                r->body ? xstrdup(r->body) : NULL,
                                r->timeout_ms,
                                done,
-                               line,
+                               item,
                                arg,
+                               r->keep,
                                false};
     CHECK(n_calls < MAX_CALLS);
     calls[n_calls++] = call;
@@ -48,10 +51,10 @@ static inline struct kube_call *fake_send(void *kube, const struct kube_request 
 }
 
 static inline struct kube_call *fake_watch(void *kube, const struct kube_request *r,
-                                           kube_line_fn *line, kube_done_fn *done, void *arg)
+                                           kube_item_fn *item, kube_done_fn *done, void *arg)
 {
     (void)kube;
-    return record(r, line, done, arg);
+    return record(r, item, done, arg);
 }
 
 static inline void fake_cancel(void *kube, struct kube_call *call)
@@ -60,7 +63,7 @@ static inline void fake_cancel(void *kube, struct kube_call *call)
     call->over = true;
 }
 
-static const struct kube_ops ops = {fake_send, fake_watch, fake_cancel};
+static const struct kube_ops ops = {fake_send, fake_watch, fake_watch, fake_cancel};
 
 static inline void calls_clear(void)
 {
@@ -90,15 +93,43 @@ static inline int count_open(enum kube_method method, const char *text)
     return n;
 }
 
+static inline bool give_item(void *arg, const char *text, size_t len, bool cut)
+{
+    const struct kube_call *call = arg;
+
+    call->item(call->arg, text, len, cut);
+    return true;
+}
+
+/* What arrives goes through the sieve, in pieces of a few bytes. */
+static inline void feed_call(struct sieved *seen, struct kube_call *call, bool stream,
+                             const char *text)
+{
+    sieve_text_to(seen, call->keep, stream, text, strlen(text), 1 + n_calls % 50, give_item, call);
+}
+
 static inline void answer_after(struct kube_call *call, int status, const char *body,
                                 int64_t retry_ms)
 {
-    struct kube_response r = {status, body, strlen(body), retry_ms, status ? NULL : "cut"};
+    struct kube_response r = {.status = status,
+                              .body = body,
+                              .len = strlen(body),
+                              .retry_after_ms = retry_ms,
+                              .received = strlen(body),
+                              .error = status ? NULL : "cut"};
+    AUTO(sieved_release) struct sieved seen = {0};
 
     CHECK(call != NULL);
     if (!call)
         return;
     call->over = true;
+    if (call->keep && (status == 200 || status == 201) && !strstr(call->path, "watch=1")) {
+        feed_call(&seen, call, false, body);
+        r.body = seen.rest.data;
+        r.len = seen.rest.len;
+        if (!seen.complete)
+            r = (struct kube_response){.body = "", .retry_after_ms = -1, .error = "not JSON"};
+    }
     call->done(call->arg, &r);
 }
 
@@ -199,13 +230,18 @@ static inline void sync_lists(const char *jobs, const char *pods)
     pass(0);
 }
 
-static inline void watch_line(const char *text)
+static inline void watch_event(struct kube_call *watch, const char *text)
 {
-    struct kube_call *watch = open_call(KUBE_GET, "/trainingjobs?watch=1");
+    AUTO(sieved_release) struct sieved seen = {0};
 
     CHECK(watch != NULL);
     if (watch)
-        watch->line(watch->arg, text, strlen(text));
+        feed_call(&seen, watch, true, text);
+}
+
+static inline void watch_line(const char *text)
+{
+    watch_event(open_call(KUBE_GET, "/trainingjobs?watch=1"), text);
 }
 
 /* As the API server does: what was sent, with a UID and a version. */

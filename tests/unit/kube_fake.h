@@ -124,7 +124,8 @@ struct answer {
     int64_t retry_after_ms;
     char *body, *error;
     struct buf lines; /* each with a newline again */
-    int n_lines;
+    int n_lines, n_cut;
+    uint64_t received;
 };
 
 static inline void answer_release(struct answer *a)
@@ -143,6 +144,7 @@ static inline void answer_done(void *arg, const struct kube_response *r)
     a->status = r->status;
     a->len = r->len;
     a->retry_after_ms = r->retry_after_ms;
+    a->received = r->received;
     CHECK(r->body != NULL);
     CHECK_INT(strlen(r->body), r->len);
     CHECK(!r->status == (r->error != NULL));
@@ -152,10 +154,11 @@ static inline void answer_done(void *arg, const struct kube_response *r)
     a->error = xstrdup(r->error ? r->error : "");
 }
 
-static inline void answer_line(void *arg, const char *line, size_t len)
+static inline void answer_line(void *arg, const char *line, size_t len, bool cut)
 {
     struct answer *a = arg;
 
+    a->n_cut += cut;
     CHECK_INT(strlen(line), len);
     if (!a->lines.data)
         buf_init(&a->lines, 0);
@@ -210,9 +213,11 @@ static inline struct answer get(struct kube_client *client, const char *path)
 }
 
 static inline void begin_watch(struct kube_client *client, struct answer *a, const char *path,
-                               kube_line_fn *line, int64_t timeout_ms)
+                               kube_item_fn *line, int64_t timeout_ms)
 {
-    struct kube_request r = {.method = KUBE_GET, .path = path, .timeout_ms = timeout_ms};
+    static const struct sieve_field fields[] = {{.name = "text"}, {.name = "n"}, {.name = NULL}};
+    struct kube_request r = {
+        .method = KUBE_GET, .path = path, .timeout_ms = timeout_ms, .keep = fields};
 
     *a = (struct answer){.client = client};
     a->call = kube_client_ops()->watch(client, &r, line, answer_done, a);
@@ -223,6 +228,24 @@ static inline struct answer watch(struct kube_client *client, const char *path)
     struct answer a;
 
     begin_watch(client, &a, path, answer_line, PATIENCE_MS);
+    wait_done(client, &a);
+    return a;
+}
+
+/* A list of objects with a field n; of the rest, `version` is kept. */
+static inline struct answer list(struct kube_client *client, const char *path)
+{
+    static const struct sieve_field fields[] = {{.name = "n"}, {.name = NULL}};
+    static const struct sieve_field top[] = {
+        {.name = "items", .fields = fields, .rule = SIEVE_ITEMS},
+        {.name = "version"},
+        {.name = NULL},
+    };
+    struct kube_request r = {
+        .method = KUBE_GET, .path = path, .timeout_ms = PATIENCE_MS, .keep = top};
+    struct answer a = {.client = client};
+
+    a.call = kube_client_ops()->list(client, &r, answer_line, answer_done, &a);
     wait_done(client, &a);
     return a;
 }

@@ -1,9 +1,11 @@
-// LINK: operator/api/pod.c operator/api/meta.c operator/api/field.c common
+// LINK: operator/api/pod.c operator/api/kept.c operator/api/meta.c operator/api/field.c common
 /* Pods from the API's JSON: what is read, and from where; what is no pod of ours. */
+#include "operator/api/kept.h"
 #include "operator/api/pod.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
+#include "tests/unit/sieve_check.h"
 
 #define META(more)                                                                \
     "\"metadata\":{\"name\":\"j-worker-3-2\",\"namespace\":\"ns\",\"uid\":\"u\"," \
@@ -18,13 +20,17 @@
     "\"finishedAt\":\"2026-11-21T07:00:00Z\"}}}"
 #define STATUS(phase, rest) "\"status\":{\"phase\":\"" phase "\"" rest "}"
 
+/* As the operator reads it: through the sieve. So what the decoder reads is in its table. */
 static struct pod *decode(const char *text)
 {
+    AUTO(sieved_release) struct sieved seen = {0};
     AUTO(auto_json) cJSON *object = NULL;
     struct pod *pod = NULL;
     struct err err;
 
-    CHECK_INT(json_parse(&object, text, strlen(text), "pod", &err), 0);
+    sieve_text(&seen, kept_pod, false, text, strlen(text), 100);
+    CHECK(seen.complete);
+    CHECK_INT(json_parse(&object, seen.rest.data, seen.rest.len, "pod", &err), 0);
     if (pod_decode(&pod, object, &err)) {
         TEST_FAIL("%s: %s", text, err.msg);
         exit(1);
@@ -288,8 +294,50 @@ static void test_refused(void)
     check_refused(",\"name\":7", "role");
 }
 
+/* The greatest pods are there with all that decisions need, and few bytes of them are kept. */
+static void test_largest(void)
+{
+    static const struct {
+        const char *before, *part, *after;
+    } rows[] = {
+        {META(",\"annotations\":{\"a\":\""), "xxxx", "\"}},"},
+        {META(",\"managedFields\":[{\"f\":[0"), ",{}", "]}]},"},
+        {META(",\"finalizers\":[\"a/b\""), ",\"c/d\"", ",\"paceline.dev/tracking\"]},"},
+        {META("") ",\"other\":[0", ",[]", "],"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(sieved_release) struct sieved seen = {0};
+        AUTO(buf_release) struct buf text;
+        AUTO(auto_free) struct pod *p = NULL;
+        char *end;
+
+        buf_init(&text, 0);
+        buf_puts(&text, "{");
+        buf_puts(&text, rows[i].before);
+        if (i < 3) { /* inside of metadata, whose end META has */
+            end = strrchr(text.data, '}');
+            text.len = (size_t)(end - text.data);
+        }
+        while (text.len < 1350000)
+            buf_puts(&text, rows[i].part);
+        buf_puts(&text, rows[i].after);
+        buf_puts(&text, SPEC "," STATUS("Failed", ",\"containerStatuses\":[" ENDED(
+                                                      "pytorch", 3, "Error") "]") "}");
+        p = decode(text.data);
+        CHECK_STR(p->meta.uid, "u");
+        CHECK_INT(p->index, 3);
+        CHECK_INT(p->phase, POD_FAILED);
+        CHECK_INT(p->exit_code, 3);
+        CHECK(p->tracked == (i == 2));
+        sieve_text(&seen, kept_pod, false, text.data, text.len, 100000);
+        CHECK(seen.rest.len < 2000);
+    }
+}
+
 int main(void)
 {
+    test_largest();
     test_whole();
     test_bare();
     test_phases();

@@ -294,7 +294,7 @@ static void place_first(void)
         "\"TrainingJob\",\"name\":\"a\",\"uid\":\"u1\",\"controller\":true}]},"
         "\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}}",
         first->meta.uid);
-    watch->line(watch->arg, line.data, line.len);
+    watch_event(watch, line.data);
 }
 
 /* What the first answer to the question why a pod waits makes of the job's status. */

@@ -109,7 +109,7 @@ static void test_relabelled_service(void)
     sync_lists(one_job, EMPTY_LIST);
     accept_job();
     watch = open_call(KUBE_GET, "/services?");
-    watch->line(watch->arg, deleted, strlen(deleted));
+    watch_event(watch, deleted);
     for (size_t i = 0; i < ARRAY_LEN(others); i++)
         echo(open_call(KUBE_POST, others[i]));
     exists_hidden("/ns/services",
@@ -130,7 +130,7 @@ static void lose_one(const char *path, const struct meta *m)
                "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"name\":\"%s\",\"namespace\":"
                "\"ns\",\"uid\":\"%s\",\"resourceVersion\":\"800\"," OWNED_BY_A "}}}",
                m->name, m->uid);
-    watch->line(watch->arg, line.data, line.len);
+    watch_event(watch, line.data);
 }
 
 static void make_all(void)
@@ -206,7 +206,7 @@ static void test_objects_of_the_past(void)
 
     make_all();
     watch = open_call(KUBE_GET, "/pods?");
-    watch->line(watch->arg, added, strlen(added));
+    watch_event(watch, added);
     CHECK(cache_pod(c->cache, "p50") != NULL);
     lose_one("/pods?", &(struct meta){.name = "a-worker-50-0", .uid = "p50"});
     lose_one("/configmaps?", &(struct meta){.name = "a-0", .uid = "old"});

@@ -29,11 +29,74 @@ static void test_pages_and_resume(void)
     end();
 }
 
+/* Pages follow from the size of the objects before, and one that fails is made smaller. */
+static void test_page_sizes(void)
+{
+    static const struct {
+        int objects;
+        size_t bytes; /* of each */
+        const char *next;
+    } rows[] = {
+        {10, 1300000, "limit=3&continue="},
+        {10, 100, "limit=100&continue="},
+        {1, 9000000, "limit=1&continue="},
+        {0, 0, "limit=100&continue="},
+    };
+    struct controller_config config = usual;
+
+    config.page = 100;
+    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(buf_release) struct buf text;
+
+        c = controller_new(&config, &ops, NULL, now);
+        controller_step(c, now);
+        CHECK(open_call(KUBE_GET, "/pods?labelSelector=") != NULL);
+        CHECK(open_call(KUBE_GET, "/trainingjobs?limit=10") != NULL);
+        buf_init(&text, 0);
+        buf_puts(&text,
+                 "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"x\"},\"items\":[");
+        for (int k = 0; k < rows[i].objects; k++)
+            buf_printf(&text, "%s{\"x\":\"%0*d\"}", k ? "," : "", (int)rows[i].bytes, k);
+        buf_puts(&text, "]}");
+        answer(open_call(KUBE_GET, "/trainingjobs?limit=10"), 200, text.data);
+        CHECK(open_call(KUBE_GET, rows[i].next) != NULL);
+        answer(open_call(KUBE_GET, rows[i].next), 0, "");
+        pass(1000);
+        if (i == 1)
+            CHECK(open_call(KUBE_GET, "/trainingjobs?limit=50") !=
+                  NULL); /* and from the first one */
+        end();
+    }
+}
+
+/* What is left out of an object is counted; the object is there. */
+static void test_cut_object(void)
+{
+    AUTO(buf_release) struct buf text;
+    char job[] = JOB("a", "u1", "3", "");
+
+    buf_init(&text, 0);
+    job[strlen(job) - 1] = '\0'; /* open again */
+    buf_printf(&text, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[%s,\"status\":[0",
+               job);
+    for (int i = 0; i < 40000; i++)
+        buf_puts(&text, ",0");
+    buf_puts(&text, "]}," JOB("b", "u2", "4", "") "]}");
+    begin(false);
+    sync_lists(text.data, EMPTY_LIST);
+    CHECK(cache_job(c->cache, "ns", "a") && cache_job(c->cache, "ns", "a")->problem);
+    CHECK(cache_job(c->cache, "ns", "b") && !cache_job(c->cache, "ns", "b")->problem);
+    CHECK_INT(c->stats.objects_cut, 1);
+    end();
+}
+
 static void test_gone_and_damage_list_again(void)
 {
     static const char *const lines[] = {
         "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}",
-        "{\"type\":\"MODIFIED\",\"object\":{", /* what it said is lost: only a list tells */
+        /* what it said is lost: only a list tells */
+        "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"name\":nothing}}}",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
@@ -208,6 +271,8 @@ int main(void)
 {
     log_init(LOG_ERROR, "");
     test_pages_and_resume();
+    test_page_sizes();
+    test_cut_object();
     test_gone_and_damage_list_again();
     test_silent_watch_is_cut();
     test_orphans_are_let_go_when_sure();

@@ -177,6 +177,7 @@ static struct snapshot filled(void)
                          .writes_in_flight = 103,
                          .watch_restarts = 104,
                          .relists = 105,
+                         .objects_cut = 106,
                          .jobs_finished = {106, 107}};
 
     for (size_t i = 0; i < N_SNAPSHOT_STATES; i++)
@@ -220,6 +221,7 @@ static void test_values(void)
         {"paceline_api_writes_in_flight", 103},
         {"paceline_watch_restarts_total", 104},
         {"paceline_relists_total", 105},
+        {"paceline_objects_cut_total", 106},
         {"paceline_jobs_finished_total{result=\"Succeeded\"}", 106},
         {"paceline_jobs_finished_total{result=\"Failed\"}", 107},
         {"paceline_leader", 1},

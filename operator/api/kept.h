@@ -1,0 +1,30 @@
+/*
+ * What is kept of the objects that the API server sends: the members that decoders read, and no
+ * more. A member that a decoder begins to read has its row here; the simulation runs through these
+ * tables, so that one that lacks shows there.
+ */
+#ifndef PACELINE_OPERATOR_API_KEPT_H
+#define PACELINE_OPERATOR_API_KEPT_H
+
+#include "paceline/sieve.h"
+
+/* Anybody who may create TrainingJobs decides what stands in them. */
+#define KEPT_SPEC_BYTES ((size_t)256 << 10)
+#define KEPT_SPEC_VALUES ((size_t)16384)
+
+/* One object, as the answer to a request. Each of them also takes a Status. */
+extern const struct sieve_field kept_pod[];
+extern const struct sieve_field kept_job[];
+extern const struct sieve_field kept_owned[]; /* any other kind: its metadata */
+/* Lists, whose objects are items. */
+extern const struct sieve_field kept_pod_list[];
+extern const struct sieve_field kept_job_list[];
+extern const struct sieve_field kept_owned_list[];
+/* Watches: each event is an item. */
+extern const struct sieve_field kept_pod_event[];
+extern const struct sieve_field kept_job_event[];
+extern const struct sieve_field kept_owned_event[];
+/* A list of Events about a pod, in one piece: what pod_events_newest reads. */
+extern const struct sieve_field kept_events[];
+
+#endif
