@@ -11,6 +11,7 @@
 #include "cli/format.h"
 #include "paceline/buf.h"
 #include "paceline/file.h"
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "paceline/spec.h"
 #include "worker/data/csv.h"
@@ -129,7 +130,7 @@ static int find_images(struct init_data *d, struct err *err)
         return err_set(err, ERR_DAMAGED, "%s: no image of its classes can be read", d->path);
     qsort(s.sides, (size_t)s.n, sizeof *s.sides, by_size);
     d->dataset = "images";
-    d->classes = f.n_classes;
+    d->outputs = f.n_classes;
     d->class_names = list_names(f.classes, (size_t)f.n_classes);
     d->n_train = f.n[SET_TRAIN];
     d->n_test = f.n[SET_TEST];
@@ -164,33 +165,59 @@ static int open_npy(struct npy_open *f, const char *folder, const char *name, st
                : 0;
 }
 
-static int read_classes(struct init_data *d, struct err *err)
+static int read_classes(struct init_data *d, const struct npy *y, struct err *err)
 {
-    AUTO(npy_open_close) struct npy_open train = {0};
-    AUTO(npy_open_close) struct npy_open test = {0};
-    const struct npy *y = &train.npy;
     int64_t most = -1;
 
-    if (open_npy(&train, d->path, "train-y.npy", err) ||
-        open_npy(&test, d->path, "test-y.npy", err))
-        return -1;
-    if (y->kind == 'f' || y->n_each != 1)
-        return err_set(err, ERR_INVALID,
-                       "%s: found labels of %zu %s each; init writes jobs for labels that are one "
-                       "whole number, the class",
-                       train.path, y->n_each, y->kind == 'f' ? "floats" : "numbers");
     for (size_t i = 0; i < y->dims[0]; i++) {
         const int64_t label = npy_integer(y, i);
 
         if (label < 0 || label > LABEL_MAX)
             return err_set(err, ERR_DAMAGED, "%s: label %lld of sample %zu; 0 to %d are allowed",
-                           train.path, (long long)label, i, LABEL_MAX);
+                           y->name, (long long)label, i, LABEL_MAX);
         most = label > most ? label : most;
     }
-    d->classes = (int)most + 1;
+    d->outputs = (int)most + 1;
+    return 0;
+}
+
+/* Several labels of 0 and 1 are as many questions, whatever their type; else they are numbers. */
+static int read_values(struct init_data *d, const struct npy *y, struct err *err)
+{
+    AUTO(auto_free) float *row = xcalloc(y->n_each, sizeof *row);
+    bool bits = y->n_each > 1;
+
+    if (y->n_dims > 2 || y->n_each > NET_INPUT_MAX)
+        return err_set(err, ERR_INVALID,
+                       "%s: found labels of %d dimensions; needed: one value for each sample, or a "
+                       "row of them",
+                       y->name, y->n_dims - 1);
+    for (size_t i = 0; i < y->dims[0]; i++) {
+        if (npy_numbers(y, i, row))
+            return err_set(err, ERR_DAMAGED,
+                           "%s: the label of sample %zu is not finite; needed: numbers that a "
+                           "float of 32 bits can be",
+                           y->name, i);
+        for (size_t k = 0; k < y->n_each; k++)
+            bits = bits && (row[k] == 0 || row[k] == 1);
+    }
+    d->loss = bits ? LOSS_SIGMOID_CROSS_ENTROPY : LOSS_MSE;
+    d->outputs = (int)y->n_each;
+    return 0;
+}
+
+static int read_labels(struct init_data *d, struct err *err)
+{
+    AUTO(npy_open_close) struct npy_open train = {0};
+    AUTO(npy_open_close) struct npy_open test = {0};
+    const struct npy *y = &train.npy;
+
+    if (open_npy(&train, d->path, "train-y.npy", err) ||
+        open_npy(&test, d->path, "test-y.npy", err))
+        return -1;
     d->n_train = (uint32_t)y->dims[0];
     d->n_test = (uint32_t)test.npy.dims[0];
-    return 0;
+    return y->kind == 'f' || y->n_each != 1 ? read_values(d, y, err) : read_classes(d, y, err);
 }
 
 /* Rows are vectors, [height][width], or [channels][height][width]. */
@@ -247,7 +274,7 @@ static int find_arrays(struct init_data *d, struct err *err)
             "%s: labels, train-y.npy, but no inputs; needed: train-x.npy and test-x.npy, "
             "or files of other names for several inputs",
             d->path);
-    return read_classes(d, err);
+    return read_labels(d, err);
 }
 
 static int find_idx(struct init_data *d, struct err *err)
@@ -262,7 +289,7 @@ static int find_idx(struct init_data *d, struct err *err)
     if (datasets_load(&data, &job, "", 0, 1, err))
         return -1;
     d->dataset = "idx";
-    d->classes = data.train.classes;
+    d->outputs = data.train.classes;
     d->n_train = data.n_train;
     d->n_test = data.test.n;
     add_input(d, data.train.shape);

@@ -18,8 +18,9 @@ struct init_data {
     char *path;          /* of the folder, absolute */
     struct init_input *inputs;
     size_t n_inputs;
-    int classes;
-    char *class_names; /* the first of them: "cat, dog, ..."; NULL: they have none */
+    enum loss_type loss; /* by what the labels are */
+    int outputs;         /* classes, or values of a label */
+    char *class_names;   /* the first of them: "cat, dog, ..."; NULL: they have none */
     uint32_t n_train, n_test;
     /* Of images: */
     int image_size;  /* that all are brought to; 0: they have one size */

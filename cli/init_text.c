@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "paceline/json.h"
+#include "paceline/losses.h"
 #include "paceline/mem.h"
 
 #define NAME_MAX_LENGTH 40
@@ -30,6 +31,24 @@ static void job_name(char name[NAME_MAX_LENGTH + 1], const char *path)
     name[n] = '\0';
     if (!n)
         memcpy(name, "job", sizeof "job");
+}
+
+/* What the labels are, in words. */
+struct words {
+    const char *labels, *outputs, *loss;
+};
+
+static const struct words *tell(const struct init_data *d)
+{
+    static const struct words words[] = {
+        [LABELS_CLASS] = {"classes", "a score for each class", NULL},
+        [LABELS_NUMBERS] = {"numbers in a label", "the numbers of a label",
+                            "labels are numbers; also mae, huber"},
+        [LABELS_BITS] = {"labels of 0 and 1 for each", "a score for each label: above 0 says 1",
+                         "labels are rows of 0 and 1"},
+    };
+
+    return &words[loss_defs[d->loss].labels];
 }
 
 static int shorter(struct shape s) { return s.h < s.w ? s.h : s.w; }
@@ -85,10 +104,9 @@ static void write_layers(struct buf *out, const struct init_data *d)
         buf_puts(out, "]}\n");
     }
     write_dense(out, 64);
-    buf_printf(out,
-               "    - {type: dropout, rate: 0.2} # against learning the samples by heart\n"
-               "    - {type: dense, units: %d} # a score for each class\n",
-               d->classes);
+    if (loss_defs[d->loss].labels != LABELS_NUMBERS) /* it would blur them */
+        buf_puts(out, "    - {type: dropout, rate: 0.2} # against learning the samples by heart\n");
+    buf_printf(out, "    - {type: dense, units: %d} # %s\n", d->outputs, tell(d)->outputs);
 }
 
 static void write_images(struct buf *out, const struct init_data *d)
@@ -110,8 +128,8 @@ static void write_data(struct buf *out, const struct init_data *d)
 {
     buf_printf(out, "  dataset:\n    name: %s\n    path: ", d->dataset);
     json_print_string(d->path, out);
-    buf_printf(out, "\n    # %u samples to train with, %u to test with; %d classes%s%s\n",
-               d->n_train, d->n_test, d->classes, d->class_names ? ": " : "",
+    buf_printf(out, "\n    # %u samples to train with, %u to test with; %d %s%s%s\n", d->n_train,
+               d->n_test, d->outputs, tell(d)->labels, d->class_names ? ": " : "",
                d->class_names ? d->class_names : "");
     if (strcmp(d->dataset, "images") == 0)
         write_images(out, d);
@@ -151,7 +169,10 @@ void init_text(struct buf *out, const struct init_data *d)
              "# `paceline explain FIELD` says what a field means and allows.\n"
              "apiVersion: paceline.dev/v1\n"
              "kind: TrainingJob\n");
-    buf_printf(out, "metadata: {name: %s}\nspec:\n  model:\n    layers:", name);
+    buf_printf(out, "metadata: {name: %s}\nspec:\n  model:\n", name);
+    if (tell(d)->loss)
+        buf_printf(out, "    loss: %s # %s\n", loss_defs[d->loss].name, tell(d)->loss);
+    buf_puts(out, "    layers:");
     if (!d->inputs[0].name)
         buf_printf(out, " # for samples of %d x %d x %d: channels, height, width",
                    d->inputs[0].shape.c, d->inputs[0].shape.h, d->inputs[0].shape.w);

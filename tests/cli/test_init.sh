@@ -5,18 +5,19 @@
 . tests/cli/lib.sh
 
 above() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$@"; }
-accuracy() { sed -n 's/.*"event":"done".*"testAccuracy":\([0-9.]*\).*/\1/p' "$1/events.jsonl"; }
+figure() { sed -n "s/.*\"event\":\"done\".*\"$2\":\([0-9.]*\).*/\1/p" "$1/events.jsonl"; }
 
 mkdir data data/arrays data/idx
 python3 "${repo:?}/tests/cli/make_pictures.py" data 40 10 || exit 1
 python3 "$repo/tests/cli/make_arrays.py" data/arrays 300 100 || exit 1
+python3 "$repo/tests/cli/make_values.py" data 400 100 || exit 1
 python3 "$repo/tests/cli/make_idx.py" data/idx 270 40 16 12 || exit 1
 mkdir "data/My Photos" && cp -r data/images/train/* "data/My Photos"
 mv "data/My Photos/eel" "data/My Photos/#eel: \"x\""
 
-# learns DATA NAME PART: the file for DATA is called NAME, has PART in it, validates, and trains from another folder.
+# learns DATA NAME PART [METRIC]: the file for DATA is called NAME, has PART in it, validates, and trains from another folder.
 learns() {
-    local data=$1 name=$2 part=$3 said
+    local data=$1 name=$2 part=$3 metric=${4:-testAccuracy} said
     "$PACELINE" init "$data" -o "$name.yaml" 2>said || { fail "$data: $(cat said)"; return; }
     check "$data, said" "$(cat said)" "$name.yaml: written; "
     check "$data, the file" "$(cat "$name.yaml")" "$part"
@@ -26,12 +27,15 @@ learns() {
     (cd "elsewhere-$name" && "$PACELINE" validate "../$name.yaml" >ok 2>&1) || fail "$data: $(cat "elsewhere-$name/ok")"
     (cd "elsewhere-$name" && "$PACELINE" run "../$name.yaml" --out run --workers 2 --set training.threads=1 >ok 2>&1) ||
         fail "$data: $(cat "elsewhere-$name/ok")"
-    above "$(accuracy "elsewhere-$name/run")" 0.7 || fail "$data: accuracy $(accuracy "elsewhere-$name/run")"
+    above "$(figure "elsewhere-$name/run" "$metric")" 0.7 || fail "$data: $metric $(figure "elsewhere-$name/run" "$metric")"
 }
 learns data/images images "# 120 samples to train with, 30 to test with; 3 classes: cat, dog, eel"
 learns "data/My Photos" my-photos "testSplit: 0.2"
 learns data/arrays arrays "{type: concat, inputs: [of_image, of_spectrum]}"
 learns data/idx idx "# for samples of 1 x 16 x 12: channels, height, width"
+learns data/numbers numbers "loss: mse # labels are numbers" testR2
+learns data/bits bits "loss: sigmoidCrossEntropy # labels are rows of 0 and 1" testF1
+check "of numbers" "$(cat numbers.yaml)" "# 400 samples to train with, 100 to test with; 2 numbers in a label"
 check "of images" "$(cat images.yaml)" "imageSize: 12"
 # A file of a set is its folder.
 same "a file" "$("$PACELINE" init data/arrays/train-image.npy)" "$(cat arrays.yaml)"
@@ -89,7 +93,7 @@ refused 2 job.yaml "job.yaml: a file; needed: a folder of folders of images, one
 refused 3 empty "empty: 0 folders; 1 to 65535 are allowed, one per class"
 refused 3 flat "flat: 0 folders; 1 to 65535 are allowed, one per class"
 refused 2 labels "labels: labels, train-y.npy, but no inputs; needed: train-x.npy and test-x.npy"
-refused 2 floats "floats/train-y.npy: found labels of 1 floats each; init writes jobs for labels that are one whole number"
+check "one float each" "$("$PACELINE" init floats)" "{type: dense, units: 1} # the numbers of a label"
 refused 2 last "last/train-x.npy: found samples of 8 x 8 x 3, as of images whose channels come last"
 mv data/arrays/test-image.npy moved
 refused 3 data/arrays "test-image.npy: No such file or directory"

@@ -16,6 +16,18 @@ fi
 words_data
 mv data words
 idx_data
+mkdir labels
+# shellcheck disable=SC2154 # lib.sh sets repo
+python3 - "$repo" <<'END' || exit 1
+import sys
+repo = sys.argv[1]
+sys.argv = ["", "", "0", "0"]
+sys.path.insert(0, repo + "/tests/cli")
+from make_arrays import npy
+for part, n in (("train", 3000), ("test", 500)):
+    open(f"labels/{part}-x.npy", "wb").write(npy("|u1", (n, 10), bytes(i % 256 for i in range(10 * n))))
+    open(f"labels/{part}-y.npy", "wb").write(npy("|b1", (n, 800), bytes(i % 7 == 0 for i in range(800 * n))))
+END
 cat >job.yaml <<JOB
 apiVersion: paceline.dev/v1
 kind: TrainingJob
@@ -61,6 +73,7 @@ near() {
 
 wide='model.hidden=[1800, 1800]'
 lstm='model={layers: [{type: embedding, vocabulary: 12, units: 300}, {type: lstm, units: 600}, {type: dense, units: 12}]}'
+labels='model={loss: sigmoidCrossEntropy, layers: [{type: flatten}, {type: dense, units: 800}]}'
 scenes='dataset={name: scenes, made: {samples: 3000, classes: 4, size: 16, noise: 0.03}}'
 near "dense, a large batch" 1 'model.hidden=[300, 300]' training.batchSize=10000 training.threads=2
 near "dense, a large batch of as many samples" 1 "$scenes" 'model.hidden=[100]' training.batchSize=2400 \
@@ -71,6 +84,7 @@ near "an LSTM" 1 "$lstm" 'dataset={name: text, path: words, steps: 7}' training.
 near "bf16" 1 "$wide" training.precision=bf16 training.batchSize=1000
 near "streamed" 1 "$wide" dataset.staging=stream dataset.cache=false
 near "accumulated" 1 "$wide" training.accumulate=3 training.optimizer.name=adam
+near "a row of labels" 1 "$labels" 'dataset={name: arrays, path: labels}' training.batchSize=3000
 near "two workers" 2 "$wide"
 near "a sharded optimizer" 2 "$wide" training.optimizer.name=adam training.optimizer.sharded=true
 near "a network in two parts" 2 "$wide" strategy.type=ModelParallel strategy.microBatches=2 training.lanes=4

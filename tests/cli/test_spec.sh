@@ -6,8 +6,11 @@
 cmp page "$repo/docs/reference.md" ||
     fail "docs/reference.md is out of date: paceline explain --markdown >docs/reference.md"
 
+python3 "$repo/tests/cli/make_values.py" data 40 20 || exit 1
 for example in "$repo"/examples/*.yaml; do
-    out=$("$PACELINE" validate "$example" 2>errors)
+    set=()
+    case $example in */regression.yaml) set=(--set "dataset.path=$PWD/data/numbers") ;; esac
+    out=$("$PACELINE" validate "$example" "${set[@]}" 2>errors)
     same "exit of $example" $? 0
     same "first line of $example" "$(head -1 <<<"$out")" ok
 done
