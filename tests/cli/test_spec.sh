@@ -1,5 +1,6 @@
 #!/bin/bash
 # validate, explain and models: what they print, exit codes, and the reference page.
+# shellcheck disable=SC2154 # lib.sh sets repo
 . tests/cli/lib.sh
 
 "$PACELINE" explain --markdown >page || fail "explain --markdown"
