@@ -62,8 +62,10 @@ bool cli_parse_seconds(double *out, const char *command, const char *option, con
     *out = value ? strtod(value, &end) : 0;
     if (value && end != value && *end == '\0' && isfinite(*out) && *out > 0 && *out < 1e9)
         return true;
-    cli_usage_error(command, "--%s is \"%s\"; it takes seconds, more than 0", option,
-                    value ? value : "");
+    if (value)
+        cli_usage_error(command, "--%s is \"%s\"; it takes seconds, more than 0", option, value);
+    else
+        cli_usage_error(command, "--%s is missing; it takes seconds", option);
     return false;
 }
 

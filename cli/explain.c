@@ -4,6 +4,7 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
+#include "paceline/suggest.h"
 
 static const char usage[] =
     "usage: paceline explain [FIELD] [--json]\n"
@@ -251,24 +252,17 @@ static const struct field *find(const char *word)
     return NULL;
 }
 
-/* The nearest path, or one that ends in the word or in something near it. */
+/* The nearest path, or a field that the last word of it may mean. */
 static int unknown(const char *word)
 {
     const char *names[SPEC_MAX_FIELDS] = {0};
     const char *dot = strrchr(word, '.'), *near;
-    size_t n = 0, found = 0;
 
     for (size_t i = 0; i < n_spec_fields; i++)
-        names[n++] = spec_fields[i].path;
-    near = nearest(word, names, n);
-    if (!near) {
-        for (size_t i = 0; i < n_spec_fields; i++)
-            names[i] = field_key(&spec_fields[i]);
-        near = nearest(dot ? dot + 1 : word, names, n);
-        while (near && names[found] != near)
-            found++;
-        near = near ? spec_fields[found].path : NULL;
-    }
+        names[i] = spec_fields[i].path;
+    near = nearest(word, names, n_spec_fields);
+    if (!near)
+        near = suggest_path(dot ? dot + 1 : word);
     if (near)
         return cli_usage_error("explain", "found no field \"%s\"; did you mean %s?", word, near);
     return cli_usage_error("explain", "found no field \"%s\"", word);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "paceline/mem.h"
+#include "paceline/nearest.h"
+#include "paceline/suggest.h"
 
 #define NO_OPERAND "no-operand"
 #define OPERANDS "operands"
@@ -81,6 +83,29 @@ static const struct option_def *find(const char *argument, const char *allowed, 
     return NULL;
 }
 
+/* Says that there is no such option, and what it may have been: another, or a field of the job. */
+static int unknown_option(const char *command, const char *argument, size_t len,
+                          const char *allowed)
+{
+    AUTO(auto_free) char *word = xasprintf("%.*s", (int)len, argument);
+    const char *names[ARRAY_LEN(option_defs)] = {0}, *near, *path = NULL, *bare = word;
+    size_t n = 0;
+
+    bare += strspn(bare, "-");
+    for (size_t i = 0; i < ARRAY_LEN(option_defs); i++)
+        if (is_allowed(allowed, option_defs[i].name, strlen(option_defs[i].name)))
+            names[n++] = option_defs[i].name;
+    near = nearest(bare, names, n);
+    if (!near && is_allowed(allowed, "set", 3))
+        path = suggest_path(bare);
+    if (near)
+        return cli_usage_error(command, "unknown option %s; did you mean --%s?", word, near);
+    if (path)
+        return cli_usage_error(command, "unknown option %s; did you mean --set %s=...?", word,
+                               path + (strncmp(path, "spec.", 5) == 0 ? 5 : 0));
+    return cli_usage_error(command, "unknown option %s", word);
+}
+
 static int store(struct options *o, const char *command, const struct option_def *def,
                  const char *value)
 {
@@ -132,7 +157,7 @@ static int take_option(struct options *o, char **argv, int *i, const char *allow
     const struct option_def *def = find(argument, allowed, &len);
 
     if (!def)
-        return cli_usage_error(argv[0], "unknown option %.*s", (int)len, argument);
+        return unknown_option(argv[0], argument, len, allowed);
     if (def->kind == FLAG && value)
         return cli_usage_error(argv[0], "--%s takes no value", def->name);
     if (def->kind != FLAG && !value && !argv[*i + 1])

@@ -89,9 +89,9 @@ static int parse_counts(struct measurement *m, const char *list)
             return EXIT_OK;
         rest = end + 1;
     }
-    return cli_usage_error("speedup",
-                           "--workers is \"%s\"; it takes up to %d numbers from 1 to %d, as 1,2,4",
-                           list ? list : "", COUNTS_MAX, WORKERS_MAX);
+    return cli_usage_error(
+        "speedup", "--workers is %s%s%s; it takes up to %d numbers from 1 to %d, as 1,2,4",
+        list ? "\"" : "", list ? list : "missing", list ? "\"" : "", COUNTS_MAX, WORKERS_MAX);
 }
 
 static double lanes_ceiling(int lanes, int workers)

@@ -50,6 +50,16 @@ static bool broken_template(const struct job *job, enum cluster_role role, struc
     return r->replicas > 0 && !containers;
 }
 
+static bool broken_no_model(const struct job *job, struct buf *found)
+{
+    bool any = job->mpi.present;
+
+    for (int i = 0; i < N_CLUSTER_ROLES; i++)
+        any |= job->replicas[i].template_ != NULL;
+    buf_puts(found, "nothing");
+    return !any;
+}
+
 static bool has_text(const cJSON *object, const char *key)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
@@ -206,7 +216,19 @@ static bool broken_mpi_command(const struct job *job, struct buf *found)
             .cel = CEL_CONTAINERS(role), .cel_found = CONTAINER_BARE                            \
     }
 
+#define CEL_TEMPLATED(role) "{?spec.replicas." role ".template}"
+
 static const struct rule rules[] = {
+    {{"spec.model"},
+     .allowed =
+         "needed: a network, as {name: mlp} or {layers: [...]}; or, for a job of any image, a "
+         "template in spec.replicas",
+     .alone = true,
+     .job = RULE_IMAGE,
+     .broken = broken_no_model,
+     .cel = "has(self.mpi) || " CEL_TEMPLATED("chief") " || " CEL_TEMPLATED(
+         "worker") " || " CEL_TEMPLATED("ps") " || " CEL_TEMPLATED("evaluator"),
+     .cel_found = "nothing"},
     {{"spec.replicas.worker.replicas"},
      .allowed = "needed with spec.model: at least 1",
      .job = RULE_BUILTIN,

@@ -33,14 +33,15 @@ static int distance(const char *a, const char *b)
 
 const char *nearest(const char *word, const char *const *words, size_t n)
 {
-    int allowed = (int)strnlen(word, MAX_WORD) / 3;
-    int best = allowed < 2 ? 3 : allowed + 1;
+    int len = (int)strnlen(word, MAX_WORD);
+    int best = (len < 4 ? 1 : len < 6 ? 2 : len / 3) + 1;
     const char *found = NULL;
 
     for (size_t i = 0; i < n; i++) {
         int d = distance(word, words[i]);
 
-        if (d < best && d < (int)strlen(words[i])) { /* nothing of the word is left otherwise */
+        if (d < best && d < len &&
+            d < (int)strlen(words[i])) { /* else nothing of the word is left */
             best = d;
             found = words[i];
         }

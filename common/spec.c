@@ -7,9 +7,10 @@
 #include "common/spec_parse.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
-#include "paceline/nearest.h"
+#include "paceline/suggest.h"
 
-#define MAX_SHOWN 60 /* bytes of a value in a message */
+#define MAX_SHOWN 60   /* bytes of a value in a message */
+#define MAX_LISTED 100 /* of what is allowed, where a suggestion is made as well */
 #define APPLIED_COPY "kubectl.kubernetes.io/last-applied-configuration"
 
 /* One object of fields: the job, or one of its layers. */
@@ -96,24 +97,54 @@ static void show_value(const cJSON *value, struct buf *out)
 
 static size_t index_of(const struct field *f) { return (size_t)(f - spec_fields); }
 
-/* "path: found X; allowed: Y", with the nearest word where words are allowed. */
-static void report_found(struct parse *p, const struct field *f, const char *path,
-                         const cJSON *value)
+/* A value that stands alone where an object or a list holds it: "optimizer: adam". */
+static void suggest_form(const struct field *f, const cJSON *value, struct buf *out)
 {
+    static const char *const keys[] = {"name", "type", "kind"};
+    const bool list = f->kind == FIELD_INTS || f->kind == FIELD_FLOATS || f->kind == FIELD_STRINGS;
     AUTO(buf_release) struct buf text;
-    const char *near = NULL;
-    size_t n = 0;
 
     buf_init(&text, 0);
     show_value(value, &text);
-    while (f->names && f->names[n])
-        n++;
-    if (n && cJSON_IsString(value))
-        near = nearest(value->valuestring, f->names, n);
-    if (near)
-        buf_printf(&text, " (did you mean %s?)", near);
-    buf_puts(&text, "; allowed: ");
-    field_allowed(f, &text);
+    if (list && f->max_items && !cJSON_IsArray(value) && !cJSON_IsObject(value))
+        buf_printf(out, "did you mean [%s]?", text.data);
+    for (size_t i = 0; i < ARRAY_LEN(keys) && f->kind == FIELD_OBJECT && !out->len; i++) {
+        AUTO(auto_free) char *path = xasprintf("%s.%s", f->path, keys[i]);
+
+        if (cJSON_IsString(value) && spec_field_find(path))
+            buf_printf(out, "did you mean {%s: %.*s}?", keys[i], MAX_SHOWN, value->valuestring);
+    }
+}
+
+/* A list of words that is too long: who shows it. Brackets of a path are the shell's. */
+static void put_explain(const struct field *f, struct buf *out)
+{
+    buf_puts(out, "; `paceline explain ");
+    for (const char *c = f->path; *c; c++)
+        if (*c != '[' && *c != ']')
+            buf_printf(out, "%c", *c);
+    buf_puts(out, "` lists what is allowed");
+}
+
+/* "path: found X; allowed: Y", with what may have been meant. */
+static void report_found(struct parse *p, const struct field *f, const char *path,
+                         const cJSON *value)
+{
+    AUTO(buf_release) struct buf text, hint, allowed;
+
+    buf_init(&text, 0);
+    buf_init(&hint, 0);
+    buf_init(&allowed, 0);
+    show_value(value, &text);
+    if (!f->names || !cJSON_IsString(value) || !suggest_value(f, value->valuestring, &hint))
+        suggest_form(f, value, &hint);
+    if (hint.len)
+        buf_printf(&text, " (%s)", hint.data);
+    field_allowed(f, &allowed);
+    if (hint.len && allowed.len > MAX_LISTED)
+        put_explain(f, &text);
+    else
+        buf_printf(&text, "; allowed: %s", allowed.data);
     spec_report(p, line_of(p, value), "%s: found %s", path, text.data);
 }
 
@@ -150,17 +181,15 @@ static void report_unknown(struct parse *p, const char *prefix, const char *path
 {
     const char *keys[SPEC_MAX_FIELDS] = {0};
     size_t n = keys_below(prefix, keys);
-    const char *near = nearest(value->string, keys, n);
-    AUTO(buf_release) struct buf list = {0};
+    AUTO(buf_release) struct buf hint;
 
-    if (near) {
-        spec_report(p, line_of(p, value), "%s: unknown field; did you mean %s?", path, near);
-        return;
+    buf_init(&hint, 0);
+    if (!suggest_field(prefix, value->string, &hint)) {
+        buf_puts(&hint, "allowed: ");
+        for (size_t i = 0; i < n; i++)
+            buf_printf(&hint, "%s%s", i ? ", " : "", keys[i]);
     }
-    buf_init(&list, 0);
-    for (size_t i = 0; i < n; i++)
-        buf_printf(&list, "%s%s", i ? ", " : "", keys[i]);
-    spec_report(p, line_of(p, value), "%s: unknown field; allowed: %s", path, list.data);
+    spec_report(p, line_of(p, value), "%s: unknown field; %s", path, hint.data);
 }
 
 static void read_layers(struct parse *p, const struct field *f, const char *path,
@@ -237,12 +266,16 @@ static void fill_absent(struct parse *p, struct scope *s, const struct field *f,
     }
 }
 
-static void report_not_applicable(struct parse *p, struct scope *s, const struct field *f)
+static void report_not_applicable(struct parse *p, struct scope *s, const struct field *f,
+                                  const struct choice *choice)
 {
+    AUTO(auto_json) cJSON *selected = field_load(spec_field_find(choice->selector), s->base);
     AUTO(buf_release) struct buf why;
 
     buf_init(&why, 0);
     field_belongs(f, &why);
+    if (cJSON_IsString(selected))
+        suggest_instead(f, selected->valuestring, &why);
     s->bad[index_of(f)] = true;
     spec_report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: %s", s->shown,
                 f->path + strlen(s->prefix), why.data);
@@ -282,7 +315,7 @@ static void finish_scope(struct parse *p, struct scope *s)
         if (applies && !s->nodes[i])
             fill_absent(p, s, f, choice);
         else if (s->nodes[i] && choice && !applies && strcmp(choice->path, f->path) == 0)
-            report_not_applicable(p, s, f); /* else its object is reported */
+            report_not_applicable(p, s, f, choice); /* else its object is reported */
         else if (!applies && f->size)
             field_store_absent(f, s->base);
     }
@@ -334,7 +367,8 @@ static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
     return node_at(p, "spec");
 }
 
-static void check_rules(struct parse *p)
+/* False after a rule that stands alone. */
+static bool check_rules(struct parse *p)
 {
     const struct rule *rule;
 
@@ -347,10 +381,14 @@ static void check_rules(struct parse *p)
             unreadable |= p->bad[index_of(spec_field_find(rule->paths[k]))];
         if (!rule_is_for(rule, has_model(p), p->job->mpi.present))
             continue;
-        if (!unreadable && !rule->warning && rule->broken(p->job, &found))
-            spec_report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
-                        found.data, rule->allowed);
+        if (unreadable || rule->warning || !rule->broken(p->job, &found))
+            continue;
+        spec_report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
+                    found.data, rule->allowed);
+        if (rule->alone)
+            return false;
     }
+    return true;
 }
 
 static void hand_over_problems(struct parse *p, struct problems *out)
@@ -365,6 +403,30 @@ static void hand_over_problems(struct parse *p, struct problems *out)
                      p->n_left_out);
 }
 
+/* An object of another kind: what is in it is judged by nobody. */
+static bool is_other_kind(struct parse *p)
+{
+    static const struct {
+        const char *kind, *hint;
+    } kinds[] = {
+        {"PyTorchJob", "; examples/pytorch.yaml is such a job as a TrainingJob"},
+        {"TFJob", "; examples/tensorflow-ps.yaml is such a job as a TrainingJob"},
+        {"MPIJob", "; examples/mpi.yaml is such a job as a TrainingJob"},
+        {"Study", "; `paceline study FILE` takes a study"},
+    };
+    const cJSON *kind = cJSON_GetObjectItemCaseSensitive(p->root, "kind");
+    const char *hint = "";
+
+    if (p->from_api || !cJSON_IsString(kind) || strcmp(kind->valuestring, "TrainingJob") == 0)
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (strcmp(kind->valuestring, kinds[i].kind) == 0)
+            hint = kinds[i].hint;
+    spec_report(p, line_of(p, kind), "kind: found \"%.*s\"; allowed: TrainingJob%s", MAX_SHOWN,
+                kind->valuestring, hint);
+    return true;
+}
+
 static void read_job(struct parse *p, size_t n_sets)
 {
     struct scope s = {p->job, p->nodes, p->bad, p->root, "", ""};
@@ -375,12 +437,14 @@ static void read_job(struct parse *p, size_t n_sets)
                     "and spec");
         return;
     }
+    if (is_other_kind(p))
+        return;
     for (size_t i = 0; i < n_sets; i++)
         spec_apply_set(p, i);
     read_object(p, &s, p->root, "", "");
     finish_scope(p, &s);
-    check_sections(p);
-    check_rules(p);
+    if (check_rules(p))
+        check_sections(p);
 }
 
 struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,

@@ -95,12 +95,20 @@ static bool broken_staleness(const struct job *job, struct buf *found)
     return high > 0 && high < low;
 }
 
+/* Names the numbers that are allowed, where they are few. */
 static bool broken_groups(const struct job *job, struct buf *found)
 {
     const int64_t groups = job->strategy.groups > 0 ? job->strategy.groups : 0;
+    const int64_t workers = job->replicas[ROLE_WORKER].replicas;
 
-    buf_puts(found, "another number");
-    return groups && job->replicas[ROLE_WORKER].replicas % groups != 0;
+    if (groups == 0 || workers % groups == 0)
+        return false;
+    buf_printf(found, "%lld for %lld workers, which ", (long long)groups, (long long)workers);
+    for (int64_t i = 1; i < workers && i <= 16; i++)
+        if (workers % i == 0)
+            buf_printf(found, "%lld, ", (long long)i);
+    buf_printf(found, "%s%lld divide", workers > 16 ? "..., " : "", (long long)workers);
+    return true;
 }
 
 static bool broken_async_batch(const struct job *job, struct buf *found)

@@ -135,10 +135,12 @@ static bool broken_boundaries(const struct job *job, struct buf *found)
 {
     const struct job_schedule *s = &job->training.schedule;
 
-    buf_puts(found, "one that is not");
-    for (size_t i = 1; i < s->n_boundaries; i++)
-        if (s->boundaries[i] <= s->boundaries[i - 1])
-            return true;
+    for (size_t i = 1; i < s->n_boundaries; i++) {
+        if (s->boundaries[i] > s->boundaries[i - 1])
+            continue;
+        buf_printf(found, "%g after %g", s->boundaries[i], s->boundaries[i - 1]);
+        return true;
+    }
     return false;
 }
 

@@ -8,6 +8,11 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
+struct input {
+    const char *text;
+    size_t len;
+};
+
 struct reader {
     struct yaml_doc *doc;
     yaml_document_t source;
@@ -82,14 +87,11 @@ static bool prefixed_integer(const char *s, double *number)
     return errno == 0;
 }
 
-static int plain_scalar(const struct reader *r, const yaml_node_t *node, const char *s, cJSON **out)
+static void plain_scalar(const char *s, cJSON **out)
 {
     static const char *const nulls[] = {"", "~", "null", "Null", "NULL", NULL};
     static const char *const trues[] = {"true", "True", "TRUE", NULL};
     static const char *const falses[] = {"false", "False", "FALSE", NULL};
-    static const char *const no_numbers[] = {".inf",  ".Inf",  ".INF",  "-.inf", "-.Inf",
-                                             "-.INF", "+.inf", "+.Inf", "+.INF", ".nan",
-                                             ".NaN",  ".NAN",  NULL};
     double number;
 
     if (one_of(s, nulls))
@@ -100,11 +102,8 @@ static int plain_scalar(const struct reader *r, const yaml_node_t *node, const c
         *out = cJSON_CreateNumber(number);
     else if (is_decimal(s) && isfinite(strtod(s, NULL)))
         *out = cJSON_CreateNumber(strtod(s, NULL));
-    else if (is_decimal(s) || one_of(s, no_numbers))
-        return fail(r, line_of(node), "found a number that is not finite; numbers must be finite");
     else
-        *out = cJSON_CreateString(s);
-    return 0;
+        *out = cJSON_CreateString(s); /* also what is not finite: the field is reported */
 }
 
 static int scalar(const struct reader *r, const yaml_node_t *node, cJSON **out)
@@ -114,8 +113,9 @@ static int scalar(const struct reader *r, const yaml_node_t *node, cJSON **out)
     if (strlen(s) != node->data.scalar.length)
         return fail(r, line_of(node), "a string holds a NUL character");
     if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-        return plain_scalar(r, node, s, out);
-    *out = cJSON_CreateString(s);
+        plain_scalar(s, out);
+    else
+        *out = cJSON_CreateString(s);
     return 0;
 }
 
@@ -197,15 +197,43 @@ static int convert(struct reader *r, int id, int key_line, int depth, cJSON **ou
     return 0;
 }
 
-static int load_error(const yaml_parser_t *p, const char *name, struct err *err)
+/* The byte at the mark, which counts characters, in a text of UTF-8; 0: it is the end. */
+static char marked(const char *text, size_t len, const yaml_mark_t *mark)
 {
-    return err_set(err, ERR_INVALID, "%s:%zu: not valid YAML: %s%s%s", name,
-                   p->problem_mark.line + 1, p->context ? p->context : "", p->context ? ", " : "",
+    size_t i = 0;
+
+    for (size_t line = 0; line < mark->line && i < len; i++)
+        line += text[i] == '\n';
+    for (size_t column = 0; column < mark->column && i < len; column++)
+        do
+            i++;
+        while (i < len && (text[i] & 0xc0) == 0x80);
+    return i < len ? text[i] : '\0';
+}
+
+/* What libyaml could not read. text is what it was given. */
+static int load_error(const yaml_parser_t *p, const struct input *in, const char *name,
+                      struct err *err)
+{
+    size_t line = p->problem_mark.line + 1;
+
+    if (p->error == YAML_READER_ERROR) { /* it has no mark */
+        line = 1;
+        for (size_t i = 0; i < p->problem_offset && i < in->len; i++)
+            line += in->text[i] == '\n';
+        return err_set(err, ERR_INVALID, "%s:%zu: this is not text in UTF-8: %s", name, line,
+                       p->problem ? p->problem : "out of memory");
+    }
+    if (p->error == YAML_SCANNER_ERROR && marked(in->text, in->len, &p->problem_mark) == '\t')
+        return err_set(err, ERR_INVALID, "%s:%zu: found a tab; YAML is indented by spaces", name,
+                       line);
+    return err_set(err, ERR_INVALID, "%s:%zu: not valid YAML: %s%s%s", name, line,
+                   p->context ? p->context : "", p->context ? ", " : "",
                    p->problem ? p->problem : "out of memory");
 }
 
 /* The document is converted only when nothing follows it. */
-static int load(struct reader *r, yaml_parser_t *parser)
+static int load(struct reader *r, yaml_parser_t *parser, const struct input *in)
 {
     yaml_document_t second;
     const yaml_node_t *root, *extra;
@@ -215,7 +243,7 @@ static int load(struct reader *r, yaml_parser_t *parser)
     if (!root)
         return 0;
     if (!yaml_parser_load(parser, &second))
-        return load_error(parser, r->name, r->err);
+        return load_error(parser, in, r->name, r->err);
     extra = yaml_document_get_root_node(&second);
     if (extra)
         line = line_of(extra);
@@ -228,6 +256,7 @@ static int load(struct reader *r, yaml_parser_t *parser)
 int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
                struct err *err)
 {
+    const struct input in = {text, len};
     struct reader r = {.doc = doc, .name = name, .err = err};
     yaml_parser_t parser;
     int rc = -1;
@@ -240,10 +269,10 @@ int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *n
         return err_set(err, ERR_INVALID, "%s: out of memory", name);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
     if (yaml_parser_load(&parser, &r.source)) {
-        rc = load(&r, &parser);
+        rc = load(&r, &parser, &in);
         yaml_document_delete(&r.source);
     } else {
-        load_error(&parser, name, err);
+        load_error(&parser, &in, name, err);
     }
     yaml_parser_delete(&parser);
     return rc;

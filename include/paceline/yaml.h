@@ -28,8 +28,9 @@ struct yaml_doc {
 
 /*
  * Parses one document; name is used in messages ("name:line: ..."). Fails (ERR_INVALID) on bad
- * syntax, duplicate keys, keys that are no scalars, tags, .inf and .nan, a second document, and
- * beyond the limits above. The caller owns *doc (yaml_release), also after a failure.
+ * syntax, duplicate keys, keys that are no scalars, tags, a second document, and beyond the limits
+ * above. Numbers that are not finite (.inf, 1e999) become strings. The caller owns *doc
+ * (yaml_release), also after a failure.
  */
 MUST_CHECK int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
                           struct err *err);

@@ -63,7 +63,7 @@ bad() { # what, part of the sentence, arguments...
     same "output: $what" "$(cat out)" ""
     check "$what" "$(cat errors)" "$part"
 }
-bad "no times" '--t-grad is ""; it takes seconds, more than 0'
+bad "no times" '--t-grad is missing; it takes seconds'
 bad "no seconds" '--t-comm is "-1"' --t-grad 1 --t-comm -1
 bad "a type" "it takes one of sync-join, sync-split, async" "${google[@]}" --type sync
 bad "async all-reduce" "--type async has a server" "${google[@]}" --type async --server all-reduce

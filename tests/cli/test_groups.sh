@@ -57,7 +57,7 @@ check "a world that they do not divide" "$(ranks 4 "$PACELINE_WORKER" run --spec
     "spec.strategy.groups: 2 groups of 3 workers; allowed: 0, or what divides the workers"
 for groups in 3 8; do
     grouped $groups 4 1
-    refused "$groups groups of 4" "spec.strategy.groups: found another number; allowed: 0, or what divides replicas." \
+    refused "$groups groups of 4" "spec.strategy.groups: found $groups for 4 workers, which 1, 2, 4 divide; allowed: 0, or what divides replicas." \
         "${s[@]}"
 done
 grouped -1 4 1

@@ -169,7 +169,7 @@ static void leaves_damaged_out(void)
     struct job job = new_job();
 
     put("train/a/10.JPEG", 0, 0);
-    refused(&job, ERR_DAMAGED, "more than 0 of 5 images are damaged: ",
+    refused(&job, ERR_DAMAGED, "an image is damaged (dataset.maxDamaged leaves some out): ",
             "train/a/10.JPEG: neither a JPEG nor a PNG file, of 10 bytes");
     job.dataset.max_damaged = 0.2;
     check_loads(&job, LIST(10, 30, 40), LIST(0, 1, 2), LIST(77), LIST(2));

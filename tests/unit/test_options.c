@@ -1,4 +1,4 @@
-// LINK: cli/options.c common/err.c common/mem.c
+// LINK: common cli/options.c
 #include "cli/options.h"
 
 #include <stdarg.h>
@@ -105,9 +105,10 @@ static void test_refused(void)
     } cases[] = {
         {{NULL}, "JOB.yaml is missing"},
         {{"a", "b", NULL}, "one argument too many: b"},
-        {{"--limit", "3", NULL}, "unknown option --limit"}, /* of another command */
+        {{"--limit", "3", NULL},
+         "unknown option --limit; did you mean --set dataset.limit=...?"}, /* of another command */
         {{"--", "a", NULL}, ""},
-        {{"--se", "a=1", NULL}, "unknown option --se"},
+        {{"--se", "a=1", NULL}, "unknown option --se; did you mean --set?"},
         {{"-n", "a", NULL}, "unknown option -n"}, /* of another command */
         {{"-oa", NULL}, "unknown option -oa"},
         {{"-", NULL}, ""},

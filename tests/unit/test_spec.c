@@ -74,14 +74,16 @@ static void test_problems(void)
         {"[1]", {"t.yaml: found no object"}},
         {"", {"t.yaml: found no object"}},
         {"a: [", {"t.yaml:2: not valid YAML"}},
-        {"kind: Job\n",
-         {"t.yaml:1: kind: found \"Job\"; allowed: TrainingJob",
-          "t.yaml:1: apiVersion: found nothing; needed: paceline.dev/v1",
+        {"kind: Job\nspec: {a: 1}", {"t.yaml:1: kind: found \"Job\"; allowed: TrainingJob"}},
+        {"kind: TrainingJob\n",
+         {"t.yaml:1: apiVersion: found nothing; needed: paceline.dev/v1",
           "t.yaml:1: metadata: found nothing", "t.yaml:1: spec: found nothing"}},
         {HEAD "  training: {epochs: 2}\n",
-         {"t.yaml:4: spec.replicas.worker.template: found no container, and replicas: 1; "
-          "needed without spec.model: a template with a container, or replicas: 0",
-          "t.yaml:5: spec.training: found, but it belongs to jobs with spec.model only"}},
+         {"t.yaml:4: spec.model: found nothing; needed: a network, as {name: mlp} or {layers: "}},
+        {HEAD "  training: {epochs: 2}\n  replicas: {worker: {template: {}}}\n",
+         {"t.yaml:5: spec.training: found, but it belongs to jobs with spec.model only",
+          "t.yaml:6: spec.replicas.worker.template: found no container, and replicas: 1; "
+          "needed without spec.model: a template with a container, or replicas: 0"}},
         {HEAD "  dataset: {}\n  training: {}\n  checkpoint: {}\n  strategy: {}\n"
               "  replicas: {worker: {template: {spec: {containers: [{name: c, image: i}]}}}}\n",
          {"t.yaml:5: spec.dataset: found, but it belongs to jobs with spec.model only",
@@ -93,7 +95,7 @@ static void test_problems(void)
         {HEAD "  debug: {}\n  replicas: {worker: {template: {spec: {containers: []}}}}\n",
          {"t.yaml:5: spec.debug: found, but it belongs to jobs with spec.model only",
           "t.yaml:6: spec.replicas.worker.template: found no container, and replicas: 1"}},
-        {HEAD "  replicas: {worker: {replicas: 0}, ps: {replicas: 2}}\n",
+        {HEAD "  replicas: {worker: {replicas: 0, template: {}}, ps: {replicas: 2}}\n",
          {"t.yaml:5: spec.replicas: found neither chief nor worker; needed: at least one of them",
           "t.yaml:5: spec.replicas.ps.template: found no container, and replicas: 2; needed "
           "without"}},
@@ -130,8 +132,9 @@ static void test_problems(void)
         {MODEL "  runPolicy: {managedBy: other.example/}\n", {"managedBy: found"}},
         {HEAD "  mpi: {}\n",
          {"spec.replicas.worker.template: found no container, and replicas: 1"}},
-        {HEAD
-         "  replicas: {worker: {replicas: 0}, chief: {replicas: 2}, evaluator: {replicas: 1}}\n",
+        {HEAD "  replicas: {worker: {replicas: 0, template: {}}, chief: {replicas: 2}, evaluator: "
+              "{replicas: "
+              "1}}\n",
          {"chief.replicas: found 2; allowed: an integer from 0 to 1",
           "evaluator.template: found no container, and replicas: 1"}},
         {MODEL
@@ -259,7 +262,7 @@ static void test_problems(void)
         {MODEL "  strategy: {type: ParameterServer, mode: async, groups: 2}\n"
                "  replicas: {worker: {replicas: 3}, ps: {replicas: 1}}\n"
                "  debug: {bandwidth: 1Gi}\n",
-         {"strategy.groups: found another number; allowed: 0, or what divides replicas.worker.",
+         {"strategy.groups: found 2 for 3 workers, which 1, 3 divide; allowed: 0, or ",
           "strategy.algorithm: found mpi, ModelParallel or groups; allowed with debug.bandwidth "
           "or"}},
         {MODEL "  strategy: {type: ParameterServer, mode: bounded, maxStaleness: 2}\n"
@@ -338,8 +341,7 @@ static void test_problems(void)
          {"boundaries: found nothing; needed", "values: found nothing; needed"}},
         {MODEL "  training: {learningRateSchedule: {type: piecewise, boundaries: [2, 2], "
                "values: [1, 2]}}\n",
-         {"values: found 2 values for 2 boundaries",
-          "boundaries: found one that is not; needed: each"}},
+         {"values: found 2 values for 2 boundaries", "boundaries: found 2 after 2; needed: each"}},
         {MODEL "  training: {epochs: 2, learningRateSchedule: {warmupEpochs: 2.5}}\n",
          {"warmupEpochs: found a longer warm-up; allowed: at most training.epochs"}},
         {MODEL "  strategy: {fusionBytes: 1Ki}\n", {"found \"1Ki\"; allowed: bytes"}},

@@ -104,7 +104,10 @@ static void decode_file(struct decoding *d, struct image_reader *r, uint32_t i)
     d->damaged[i] = true;
     damaged = atomic_fetch_add(&d->n_damaged, 1) + 1;
     if (damaged > d->allowed) {
-        err_wrap(&err, "more than %u of %u images are damaged", d->allowed, d->n);
+        if (d->allowed)
+            err_wrap(&err, "more than %u of %u images are damaged", d->allowed, d->n);
+        else
+            err_wrap(&err, "an image is damaged (dataset.maxDamaged leaves some out)");
         decoding_fail(d, i, &err);
     } else if (damaged <= TOLD) {
         log_warn("%s: left out", err.msg);

@@ -195,7 +195,7 @@ static int decode(const struct dataset *set, uint32_t i, struct image_reader *r,
     if (s->parts)
         return rc;
     if (rc && err->code == ERR_DAMAGED)
-        err_wrap(err, "more than 0 of %u images are damaged", s->n);
+        err_wrap(err, "an image is damaged (dataset.staging: stream takes none)");
     return rc ? err_wrap(err, "dataset images") : 0;
 }
 
