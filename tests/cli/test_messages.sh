@@ -53,9 +53,9 @@ JOB
 file "a tab" 1 "t.yaml:5: found a tab; YAML is indented by spaces" <<<"$head"$'\tmodel: {name: mlp}'
 file "training at the top" 0 "t.yaml:6: training: unknown field; did you mean spec.training?" <<<"$head  model: {name: mlp}
 training: {epochs: 2}"
-printf 'a: caf\xe9\n' | file "Latin-1" 1 "t.yaml:1: this is not text in UTF-8: *"
-printf '\xff\xfea\0:\0 \0b' | file "UTF-16 cut short" 1 "t.yaml:1: this is not text in UTF-8: *"
-printf 'a: 1\n' | iconv -t UTF-16LE | file "UTF-16 without its mark" 1 "t.yaml:1: this is not text in UTF-8: *"
+file "Latin-1" 1 "t.yaml:1: this is not text in UTF-8: *" < <(printf 'a: caf\xe9\n')
+file "UTF-16 cut short" 1 "t.yaml:1: this is not text in UTF-8: *" < <(printf '\xff\xfea\0:\0 \0b')
+file "UTF-16 without its mark" 1 "t.yaml:1: this is not text in UTF-8: *" < <(printf 'a\0:\0 \0001\0\n\0')
 
 set_ epochs=1 "spec.epochs: unknown field; did you mean spec.training.epochs?"
 set_ learning_rate=1 "spec.learning_rate: unknown field; did you mean spec.training.optimizer.learningRate?"
@@ -118,6 +118,7 @@ layer "type: dropout, p: 0.5" "p: unknown field; did you mean rate?"
 layer "type: embedding, num_embeddings: 5" "num_embeddings: unknown field; did you mean vocabulary?"
 
 sentence='paceline: unknown command "ui"; `paceline --help` lists them' usage ui
+sentence='paceline: unknown command "dim"; `paceline --help` lists them' usage dim
 sentence='paceline: unknown command "rnu"; did you mean run?; `paceline --help` lists them' usage rnu
 sentence='paceline estimate: --t-grad is missing; it takes seconds; *' usage estimate
 sentence='paceline speedup: --workers is missing; it takes up to *' usage speedup job.yaml
@@ -125,7 +126,7 @@ sentence='paceline run: unknown option --worker; did you mean --workers?; *' usa
 sentence='paceline run: unknown option --epochs; did you mean --set training.epochs=...?; *' usage run job.yaml --epochs 2
 sentence='paceline run: unknown option --lr; did you mean --set training.optimizer.learningRate=...?; *' usage run job.yaml --lr=2
 sentence='paceline run: unknown option --batch-size; did you mean --set training.batchSize=...?; *' usage run job.yaml --batch-size 2
-sentence='paceline get-model: unknown option --epochs; *help` says more' usage get-model job --epochs 2
+sentence='paceline get-model: unknown option --epochs; `paceline get-model --help` says more' usage get-model job --epochs 2
 sentence='paceline explain: found no field "lr"; did you mean spec.training.optimizer.learningRate?; *' usage explain lr
 sentence='paceline explain: found no field "kernel_size"; did you mean spec.model.layers\[\].kernel?; *' usage explain kernel_size
 sentence='paceline explain: found no field "spec.epochs"; did you mean spec.training.epochs?; *' usage explain spec.epochs
