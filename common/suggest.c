@@ -200,7 +200,7 @@ static const struct field *nearest_field(const char *prefix, const char *key)
         const size_t above = (size_t)(field_key(f) - f->path);
 
         if (f->kind == FIELD_IGNORED ||
-            (prefix ? strncmp(f->path, prefix, above) || prefix[above] : field_in_layer(f)))
+            (prefix ? strncmp(f->path, prefix, above) != 0 || prefix[above] : field_in_layer(f)))
             continue;
         fields[n] = f;
         keys[n++] = field_key(f);

@@ -1,7 +1,6 @@
 #!/bin/bash
 # README and docs: every command is tried or compared with --help, every file, field and link looked for.
 # What is new in the docs and no rule knows fails with a line that names the table of docs_rules.py for it.
-# shellcheck disable=SC2154 # lib.sh sets repo and dir
 . tests/cli/lib.sh
 
 idx_data

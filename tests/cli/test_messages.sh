@@ -1,7 +1,6 @@
 #!/bin/bash
 # What users did wrong and what they are told: each says where, what was found and what is allowed, and what
 # may have been meant, also by a word of PyTorch or Keras.
-# shellcheck disable=SC2154 # lib.sh sets repo and dir
 . tests/cli/lib.sh
 
 head='apiVersion: paceline.dev/v1
