@@ -62,11 +62,20 @@ static struct moment moment_now(void)
     return (struct moment){clock_ms(CLOCK_REALTIME), clock_ms(CLOCK_BOOTTIME)};
 }
 
+static int64_t thread_us(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
 static void begin_controller(struct loop *l, const unsigned char *key, struct moment now)
 {
     struct controller_config config = l->config->controller;
 
     config.master_key = key;
+    config.cpu_us = thread_us;
     config.agents = l->config->agents ? agent_net_ops() : NULL;
     config.net = l->config->agents;
     l->controller = controller_new(&config, kube_client_ops(), l->config->client, now);

@@ -125,6 +125,16 @@ static bool same_spec(const struct tj *known, const struct meta *meta, uint32_t 
            known->derived->notes == notes;
 }
 
+bool tj_spec_is_new(const cJSON *object, const struct tj *known)
+{
+    AUTO(arena_release) struct arena arena = {0};
+    struct meta meta;
+    struct err err;
+
+    return meta_decode(&meta, object, &arena, &err) == 0 &&
+           !same_spec(known, &meta, notes_hash(object));
+}
+
 int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known, struct err *err)
 {
     struct tj *tj = xcalloc(1, sizeof *tj);

@@ -134,6 +134,8 @@ struct tj {
  * (tj_free).
  */
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
+/* Whether this is a version of a known job with another spec, which takes its time to read. */
+bool tj_spec_is_new(const cJSON *object, const struct tj *known);
 /* The same of another version of an object that is known (or NULL): where UID, generation, labels
  * and annotations are those of the known one, nothing of the spec is read again. */
 MUST_CHECK int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known,

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "operator/controller/budget.h"
 #include "operator/controller/confirm.h"
 #include "operator/controller/orphans.h"
 #include "operator/controller/run.h"
@@ -342,6 +343,23 @@ static void sync_key(struct controller *c, const char *key)
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
 
+/* A job without a share of the time comes again when it has one. */
+static void look_at(struct controller *c, const char *key)
+{
+    int64_t wait = budget_wait_ms(c, key), began = budget_begin(c);
+    char copy[KEY_SIZE];
+
+    if (wait > 0) {
+        c->stats.looks_delayed++;
+        workqueue_add_at(c->queue, key, c->now.mono_ms + wait);
+        workqueue_done(c->queue, key, c->now.mono_ms);
+        return;
+    }
+    snprintf(copy, sizeof copy, "%s", key); /* a look may end the key's own */
+    sync_key(c, key);
+    budget_charge(c, copy, began);
+}
+
 static bool may_look(const struct controller *c)
 {
     return !c->stopping && c->leads && controller_synced(c) &&
@@ -356,7 +374,7 @@ static void look(struct controller *c)
         key = workqueue_pop(c->queue, c->now.mono_ms);
         if (!key)
             return;
-        sync_key(c, key);
+        look_at(c, key);
     }
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "operator/controller/budget.h"
 #include "operator/controller/orphans.h"
 #include "operator/controller/state.h"
 #include "paceline/log.h"
@@ -45,8 +46,20 @@ static const struct tj *known_job(const struct controller *c, const cJSON *objec
     return namespace_ && name ? cache_job(c->cache, namespace_, name) : NULL;
 }
 
+/* What was read since began_us concerns this job. */
+static void charge(struct controller *c, const char *namespace_, const char *job, int64_t began_us)
+{
+    char key[KEY_SIZE];
+
+    if (!job)
+        return;
+    key_make(key, namespace_, job);
+    budget_charge(c, key, began_us);
+}
+
 static bool decode_job(struct controller *c, const cJSON *object, enum cache_source source)
 {
+    int64_t began = budget_begin(c);
     struct tj *tj;
     struct err err;
     char namespace_[256], name[256];
@@ -63,6 +76,7 @@ static bool decode_job(struct controller *c, const cJSON *object, enum cache_sou
     snprintf(name, sizeof name, "%s", tj->meta.name);
     if (cache_put_job(c->cache, tj, source))
         controller_touch(c, namespace_, name);
+    charge(c, namespace_, name, began);
     return true;
 }
 
@@ -116,6 +130,7 @@ static void lose_pod(struct controller *c, const char *uid)
 
 static bool decode_pod(struct controller *c, const cJSON *object, enum cache_source source)
 {
+    int64_t began = budget_begin(c);
     struct pod *pod;
     struct err err;
     char uid[128];
@@ -133,6 +148,7 @@ static bool decode_pod(struct controller *c, const cJSON *object, enum cache_sou
         return true;
     }
     snprintf(uid, sizeof uid, "%s", pod->meta.uid);
+    charge(c, pod->meta.namespace_, pod->meta.owner_name, began);
     if (cache_put_pod(c->cache, pod, source))
         touch_pod(c, uid);
     return true;
@@ -194,6 +210,29 @@ bool decode_object(struct controller *c, enum resource resource, const cJSON *ob
         return decode_pod(c, object, source);
     decode_owned(c, owned_of[resource], object, source);
     return true;
+}
+
+/* True: the event is left unread. Its job has used up its share of the time and is read again
+ * before its next plan, when it has a share. */
+static bool postpone(struct controller *c, const cJSON *object)
+{
+    const struct tj *known = known_job(c, object);
+    char key[KEY_SIZE];
+
+    if (!known || !c->leads)
+        return false;
+    key_make(key, known->meta.namespace_, known->meta.name);
+    if (budget_wait_ms(c, key) == 0 || !tj_spec_is_new(object, known))
+        return false;
+    doubt(c, known);
+    controller_touch(c, known->meta.namespace_, known->meta.name);
+    return true;
+}
+
+void decode_event(struct controller *c, enum resource resource, const cJSON *object)
+{
+    if (resource != RESOURCE_JOBS || !postpone(c, object))
+        decode_object(c, resource, object, CACHE_WATCH);
 }
 
 static bool is_current_pod(const struct tj *tj, const struct pod *p)

@@ -253,7 +253,7 @@ static void on_event(void *arg, const char *text, size_t len, bool cut)
     if (strcmp(type, "DELETED") == 0)
         decode_deleted(inf->c, inf->resource, object);
     else
-        decode_object(inf->c, inf->resource, object, CACHE_WATCH);
+        decode_event(inf->c, inf->resource, object);
 }
 
 static void on_watch_end(void *arg, const struct kube_response *r)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "operator/controller/budget.h"
 #include "operator/controller/requests.h"
 #include "operator/controller/step.h"
 #include "paceline/mem.h"
@@ -197,8 +198,11 @@ static bool run_next(struct source *source, struct request *r, outbox_done_fn **
         run->give_up = true;
     while (!run->give_up && run->at < run->n_steps) {
         struct step *s = &run->steps[run->at++];
+        int64_t began = budget_begin(run->c);
+        bool made = make_request(s, tj, r, fn);
 
-        if (make_request(s, tj, r, fn)) {
+        budget_charge(run->c, run->key, began);
+        if (made) {
             *arg = s;
             run->n_open++;
             return true;

@@ -34,6 +34,12 @@ bool limit_take(struct limit *l, int64_t now_ms)
     return true;
 }
 
+void limit_spend(struct limit *l, double tokens, int64_t now_ms)
+{
+    l->tokens = tokens_at(l, now_ms) - tokens;
+    l->at_ms = now_ms > l->at_ms ? now_ms : l->at_ms;
+}
+
 int64_t limit_next_ms(const struct limit *l, int64_t now_ms)
 {
     if (!(l->per_second > 0))

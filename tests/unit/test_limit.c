@@ -91,6 +91,24 @@ static void test_rate(void)
     }
 }
 
+static void test_spend(void)
+{
+    struct limit l;
+
+    limit_init(&l, 100, 500, 1000);
+    limit_spend(&l, 499, 1000);
+    CHECK_INT(limit_next_ms(&l, 1000), 0); /* one is left */
+    limit_spend(&l, 101, 1000);
+    CHECK_INT(limit_next_ms(&l, 1000), 1010); /* 100 below none, and one to go */
+    CHECK_INT(limit_next_ms(&l, 1500), 510);
+    limit_spend(&l, 100, 1500);
+    CHECK_INT(limit_next_ms(&l, 1500), 1510);
+    limit_spend(&l, 100, 900); /* a clock that goes back */
+    CHECK_INT(limit_next_ms(&l, 1500), 2510);
+    CHECK(!limit_take(&l, 4000));
+    CHECK(limit_take(&l, 4010));
+}
+
 static void test_backoff(void)
 {
     uint64_t random = 1;
@@ -146,6 +164,7 @@ int main(void)
     test_bucket();
     test_bounds();
     test_rate();
+    test_spend();
     test_backoff();
     return test_result();
 }
