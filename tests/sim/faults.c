@@ -209,8 +209,27 @@ static void on_user(struct world *w, int64_t id)
     world_after(w, random_range(&w->user, 100, 20000), on_user, 0);
 }
 
+/* Five acts on jobs to one kill of an operator, which comes back soon. */
+static void on_churn(struct world *w, int64_t id)
+{
+    struct operator_process *op;
+
+    (void)id;
+    if (w->quiet)
+        return;
+    if (random_chance(&w->user, 833)) {
+        user_churn(w);
+    } else if ((op = victim(w))) {
+        world_fault(w, FAULT_KILL);
+        operator_kill(w, op->n, random_range(&w->faults, 100, 3000));
+    }
+    world_after(w, random_range(&w->user, 50, 2500), on_churn, 0);
+}
+
 void faults_start(struct world *w)
 {
+    if (w->churn)
+        world_after(w, random_range(&w->user, 0, 10000), on_churn, 0);
     tenant_start(w);
     if (w->intensity)
         world_after(w, random_range(&w->faults, 0, 10000), on_fault, 0);

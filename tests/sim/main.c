@@ -74,6 +74,7 @@ static void add(struct stats *sum, const struct stats *part)
     sum->restarts += part->restarts;
     sum->launches += part->launches;
     sum->switches += part->switches;
+    sum->running += part->running;
     sum->failures += part->failures;
     if (part->first_failure >= 0 &&
         (sum->first_failure < 0 || part->first_failure < sum->first_failure))
@@ -189,12 +190,13 @@ int main(int argc, char **argv)
     if (o.stats)
         print_histogram(&sum);
     printf("sim: %llu seeds, %llu events, %llu requests, %llu pods, %llu restarts, "
-           "%llu launches, %llu switches, %llu jobs succeeded, %llu failed: %s",
+           "%llu launches, %llu switches, %llu jobs succeeded, %llu failed, %llu run on: %s",
            (unsigned long long)sum.seeds, (unsigned long long)sum.events,
            (unsigned long long)sum.requests, (unsigned long long)sum.pods,
            (unsigned long long)sum.restarts, (unsigned long long)sum.launches,
            (unsigned long long)sum.switches, (unsigned long long)sum.succeeded,
-           (unsigned long long)sum.failed, sum.failures ? "BROKEN" : "all invariants held\n");
+           (unsigned long long)sum.failed, (unsigned long long)sum.running,
+           sum.failures ? "BROKEN" : "all invariants held\n");
     if (sum.first_failure >= 0)
         printf(", first by seed %lld", (long long)sum.first_failure);
     if (sum.failures)

@@ -168,8 +168,13 @@ void scenario_make(struct world *w)
     w->intensity = intensities[random_next(r) % ARRAY_LEN(intensities)];
     w->quiet_ms = random_range(r, 10, 80) * 1000;
     w->n_jobs = random_chance(r, 600) ? 1 : (int)random_range(r, 2, MAX_JOBS);
+    w->churn = w->seed % 8 == 0;
+    if (w->churn)
+        w->n_jobs = MAX_JOBS;
     for (int i = 0; i < w->n_jobs; i++)
         plan_job(w, i);
+    for (int i = 0; w->churn && i < w->n_jobs; i++)
+        w->jobs[i].everlasting = true; /* the end finds them running */
 }
 
 void scenario_release(struct world *w)

@@ -1,6 +1,8 @@
 /* Whether everything is as its users want it, for good. */
 #include <stdarg.h>
 
+#include <inttypes.h>
+
 #include "paceline/mem.h"
 #include "tests/sim/agents.h"
 #include "tests/sim/value.h"
@@ -237,6 +239,37 @@ static const char *objects_unsettled(struct world *w, const struct object *job)
     return NULL;
 }
 
+/* What status says of pods is what there is: not one that is gone, and none fewer. */
+static const char *counts_unsettled(struct world *w, const struct object *job)
+{
+    const cJSON *running = NULL, *c;
+    int64_t all = 0, said = 0;
+
+    for (int role = 0; role < N_CLUSTER_ROLES; role++) {
+        int64_t n = 0, active = val_int(job->v->json, "status", "replicaStatuses",
+                                        cluster_role_names[role], "active");
+
+        for (size_t i = 0; i < w->n_processes; i++) {
+            const struct process *p = &w->processes[i];
+
+            n +=
+                p->running && !p->gone && (int)p->role == role && strcmp(p->job_uid, job->uid) == 0;
+        }
+        if (n != active)
+            return because("%s: status says that %lld of %s are active, and %lld run", job->name,
+                           (long long)active, cluster_role_names[role], (long long)n);
+        all += n;
+    }
+    cJSON_ArrayForEach(c, val_get(job->v->json, "status", "conditions",
+                                  NULL)) if (strcmp(val_str(c, "type"), "Running") == 0) running =
+        c;
+    if (running && sscanf(val_str(running, "message"), "all %" SCNd64 " pods run", &said) == 1 &&
+        said != all)
+        return because("%s: all %lld pods run, says status, and %lld do", job->name,
+                       (long long)said, (long long)all);
+    return NULL;
+}
+
 static const char *running_unsettled(struct world *w, const struct object *job)
 {
     const cJSON *j = job->v->json;
@@ -268,6 +301,8 @@ static const char *running_unsettled(struct world *w, const struct object *job)
     }
     if (!job_condition(j, "Running") || job_condition(j, "Restarting"))
         return because("%s is not Running, or still Restarting", job->name);
+    if (counts_unsettled(w, job))
+        return reason;
     if (val_int(j, "status", "observedGeneration") != val_int(j, "metadata", "generation"))
         return because("%s: observedGeneration is old", job->name);
     return NULL;
@@ -311,6 +346,16 @@ static const char *pod_unsettled(struct world *w, const struct object *pod)
     if (val_get(pod->v->json, "metadata", "deletionTimestamp", NULL))
         return because("pod %s is being deleted", pod->name);
     return NULL;
+}
+
+uint64_t truth_running(const struct world *w)
+{
+    const struct store *s = &w->api.store;
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < tenant_others(w, KIND_JOB); i++)
+        n += job_condition(s->objects[KIND_JOB][i]->v->json, "Running");
+    return n;
 }
 
 const char *truth_unsettled(struct world *w)

@@ -174,6 +174,30 @@ static void delete_job(struct world *w, struct object *job, int64_t n, bool agai
         world_after(w, random_range(&w->user, 0, 10000), user_create, n);
 }
 
+void user_churn(struct world *w)
+{
+    int64_t n = random_range(&w->user, 0, w->n_jobs - 1);
+    struct object *job = job_object(w, &w->jobs[n]);
+    int64_t what = random_range(&w->user, 0, 9);
+
+    w->actor = ACTOR_USER;
+    if (!job) {
+        world_fault(w, FAULT_USER_CREATE);
+        user_create(w, n);
+    } else if (what < 5) {
+        world_fault(w, FAULT_USER_SCALE);
+        scale(w, job, &w->jobs[n]);
+    } else if (what < 8) {
+        bool on = !val_true(job->v->json, "spec", "runPolicy", "suspend");
+
+        world_fault(w, on ? FAULT_USER_SUSPEND : FAULT_USER_RESUME);
+        suspend(w, job, on);
+    } else {
+        world_fault(w, FAULT_USER_DELETE);
+        delete_job(w, job, n, true);
+    }
+}
+
 void user_act(struct world *w)
 {
     enum fault what = (enum fault)random_range(&w->user, FAULT_USER_LABEL, FAULT_USER_OBJECT);

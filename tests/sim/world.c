@@ -244,6 +244,7 @@ static void look(struct world *w, int64_t id)
         w->settled_said = w->agents->n_said;
     } else if (w->now_ms - w->settled_ms >= CALM_MS) {
         w->done = true;
+        w->stats->running += truth_running(w);
         if (w->n_requests - w->settled_requests >
             CALM_REQUESTS + w->agents->n_said - w->settled_said)
             world_fail(w, "%llu requests in %d s though nothing changes",

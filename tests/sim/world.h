@@ -103,7 +103,7 @@ extern const char *const situation_names[N_SITUATIONS];
 struct stats {
     uint64_t cells[N_FAULTS][N_SITUATIONS];
     uint64_t seeds, events, requests, pods, succeeded, failed, restarts, launches, switches,
-        failures;
+        running, failures; /* running: jobs that settled so */
     int64_t first_failure; /* seed, or -1 */
 };
 
@@ -204,6 +204,7 @@ struct world {
     struct agents *agents;
 
     int intensity;    /* per 1000 requests */
+    bool churn;       /* users never rest, and operators are killed again and again */
     int tenant_eager; /* the same */
     int64_t quiet_ms; /* faults end then */
     bool quiet;
@@ -291,6 +292,7 @@ void scenario_make(struct world *w);
 void scenario_release(struct world *w);
 void user_create(struct world *w, int64_t job);
 void user_act(struct world *w);
+void user_churn(struct world *w); /* one act on a job as a whole */
 
 /* tenant.c: somebody hostile in a namespace of their own. */
 void tenant_start(struct world *w);
@@ -352,6 +354,8 @@ void truth_sends(struct world *w, const struct operator_process *op, const struc
 /* A graceful end is over. */
 void truth_stopped(struct world *w, const struct operator_process *op);
 void truth_each_event(struct world *w);
+/* How many jobs say that they run. */
+uint64_t truth_running(const struct world *w);
 /* NULL: every job is as it should be for good; else what is not yet. */
 const char *truth_unsettled(struct world *w);
 
