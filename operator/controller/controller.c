@@ -285,6 +285,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     }
     o.invalid_template = m->invalid_template;
     o.blocked = m->blocked;
+    o.name_taken = m->name_taken;
     o.hold_until_ms = wall_of(c, m->hold_mono_ms);
     o.status_written_ms = wall_then(c, m->status_written_mono_ms);
     o.events.pod = m->events_pod;

@@ -31,6 +31,7 @@ struct memory {
     int64_t made_mono_ms[N_OWNED];    /* and when, or when they were there */
     int64_t groups_gone;              /* PodGroups up to this generation are */
     char *invalid_template, *blocked; /* the API server's sentences, or NULL */
+    bool name_taken;                  /* blocked, since somebody else has the name of an object */
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */
     bool uncertain;                   /* our view may lack what matters (confirm.h) */

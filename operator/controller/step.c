@@ -37,6 +37,7 @@ static bool should_read(struct run *run)
 void run_block(struct run *run, const char *message)
 {
     run_keep_sentence(&run_memory(run)->blocked, message);
+    run_memory(run)->name_taken = false;
     run->failed = run->give_up = true;
 }
 
@@ -79,6 +80,26 @@ static void hidden(struct run *run, const char *kind, const char *name)
         run_block(run, sentence);
 }
 
+/*
+ * An object of this name is there and is not the job's: that becomes a condition. One that is being
+ * deleted (that of a job of the same name that was there before, say) is waited for first.
+ */
+static void foreign(struct run *run, const char *kind, const struct meta *object)
+{
+    char sentence[400];
+
+    snprintf(sentence, sizeof sentence,
+             "%s %s exists and does not belong to this job: delete it, or create the job with "
+             "another name",
+             kind, object->name);
+    if (object->deletion_ms && run_memory(run)->failures < 3) {
+        fail(run, ANSWER_UNKNOWN, sentence);
+        return;
+    }
+    run_block(run, sentence);
+    run_memory(run)->name_taken = true;
+}
+
 static bool run_owns(const struct run *run, const struct meta *object)
 {
     char key[KEY_SIZE];
@@ -110,22 +131,17 @@ static void on_pod_read(void *arg, enum answer answer, const cJSON *body, const 
 
     if (answer == ANSWER_OK) {
         bool ours = meta_decode(&meta, body, &arena, &err) == 0 && run_owns(run, &meta);
+        bool creates = s->action.type == ACTION_CREATE_POD;
         const char *found = meta.uid;
 
         if (s->pod.uid && found && strcmp(found, s->pod.uid) != 0)
             cache_delete_pod(run->c->cache, s->pod.uid, "");
-        decode_object(run->c, RESOURCE_PODS, body, CACHE_ANSWER);
-        if (!ours && s->action.type == ACTION_CREATE_POD) {
-            char sentence[400], name[NAME_SIZE];
-
-            pod_name(name, strchr(run->key, '/') + 1, s->action.role, s->action.index,
-                     s->action.incarnation);
-            snprintf(sentence, sizeof sentence,
-                     "pod %s exists and belongs to something else; it must go first", name);
-            run_block(run, sentence);
-        } else if (s->action.type == ACTION_CREATE_POD && !has_pod_of(s, found)) {
+        if (ours || !creates)
+            decode_object(run->c, RESOURCE_PODS, body, CACHE_ANSWER);
+        if (!ours && creates)
+            foreign(run, "Pod", &meta);
+        else if (creates && !has_pod_of(s, found))
             hidden(run, "pod", meta.name);
-        }
     } else if (answer == ANSWER_NOT_FOUND) {
         if (s->pod.uid)
             cache_delete_pod(run->c->cache, s->pod.uid, "");
@@ -223,12 +239,7 @@ static void on_owned_read(void *arg, enum answer answer, const cJSON *body, cons
                     hidden(run, owned_kind_names[s->action.owned], meta.name);
             }
         } else {
-            char sentence[400];
-
-            snprintf(sentence, sizeof sentence,
-                     "%s %s exists and does not belong to this job; it must go first",
-                     owned_kind_names[s->action.owned], meta.name);
-            run_block(run, sentence);
+            foreign(run, owned_kind_names[s->action.owned], &meta);
         }
     } else if (answer != ANSWER_NOT_FOUND) {
         fail(run, answer, message);

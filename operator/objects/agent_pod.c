@@ -56,12 +56,23 @@ static void add_environment(const cJSON *spec, cJSON *container)
 static void add_key(const struct objects_config *config, const struct tj *tj, cJSON *spec,
                     cJSON *container)
 {
+    static const char *const files[] = {"tls.crt", "tls.key"};
     char name[NAME_SIZE];
+    cJSON *secret;
 
     if (!volumes_mount(container, KEY_VOLUME, KEY_FOLDER, true))
         return;
     secret_name(name, config, tj);
-    tree_set_text(tree_object(volumes_get(spec, KEY_VOLUME), "secret"), "secretName", name);
+    secret = tree_object(volumes_get(spec, KEY_VOLUME), "secret");
+    tree_set_text(secret, "secretName", name);
+    /* Named, so that a node refuses a Secret that lacks them, and says so. */
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        cJSON *item = cJSON_CreateObject();
+
+        tree_set_text(item, "key", files[i]);
+        tree_set_text(item, "path", files[i]);
+        cJSON_AddItemToArray(tree_list(secret, "items"), item);
+    }
 }
 
 void agent_pod_apply(const struct objects_config *config, const struct tj *tj, cJSON *spec,

@@ -1,4 +1,6 @@
 /* The part of status that only people and dashboards read. */
+#include <string.h>
+
 #include "operator/reconcile/look.h"
 
 /* What the pods do, over all roles. */
@@ -75,7 +77,21 @@ static void describe_running(struct look *l, const struct census *c)
     }
 }
 
-static void describe_blocked(struct look *l)
+/*
+ * The Secret that the first waiting pod cannot mount, as it lacks what the operator's has; NULL:
+ * none is known. The operator may not read Secrets, so it is the node that finds somebody else's.
+ */
+static const char *foreign_secret(const struct census *c)
+{
+    const struct pod *p = c->waiting;
+
+    return p && pod_is_mute(p) && strstr(c->wait, "\"" KEY_VOLUME "\"") &&
+                   strstr(c->wait, "non-existent")
+               ? p->key
+               : NULL;
+}
+
+static void describe_blocked(struct look *l, const struct census *c)
 {
     if (l->o->invalid_template)
         condition_set(l, COND_PODS_BLOCKED, true, "InvalidTemplate", "%s", l->o->invalid_template);
@@ -86,7 +102,13 @@ static void describe_blocked(struct look *l)
             "new ones could not join them: put the operator's Secret with the old one back "
             "and restart it, or suspend the job and resume it");
     else if (l->o->blocked)
-        condition_set(l, COND_PODS_BLOCKED, true, "PodsRefused", "%s", l->o->blocked);
+        condition_set(l, COND_PODS_BLOCKED, true, l->o->name_taken ? "NameTaken" : "PodsRefused",
+                      "%s", l->o->blocked);
+    else if (foreign_secret(c))
+        condition_set(l, COND_PODS_BLOCKED, true, "NameTaken",
+                      "Secret %s exists and is not the one that the operator makes: delete it, and "
+                      "the operator makes its own",
+                      foreign_secret(c));
     else if (status_is(&l->next, COND_PODS_BLOCKED))
         condition_set(l, COND_PODS_BLOCKED, false, "PodsAccepted",
                       "the API server takes the pods again");
@@ -98,7 +120,7 @@ void describe(struct look *l)
 
     if (!status_terminal(&l->next)) {
         describe_running(l, &c);
-        describe_blocked(l);
+        describe_blocked(l, &c);
     }
     describe_durable(l);
     describe_progress(l);

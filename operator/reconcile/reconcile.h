@@ -164,6 +164,7 @@ struct observed {
     bool dry_run_ok[N_CLUSTER_ROLES];
     const char *invalid_template; /* the API server's sentence for a pod it will never take */
     const char *blocked;          /* its sentence for a pod that it refuses now (403, ...) */
+    bool name_taken;              /* or ours for an object that is there and not the job's */
     int64_t hold_until_ms;        /* back-off after refused or failed requests of this job */
     int64_t status_written_ms;    /* the last write of status; 0: none yet */
     struct {                      /* the events that were read last */

@@ -11,13 +11,13 @@
  *       unasked: seen finished before it was being deleted
  *   now 1000 | unreachable sentence | quiet 10 | stalled        times are seconds
  *   missing Service | seen Secret=900 (else now) | old-generations 1 2 | groups-gone 1 | dry-run-ok
- * worker | hold 1010 | written 999 blocked sentence | invalid-template sentence launched gen=3
- * step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch; reason=Loss
- * cause=sentence from=199 trained=200 (at 200 it trained) resumed=7 workers=2 without=3 since=300
- *   agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100 pods=worker-0-0,worker-1-0
- *       message=sentence stage=ranks workers=2 unlinked      what the chief's agent says;
- *       record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch transfer=0.01 early=6
- *       switch=9:2:epoch (step, epoch, why) hand-over=0.5    of its strategy; switch: not yet
+ * worker | hold 1010 | written 999 blocked sentence | name-taken | invalid-template sentence
+ * launched gen=3 step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch;
+ * reason=Loss cause=sentence from=199 trained=200 (at 200 it trained) resumed=7 workers=2 without=3
+ * since=300 agent worker-0-0 seen=3 run=3 phase=training step=12 rate=100
+ * pods=worker-0-0,worker-1-0 message=sentence stage=ranks workers=2 unlinked      what the chief's
+ * agent says; record=u copied=9 failed-copy=sentence silent=worker-1-0 relaunch transfer=0.01
+ * early=6 switch=9:2:epoch (step, epoch, why) hand-over=0.5    of its strategy; switch: not yet
  *   strategy phase=AllReduce switch=9:2:epoch hand-over=0.5 since=900    status.strategy
  *   scaling 1=50 2-8=90                       status.scaling: samples per second by workers
  *   events pod=worker-0-0 asked=990 sentence=FailedMount    read last; all but pod can be left out
@@ -401,6 +401,8 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         c->o.hold_until_ms = case_ms(rest);
     } else if (strncmp(line, "written ", 8) == 0) {
         c->o.status_written_ms = case_ms(rest);
+    } else if (strcmp(line, "name-taken") == 0) {
+        c->o.name_taken = true;
     } else if (strncmp(line, "blocked ", 8) == 0) {
         c->o.blocked = arena_strdup(&c->arena, rest);
     } else if (strncmp(line, "events ", 7) == 0) {

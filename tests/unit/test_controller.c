@@ -157,6 +157,35 @@ static void test_name_of_another_is_not_taken(void)
     CHECK_INT(count_open(KUBE_POST, "/ns/pods"), 0);
     CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body,
                    "does not belong to this job");
+    CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body, "NameTaken");
+    end();
+}
+
+/* That of a job of the same name that was there before is on its way, most likely. */
+static void test_name_of_another_that_goes_is_waited_for(void)
+{
+    int tries = 0;
+
+    begin(false);
+    sync_lists(one_job, EMPTY_LIST);
+    accept_job();
+    for (int i = 0; i < 3; i++)
+        echo(open_call(KUBE_POST, "/namespaces/ns/"));
+    while (!open_call(KUBE_PATCH, "/trainingjobs/a/status") && tries < 10) {
+        struct kube_call *call = open_call(KUBE_POST, "/namespaces/ns/networkpolicies");
+
+        if (call) {
+            tries++;
+            answer(call, 409, STATUS(409, "AlreadyExists"));
+            pass(0);
+            answer(open_call(KUBE_GET, "/networkpolicies/a"), 200,
+                   "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"x\","
+                   "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"resourceVersion\":\"2\"}}");
+        }
+        pass(100);
+    }
+    CHECK_INT(tries, 4);
+    CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body, "NameTaken");
     end();
 }
 
@@ -340,6 +369,7 @@ int main(void)
     test_job_that_is_gone_stays_gone();
     test_busy_server_is_left_alone();
     test_name_of_another_is_not_taken();
+    test_name_of_another_that_goes_is_waited_for();
     test_status_that_is_not_kept();
     test_sentence_is_cut_between_characters();
     test_standby_stays_small();
