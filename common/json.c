@@ -205,7 +205,7 @@ static void print_raw(const cJSON *raw, int indent, int depth, struct buf *out)
 
 static void print_value(const cJSON *value, int indent, int depth, struct buf *out)
 {
-    switch (value->type & 0xff) {
+    switch (value ? value->type & 0xff : cJSON_NULL) {
     case cJSON_Object:
     case cJSON_Array:
         print_children(value, indent, depth, out);

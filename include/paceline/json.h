@@ -24,7 +24,8 @@
 MUST_CHECK int json_parse(cJSON **out, const char *text, size_t len, const char *name,
                           struct err *err);
 
-/* Appends the value. indent: spaces per level, one line per entry; 0: all on one line. */
+/* Appends the value, NULL as null. indent: spaces per level, one line per entry; 0: one line for
+ * all. */
 void json_print(const cJSON *value, int indent, struct buf *out);
 
 /* Appends a number in the fewest of 15 to 17 digits that read back to the same double. */

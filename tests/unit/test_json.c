@@ -74,6 +74,9 @@ static void test_controls(void)
     CHECK_STR(b.data, "\"\\u001b[2J \\u009b\\u0080\\u009f \302\240 \303\202 \\u007f \302\"");
     CHECK_INT(json_parse(&value, b.data, b.len, "t", &err), 0);
     CHECK_STR(cJSON_GetStringValue(value), text);
+    b.len = 0;
+    json_print(NULL, 0, &b);
+    CHECK_STR(b.data, "null");
 }
 
 static void test_numbers(void)
