@@ -29,7 +29,7 @@ static void check_text(const struct init_data *d, const char *name)
         in = job_inputs_shape(job);
     CHECK_INT(job_network(job, in, 0, &net, &err), 0);
     CHECK_STR(err.msg, "");
-    CHECK_INT(net.out.c, d->classes);
+    CHECK_INT(net.out.c, d->outputs);
 }
 
 static void test_images(void)
@@ -43,7 +43,7 @@ static void test_images(void)
                                     .path = (char *)"/da: ta #1/My \"Photos\" (2)",
                                     .inputs = &in,
                                     .n_inputs = 1,
-                                    .classes = 7,
+                                    .outputs = 7,
                                     .class_names = (char *)"a # b, c: d",
                                     .n_train = 8u << (3 * i),
                                     .n_test = 8,
@@ -63,7 +63,7 @@ static void test_arrays(void)
     struct init_data d = {.dataset = "arrays",
                           .path = (char *)"/data/12_Arrays-",
                           .inputs = in,
-                          .classes = 4,
+                          .outputs = 4,
                           .n_train = 10,
                           .n_test = 2};
 
