@@ -168,7 +168,7 @@ static bool broken_perplexity(const struct job *job, struct buf *found)
 
 static bool broken_loss_data(const struct job *job, struct buf *found)
 {
-    buf_printf(found, "%s, with data whose labels are classes", loss_defs[job->model.loss].name);
+    buf_puts(found, "a loss of values, with data whose labels are classes");
     return loss_defs[job->model.loss].labels != LABELS_CLASS &&
            strcmp(job->dataset.name, "arrays") != 0;
 }

@@ -67,8 +67,12 @@ only_offline() {
     out=$(dry_run "$dir/job.yaml") || fail "the API server can refuse $1 by now: $out"
 }
 
+# Arrays, so that validate of jobs with them has nothing else to say.
+python3 tests/cli/make_values.py "$dir/values" 40 20 || fail "no arrays"
 for example in examples/*.yaml; do
-    "$PACELINE" validate "$example" >/dev/null 2>&1 || fail "validate refuses $example"
+    set=()
+    case $example in */regression.yaml) set=(--set "dataset.path=$dir/values/numbers") ;; esac
+    "$PACELINE" validate "$example" "${set[@]}" >/dev/null 2>&1 || fail "validate refuses $example"
     dry_run "$example" >"$dir/out" || fail "$example: $(cat "$dir/out")"
 done
 good "$MODEL"
@@ -121,6 +125,40 @@ bad schema "  mpi: {ranksPerWorker: 0}
 bad cel '  model: {}'
 bad cel '  model: {name: mlp, layers: [{type: relu}]}'
 bad cel '  model: {name: fashion-cnn, hidden: [3]}'
+# What labels are, by the loss.
+VALUES="  model: {name: mlp, loss: mse}
+  dataset: {name: arrays, path: $dir/values/numbers, validationSplit: 0.2}"
+good "$VALUES
+  training: {earlyStopping: {monitor: r2, patience: 2}}"
+good "  model: {name: mlp, loss: huber, huberDelta: 0.5}
+  dataset: {name: arrays, path: $dir/values/numbers, distribution: {kind: iid}}
+  training: {earlyStopping: {monitor: mae, patience: 2}}"
+good "  model: {name: mlp, loss: sigmoidCrossEntropy}
+  dataset: {name: arrays, path: $dir/values/bits, validationSplit: 0.2}
+  training: {earlyStopping: {monitor: binaryAccuracy, patience: 2}}"
+good "$MODEL
+  dataset: {validationSplit: 0.2}
+  training: {earlyStopping: {monitor: f1, patience: 2}}"
+bad cel "  model: {name: mlp, loss: mse}"
+bad cel "  model: {name: mlp, loss: sigmoidCrossEntropy}
+  dataset: {name: text, path: x}"
+bad cel "  model: {name: mlp, loss: mse, huberDelta: 1}
+  dataset: {name: arrays, path: $dir/values/numbers}"
+bad cel "  model: {name: mlp, loss: mae}
+  dataset: {name: arrays, path: $dir/values/numbers, distribution: {kind: byLabel}}"
+bad cel "$VALUES
+  training: {earlyStopping: {monitor: accuracy, patience: 2}}"
+bad cel "$VALUES
+  training: {earlyStopping: {monitor: f1, patience: 2}}"
+bad cel "$MODEL
+  training: {earlyStopping: {monitor: mae, patience: 2}}"
+bad cel "$MODEL
+  training: {earlyStopping: {monitor: binaryAccuracy, patience: 2}}"
+bad cel "$MODEL
+  training: {earlyStopping: {monitor: recall, patience: 2}}"
+bad cel "  model: {name: mlp, loss: mse}
+  dataset: {name: arrays, path: $dir/values/numbers}
+  training: {earlyStopping: {monitor: r2, patience: 2}}"
 bad cel '  model: {layers: [{type: dense}]}'
 bad cel '  model: {layers: [{type: flatten}, {type: conv, kernel: 3}]}'
 bad cel '  model: {layers: [{type: dense, units: 3, rate: 0.5}]}'

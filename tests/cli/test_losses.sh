@@ -94,13 +94,19 @@ for kind in "huber numbers 2" "sigmoidCrossEntropy bits 5"; do
     joined=$(result joined1 --set training.accumulate=2)
     same "$loss: join" "$(result joined2 --workers 2 --set strategy.batch=join --set training.accumulate=2)" "$joined"
     free_strategies
+    check "$loss: shares of workers" "$(result shares --workers 2 --set dataset.distribution.kind=iid \
+        --set strategy.type=LocalSGD)" "  -"
+    rm -r shares
 done
 
 # The best checkpoint is the one with the least loss; a rule that watches r2 stops where the events say.
 job mse numbers 2
 sed -i 's/optimizer: {/earlyStopping: {monitor: r2, patience: 2, minDelta: 0.01}, &/; s/epochs: 15/epochs: 40/
     s/path: data.numbers/&, validationSplit: 0.25/' job.yaml
-result early >/dev/null
+early=$(result early)
+same "3 workers stop early alike" "$(result early3 --workers 3)" "$early"
+same "they are told alike" "$(tail -1 early3/events.jsonl | grep -o '"stoppedEarly":{[^}]*}')" \
+    "$(tail -1 early/events.jsonl | grep -o '"stoppedEarly":{[^}]*}')"
 python3 - early <<'END' || fail "early stopping by r2, or the best: $(tail -1 early/events.jsonl)"
 import json, sys
 events = [json.loads(line) for line in open(sys.argv[1] + "/events.jsonl")]
@@ -147,7 +153,7 @@ refused "floats as classes" "train-y.npy: found 2 floats per sample; needed: one
     model.loss=softmaxCrossEntropy
 refused "numbers as bits" "train-y.npy: label " model.loss=sigmoidCrossEntropy
 check "the reason" "$(cat refused.log)" "allowed with sigmoidCrossEntropy: 0 and 1"
-refused "images" "mse, with data whose labels are classes" dataset.name=mnist
+refused "images" "a loss of values, with data whose labels are classes" dataset.name=mnist
 refused "shares by label" "shares by label, of labels that are no classes" dataset.distribution.kind=byLabel \
     replicas.worker.replicas=2
 refused "accuracy of numbers" "a metric that this loss does not have" \

@@ -210,6 +210,15 @@ static void test_bits(void)
     CHECK(r.scores[0] == 1 && r.scores[1] == 1);
     r = loss_values(LOSS_SIGMOID_CROSS_ENTROPY, 1, y, 4, 4, wrong, 1, NULL);
     CHECK(r.scores[0] == 0 && r.scores[1] == 0.75);
+
+    struct tally tally;
+    const struct batch b = {.values = wrong};
+    tally_init(&tally, LABELS_BITS, 4, 1);
+    tally_add(&tally, 0, &b, 0, y, &r);
+    CHECK(tally.bits[0].named == 0 && tally.bits[0].real == 1 && tally.bits[0].right == 0);
+    CHECK(tally.bits[1].named == 1 && tally.bits[1].real == 1 && tally.bits[1].right == 1);
+    CHECK(tally.bits[2].named == 0 && tally.bits[2].real == 0);
+    tally_release(&tally);
 }
 
 /* A weight scales a gradient, and settles it. */

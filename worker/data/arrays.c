@@ -455,26 +455,24 @@ int arrays_values(const struct dataset *set, uint32_t id, float *values, struct 
     return read_row(&set->arrays->labels.of[set->number], id, npy_numbers, values, err);
 }
 
-/* The mean first, then the distances from it: a difference of large sums would lose them. The mean
- * is summed up from the first label on, so that labels that are all the same have a spread of 0. */
+/* The mean first, then the distances from it: a difference of large sums would lose them. Of labels
+ * that are all the same the sum of up to 2^29 floats is exact, so the mean is their value, and the
+ * spread 0. */
 int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n, double *spread,
                   struct err *err)
 {
     const size_t each = (size_t)set->values;
     AUTO(auto_free) float *row = xcalloc(each, sizeof *row);
     AUTO(auto_free) double *mean = xcalloc(each, sizeof *mean);
-    AUTO(auto_free) double *first = xcalloc(each, sizeof *first);
 
     for (uint32_t i = 0; i < n; i++) {
         if (arrays_values(set, index ? index[i] : i, row, err))
             return -1;
-        for (size_t k = 0; k < each; k++) {
-            first[k] = i == 0 ? (double)row[k] : first[k];
-            mean[k] += (double)row[k] - first[k];
-        }
+        for (size_t k = 0; k < each; k++)
+            mean[k] += (double)row[k];
     }
     for (size_t k = 0; k < each; k++) {
-        mean[k] = first[k] + mean[k] / n;
+        mean[k] /= n;
         spread[k] = 0;
     }
     for (uint32_t i = 0; i < n; i++) {
