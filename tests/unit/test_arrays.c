@@ -63,7 +63,7 @@ static void check_sample(const struct dataset *set, uint32_t id)
 }
 
 /* Labels of values: doubles to the nearest float, bools as 0 and 1; their spread, which is exactly
- * 0 of labels that are all the same, though no sum of them is exact. */
+ * 0 of labels that are all the same, whatever number that is. */
 static void check_values(struct job *job, const char *type, const char *shape, const void *values,
                          size_t n, const float want[N][2])
 {
