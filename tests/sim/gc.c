@@ -37,10 +37,20 @@ static bool has_dependents(struct world *w, const struct object *job)
     return false;
 }
 
+/* A finalizer of the collector's own means something on an object that is being deleted only: a
+ * tenant may write it into any. */
+static bool goes_with(const struct object *owner, const char *finalizer)
+{
+    const cJSON *meta = val_get(owner->v->json, "metadata", NULL);
+
+    return val_get(meta, "deletionTimestamp", NULL) &&
+           val_has(val_get(meta, "finalizers", NULL), finalizer);
+}
+
 /* Owners in the foreground: their dependents go first. */
 static bool owner_goes(const struct object *owner)
 {
-    return val_has(val_get(owner->v->json, "metadata", "finalizers", NULL), "foregroundDeletion");
+    return goes_with(owner, "foregroundDeletion");
 }
 
 static bool delete_one(struct world *w)
@@ -65,10 +75,7 @@ static bool delete_one(struct world *w)
     return false;
 }
 
-static bool orphans(const struct object *owner)
-{
-    return val_has(val_get(owner->v->json, "metadata", "finalizers", NULL), "orphan");
-}
+static bool orphans(const struct object *owner) { return goes_with(owner, "orphan"); }
 
 /* Owners that leave their dependents to nobody. */
 static bool orphan_one(struct world *w)

@@ -12,10 +12,11 @@ trap 'exit 130' INT TERM
 
 BUILD=build/gcc
 make -s CC=gcc "$BUILD/tests/sim/sim" >/dev/null || exit
-mkdir -p "$copy/$BUILD/tests" "$copy/tests"
+mkdir -p "$copy/$BUILD/tests" "$copy/tests/unit"
 cp -a Makefile common include operator "$copy"
 cp -a operator "$copy/as-is" # the tree may be worked on meanwhile
 cp -a tests/sim "$copy/tests"
+cp -a tests/unit/*.h "$copy/tests/unit"
 for part in common operator tests/sim; do cp -a "$BUILD/$part" "$copy/$BUILD/$part"; done
 make -s -C "$copy" CC=gcc "$BUILD/tests/sim/sim" >/dev/null || exit
 cp "$copy/$BUILD/tests/sim/sim" "$copy/sim"

@@ -231,8 +231,11 @@ static const char *objects_unsettled(struct world *w, const struct object *job)
 
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
         int n = count_owned(w, wanted[i].kind, job);
+        bool known = wanted[i].kind == KIND_VOLCANO_GROUP || wanted[i].kind == KIND_SCHEDULER_GROUP
+                         ? !w->unmapped
+                         : true;
 
-        if (n < wanted[i].least || n > 1)
+        if (n < wanted[i].least || (n > 1 && known))
             return because("%s has %d objects of kind %s", job->name, n,
                            kinds[wanted[i].kind].name);
     }

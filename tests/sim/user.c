@@ -121,6 +121,7 @@ static void delete_object(struct world *w)
     if (!o)
         return;
     world_fault(w, FAULT_USER_OBJECT);
+    w->unmapped = w->unmapped || o->kind == KIND_CONFIG_MAP;
     world_trace(w, "user deletes %s %s", kinds[o->kind].name, o->name);
     store_delete(&w->api.store, o, -1, false);
 }

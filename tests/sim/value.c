@@ -177,6 +177,8 @@ char *val_print(const cJSON *value)
 {
     struct buf text;
 
+    if (!value)
+        return xstrdup("none");
     buf_init(&text, 0);
     json_print(value, 0, &text);
     return text.data;

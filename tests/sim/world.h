@@ -209,6 +209,7 @@ struct world {
     int64_t quiet_ms; /* faults end then */
     bool quiet;
     bool stolen;        /* the Lease was: two may have led for a moment */
+    bool unmapped;      /* a user took a ConfigMap, by which PodGroups of former worlds are known */
     int64_t lease_ms;   /* when somebody last wrote it */
     int64_t jump_ms;    /* sum of the jumps */
     int64_t settled_ms; /* since when; 0: not */
