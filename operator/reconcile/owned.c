@@ -102,6 +102,9 @@ bool rule_owned(struct look *l)
         if (!job_wants_owned(l->job, kind) || (l->o->have[kind] && !is_doubtful(l, kind)))
             continue;
         complete = false;
+        /* The ConfigMap stands for both when they are of a former world (drop_old). */
+        if (kind == OWNED_POD_GROUP && !l->o->have[OWNED_CONFIG_MAP])
+            continue;
         if (l->o->hold_until_ms > l->now) {
             plan_requeue(l->plan, l->o->hold_until_ms);
             continue;

@@ -66,7 +66,7 @@
  *     there for OWNED_DOUBT_MS. A name of a Secret stands for one key: where pods mount another
  *     than our master key makes, neither Secret nor pods are made, and the job is PodsBlocked.
  *     PodGroups and ConfigMaps of older generations go, in this order, when no pod of an older
- *     world is left.
+ *     world is left; they come in the other order, so that no PodGroup is without its ConfigMap.
  *  9. Pods: unwanted ones (older incarnation, index out of range, index done) are deleted once,
  *     released when finished, forced when lost (3). A wanted index that is not completed or lost
  *     and has no pod of any incarnation that is not finished gets one - after backoff_until_ms if
