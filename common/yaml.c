@@ -13,10 +13,16 @@ struct input {
     size_t len;
 };
 
+/* Each value is at most: an entry, a key, a tag, an anchor, itself, its value's mark, its end. */
+#define TOKENS_PER_VALUE 8
+#define TOO_DEEP "%s:%d: nested deeper than %d levels"
+#define TOO_MANY "%s:%d: more than %d values"
+
 struct reader {
     struct yaml_doc *doc;
     yaml_document_t source;
     const char *name;
+    size_t text_bytes; /* of all strings and keys so far, aliases expanded */
     struct err *err;
 };
 
@@ -106,12 +112,26 @@ static void plain_scalar(const char *s, cJSON **out)
         *out = cJSON_CreateString(s); /* also what is not finite: the field is reported */
 }
 
-static int scalar(const struct reader *r, const yaml_node_t *node, cJSON **out)
+/* A few aliases could otherwise copy one long string thousands of times. */
+static int count_text(struct reader *r, const yaml_node_t *node)
+{
+    r->text_bytes += node->data.scalar.length;
+    if (r->text_bytes <= YAML_MAX_BYTES)
+        return 0;
+    return err_set(r->err, ERR_INVALID,
+                   "%s:%d: with its aliases expanded, the text of all values is longer than %zu "
+                   "bytes",
+                   r->name, line_of(node), YAML_MAX_BYTES);
+}
+
+static int scalar(struct reader *r, const yaml_node_t *node, cJSON **out)
 {
     const char *s = (const char *)node->data.scalar.value;
 
     if (strlen(s) != node->data.scalar.length)
         return fail(r, line_of(node), "a string holds a NUL character");
+    if (count_text(r, node))
+        return -1;
     if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
         plain_scalar(s, out);
     else
@@ -134,28 +154,70 @@ static int sequence(struct reader *r, const yaml_node_t *node, int depth, cJSON 
     return 0;
 }
 
-static int mapping(struct reader *r, const yaml_node_t *node, int depth, cJSON *object)
+struct key {
+    const char *word;
+    int line, place; /* place: its number in the mapping */
+};
+
+static int compare_keys(const void *a, const void *b)
 {
-    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-         pair < node->data.mapping.pairs.top; pair++) {
-        const yaml_node_t *key = yaml_document_get_node(&r->source, pair->key);
-        const char *word;
-        const cJSON *twice;
-        cJSON *value = NULL;
+    const struct key *x = a, *y = b;
+    const int order = strcmp(x->word, y->word);
+
+    return order ? order : x->place - y->place;
+}
+
+/* Refuses the first key that an earlier one equals. Sorted, as a mapping may have thousands. */
+static int check_twice(const struct reader *r, struct key *keys, size_t n)
+{
+    const struct key *first = NULL, *second = NULL;
+
+    qsort(keys, n, sizeof *keys, compare_keys);
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(keys[i - 1].word, keys[i].word) == 0 &&
+            (!second || keys[i].place < second->place)) {
+            first = &keys[i - 1];
+            second = &keys[i];
+        }
+    if (!second)
+        return 0;
+    return err_set(r->err, ERR_INVALID,
+                   "%s:%d: key \"%.60s\" stands twice; the first is on line %d", r->name,
+                   second->line, second->word, first->line);
+}
+
+static int check_keys(struct reader *r, const yaml_node_t *node)
+{
+    const yaml_node_pair_t *pairs = node->data.mapping.pairs.start;
+    const size_t n = (size_t)(node->data.mapping.pairs.top - pairs);
+    AUTO(auto_free) struct key *keys = xcalloc(n, sizeof *keys);
+
+    for (size_t i = 0; i < n; i++) {
+        const yaml_node_t *key = yaml_document_get_node(&r->source, pairs[i].key);
 
         if (key->type != YAML_SCALAR_NODE)
             return fail(r, line_of(key), "a key is not a plain word; keys are strings");
-        word = (const char *)key->data.scalar.value;
-        if (strlen(word) != key->data.scalar.length)
+        keys[i] = (struct key){(const char *)key->data.scalar.value, line_of(key), (int)i};
+        if (strlen(keys[i].word) != key->data.scalar.length)
             return fail(r, line_of(key), "a key holds a NUL character");
-        twice = cJSON_GetObjectItemCaseSensitive(object, word);
-        if (twice)
-            return err_set(r->err, ERR_INVALID,
-                           "%s:%d: key \"%.60s\" stands twice; the first is on line %d", r->name,
-                           line_of(key), word, yaml_line(r->doc, twice));
+        if (count_text(r, key))
+            return -1;
+    }
+    return check_twice(r, keys, n);
+}
+
+static int mapping(struct reader *r, const yaml_node_t *node, int depth, cJSON *object)
+{
+    if (check_keys(r, node))
+        return -1;
+    for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+         pair < node->data.mapping.pairs.top; pair++) {
+        const yaml_node_t *key = yaml_document_get_node(&r->source, pair->key);
+        cJSON *value = NULL;
+
         if (convert(r, pair->value, line_of(key), depth + 1, &value))
             return -1;
-        cJSON_AddItemToObject(object, word, value);
+        cJSON_AddItemToObject(object, (const char *)key->data.scalar.value, value);
     }
     return 0;
 }
@@ -174,11 +236,9 @@ static int convert(struct reader *r, int id, int key_line, int depth, cJSON **ou
     AUTO(auto_json) cJSON *value = NULL;
 
     if (depth > YAML_MAX_DEPTH)
-        return err_set(r->err, ERR_INVALID, "%s:%d: nested deeper than %d levels", r->name,
-                       line_of(node), YAML_MAX_DEPTH);
+        return err_set(r->err, ERR_INVALID, TOO_DEEP, r->name, line_of(node), YAML_MAX_DEPTH);
     if (r->doc->n_marks >= YAML_MAX_NODES)
-        return err_set(r->err, ERR_INVALID, "%s:%d: more than %d values", r->name, line_of(node),
-                       YAML_MAX_NODES);
+        return err_set(r->err, ERR_INVALID, TOO_MANY, r->name, line_of(node), YAML_MAX_NODES);
     if (has_own_tag(node))
         return err_set(r->err, ERR_INVALID, "%s:%d: found the tag %.60s; tags are not allowed",
                        r->name, line_of(node), (const char *)node->tag);
@@ -253,6 +313,111 @@ static int load(struct reader *r, yaml_parser_t *parser, const struct input *in)
     return rc ? rc : convert(r, 1, 0, 1, &r->doc->root);
 }
 
+/* UTF-8 is said, so that check_blanks reads what libyaml reads. */
+static void set_input(yaml_parser_t *parser, const char *text, size_t len)
+{
+    yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(parser, (const unsigned char *)text, len);
+}
+
+/* Bytes of the blank or the line break that text begins with; 0: it begins with neither. */
+static size_t blank_bytes(const char *text, size_t len)
+{
+    static const char *const wide[] = {"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+
+    if (*text == ' ' || *text == '\t' || *text == '\r' || *text == '\n')
+        return 1;
+    for (size_t i = 0; i < ARRAY_LEN(wide); i++)
+        if (len >= strlen(wide[i]) && memcmp(text, wide[i], strlen(wide[i])) == 0)
+            return strlen(wide[i]);
+    return 0;
+}
+
+/*
+ * Within a scalar libyaml keeps blanks in a buffer. The buffer grows to the longest run, and
+ * libyaml clears all of it after each word.
+ */
+static int check_blanks(const struct reader *r, const char *text, size_t len)
+{
+    size_t run = 0;
+    int line = 1;
+
+    for (size_t at = 0, n; at < len; at += n ? n : 1) {
+        n = blank_bytes(text + at, len - at);
+        run = n ? run + n : 0;
+        line += text[at] == '\n';
+        if (run > YAML_MAX_BLANKS)
+            return err_set(r->err, ERR_INVALID,
+                           "%s:%d: more than %d blanks and empty lines in a row", r->name, line,
+                           YAML_MAX_BLANKS);
+    }
+    return 0;
+}
+
+struct census {
+    int depth, anchors, tokens;
+};
+
+static int check_token(const struct reader *r, const yaml_token_t *t, struct census *c)
+{
+    const int line = (int)t->start_mark.line + 1;
+
+    switch (t->type) {
+    case YAML_BLOCK_SEQUENCE_START_TOKEN:
+    case YAML_BLOCK_MAPPING_START_TOKEN:
+    case YAML_FLOW_SEQUENCE_START_TOKEN:
+    case YAML_FLOW_MAPPING_START_TOKEN:
+        if (++c->depth > YAML_MAX_DEPTH)
+            return err_set(r->err, ERR_INVALID, TOO_DEEP, r->name, line, YAML_MAX_DEPTH);
+        break;
+    case YAML_BLOCK_END_TOKEN:
+    case YAML_FLOW_SEQUENCE_END_TOKEN:
+    case YAML_FLOW_MAPPING_END_TOKEN:
+        c->depth--;
+        break;
+    case YAML_ANCHOR_TOKEN:
+        if (++c->anchors > YAML_MAX_ANCHORS)
+            return err_set(r->err, ERR_INVALID, "%s:%d: more than %d anchors", r->name, line,
+                           YAML_MAX_ANCHORS);
+        break;
+    case YAML_TAG_DIRECTIVE_TOKEN:
+        return fail(r, line, "found the directive %TAG; tags are not allowed");
+    default:
+        break;
+    }
+    if (++c->tokens > TOKENS_PER_VALUE * YAML_MAX_NODES)
+        return err_set(r->err, ERR_INVALID, TOO_MANY, r->name, line, YAML_MAX_NODES);
+    return 0;
+}
+
+/*
+ * libyaml has no bounds of its own, and its time grows with the square of the depth, and of the
+ * number of anchors, aliases and directives. So the tokens are counted before anything is made of
+ * them. A mistake of syntax is left to the loader, which has the better sentence.
+ */
+static int check_tokens(const struct reader *r, const char *text, size_t len)
+{
+    yaml_parser_t scanner;
+    struct census c = {0};
+    bool more = true;
+    int rc = 0;
+
+    if (!yaml_parser_initialize(&scanner))
+        return err_set(r->err, ERR_INVALID, "%s: out of memory", r->name);
+    set_input(&scanner, text, len);
+    while (more && !rc) {
+        yaml_token_t token;
+
+        more = yaml_parser_scan(&scanner, &token) && token.type != YAML_NO_TOKEN &&
+               token.type != YAML_STREAM_END_TOKEN;
+        rc = more ? check_token(r, &token, &c) : 0;
+        if (more)
+            yaml_token_delete(&token);
+    }
+    yaml_parser_delete(&scanner);
+    return rc;
+}
+
 int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
                struct err *err)
 {
@@ -265,9 +430,11 @@ int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *n
     if (len > YAML_MAX_BYTES)
         return err_set(err, ERR_INVALID, "%s: %zu bytes of YAML; at most %zu are allowed", name,
                        len, YAML_MAX_BYTES);
+    if (check_blanks(&r, text, len) || check_tokens(&r, text, len))
+        return -1;
     if (!yaml_parser_initialize(&parser))
         return err_set(err, ERR_INVALID, "%s: out of memory", name);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
+    set_input(&parser, text, len);
     if (yaml_parser_load(&parser, &r.source)) {
         rc = load(&r, &parser, &in);
         yaml_document_delete(&r.source);

@@ -14,6 +14,8 @@
 #define YAML_MAX_BYTES ((size_t)1 << 20)
 #define YAML_MAX_NODES 10000 /* after aliases are expanded */
 #define YAML_MAX_DEPTH 64
+#define YAML_MAX_ANCHORS 100
+#define YAML_MAX_BLANKS 1024 /* blanks and line breaks in a row */
 
 struct yaml_mark {
     const cJSON *node;
@@ -29,8 +31,9 @@ struct yaml_doc {
 /*
  * Parses one document; name is used in messages ("name:line: ..."). Fails (ERR_INVALID) on bad
  * syntax, duplicate keys, keys that are no scalars, tags, a second document, and beyond the limits
- * above. Numbers that are not finite (.inf, 1e999) become strings. The caller owns *doc
- * (yaml_release), also after a failure.
+ * above; YAML_MAX_BYTES also bounds the text of all values once aliases are expanded. Numbers that
+ * are not finite (.inf, 1e999) become strings. The time is in proportion to len. The caller owns
+ * *doc (yaml_release), also after a failure.
  */
 MUST_CHECK int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
                           struct err *err);
