@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "cli/table.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/safetensors.h"
 
@@ -238,6 +239,11 @@ static int diff(const struct st_file *a, const struct st_file *b, const char *co
     return verdict;
 }
 
+static void say_cut_short(const char *sentence)
+{
+    fprintf(stderr, "paceline diff: %s\n", sentence);
+}
+
 int cmd_diff(int argc, char **argv)
 {
     AUTO(st_close) struct st_file a = {0};
@@ -259,6 +265,7 @@ int cmd_diff(int argc, char **argv)
     }
     if (n < 2)
         return cli_usage_error("diff", "%d of 2 files are given", n);
+    file_map_guard(say_cut_short);
     if (st_open(&a, paths[0], &err) || st_open(&b, paths[1], &err)) {
         fprintf(stderr, "paceline diff: %s\n", err.msg);
         return EXIT_DATA;

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "paceline/file.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "paceline/version.h"
@@ -209,6 +210,15 @@ static int work(const struct command *command, const struct worker_options *o, s
     return 0;
 }
 
+/* Ends this rank, and so its world. */
+static void say_cut_short(const char *sentence)
+{
+    if (comm_launched_rank() == 0)
+        event_error(EXIT_DATA, sentence);
+    else
+        log_error("%s", sentence);
+}
+
 static void print_problems(const struct problems *problems)
 {
     AUTO(auto_free)
@@ -235,6 +245,7 @@ int main(int argc, char **argv)
     log_init(LOG_INFO, "");
     mem_abort_hook = abort_world;
     kernels_thread_init();
+    file_map_guard(say_cut_short);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!command || parse_options(argc - 1, argv + 1, &o) != 0) {
         fprintf(stderr,

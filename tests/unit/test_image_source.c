@@ -1,6 +1,8 @@
 // LINK: common worker/data worker/kernels/random_scalar.c
 // LIBS: -ljpeg -lpng
 /* Folders of pictures: which files become which samples, what is refused, what is left out. */
+#include <fcntl.h>
+
 #include "tests/test.h"
 #include "tests/unit/picture.h"
 #include "tests/unit/scratch.h"
@@ -261,6 +263,34 @@ static void keeps_a_packed_copy(void)
     }
 }
 
+/* Labels and sizes of a packed copy are checked once, so they must stay what they were. */
+static void owns_what_it_checked(void)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/train", folder);
+    AUTO(auto_free) char *cache = xasprintf("%s/cache", folder);
+    struct job job = new_job();
+    struct datasets d;
+    struct err err = {0};
+    uint8_t ff[4096];
+
+    memset(ff, 0xff, sizeof ff);
+    job.dataset.image_size = 96; /* labels are pages away from the head */
+    job.dataset.path = path;
+    job.dataset.cache_path = cache;
+    AUTO(auto_free) char *file = packed_path(&job);
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
+    const int classes = d.train.classes;
+    const struct dataset *const sets[] = {&d.train, &d.test};
+    AUTO(auto_close) int fd = open(file, O_WRONLY | O_CLOEXEC);
+    for (long at = 0; at < size_of(file); at += (long)sizeof ff)
+        CHECK_INT(pwrite(fd, ff, sizeof ff, at), sizeof ff);
+    for (int set = 0; set < 2; set++)
+        for (uint32_t i = 0; i < sets[set]->n; i++)
+            CHECK(sets[set]->labels[i] < classes);
+    datasets_release(&d);
+    CHECK_INT(remove(file), 0);
+}
+
 /* Decoded at 1/2 and brought from 21 x 25 to size; another packed copy than of whole ones. */
 static void decodes_drafts(void)
 {
@@ -310,6 +340,7 @@ int main(void)
     makes_one_size();
     splits_classes();
     keeps_a_packed_copy();
+    owns_what_it_checked();
     decodes_drafts();
     scratch_remove(folder);
     return test_result();

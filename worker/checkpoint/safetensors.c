@@ -305,12 +305,15 @@ static int read_header(struct st_file *f, const char *header, size_t n, size_t l
 int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name, struct err *err)
 {
     const uint8_t *start = bytes;
+    AUTO(auto_free) char *text = NULL; /* a mapped file may change between two looks at it */
     size_t header = 0;
 
     *f = (struct st_file){0};
     if (read_length(&header, start, len, name, err))
         return -1;
-    if (read_header(f, (const char *)start + LENGTH_BYTES, header, len, name, err)) {
+    text = xmalloc(header + 1);
+    memcpy(text, start + LENGTH_BYTES, header);
+    if (read_header(f, text, header, len, name, err)) {
         st_close(f);
         return -1;
     }

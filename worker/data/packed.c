@@ -53,13 +53,28 @@ static int packed_check(const uint8_t *bytes, size_t len, uint64_t stamp, struct
     return 0;
 }
 
+/* What is checked must stay as it is, whoever writes to the file: the head, then the labels. */
+static int packed_own(const struct file_map *file, uint64_t stamp, struct err *err)
+{
+    const size_t head = sizeof(struct packed_head);
+    const struct layout *l = (const struct layout *)(file->bytes + head);
+
+    if (file_map_own(file, 0, file->len < head + sizeof *l ? file->len : head + sizeof *l, err) ||
+        packed_check(file->bytes, file->len, stamp, err))
+        return -1;
+    for (int set = 0; set < N_SETS; set++)
+        if (file_map_own(file, head + l->labels[set], l->n[set] * sizeof(uint16_t), err))
+            return -1;
+    return packed_check(file->bytes, file->len, stamp, err);
+}
+
 int packed_open(struct packed *p, const char *path, uint64_t stamp, struct err *err)
 {
     struct file_map file;
 
     if (file_map_open(&file, path, err))
         return -1;
-    if (packed_check(file.bytes, file.len, stamp, err)) {
+    if (packed_own(&file, stamp, err)) {
         file_map_close(&file);
         return err_wrap(err, "%s", path);
     }

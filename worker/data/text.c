@@ -44,7 +44,7 @@ static void texts_close(struct texts *t)
 static int text_open(struct text_source *s, const char *folder, const char *name, struct err *err)
 {
     s->path = xasprintf("%s/%s", folder, name);
-    if (file_map_open(&s->map, s->path, err))
+    if (file_map_read(&s->map, s->path, err)) /* it is read several times, and must not change */
         return -1;
     return vocabulary_count(s->map.bytes, s->map.len, s->path, &s->words, err);
 }
