@@ -9,6 +9,7 @@
 #include "agent/exec_argv.h"
 #include "agent/guard.h"
 #include "paceline/clock.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 #include "wire/channel.h"
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 /* What cannot be removed stays, with the folders above it. */

@@ -13,6 +13,7 @@
 #include "agent/mpirun.h"
 #include "paceline/children.h"
 #include "paceline/clock.h"
+#include "paceline/file.h"
 #include "paceline/log.h"
 #include "paceline/losses.h"
 #include "paceline/mem.h"

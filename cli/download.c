@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "paceline/buf.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 #define TRIES 3 /* one after the other that bring no byte */

@@ -13,6 +13,7 @@
 #include "cli/download.h"
 #include "cli/folder.h"
 #include "cli/sums.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 #define MAX_OPEN_FOLDERS 16

@@ -10,6 +10,7 @@
 #include "cli/format.h"
 #include "cli/options.h"
 #include "paceline/digest.h"
+#include "paceline/file.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 

@@ -6,6 +6,7 @@
 #include "cli/init_data.h"
 #include "cli/init_text.h"
 #include "cli/options.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/data/data.h"
 

@@ -8,6 +8,7 @@
 #include "cli/page.h"
 #include "cli/report_times.h"
 #include "cli/terms.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 #define MATRIX_MAX 20

@@ -13,6 +13,7 @@
 #include "cli/sweep.h"
 #include "cli/table.h"
 #include "cli/trial.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 #include "paceline/predict.h"
 #include "paceline/yaml.h"

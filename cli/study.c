@@ -16,6 +16,7 @@
 #include "cli/study_search.h"
 #include "cli/table.h"
 #include "cli/trial.h"
+#include "paceline/file.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"

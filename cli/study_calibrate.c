@@ -3,6 +3,7 @@
 #include "cli/calibrate.h"
 #include "cli/folder.h"
 #include "paceline/clock.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 static cJSON *done_of(const struct calibration *c, const struct job *job, double seconds)

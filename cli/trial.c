@@ -2,6 +2,7 @@
 
 #include "cli/folder.h"
 #include "paceline/clock.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 static int open_folder(struct session *s, struct folder *folder, const struct job *job,

@@ -4,10 +4,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "paceline/mem.h"
+
+#define TEMPORARY_NAMES 100 /* are tried, where others are taken */
 
 static void (*say_cut_short)(const char *);
 
@@ -32,21 +35,26 @@ void file_map_guard(void (*say)(const char *sentence))
     sigaction(SIGBUS, &action, NULL);
 }
 
-static int open_regular(const char *path, struct stat *st, struct err *err)
+static int open_to_read(const char *path, struct err *err)
 {
-    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int opened;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0)
-        return err_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s",
-                       path, strerror(errno));
-    if (fstat(fd, st))
+    if (fd >= 0)
+        return fd;
+    return err_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s",
+                   path, strerror(errno));
+}
+
+static int size_of(int fd, size_t *n, const char *path, struct err *err)
+{
+    struct stat st = {0};
+
+    if (fstat(fd, &st))
         return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
-    if (!S_ISREG(st->st_mode))
+    if (!S_ISREG(st.st_mode))
         return err_set(err, ERR_INVALID, "%s: not a regular file", path);
-    opened = fd;
-    fd = -1;
-    return opened;
+    *n = (size_t)st.st_size;
+    return 0;
 }
 
 /* Of file fd, or of memory alone where fd is -1. */
@@ -67,11 +75,11 @@ static int map(struct file_map *m, int fd, size_t len, const char *path, struct 
 
 int file_map_open(struct file_map *m, const char *path, struct err *err)
 {
-    struct stat st;
-    AUTO(auto_close) int fd = open_regular(path, &st, err);
+    AUTO(auto_close) int fd = open_to_read(path, err);
+    size_t n = 0;
 
     *m = (struct file_map){0};
-    return fd < 0 ? -1 : map(m, fd, (size_t)st.st_size, path, err);
+    return fd < 0 || size_of(fd, &n, path, err) ? -1 : map(m, fd, n, path, err);
 }
 
 /* Exactly n bytes, which is all there is. */
@@ -96,11 +104,11 @@ static int read_all(int fd, uint8_t *to, size_t n, const char *path, struct err 
 
 int file_map_read(struct file_map *m, const char *path, struct err *err)
 {
-    struct stat st;
-    AUTO(auto_close) int fd = open_regular(path, &st, err);
+    AUTO(auto_close) int fd = open_to_read(path, err);
+    size_t n = 0;
 
     *m = (struct file_map){0};
-    if (fd < 0 || map(m, -1, (size_t)st.st_size, path, err))
+    if (fd < 0 || size_of(fd, &n, path, err) || map(m, -1, n, path, err))
         return -1;
     if (read_all(fd, m->len ? (uint8_t *)(uintptr_t)m->bytes : NULL, m->len, path, err) == 0)
         return 0;
@@ -132,4 +140,129 @@ void file_map_close(struct file_map *m)
     if (m->len)
         munmap((void *)m->bytes, m->len);
     *m = (struct file_map){0};
+}
+
+static int write_all(int fd, const char *bytes, size_t n, off_t at)
+{
+    while (n) {
+        ssize_t done = pwrite(fd, bytes, n, at);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -1;
+        bytes += done;
+        at += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* Reserves the space first, so that a full disk shows before anything is written. */
+static int write_parts(int fd, const struct file_part *parts, size_t n_parts, size_t total)
+{
+    if (total && fallocate(fd, 0, 0, (off_t)total) && errno != EOPNOTSUPP && errno != ENOSYS)
+        return -1;
+    for (int late = 0; late < 2; late++) {
+        off_t at = 0;
+
+        for (const struct file_part *p = parts; p < parts + n_parts; at += (off_t)p->n, p++)
+            if (p->late == late && write_all(fd, p->load ? p->load(p->arg) : p->bytes, p->n, at))
+                return -1;
+    }
+    return fsync(fd);
+}
+
+int file_sync_folder(const char *path)
+{
+    AUTO(auto_free) char *folder = xstrdup(path);
+    char *slash = strrchr(folder, '/');
+    AUTO(auto_close) int fd = -1;
+
+    if (slash)
+        slash[slash == folder] = '\0'; /* "/file" keeps its slash */
+    fd = open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? -1 : fsync(fd);
+}
+
+/* A name that no other writer has, on this host or on another that writes to the same volume. */
+static char *temporary_name(const char *path, int attempt)
+{
+    unsigned long long number = 0;
+
+    if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
+        number = (unsigned long long)getpid() << 32 | (unsigned)attempt;
+    return xasprintf("%s.tmp.%016llx", path, number);
+}
+
+int file_temporary(char **tmp, const char *path, struct err *err)
+{
+    for (int attempt = 0;; attempt++) {
+        AUTO(auto_free) char *name = temporary_name(path, attempt);
+        const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+        const int fd = open(name, flags, 0666);
+
+        if (fd < 0 && errno == EEXIST && attempt < TEMPORARY_NAMES)
+            continue;
+        if (fd < 0)
+            return err_set(err, ERR_IO, "%s: %s", name, strerror(errno));
+        *tmp = STEAL(name);
+        return fd;
+    }
+}
+
+/* link(2) neither follows nor replaces what has the name. */
+static int link_temporary(char **tmp, const char *from, const char *path)
+{
+    for (int attempt = 0;; attempt++) {
+        AUTO(auto_free) char *name = temporary_name(path, attempt);
+
+        if (link(from, name) == 0) {
+            *tmp = STEAL(name);
+            return 0;
+        }
+        if (errno != EEXIST || attempt == TEMPORARY_NAMES)
+            return -1;
+    }
+}
+
+int file_link(const char *from, const char *path, struct err *err)
+{
+    AUTO(auto_free) char *tmp = NULL;
+
+    if (link_temporary(&tmp, from, path))
+        return err_set(err, ERR_IO, "%s: link to %s: %s", path, from, strerror(errno));
+    const int rc = rename(tmp, path);
+    const int cause = errno;
+    unlink(tmp); /* rename leaves it where both are names of one file already */
+    return rc ? err_set(err, ERR_IO, "%s: link to %s: %s", path, from, strerror(cause)) : 0;
+}
+
+int file_write_parts(const char *path, const struct file_part *parts, size_t n_parts,
+                     struct err *err)
+{
+    AUTO(auto_free) char *tmp = NULL;
+    AUTO(auto_close) int fd = file_temporary(&tmp, path, err);
+    size_t total = 0;
+
+    if (fd < 0 || !tmp)
+        return -1;
+    for (size_t i = 0; i < n_parts; i++)
+        total += parts[i].n;
+    if (write_parts(fd, parts, n_parts, total) || rename(tmp, path)) {
+        int cause = errno;
+
+        unlink(tmp);
+        return err_set(err, ERR_IO, "%s: could not be written: %s; %zu bytes are needed", path,
+                       strerror(cause), total);
+    }
+    if (file_sync_folder(path))
+        return err_set(err, ERR_IO, "%s: its folder could not be synced: %s", path,
+                       strerror(errno));
+    return 0;
+}
+
+int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err)
+{
+    return file_write_parts(path, &(struct file_part){.bytes = bytes, .n = n}, 1, err);
 }

@@ -22,21 +22,4 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 /* Reads a whole file of at most max bytes into b (initialised by the call). */
 MUST_CHECK int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err);
 
-/* Writes path atomically: temporary file beside it, fsync, rename, fsync of the folder.
- * On failure path is as it was and the temporary file is gone. */
-MUST_CHECK int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err);
-
-/* The same from n_parts pieces, one after the other; nothing is copied. A piece without bytes is
- * loaded when its turn comes, a late one behind all others; what load gives stays until the next
- * one is. */
-struct file_part {
-    const void *bytes;
-    size_t n;
-    const void *(*load)(void *arg);
-    void *arg;
-    bool late;
-};
-MUST_CHECK int file_write_parts(const char *path, const struct file_part *parts, size_t n_parts,
-                                struct err *err);
-
 #endif

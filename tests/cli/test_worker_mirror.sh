@@ -25,6 +25,7 @@ engine() {
 }
 files() { (cd "$1" 2>/dev/null && ls) | sed 's/checkpoint-0*//; s/.safetensors//' | sort -n | xargs; }
 # stopped HOSTS ARGUMENT...: one step of it.
+# shellcheck disable=SC2154 # lib.sh has dir
 stopped() { PACELINE_STOP_FILE=$dir/job.yaml engine "$@"; }
 resumed() { sed -n 's/.*"resumedStep":\([0-9]*\).*/\1/p' events; }
 
@@ -123,11 +124,13 @@ check "nothing" "$(cat events)" "no checkpoint to resume from"
 rm -rf a b
 touch b
 mkdir a
-touch a/checkpoint-00000004.safetensors.tmp.123 a/mine.tmp.123
+touch a/checkpoint-00000004.safetensors.tmp.123 a/mine.tmp.123 a/best.safetensors.tmp.4
+touch -d '2 hours ago' a/best.safetensors.tmp.1 a/model.safetensors.tmp.2 a/other.safetensors.tmp.3
 engine "a b" --mirror
 same "no second copy" "$?$(last_field event)" 0done
 check "no second copy" "$(cat log)" "no second copy of the checkpoint: b/checkpoint-00000002"
-same "left behind" "$(find a -name '*.tmp.*')" a/mine.tmp.123
+same "left over" "$(find a -name '*.tmp.*' | sort | xargs)" \
+    "a/best.safetensors.tmp.4 a/mine.tmp.123 a/other.safetensors.tmp.3"
 
 # A network that is split: its tensors come to both who write, and a copy that cannot be written is no
 # reason to stop.

@@ -1,6 +1,7 @@
-// LINK: common/buf.c common/err.c common/mem.c
+// LINK: common/buf.c common/file.c common/err.c common/mem.c
 /* Buffers and atomic file writes. */
 #include "paceline/buf.h"
+#include "paceline/file.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -5,8 +5,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "paceline/buf.h"
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
 
@@ -24,6 +27,20 @@ int fstat(int fd, struct stat *st)
         perror(path);
     resize_to = -1;
     return rc;
+}
+
+static unsigned long long next_number; /* of temporary names; 0: the system's */
+
+/* Each number twice, so that a name that is taken is met. */
+ssize_t getrandom(void *to, size_t n, unsigned flags)
+{
+    static int calls;
+
+    if (!next_number)
+        return syscall(SYS_getrandom, to, n, flags);
+    memcpy(to, &next_number, n);
+    next_number += (unsigned long long)(calls++ % 2);
+    return (ssize_t)n;
 }
 
 /* The file as `fill` says, LEN times. */
@@ -166,6 +183,86 @@ static void says_what_was_cut(void)
     CHECK_INT(WTERMSIG(status), SIGBUS);
 }
 
+static char *in_folder(const char *name) { return xasprintf("%s/%s", folder, name); }
+
+static void has(const char *name, const char *want)
+{
+    AUTO(auto_free) char *at = in_folder(name);
+    AUTO(buf_release) struct buf text;
+    struct err err;
+
+    CHECK_INT(buf_read_file(&text, at, 0, &err), 0);
+    CHECK_STR(text.data, want);
+}
+
+/* In the way of the next temporary names: a link to a victim, a link to nowhere, and what a run
+ * that was killed has left. */
+static void put_in_the_way(void)
+{
+    AUTO(auto_free) char *victim = in_folder("victim");
+    AUTO(auto_free) char *nowhere = in_folder("nowhere");
+    AUTO(auto_free) char *one = in_folder("a.tmp.0000000000000001");
+    AUTO(auto_free) char *two = in_folder("a.tmp.0000000000000002");
+
+    scratch_write(folder, "victim", "victim", 6);
+    scratch_write(folder, "a.tmp.0000000000000003", "left", 4);
+    CHECK_INT(symlink(victim, one), 0);
+    CHECK_INT(symlink(nowhere, two), 0);
+    next_number = 1;
+}
+
+static void is_untouched(void)
+{
+    AUTO(auto_free) char *nowhere = in_folder("nowhere");
+    AUTO(auto_free) char *one = in_folder("a.tmp.0000000000000001");
+    AUTO(auto_free) char *two = in_folder("a.tmp.0000000000000002");
+    AUTO(auto_free) char *three = in_folder("a.tmp.0000000000000003");
+    AUTO(auto_free) char *four = in_folder("a.tmp.0000000000000004");
+
+    next_number = 0;
+    has("victim", "victim");
+    has("a.tmp.0000000000000003", "left");
+    CHECK(access(nowhere, F_OK) != 0);
+    CHECK(access(four, F_OK) != 0);
+    CHECK_INT(unlink(one) | unlink(two) | unlink(three), 0);
+}
+
+static void writes_past_what_is_in_the_way(void)
+{
+    AUTO(auto_free) char *a = in_folder("a");
+    struct err err = {0};
+
+    for (int again = 0; again < 2; again++) {
+        put_in_the_way();
+        CHECK_INT(file_write_atomic(a, again ? "two" : "one", 3, &err), 0);
+        is_untouched();
+        has("a", again ? "two" : "one");
+    }
+}
+
+static void links_past_what_is_in_the_way(void)
+{
+    AUTO(auto_free) char *a = in_folder("a");
+    AUTO(auto_free) char *from = in_folder("from");
+    struct stat one, other;
+    struct err err = {0};
+
+    scratch_write(folder, "a", "old", 3);
+    scratch_write(folder, "from", "new", 3);
+    for (int again = 0; again < 2; again++) { /* the second time both are one file already */
+        put_in_the_way();
+        CHECK_INT(file_link(from, a, &err), 0);
+        is_untouched();
+        has("a", "new");
+        CHECK_INT(stat(a, &one) | stat(from, &other), 0);
+        CHECK_INT(one.st_ino, other.st_ino);
+        CHECK_INT(one.st_nlink, 2);
+    }
+    CHECK_INT(file_link("/nowhere", a, &err), -1);
+    CHECK_INT(err.code, ERR_IO);
+    CHECK_CONTAINS(err.msg, "/a: link to /nowhere: No such file");
+}
+
 int main(void)
 {
     folder = scratch_make();
@@ -174,6 +271,8 @@ int main(void)
     refuses();
     owns_a_part();
     says_what_was_cut();
+    writes_past_what_is_in_the_way();
+    links_past_what_is_in_the_way();
     free(path);
     scratch_remove(folder);
     return test_result();

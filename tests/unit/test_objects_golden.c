@@ -7,6 +7,7 @@
  */
 #include <glob.h>
 
+#include "paceline/file.h"
 #include "tests/unit/objects_job.h"
 
 /* A private key has no place in a repository, not even one that opens nothing. */

@@ -6,6 +6,7 @@
 #include <glob.h>
 #include <strings.h>
 
+#include "paceline/file.h"
 #include "tests/unit/reconcile_print.h"
 
 /* Runs the case; appends its plan. */

@@ -2,16 +2,20 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 #define PREFIX "checkpoint-"
 #define SUFFIX ".safetensors"
+#define LEFT_SECONDS 3600
 
 /* The step of a checkpoint's file name, or -1. */
 static int64_t step_of(const char *name)
@@ -34,6 +38,19 @@ static bool is_unfinished(const char *name)
     return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp.");
 }
 
+/* Whether it is another file's temporary name, and so old that no writer of this folder has it. */
+static bool is_left(int folder, const char *name)
+{
+    static const char *const ours[] = {"best" SUFFIX ".tmp.", "model" SUFFIX ".tmp."};
+    struct stat st;
+
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (strncmp(name, ours[i], strlen(ours[i])) == 0)
+            return fstatat(folder, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                   time(NULL) - st.st_mtime > LEFT_SECONDS;
+    return false;
+}
+
 void checkpoints_prepare(const char *dir)
 {
     DIR *d;
@@ -41,7 +58,7 @@ void checkpoints_prepare(const char *dir)
     mkdir(dir, 0777); /* where that is not enough, writing a checkpoint says why */
     d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (is_unfinished(e->d_name))
+        if (is_unfinished(e->d_name) || is_left(dirfd(d), e->d_name))
             unlinkat(dirfd(d), e->d_name, 0);
     }
     if (d)
@@ -77,9 +94,6 @@ void checkpoints_drop_old(const char *dir, int64_t step, int64_t keep)
 int checkpoints_link_best(const char *dir, const char *path, struct err *err)
 {
     AUTO(auto_free) char *best = xasprintf("%s/best" SUFFIX, dir);
-    AUTO(auto_free) char *tmp = xasprintf("%s/.best.tmp", dir);
-    unlink(tmp);
-    if (link(path, tmp) != 0 || rename(tmp, best) != 0)
-        return err_set(err, ERR_IO, "%s: link to %s: %s", best, path, strerror(errno));
-    return 0;
+
+    return file_link(path, best, err);
 }

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
+#include "paceline/file.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 struct profile {

@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 #include "paceline/clock.h"
+#include "paceline/file.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
 
 #define BLOCK ((size_t)1 << 20)
-#define HOST_SIZE 256
 
 struct durable {
-    char *dir, *suffix; /* of temporary names: no other writer has it */
+    char *dir;
     char *block;
     pthread_t thread;
     bool threaded; /* not joined yet */
@@ -127,11 +127,8 @@ static int check_same(const char *dir, const char *path, const struct job *job, 
 static struct durable *durable_new(const char *dir)
 {
     struct durable *d = xcalloc(1, sizeof *d);
-    char host[HOST_SIZE] = "";
 
-    gethostname(host, sizeof host - 1); /* pods have the same PIDs */
     d->dir = xstrdup(dir);
-    d->suffix = xasprintf(".tmp.%s.%d", host, (int)getpid());
     d->block = xmalloc(BLOCK);
     d->told = true;
     d->from = -1;
@@ -167,7 +164,6 @@ void durable_free(struct durable *d)
     join(d);
     auto_close(&d->from);
     free(d->dir);
-    free(d->suffix);
     free(d->block);
     free(d->name);
     free(d);
@@ -189,15 +185,14 @@ static int copy_bytes(struct durable *d, int to)
 /* As dir/name, whole or not at all. */
 static int copy_as(struct durable *d, const char *name, struct err *err)
 {
-    AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name);
-    AUTO(auto_free) char *tmp = xasprintf("%s%s", path, d->suffix);
-    AUTO(auto_close) int to = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    AUTO(auto_close) int folder = open(d->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name), *tmp = NULL;
+    AUTO(auto_close) int to = file_temporary(&tmp, path, err);
 
-    if (to >= 0 && copy_bytes(d, to) == 0 && rename(tmp, path) == 0) {
-        fsync(folder);
-        return 0;
-    }
+    if (to < 0)
+        return -1;
+    if (copy_bytes(d, to) == 0 && rename(tmp, path) == 0)
+        return file_sync_folder(path) == 0 ? 0
+                                           : err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
     err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
     unlink(tmp);
     return -1;
@@ -208,14 +203,9 @@ static int link_as(struct durable *d, const char *name, struct err *err)
 {
     AUTO(auto_free) char *copy = xasprintf("%s/%s", d->dir, d->name);
     AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name);
-    AUTO(auto_free) char *tmp = xasprintf("%s%s", path, d->suffix);
+    struct err no_links;
 
-    unlink(tmp);
-    if (link(copy, tmp) != 0)
-        return copy_as(d, name, err);
-    if (rename(tmp, path) == 0)
-        return unlink(tmp) == 0 || errno == ENOENT ? 0 : err_set(err, ERR_IO, "%s", tmp);
-    return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    return file_link(copy, path, &no_links) == 0 ? 0 : copy_as(d, name, err);
 }
 
 static void *copy_main(void *arg)

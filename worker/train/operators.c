@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/train/events.h"
 
