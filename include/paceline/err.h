@@ -10,17 +10,17 @@
 
 enum err_code {
     ERR_NONE = 0,
-    ERR_INVALID,   /* the input is wrong; trying again will not help */
-    ERR_DAMAGED,   /* a file is not what it should be: data, checkpoint */
-    ERR_NOT_FOUND, /* a file, field or object is absent */
-    ERR_IO,        /* the system refused: disk full, permission, broken pipe */
-    ERR_CONFLICT,  /* somebody else changed it first */
-    ERR_FORBIDDEN, /* we may not */
-    ERR_GONE,      /* what we resumed from no longer exists */
-    ERR_TRANSIENT, /* trying again may help */
-    ERR_SILENT,    /* the same; the other end says nothing */
-    ERR_DIVERGED,  /* training produced NaN or infinity, or replicas differ */
-    ERR_INTERRUPTED,
+    ERR_INVALID,     /* the input is wrong; trying again will not help */
+    ERR_DAMAGED,     /* a file is not what it should be: data, checkpoint */
+    ERR_NOT_FOUND,   /* a file, field or object is absent */
+    ERR_IO,          /* the system refused: disk full, permission, broken pipe */
+    ERR_CONFLICT,    /* somebody else changed it first */
+    ERR_FORBIDDEN,   /* we may not */
+    ERR_GONE,        /* what we resumed from no longer exists */
+    ERR_TRANSIENT,   /* trying again may help */
+    ERR_SILENT,      /* the same; the other end says nothing */
+    ERR_DIVERGED,    /* training produced NaN or infinity, or replicas differ */
+    ERR_INTERRUPTED, /* the last */
 };
 
 struct err {

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <sanitizer/lsan_interface.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <unistd.h>
 
 #include "paceline/log.h"
@@ -9,6 +10,8 @@
 #include "worker/comm/wait.h"
 
 enum { ABORT_SECONDS = 10 };
+
+#define AGREE_MAX (64 << 20) /* bytes that ranks compare: a job is the longest */
 
 /* Present in builds with LeakSanitizer: MPI loads and unloads modules in MPI_Init and MPI_Finalize,
  * after which no suppression can name what they leak. */
@@ -52,6 +55,61 @@ static void on_mpi_error(MPI_Comm *where, int *code, ...)
     log_error("MPI failed: %.*s", len, text);
     MPI_Abort(MPI_COMM_WORLD, EXIT_UNEXPECTED);
     _exit(EXIT_UNEXPECTED);
+}
+
+/* Its receivers name the rank. */
+static void on_checked_error(MPI_Comm *where, int *code, ...)
+{
+    int class = MPI_SUCCESS;
+
+    MPI_Error_class(*code, &class);
+    if (class != MPI_ERR_TRUNCATE)
+        on_mpi_error(where, code);
+}
+
+MPI_Comm comm_dup_checked(const struct comm *c)
+{
+    MPI_Errhandler handler;
+    MPI_Comm world;
+
+    MPI_Comm_dup(c->world, &world);
+    MPI_Comm_create_errhandler(on_checked_error, &handler);
+    MPI_Comm_set_errhandler(world, handler);
+    MPI_Errhandler_free(&handler);
+    return world;
+}
+
+void comm_refuse(struct comm *c, int rank, const char *fmt, ...)
+{
+    char what[192];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(what, sizeof what, fmt, args);
+    va_end(args);
+    log_error("rank %d sent %s rank=%d", c->ranks ? c->ranks[rank] : rank, what,
+              c->ranks ? c->ranks[c->rank] : c->rank);
+    comm_abort(c, EXIT_UNEXPECTED);
+}
+
+void comm_check_received(struct comm *c, int rank, int code, const MPI_Status *status, size_t bytes,
+                         const char *what)
+{
+    MPI_Count got = 0;
+
+    if (code != MPI_SUCCESS)
+        comm_refuse(c, rank, "more than %zu bytes as %s; allowed: %zu", bytes, what, bytes);
+    MPI_Get_elements_x(status, MPI_BYTE, &got);
+    if (got != (MPI_Count)bytes)
+        comm_refuse(c, rank, "%lld bytes as %s; allowed: %zu", (long long)got, what, bytes);
+}
+
+void comm_check_sum(struct comm *c, int code)
+{
+    if (code == MPI_SUCCESS)
+        return;
+    log_error("a rank sent more than its part of a sum over all ranks rank=%d", c->rank);
+    comm_abort(c, EXIT_UNEXPECTED);
 }
 
 static void find_local(struct comm *c)
@@ -203,9 +261,13 @@ int comm_rank_elsewhere(struct comm *c)
 
     comm_host(mine);
     comm_gather(c, mine, sizeof mine, all, 0);
+    for (int i = 0; i < c->size; i++)
+        all[i][COMM_HOST_MAX - 1] = '\0';
     while (c->rank == 0 && rank < c->size && strcmp(all[rank], all[0]) == 0)
         rank++;
     comm_broadcast(c, &rank, sizeof rank, 0);
+    if (rank < 1 || rank > c->size)
+        comm_refuse(c, 0, "rank %d as one of another host; allowed: 1 to %d", rank, c->size);
     return rank < c->size ? rank : -1;
 }
 
@@ -259,8 +321,10 @@ void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
         MPI_Isend(bytes, (int)n, MPI_BYTE, to, 0, c->world, &request);
     else
         MPI_Irecv(bytes, (int)n, MPI_BYTE, from, 0, c->world, &request);
-    finish(c, request, c->rank == from ? "an answer" : "a message",
-           wait_whom(c->rank == from ? to : from).s);
+    if (c->rank == from)
+        finish(c, request, "an answer", wait_whom(to).s);
+    else
+        wait_received(c, c->patience, &request, from, n, "a message");
 }
 
 int64_t comm_max(struct comm *c, int64_t value)
@@ -299,6 +363,25 @@ void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root
     finish(c, request, "values", "all workers");
 }
 
+void comm_broadcast_err(struct comm *c, struct err *err, int root)
+{
+    comm_broadcast(c, err, sizeof *err, root);
+    err->msg[sizeof err->msg - 1] = '\0';
+    if ((unsigned)err->code > ERR_INTERRUPTED)
+        comm_refuse(c, root, "an error of code %d; allowed: 0 to %d", (int)err->code,
+                    ERR_INTERRUPTED);
+}
+
+/* A rank that comm_max has found; size: none. */
+static int found_rank(struct comm *c, int64_t rank)
+{
+    if (rank >= 0 && rank <= c->size)
+        return (int)rank;
+    log_error("the ranks agreed on rank %lld; allowed: 0 to %d rank=%d", (long long)rank, c->size,
+              c->rank);
+    comm_abort(c, EXIT_UNEXPECTED);
+}
+
 static int disagree(struct comm *c, int rank, const char *what, struct err *err)
 {
     char here[COMM_HOST_MAX], there[COMM_HOST_MAX];
@@ -307,6 +390,7 @@ static int disagree(struct comm *c, int rank, const char *what, struct err *err)
     memcpy(there, here, sizeof there);
     comm_broadcast(c, here, sizeof here, 0);
     comm_broadcast(c, there, sizeof there, rank);
+    here[sizeof here - 1] = there[sizeof there - 1] = '\0';
     return err_set(err, ERR_INVALID,
                    "rank %d on %s and rank 0 on %s differ in %s; all ranks must agree", rank, there,
                    here, what);
@@ -317,6 +401,9 @@ int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, st
     uint64_t root_n = n;
 
     comm_broadcast(c, &root_n, sizeof root_n, 0);
+    if (root_n > AGREE_MAX)
+        comm_refuse(c, 0, "a length of %llu bytes for its %s; allowed: %d",
+                    (unsigned long long)root_n, what, AGREE_MAX);
 
     AUTO(auto_free) unsigned char *root_bytes = xmalloc(root_n + 1);
 
@@ -327,18 +414,18 @@ int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n, st
 
     bool same = !bytes || (n == root_n && memcmp(bytes, root_bytes, n) == 0);
     /* The smallest rank that differs, as a maximum of negative numbers. */
-    int64_t first = -comm_max(c, same ? -c->size : -c->rank);
+    const int first = found_rank(c, -comm_max(c, same ? -c->size : -c->rank));
 
-    return first < c->size ? disagree(c, (int)first, what, err) : 0;
+    return first < c->size ? disagree(c, first, what, err) : 0;
 }
 
 int comm_verdict(struct comm *c, int rc, struct err *err)
 {
-    const int root = (int)-comm_max(c, rc ? -c->rank : -c->size);
+    const int root = found_rank(c, -comm_max(c, rc ? -c->rank : -c->size));
 
     if (root == c->size)
         return 0;
-    comm_broadcast(c, err, sizeof *err, root);
+    comm_broadcast_err(c, err, root);
     return -1;
 }
 

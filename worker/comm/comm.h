@@ -72,10 +72,21 @@ void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);
 int64_t comm_max(struct comm *c, int64_t value);
 /* n bytes of rank `from` to rank `to`; called by these two, which are not one. */
 void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to);
+/* An error of the root's becomes everybody's. */
+void comm_broadcast_err(struct comm *c, struct err *err, int root);
 /* Over the ranks of this host alone. */
 uint64_t comm_local_sum(struct comm *c, uint64_t value);
 /* n bytes of each rank; all has room for them on the root, and may be NULL elsewhere. */
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root);
+
+/*
+ * Ends the world because of a message that no rank of this program sends: one line names the rank,
+ * as c counts ranks, and says what it sent and what is allowed ("a note of kind 9; allowed: 0 to
+ * 3"). Messages are not authenticated, so what indexes, sizes or selects is checked before it is
+ * used.
+ */
+_Noreturn void comm_refuse(struct comm *c, int rank, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Compares bytes (sum-order version, job, digests, ...) over all ranks: on a difference err
  * (ERR_INVALID) names the first rank that differs from rank 0, and both hosts; the same verdict on

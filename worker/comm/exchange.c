@@ -92,11 +92,14 @@ static void begin(struct exchange *e, struct transfer *t)
  * over. */
 static bool may_begin(struct exchange *e, struct transfer *t)
 {
+    MPI_Status status;
     int there = 0;
 
     if (is_servers(t))
         return !e->semaphore || under_way(e, t->out) == 0;
-    MPI_Test(&t->request, &there, MPI_STATUS_IGNORE);
+    const int code = MPI_Test(&t->request, &there, &status);
+    if (there || code != MPI_SUCCESS)
+        comm_check_received(e->comm, t->rank, code, &status, 0, "the word for a push");
     return there;
 }
 
@@ -111,6 +114,7 @@ static double sharing(const struct exchange *e, const struct transfer *t)
 static void advance(struct exchange *e, struct transfer *t, double now)
 {
     struct shaper *shaper = &e->comm->shaper;
+    MPI_Status status;
     int done = 0;
 
     if (t->state == TRANSFER_WAITS && may_begin(e, t))
@@ -118,7 +122,11 @@ static void advance(struct exchange *e, struct transfer *t, double now)
     if (t->state == TRANSFER_FLOWS && shaper_sent(shaper, now, t->flow))
         post(e, t);
     if (t->state == TRANSFER_POSTED) {
-        MPI_Test(&t->request, &done, MPI_STATUS_IGNORE);
+        const int code = MPI_Test(&t->request, &done, &status);
+
+        if (!t->out && (done || code != MPI_SUCCESS))
+            comm_check_received(e->comm, t->rank, code, &status, e->part_bytes[t->server],
+                                t->tag == TAG_PUSH ? "a gradient" : "weights");
         if (done) {
             t->state = TRANSFER_LANDS;
             t->ready = t->out || !travels(e, t->rank)
@@ -234,7 +242,7 @@ struct exchange *exchange_new(struct comm *c, const struct placement *placement,
     struct exchange *e = xcalloc(1, sizeof *e);
 
     *e = (struct exchange){.comm = c, .rank = c->rank, .workers = c->size, .patience = patience};
-    MPI_Comm_dup(c->world, &e->world);
+    e->world = comm_dup_checked(c);
     if (!placement)
         return e;
     e->first = placement->first;
@@ -340,6 +348,20 @@ static int take_deferred(struct exchange *e, int rank, void *note, size_t n)
     return -1;
 }
 
+/* A note is as long as its receiver's room. Who tells something unasked is a worker. */
+static void check_note(const struct exchange *e, int asked, const MPI_Status *status, size_t n)
+{
+    const int source = status->MPI_SOURCE;
+    int got = 0;
+
+    if (asked < 0 && source >= e->workers)
+        comm_refuse(e->comm, source, "a note, but is no worker; allowed: ranks 0 to %d",
+                    e->workers - 1);
+    MPI_Get_count(status, MPI_BYTE, &got);
+    if (got < 0 || (size_t)got != n)
+        comm_refuse(e->comm, source, "a note of %d bytes; allowed: %zu", got, n);
+}
+
 /* The next one of a rank, or of any (-1), if it is there: whose it is, else -1. A note that is
  * behind a push says that this has come, too, whatever the probe has seen. */
 static int take_note(struct exchange *e, int rank, void *note, size_t n, int tag)
@@ -353,6 +375,7 @@ static int take_note(struct exchange *e, int rank, void *note, size_t n, int tag
     MPI_Iprobe(rank < 0 ? MPI_ANY_SOURCE : rank, tag, e->world, &there, &status);
     if (!there)
         return -1;
+    check_note(e, rank, &status, n);
     if (tag == TAG_NOTE && e->deferred && status.MPI_SOURCE < e->workers &&
         e->deferred[status.MPI_SOURCE].is)
         return hear_again(e, status.MPI_SOURCE, note, n);

@@ -62,7 +62,8 @@ static void mpi_start(struct reducer *r, struct piece *p)
         r->kernels->to_bf16(values, sums, p->n);
     comm_count(r->comm, r->rank, p->n * r->wire_bytes);
     if (r->config.schedule == COMM_END)
-        MPI_Allreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world);
+        comm_check_sum(r->comm,
+                       MPI_Allreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world));
     else
         MPI_Iallreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world,
                        piece_request(r, p, 0));

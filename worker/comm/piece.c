@@ -20,6 +20,7 @@ void pieces_init(struct reducer *r)
 
     r->requests = xcalloc(all, sizeof(MPI_Request));
     r->finished_requests = xcalloc(all, sizeof *r->finished_requests);
+    r->statuses = xcalloc(all, sizeof *r->statuses);
     for (size_t i = 0; i < all; i++)
         r->requests[i] = MPI_REQUEST_NULL;
     for (int i = 0; i < r->in_flight; i++) {
@@ -39,6 +40,7 @@ void pieces_release(struct reducer *r)
     }
     free(r->requests);
     free(r->finished_requests);
+    free(r->statuses);
     free(r->held);
 }
 
@@ -108,6 +110,21 @@ static void land(struct reducer *r, struct piece *p, size_t bytes, double now)
     p->ready = ready > p->ready ? ready : p->ready;
 }
 
+/* What has come is as long as it was to be; code: MPI's of the test. */
+static void check_received(struct reducer *r, int n, int code)
+{
+    for (int i = 0; i < n; i++) {
+        const int at = r->finished_requests[i];
+        const MPI_Status *s = &r->statuses[i];
+        const size_t bytes = r->pieces[at / r->max_requests].received[at % r->max_requests];
+
+        if (bytes)
+            comm_check_received(r->comm, s->MPI_SOURCE, code == MPI_SUCCESS ? code : s->MPI_ERROR,
+                                s, bytes, "a part of a gradient");
+    }
+    comm_check_sum(r->comm, code);
+}
+
 bool pieces_poll(struct reducer *r)
 {
     const double now = is_shaped(r) ? comm_seconds() : 0;
@@ -115,8 +132,9 @@ bool pieces_poll(struct reducer *r)
 
     if (is_shaped(r))
         post_sent(r, now);
-    MPI_Testsome(r->in_flight * r->max_requests, r->requests, &n, r->finished_requests,
-                 MPI_STATUSES_IGNORE);
+    const int code = MPI_Testsome(r->in_flight * r->max_requests, r->requests, &n,
+                                  r->finished_requests, r->statuses);
+    check_received(r, n, code);
     for (int i = 0; i < n; i++) { /* MPI_UNDEFINED, where none is under way, is below zero */
         struct piece *p = &r->pieces[r->finished_requests[i] / r->max_requests];
         size_t bytes = p->received[r->finished_requests[i] % r->max_requests];

@@ -12,6 +12,7 @@ enum { TAG_SHARED, TAG_VALUES };
 struct messages {
     MPI_Request *requests;
     int *ranks;
+    size_t *bytes;
     int n, room;
 };
 
@@ -31,7 +32,7 @@ struct pipe *pipe_new(struct comm *c, int64_t patience)
     *p = (struct pipe){.comm = c, .patience = patience};
     p->requests = xcalloc((size_t)c->size, sizeof(MPI_Request));
     if (c->size > 1)
-        MPI_Comm_dup(c->world, &p->world);
+        p->world = comm_dup_checked(c);
     return p;
 }
 
@@ -41,8 +42,10 @@ void pipe_free(struct pipe *p)
         MPI_Comm_free(&p->world);
     free(p->sent.requests);
     free(p->sent.ranks);
+    free(p->sent.bytes);
     free(p->expected.requests);
     free(p->expected.ranks);
+    free(p->expected.bytes);
     free(p->requests);
     free(p);
 }
@@ -67,28 +70,32 @@ void pipe_poll(struct pipe *p)
         p->sent.n = 0;
 }
 
-static MPI_Request *add(struct messages *m, int rank)
+static MPI_Request *add(struct messages *m, int rank, size_t bytes)
 {
     if (m->n == m->room) {
         m->room = m->room ? 2 * m->room : 16;
         m->requests = xrealloc(m->requests, (size_t)m->room * sizeof(MPI_Request));
         m->ranks = xrealloc(m->ranks, (size_t)m->room * sizeof *m->ranks);
+        m->bytes = xrealloc(m->bytes, (size_t)m->room * sizeof *m->bytes);
     }
     m->ranks[m->n] = rank;
+    m->bytes[m->n] = bytes;
     return &m->requests[m->n++];
 }
 
 void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n)
 {
     assert(n <= INT_MAX);
-    MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world, add(&p->sent, rank));
+    MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world,
+              add(&p->sent, rank, n * sizeof *values));
     comm_count(p->comm, rank, n * sizeof *values);
 }
 
 int pipe_expect(struct pipe *p, int rank, int tag, float *values, size_t n)
 {
     assert(n <= INT_MAX);
-    MPI_Irecv(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world, add(&p->expected, rank));
+    MPI_Irecv(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world,
+              add(&p->expected, rank, n * sizeof *values));
     return p->expected.n - 1;
 }
 
@@ -96,8 +103,8 @@ void pipe_await(struct pipe *p, int expected, const char *what)
 {
     struct messages *m = &p->expected;
 
-    wait_for(p->comm, p->patience, &m->requests[expected], 1, what,
-             wait_whom(m->ranks[expected]).s);
+    wait_received(p->comm, p->patience, &m->requests[expected], m->ranks[expected],
+                  m->bytes[expected], what);
     if (++p->n_awaited == m->n)
         p->n_awaited = m->n = 0;
 }
@@ -117,8 +124,10 @@ void pipe_share(struct pipe *p, int root, void *bytes, size_t n, const char *wha
         if (rank != root)
             MPI_Isend(bytes, (int)n, MPI_BYTE, rank, TAG_SHARED, p->world,
                       &p->requests[n_requests++]);
-    if (c->rank != root)
-        MPI_Irecv(bytes, (int)n, MPI_BYTE, root, TAG_SHARED, p->world, &p->requests[n_requests++]);
+    if (c->rank != root) {
+        MPI_Irecv(bytes, (int)n, MPI_BYTE, root, TAG_SHARED, p->world, p->requests);
+        wait_received(p->comm, p->patience, p->requests, root, n, what);
+    }
     if (n_requests)
         wait_for(p->comm, p->patience, p->requests, n_requests, what, wait_whom(root).s);
 }

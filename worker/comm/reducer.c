@@ -210,7 +210,7 @@ static void list_leaves(struct reducer *r)
 
 static void start_world(struct reducer *r)
 {
-    MPI_Comm_dup(r->comm->world, &r->world);
+    r->world = comm_dup_checked(r->comm);
     r->in_flight = IN_FLIGHT_MIN;
     r->ops->plan(r);
     pieces_init(r);

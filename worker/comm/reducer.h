@@ -108,7 +108,8 @@ struct reducer {
     struct piece pieces[IN_FLIGHT_MAX];
     MPI_Request *requests; /* max_requests for each piece */
     int *finished_requests;
-    struct held *held; /* a ring of n_held from held_head, in order; piece.c */
+    MPI_Status *statuses; /* of these */
+    struct held *held;    /* a ring of n_held from held_head, in order; piece.c */
     size_t held_room, held_head, n_held;
 
     double wait_seconds;

@@ -33,6 +33,24 @@ void wait_on(struct comm *c, int64_t patience, struct wait *w, const char *what,
         nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
 }
 
+void wait_received(struct comm *c, int64_t patience, MPI_Request *request, int rank, size_t bytes,
+                   const char *what)
+{
+    struct wait w = {0};
+    MPI_Status status;
+    int done = 0;
+
+    for (;;) {
+        const int code = MPI_Test(request, &done, &status);
+
+        if (done || code != MPI_SUCCESS) {
+            comm_check_received(c, rank, code, &status, bytes, what);
+            return;
+        }
+        wait_on(c, patience, &w, what, wait_whom(rank).s);
+    }
+}
+
 void wait_for(struct comm *c, int64_t patience, MPI_Request *requests, int n, const char *what,
               const char *whom)
 {

@@ -31,6 +31,18 @@ struct comm {
     int *lanes_counts, *lanes_offsets; /* per rank */
 };
 
+/* The world once more, for messages whose receiver checks what has come: one that is longer than
+ * its room is an error that MPI returns, and not the end. */
+MPI_Comm comm_dup_checked(const struct comm *c);
+
+/* After a receive from this rank is done, with MPI's return code: ends the world unless exactly so
+ * many bytes have come. */
+void comm_check_received(struct comm *c, int rank, int code, const MPI_Status *status, size_t bytes,
+                         const char *what);
+
+/* After a sum over all ranks, with MPI's return code: ends the world unless it is MPI_SUCCESS. */
+void comm_check_sum(struct comm *c, int code);
+
 /* Bytes are on their way to a rank; to this one itself: nobody knows to whom. */
 static inline void comm_count(struct comm *c, int rank, uint64_t bytes)
 {

@@ -28,7 +28,7 @@
 #include "worker/train/step.h"
 #include "worker/train/watchdog.h"
 
-enum note_kind { NOTE_ASK, NOTE_PULL, NOTE_OFFER, NOTE_PUSH, NOTE_MEET };
+enum note_kind { NOTE_ASK, NOTE_PULL, NOTE_OFFER, NOTE_PUSH, NOTE_MEET, N_NOTES };
 
 /* A worker's, to a server. */
 struct note {
@@ -336,6 +336,23 @@ static void on_meet(struct trainer *t, int worker, const struct note *note)
     b->n_met++;
 }
 
+/* What indexes, and what is counted, before it is used. */
+static void check_note(const struct trainer *t, const struct backup *b, int worker,
+                       const struct note *note)
+{
+    const int64_t places = t->job->training.accumulate;
+
+    if ((unsigned)note->kind >= N_NOTES)
+        comm_refuse(t->comm, worker, "a note of kind %d; allowed: 0 to %d", (int)note->kind,
+                    N_NOTES - 1);
+    if ((note->kind == NOTE_OFFER || note->kind == NOTE_PUSH) && !b->backs_up &&
+        note->place >= places)
+        comm_refuse(t->comm, worker, "a gradient of place %u; allowed: 0 to %lld", note->place,
+                    (long long)places - 1);
+    if (note->kind == NOTE_OFFER && !b->clients[worker].busy)
+        comm_refuse(t->comm, worker, "a gradient of a batch that it was not given");
+}
+
 static void serve(struct trainer *t, struct backup *b)
 {
     static void (*const on_note[])(struct trainer *, int,
@@ -361,6 +378,7 @@ static void serve(struct trainer *t, struct backup *b)
         int turn = servers_is_clock(t) ? servers_turn(t, &b->turn, b->quiet) : -1;
         int worker = exchange_hear(b->exchange, turn, &note, sizeof note);
 
+        check_note(t, b, worker, &note);
         on_note[note.kind](t, worker, &note);
         watchdog_feed(t->at.step + 1);
     }
@@ -380,6 +398,21 @@ static void tell_servers(const struct trainer *t, const struct note *note)
         exchange_tell(b->exchange, t->placement.first + s, note, sizeof *note);
 }
 
+/* A batch that is given is one of an update, within the epoch. */
+static void check_answer(const struct trainer *t, const struct answer *a, bool gives)
+{
+    const int64_t most = t->job->training.accumulate;
+
+    if (!gives)
+        return;
+    trainer_check_position(t, t->placement.first, &a->at);
+    if (a->gradients > most ||
+        (t->job->strategy.backup_workers == 0 && (a->place >= most || a->place > a->at.batch)))
+        comm_refuse(t->comm, t->placement.first,
+                    "batch %u as place %u of an update of %u gradients; allowed: %lld", a->at.batch,
+                    a->place, a->gradients, (long long)most);
+}
+
 static struct answer ask_clock(const struct trainer *t, const struct note *note)
 {
     const struct backup *b = t->own;
@@ -387,6 +420,7 @@ static struct answer ask_clock(const struct trainer *t, const struct note *note)
 
     exchange_tell(b->exchange, t->placement.first, note, sizeof *note);
     exchange_hear(b->exchange, t->placement.first, &a, sizeof a);
+    check_answer(t, &a, note->kind == NOTE_ASK && !a.meet);
     return a;
 }
 
@@ -448,6 +482,7 @@ static int meet(struct trainer *t, struct backup *b, struct err *err)
     }
     servers_count_transfers(t, b->exchange, &b->now.transfers);
     comm_broadcast(t->comm, &b->now, sizeof b->now, t->workers);
+    trainer_check_position(t, t->workers, &b->now.at);
     t->at = b->now.at;
     t->orders = b->now.orders;
     if (b->now.diverged)

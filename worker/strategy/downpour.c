@@ -110,6 +110,8 @@ static bool work(struct trainer *t, struct downpour *d)
     struct answer a = leads ? ask_clock(t, d) : (struct answer){0};
 
     group_tell(&d->group, &a, sizeof a);
+    if (!a.meet)
+        trainer_check_position(t, t->placement.first, &a.at);
     d->idle += a.idle;
     if (a.meet) {
         if (leads)
@@ -134,6 +136,7 @@ static int meet(struct trainer *t, struct downpour *d, struct err *err)
 
     servers_count_transfers(t, d->exchange, &d->now.transfers);
     comm_broadcast(t->comm, &d->now, sizeof d->now, t->placement.first);
+    trainer_check_position(t, t->placement.first, &d->now.at);
     t->at = d->now.at;
     t->orders = d->now.orders;
     if (d->now.diverged)

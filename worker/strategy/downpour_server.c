@@ -226,6 +226,12 @@ static void on_note(struct trainer *t, struct downpour *d, int worker, const str
     static void (*const on[])(struct trainer *, int, const struct note *) = {
         [NOTE_ASK] = on_ask, [NOTE_PULL] = on_pull, [NOTE_PUSH] = on_push, [NOTE_MEET] = on_meet};
 
+    if ((unsigned)note->kind >= ARRAY_LEN(on))
+        comm_refuse(t->comm, worker, "a note of kind %d; allowed: 0 to %d", (int)note->kind,
+                    N_NOTES - 1);
+    if (!group_leads(&d->group, worker))
+        comm_refuse(t->comm, worker, "a note, but does not lead its group of %d workers",
+                    d->group.size);
     on[note->kind](t, worker, note);
     watchdog_feed(d->at.step + 1);
 }

@@ -359,7 +359,7 @@ static int share(struct trainer *t, struct reading *r, const char *path, int rc,
 {
     comm_broadcast(t->comm, &rc, sizeof rc, root);
     if (rc != 0) {
-        comm_broadcast(t->comm, err, sizeof *err, root);
+        comm_broadcast_err(t->comm, err, root);
         return -1;
     }
     hold_batches(t);
@@ -374,6 +374,7 @@ static int share(struct trainer *t, struct reading *r, const char *path, int rc,
     }
     normalizer_use(&t->normalizer);
     comm_broadcast(t->comm, &r->at, sizeof r->at, root);
+    trainer_check_position(t, root, &r->at);
     t->at = r->at;
     return 0;
 }
@@ -382,7 +383,7 @@ static int share(struct trainer *t, struct reading *r, const char *path, int rc,
 static int lowest_rank(struct comm *c, bool yes)
 {
     int rank = (int)-comm_max(c, -(yes ? comm_rank(c) : comm_size(c)));
-    return rank < comm_size(c) ? rank : -1;
+    return rank >= 0 && rank < comm_size(c) ? rank : -1;
 }
 
 /* Reads the checkpoint of this step on the ranks that have it, one after the other, until it is

@@ -269,12 +269,13 @@ int step_diverged(struct trainer *t, double loss, struct err *err)
         if (t->model.layers[i].name == mine)
             index = -i;
     }
-    int layer = (int)-comm_max(t->comm, index);
+    const int64_t layer = -comm_max(t->comm, index);
     return err_set(err, ERR_DIVERGED,
                    "step %lld: the loss is %f; the first layer with NaN or infinity is %s; try a "
                    "smaller spec.training.optimizer.learningRate or set spec.training.clipNorm",
                    (long long)t->at.step + 1, loss,
-                   layer < t->model.n_layers ? t->model.layers[layer].name : "the loss");
+                   layer >= 0 && layer < t->model.n_layers ? t->model.layers[layer].name
+                                                           : "the loss");
 }
 
 const struct batch *step_next(const struct trainer *t, struct batcher *batches)
@@ -375,6 +376,18 @@ double trainer_learning_rate(const struct trainer *t)
 }
 
 uint32_t trainer_batches_per_epoch(const struct trainer *t) { return batcher_batches(t->batches); }
+
+void trainer_check_position(const struct trainer *t, int rank, const struct position *at)
+{
+    const uint32_t batches = trainer_batches_per_epoch(t);
+
+    if (at->step < 0 || at->epoch < 0 || at->batch > batches)
+        comm_refuse(t->comm, rank, "step %lld, epoch %lld, batch %u; allowed: batches 0 to %u",
+                    (long long)at->step, (long long)at->epoch, at->batch, batches);
+    if (at->losses.n < 0 || at->losses.n > LOSSES_MAX)
+        comm_refuse(t->comm, rank, "the losses of %d epochs; allowed: 0 to %d", at->losses.n,
+                    LOSSES_MAX);
+}
 
 uint32_t trainer_samples_per_epoch(const struct trainer *t)
 {

@@ -191,6 +191,8 @@ MUST_CHECK int trainer_check_replicas(struct trainer *t, struct err *err);
 int64_t trainer_planned_steps(const struct trainer *t); /* in all, unless it stops early */
 double trainer_learning_rate(const struct trainer *t);
 uint32_t trainer_batches_per_epoch(const struct trainer *t);
+/* Ends the world unless the position, which this rank has sent, is one of the training. */
+void trainer_check_position(const struct trainer *t, int rank, const struct position *at);
 uint32_t trainer_samples_per_epoch(const struct trainer *t); /* of all workers */
 /* An update sees training.accumulate batches; an epoch's last one may see fewer. */
 uint32_t trainer_updates_per_epoch(const struct trainer *t);

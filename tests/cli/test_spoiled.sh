@@ -1,0 +1,55 @@
+#!/bin/bash
+# TIMEOUT: 600
+# Messages that no rank of the engine sends: the rank that gets one says in a sentence who sent what, and
+# ends the world. First the folder worker/comm alone, then whole runs with one message spoiled on its way.
+. tests/cli/lib.sh
+
+# refuses WHAT SENTENCE
+refuses() {
+    local status=0 said
+    said=$(ranks 3 timeout -k 1 60 "$PACELINE_BUILD/tests/mpi/test_spoiled" "$1" 2>&1) || status=$?
+    check "$1" "$said" "$2"
+    same "$1: the exit code" "$status" 1
+}
+refuses short-note "rank 1 sent a note of 15 bytes; allowed: 16 rank=2"
+refuses long-note "rank 1 sent a note of 32 bytes; allowed: 16 rank=2"
+refuses server-note "rank 1 sent a note, but is no worker; allowed: ranks 0 to 0 rank=2"
+refuses short-gradient "rank 1 sent 3996 bytes as a gradient; allowed: 4000 rank=2"
+refuses long-gradient "rank 1 sent more than 4000 bytes as a gradient; allowed: 4000 rank=2"
+refuses short-values "rank 1 sent 3996 bytes as activations; allowed: 4000 rank=0"
+refuses long-values "rank 1 sent more than 4000 bytes as activations; allowed: 4000 rank=0"
+refuses short-shared "rank 1 sent 999 bytes as the losses; allowed: 1000"
+refuses long-shared "rank 1 sent more than 1000 bytes as the losses; allowed: 1000"
+refuses short-pass "rank 1 sent 31 bytes as a message; allowed: 32 rank=0"
+refuses bad-error "rank 1 sent an error of code 77; allowed: 0 to 11"
+for good in good-note good-gradient endless-error; do
+    said=$(ranks 3 timeout -k 1 60 "$PACELINE_BUILD/tests/mpi/test_spoiled" $good 2>&1) || fail "$good: $said"
+done
+check "an error without an end" "$said" "rank 0: 511 characters"
+
+mpicc -shared -fPIC -o spoil.so "$OLDPWD/tests/mpi/spoil.c"
+conv_job spoiled
+# spoils NAME "RANK TAG SKIP AT VALUE" SENTENCE OPTION...
+spoils() {
+    local status=0
+    "$PACELINE" validate job.yaml "${@:4}" >/dev/null || fail "$1: the job"
+    LD_PRELOAD=$PWD/spoil.so SPOIL=$2 timeout -k 1 120 "$PACELINE" run job.yaml --out "spoiled-$1" "${@:4}" \
+        >said 2>&1 || status=$?
+    check "$1" "$(cat said)" "$3"
+    same "$1: the exit code" "$status" 1
+}
+sync=(--workers 2 --set strategy.type=ParameterServer --set replicas.ps.replicas=1 --set strategy.batch=join
+    --set strategy.schedule=allAtOnce --set training.accumulate=2)
+async=(--workers 2 --set strategy.type=ParameterServer --set replicas.ps.replicas=1 --set strategy.mode=async)
+spoils note "0 0 0 0 9" "rank 0 sent a note of kind 9; allowed: 0 to 4 rank=2" "${sync[@]}"
+spoils below "0 0 0 0 -1" "rank 0 sent a note of kind -1; allowed: 0 to 4 rank=2" "${sync[@]}"
+spoils unasked "1 0 0 0 2" "rank 1 sent a gradient of a batch that it was not given rank=2" "${sync[@]}"
+# A worker's notes are an ask, a pull, an offer, a push.
+spoils offer "1 0 2 16 1000" "rank 1 sent a gradient of place 1000; allowed: 0 to 1 rank=2" "${sync[@]}"
+spoils push "1 0 3 16 -1" "rank 1 sent a gradient of place 4294967295; allowed: 0 to 1 rank=2" "${sync[@]}"
+spoils batch "2 0 0 32 100000" "rank 2 sent step 0, epoch 0, batch 100000; allowed: batches 0 to 9" "${sync[@]}"
+spoils place "2 0 0 8 50" "rank 2 sent batch " "${sync[@]}"
+spoils async "0 0 0 0 9" "rank 0 sent a note of kind 9; allowed: 0 to 3 rank=2" "${async[@]}"
+spoils async-batch "2 1 0 24 100000" "rank 2 sent step 0, epoch 0, batch 100000; allowed: batches 0 to 9" "${async[@]}"
+spoils async-step "2 1 0 12 -1" "rank 2 sent step -" "${async[@]}"
+verdict
