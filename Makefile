@@ -222,6 +222,13 @@ FUZZ_SECONDS ?= 30
 fuzz: ## run each fuzz target for FUZZ_SECONDS (30)
 	@$(AGAIN) CC=clang SANITIZER=fuzzer fuzz-run
 
+fuzz-bring: ## bring what fuzzing has found into tests/fuzz/corpus, to be committed
+	@$(AGAIN) CC=clang SANITIZER=fuzzer fuzz-bring-run
+
+.PHONY: fuzz-bring fuzz-bring-run
+fuzz-bring-run: $(FUZZ_BIN)
+	@tests/fuzz.sh --bring $(FUZZ_BIN)
+
 .PHONY: fuzz-run
 fuzz-run: $(FUZZ_BIN)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz.sh $(FUZZ_BIN)
