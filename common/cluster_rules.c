@@ -27,8 +27,9 @@ static bool broken_nobody(const struct job *job, struct buf *found)
     return job->replicas[ROLE_CHIEF].replicas + job->replicas[ROLE_WORKER].replicas == 0;
 }
 
-/* The template's containers, the caller's; NULL: it has none. */
-static cJSON *template_containers(const char *template_)
+/* The template's list of this key, "containers" or "initContainers", the caller's; NULL: it has
+ * none. */
+static cJSON *template_list(const char *template_, const char *key)
 {
     AUTO(auto_json) cJSON *root = NULL;
     cJSON *spec, *list;
@@ -37,14 +38,14 @@ static cJSON *template_containers(const char *template_)
     if (!template_ || json_parse(&root, template_, strlen(template_), "template", &err))
         return NULL;
     spec = cJSON_GetObjectItemCaseSensitive(root, "spec");
-    list = cJSON_GetObjectItemCaseSensitive(spec, "containers");
+    list = cJSON_GetObjectItemCaseSensitive(spec, key);
     return cJSON_IsArray(list) && list->child ? cJSON_DetachItemViaPointer(spec, list) : NULL;
 }
 
 static bool broken_template(const struct job *job, enum cluster_role role, struct buf *found)
 {
     const struct job_role *r = &job->replicas[role];
-    AUTO(auto_json) cJSON *containers = template_containers(r->template_);
+    AUTO(auto_json) cJSON *containers = template_list(r->template_, "containers");
 
     buf_printf(found, "no container, and replicas: %lld", (long long)r->replicas);
     return r->replicas > 0 && !containers;
@@ -67,15 +68,26 @@ static bool has_text(const cJSON *object, const char *key)
     return text && *text;
 }
 
-static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
+static bool has_bare(const char *template_, const char *key)
 {
-    AUTO(auto_json) cJSON *containers = template_containers(job->replicas[role].template_);
+    AUTO(auto_json) cJSON *list = template_list(template_, key);
     const cJSON *c;
 
-    buf_puts(found, CONTAINER_BARE);
-    cJSON_ArrayForEach(c,
-                       containers) if (!has_text(c, "name") || !has_text(c, "image")) return true;
+    cJSON_ArrayForEach(c, list)
+    {
+        if (!has_text(c, "name") || !has_text(c, "image"))
+            return true;
+    }
     return false;
+}
+
+/* Init containers, and so sidecars, are asked here alone: the CRD has no room for their fields. */
+static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
+{
+    const char *template_ = job->replicas[role].template_;
+
+    buf_puts(found, CONTAINER_BARE);
+    return has_bare(template_, "containers") || has_bare(template_, "initContainers");
 }
 
 static bool broken_worker_containers(const struct job *job, struct buf *found)
@@ -176,7 +188,8 @@ static bool broken_mpi_scale(const struct job *job, struct buf *found)
 
 static bool broken_mpi_command(const struct job *job, struct buf *found)
 {
-    AUTO(auto_json) cJSON *containers = template_containers(job->replicas[ROLE_WORKER].template_);
+    AUTO(auto_json)
+    cJSON *containers = template_list(job->replicas[ROLE_WORKER].template_, "containers");
     const cJSON *first = containers ? containers->child : NULL;
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(first, "command");
 

@@ -447,6 +447,10 @@ only_offline '  model: {layers: [{type: conv, filters: 3}]}'
 only_offline '  model: {layers: [{type: relu, stride: 1}]}'
 only_offline '  model: {layers: [{type: maxpool, kernel: true}]}'
 only_offline '  model: {layers: [{type: dense, units: 3}]}' # shapes that do not fit
+for container in '{name: a}' '{image: i}' "{name: a, image: '', restartPolicy: Always}"; do
+    only_offline "  replicas: {worker: {template: {spec: {initContainers: [{name: a, image: i}, $container],
+    containers: [{name: c, image: i}]}}}}"
+done
 
 only_offline "$MODEL
   training: {epochs: }"

@@ -118,7 +118,8 @@ static void test_problems(void)
          "  replicas:\n    worker: {template: {spec: {containers: [{name: a, image: i}, {name: "
          "b}]}}}\n"
          "    chief: {replicas: 1, template: {spec: {containers: [{image: i}]}}}\n"
-         "    ps: {replicas: 1, template: {spec: {containers: [{name: a, image: ''}]}}}\n"
+         "    ps: {template: {spec: {containers: [{name: a, image: i}], initContainers: [{name: b, "
+         "image: ''}]}}}\n"
          "    evaluator: {replicas: 1, template: {spec: {containers: [{name: '', image: i}]}}}\n",
          {"t.yaml:6: spec.replicas.worker.template: found a container without a name or an image; "
           "needed without spec.model: both",
