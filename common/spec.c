@@ -519,6 +519,38 @@ static void free_scope(void *base, bool layer)
             field_free(&spec_fields[i], base);
 }
 
+/* The text of a field whose content nobody but the API server understands; or NULL. */
+static char **carried_text(const struct field *f, struct job *job)
+{
+    bool carried = f->kind == FIELD_MAP || f->kind == FIELD_OPAQUE || f->kind == FIELD_OPAQUES;
+
+    return carried && f->size && !field_in_layer(f) ? (char **)((char *)job + f->offset) : NULL;
+}
+
+bool job_strip(struct job *job, size_t most)
+{
+    size_t bytes = job->model.n_layers * sizeof *job->model.layers;
+    char **text;
+
+    for (size_t i = 0; i < n_spec_fields; i++)
+        if ((text = carried_text(&spec_fields[i], job)) && *text)
+            bytes += strlen(*text);
+    if (bytes <= most)
+        return false;
+    for (size_t i = 0; i < n_spec_fields; i++) {
+        text = carried_text(&spec_fields[i], job);
+        if (!text || !*text)
+            continue;
+        free(*text);
+        *text = xstrdup(spec_fields[i].kind == FIELD_OPAQUES ? "[]" : "{}");
+    }
+    while (job->model.n_layers > 1)
+        free_scope(&job->model.layers[--job->model.n_layers], true);
+    if (job->model.n_layers)
+        job->model.layers = xrealloc(job->model.layers, sizeof *job->model.layers);
+    return true;
+}
+
 void job_free(struct job *job)
 {
     if (!job)

@@ -309,6 +309,12 @@ struct job *job_parse(const char *text, size_t len, const char *file, const char
 struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
                      struct problems *problems);
 void job_free(struct job *job);
+/*
+ * If what only pods and the engine need of the job (templates, labels, rules, layers) takes more
+ * than `most` bytes, it is freed, and true returned. What was there stays there, empty, so that the
+ * job says the same of itself as before; but nothing can be made of it any more.
+ */
+bool job_strip(struct job *job, size_t most);
 void auto_job(struct job **job);
 
 /*

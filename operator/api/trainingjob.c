@@ -51,6 +51,7 @@ struct derived {
     size_t n_users;
     uint32_t notes; /* hash of labels and annotations, which a generation does not count */
     struct job *job;
+    bool stripped;
     char *problem;
 };
 
@@ -135,7 +136,8 @@ bool tj_spec_is_new(const cJSON *object, const struct tj *known)
            !same_spec(known, &meta, notes_hash(object));
 }
 
-int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known, struct err *err)
+static int decode(struct tj **out, const cJSON *object, const struct tj *known, bool strip,
+                  struct err *err)
 {
     struct tj *tj = xcalloc(1, sizeof *tj);
     uint32_t notes = notes_hash(object);
@@ -151,8 +153,11 @@ int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known
         tj->derived->n_users++;
     } else {
         tj->derived = derived_new(object, notes);
+        if (strip && tj->derived->job)
+            tj->derived->stripped = job_strip(tj->derived->job, TJ_KEPT_BYTES);
     }
     tj->job = tj->derived->job;
+    tj->stripped = tj->derived->stripped;
     tj->problem = tj->derived->problem;
     if (cJSON_IsFalse(field_get(object, "status")) &&
         !tj->problem) /* likewise; not of our making */
@@ -163,9 +168,14 @@ int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known
     return 0;
 }
 
+int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known, struct err *err)
+{
+    return decode(out, object, known, true, err);
+}
+
 int tj_decode(struct tj **out, const cJSON *object, struct err *err)
 {
-    return tj_decode_again(out, object, NULL, err);
+    return decode(out, object, NULL, false, err);
 }
 
 bool tj_is_ours(const struct tj *tj)

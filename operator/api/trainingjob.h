@@ -121,6 +121,7 @@ struct tj {
     struct meta meta;
     struct derived *derived; /* owns the next two; shared by versions with the same spec */
     struct job *job;         /* the effective spec; NULL when it is invalid */
+    bool stripped;           /* job_strip() has freed what only pods need; tj_decode has it */
     const char *problem;     /* why it is invalid, one sentence; or NULL */
     const char *managed_by;  /* runPolicy.managedBy, of an invalid spec too; or NULL */
     struct tj_status status;
@@ -136,8 +137,12 @@ struct tj {
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
 /* Whether this is a version of a known job with another spec, which takes its time to read. */
 bool tj_spec_is_new(const cJSON *object, const struct tj *known);
-/* The same of another version of an object that is known (or NULL): where UID, generation, labels
- * and annotations are those of the known one, nothing of the spec is read again. */
+/*
+ * The same for the cache, of another version of an object that is known (or NULL): where UID,
+ * generation, labels and annotations are those of the known one, nothing of the spec is read again.
+ * A large spec is stripped.
+ */
+#define TJ_KEPT_BYTES ((size_t)8 << 10) /* of templates and layers; most jobs have less */
 MUST_CHECK int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known,
                                struct err *err);
 void tj_free(struct tj *tj);

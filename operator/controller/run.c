@@ -7,6 +7,9 @@
 #include "operator/controller/step.h"
 #include "paceline/mem.h"
 
+/* Large jobs that are whole at once; the others wait. Each takes several times the spec's bound. */
+#define MAX_WHOLE_JOBS 4
+
 const struct tj *run_job(const struct run *run)
 {
     const struct tj *tj = job_of_key(run->c, run->key);
@@ -19,6 +22,7 @@ static void run_free(struct run *run)
     for (int i = 0; i < N_CLUSTER_ROLES; i++)
         pod_maker_free(run->makers[i]);
     plan_release(&run->plan);
+    tj_free(run->whole);
     free(run->steps);
     free(run->key);
     free(run->uid);
@@ -51,6 +55,21 @@ static void remember(struct run *run)
     m->dirty_mono_ms = 0;
 }
 
+/* Those that wait for a place are asked for their next request again. */
+static void give_place_back(struct run *run)
+{
+    struct controller *c = run->c;
+
+    if (!run->holds_place)
+        return;
+    c->n_whole_jobs--;
+    for (struct run *other = c->runs; other; other = other->next)
+        if (other->waits) {
+            other->waits = false;
+            outbox_wake(&c->outbox, &other->source);
+        }
+}
+
 void run_end_if_done(struct run *run)
 {
     struct controller *c = run->c;
@@ -65,10 +84,12 @@ void run_end_if_done(struct run *run)
         c->runs = run->next;
     if (run->next)
         run->next->previous = run->previous;
+    give_place_back(run);
     workqueue_add(c->queue, run->key, c->now.mono_ms);
     workqueue_done(c->queue, run->key, c->now.mono_ms);
     run_free(run);
 }
+
 static const struct pod_maker *maker_of(struct run *run, const struct tj *tj,
                                         enum cluster_role role, struct err *err)
 {
@@ -182,6 +203,35 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
     return false;
 }
 
+/* Whether the step makes something of templates or layers. */
+static bool needs_whole_job(const struct run *run, const struct step *s)
+{
+    static const bool needs[] = {
+        [ACTION_DRY_RUN_POD] = true,
+        [ACTION_CREATE_POD] = true,
+        [ACTION_CREATE_OWNED] = true,
+        [ACTION_LAUNCH] = true,
+    };
+
+    return !run->plan.status && (size_t)s->action.type < ARRAY_LEN(needs) && needs[s->action.type];
+}
+
+/* Asks for the whole job. False: it is asked for already, or has to wait for others. */
+static bool read_whole_job(struct run *run, const struct tj *tj, struct request *r,
+                           outbox_done_fn **fn, void **arg)
+{
+    run->waits = !run->holds_place && run->c->n_whole_jobs >= MAX_WHOLE_JOBS;
+    if (run->holds_place || run->waits)
+        return false;
+    run->holds_place = true;
+    run->c->n_whole_jobs++;
+    run->n_open++;
+    *r = request_get_job(tj->meta.namespace_, tj->meta.name);
+    *fn = step_job_read_whole;
+    *arg = run;
+    return true;
+}
+
 /* The plan holds for the job as it was: any change to it ends the run. */
 static bool still_holds(const struct run *run, const struct tj *tj)
 {
@@ -197,10 +247,14 @@ static bool run_next(struct source *source, struct request *r, outbox_done_fn **
     if (!still_holds(run, tj))
         run->give_up = true;
     while (!run->give_up && run->at < run->n_steps) {
-        struct step *s = &run->steps[run->at++];
+        struct step *s = &run->steps[run->at];
         int64_t began = budget_begin(run->c);
-        bool made = make_request(s, tj, r, fn);
+        bool made;
 
+        if (tj->stripped && !run->whole && needs_whole_job(run, s))
+            return read_whole_job(run, tj, r, fn, arg);
+        run->at++;
+        made = make_request(s, run->whole ? run->whole : tj, r, fn);
         budget_charge(run->c, run->key, began);
         if (made) {
             *arg = s;

@@ -33,6 +33,7 @@ struct controller {
     struct orphans *orphans;
     struct links *links;
     struct run *runs; /* plans under way */
+    int n_whole_jobs; /* of them: those that have, or asked for, their whole job */
     int64_t sweep_mono_ms;
     int64_t cut_mono_ms; /* when an object was last said to be too large; 0: never */
     bool leads;          /* as of this step */

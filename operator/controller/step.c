@@ -381,6 +381,33 @@ static void on_job_read(void *arg, enum answer answer, const cJSON *body, const 
     done(s);
 }
 
+void step_job_read_whole(void *arg, enum answer answer, const cJSON *body, const char *message)
+{
+    struct run *run = arg;
+    const struct tj *tj;
+    struct err err;
+
+    run->n_open--;
+    if (answer == ANSWER_OK) {
+        decode_object(run->c, RESOURCE_JOBS, body, CACHE_ANSWER);
+        if (tj_decode(&run->whole, body, &err) == 0 &&
+            strcmp(run->whole->meta.uid, run->uid) == 0 &&
+            strcmp(run->whole->meta.resource_version, run->version) == 0) {
+            outbox_wake(&run->c->outbox, &run->source);
+            return;
+        }
+        run->conflicted = true; /* it has changed: the plan is of another version */
+    } else if (answer == ANSWER_NOT_FOUND) {
+        tj = run_job(run);
+        if (tj)
+            decode_no_job(run->c, tj);
+    } else {
+        fail(run, answer, message);
+    }
+    run->give_up = true;
+    run_end_if_done(run);
+}
+
 static void read_job(struct step *s)
 {
     char namespace_[256];

@@ -33,6 +33,10 @@ struct run {
     int64_t restarts; /* of the job before a status is written */
     bool was_terminal;
     struct pod_maker *makers[N_CLUSTER_ROLES];
+    /* Of a job that is stripped in the cache: it is read again before something is made of it. */
+    struct tj *whole;
+    bool holds_place; /* among the few that may have one at once */
+    bool waits;       /* for such a place */
 };
 
 /* The job that the plan was made for, or NULL when it is gone or another has its name. */
@@ -49,5 +53,7 @@ outbox_done_fn step_pod_created, step_rehearsed, step_pod_changed;
 outbox_done_fn step_owned_created, step_owned_deleted, step_old_read;
 outbox_done_fn step_events_read;
 outbox_done_fn step_status_written, step_job_deleted;
+/* Its argument is the run: the whole job, for which the run waits. */
+outbox_done_fn step_job_read_whole;
 
 #endif

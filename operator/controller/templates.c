@@ -25,8 +25,10 @@ static uint64_t hash_of(const struct tj *tj, enum cluster_role role)
 bool templates_known(const struct templates *t, const struct tj *tj, enum cluster_role role,
                      int64_t mono_ms)
 {
-    uint64_t hash = hash_of(tj, role);
+    uint64_t hash = tj->stripped ? 0 : hash_of(tj, role);
 
+    if (tj->stripped) /* nothing is left to tell it from others */
+        return false;
     for (int i = 0; i < N_TEMPLATES; i++)
         if (t->known[i].hash == hash && mono_ms < t->known[i].until_mono_ms)
             return true;
@@ -36,6 +38,8 @@ bool templates_known(const struct templates *t, const struct tj *tj, enum cluste
 void templates_note(struct templates *t, const struct tj *tj, enum cluster_role role,
                     int64_t mono_ms)
 {
+    if (tj->stripped)
+        return;
     t->known[t->next].hash = hash_of(tj, role);
     t->known[t->next].until_mono_ms = mono_ms + KNOWN_MS;
     t->next = (t->next + 1) % N_TEMPLATES;

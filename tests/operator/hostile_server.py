@@ -65,9 +65,14 @@ def job(template_bytes, part):
 
 
 VARIABLE = '{"name":"A","value":"%s"}'
+LAYERS = ('{"apiVersion":"paceline.dev/v1","kind":"TrainingJob","metadata":{"name":"NAME","namespace":'
+          '"tenant","uid":"job-NAME","resourceVersion":"VERSION","generation":1},"spec":{"runPolicy":'
+          '{"suspend":true},"dataset":{"name":"fashion-mnist"},"model":{"layers":[%s'
+          '{"type":"dense","units":10}]}}}'
+          % "".join('{"type":"dense","units":10,"name":"layer-%d"},' % i for i in range(255)))
 JOB_SHAPES = {
     "refused": [job(1_300_000, "{}"), job(1_300_000, VARIABLE % ("x" * 60000))],
-    "greatest": [job(255_000, VARIABLE % ("x" * 80)), job(255_000, VARIABLE % ("x" * 60000))],
+    "greatest": [job(255_000, VARIABLE % ("x" * 80)), job(255_000, VARIABLE % ("x" * 60000)), LAYERS],
     "none": [],
 }[JOBS]
 OWNED = ('{"metadata":{"name":"NAME","namespace":"tenant","uid":"uid-NAME","resourceVersion":"VERSION",'

@@ -105,5 +105,11 @@ at_least watched $((objects / 5))
 at_least patched $((objects / 5)) # their status says why
 measured
 
+measure "the greatest jobs" none greatest
+at_least listed "$objects"
+at_least watched $((objects / 5))
+at_least patched "$objects"
+measured
+
 if [ $failed -eq 0 ]; then echo "PASS test_memory"; else echo "FAIL test_memory"; fi
 exit $failed

@@ -43,6 +43,26 @@ static void make_engine(struct random *r, cJSON *spec)
                     random_chance(r, 300) ? 0 : random_range(r, 1, 100));
 }
 
+/* In some histories jobs are so large that the operator reads them again before it makes something
+ * of them. */
+static void make_large(cJSON *replicas)
+{
+    char padding[10000];
+    cJSON *role;
+
+    memset(padding, 'x', sizeof padding - 1);
+    padding[sizeof padding - 1] = '\0';
+    cJSON_ArrayForEach(role, replicas)
+    {
+        cJSON *template_ = cJSON_GetObjectItem(role, "template");
+
+        if (template_)
+            val_set_str(cJSON_AddObjectToObject(cJSON_AddObjectToObject(template_, "metadata"),
+                                                "annotations"),
+                        "padding", padding);
+    }
+}
+
 /* Every second job with servers trains without them first, or last. */
 static void make_servers(const struct job_plan *plan, uint64_t seed, cJSON *spec, cJSON *replicas)
 {
@@ -154,6 +174,8 @@ static void plan_job(struct world *w, int n)
         make_launched(w, plan, spec, replicas);
     else
         make_any_image(r, plan, replicas);
+    if (w->seed % 4 == 1)
+        make_large(replicas);
     add_policy(w, spec, plan);
     plan->spec = val_print(spec);
     world_trace(w, "job %s: %s", plan->name, plan->spec);

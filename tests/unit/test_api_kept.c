@@ -9,6 +9,7 @@
 #define HEAD                                                                                    \
     "\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\"," \
     "\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}"
+#define MODEL "\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}"
 #define SPEC "\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}}"
 
 static struct tj *decode(const char *text)
@@ -25,6 +26,15 @@ static struct tj *decode(const char *text)
         exit(1);
     }
     return tj;
+}
+
+static size_t job_json_len(const struct job *job)
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    job_to_json(job, &text);
+    return text.len;
 }
 
 static void auto_tj(struct tj **tj) { tj_free(*tj); }
@@ -59,8 +69,68 @@ static void test_too_large(void)
     }
 }
 
+/* A large job in the cache has lost what only pods need, and says the same of itself as before. */
+static void test_stripped(void)
+{
+    static const struct {
+        const char *spec;
+        size_t padding;
+        bool stripped;
+    } rows[] = {
+        {"\"replicas\":{\"worker\":{\"template\":{\"x\":\"%s\",\"spec\":{\"containers\":[{\"name\":"
+         "\"c\",\"image\":\"i\"}]}}}}",
+         8000, false},
+        {"\"replicas\":{\"worker\":{\"template\":{\"x\":\"%s\",\"spec\":{\"containers\":[{\"name\":"
+         "\"c\",\"image\":\"i\"}]}}}}",
+         9000, true},
+        {"\"networkPolicy\":{\"extraIngress\":[{\"x\":\"%s\"}]}", 9000, true},
+        {"\"model\":{\"layers\":[{\"type\":\"flatten\"},%s{\"type\":\"dense\",\"units\":10}]}", 0,
+         true},
+        {"\"output\":{\"volume\":{\"nfs\":{\"x\":\"%s\"}}}", 9000, true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(buf_release) struct buf padding;
+        AUTO(auto_free) char *spec = NULL, *text = NULL;
+        AUTO(auto_json) cJSON *object = NULL;
+        AUTO(auto_tj) struct tj *whole = NULL, *kept = NULL, *next = NULL;
+        struct err err;
+
+        buf_init(&padding, 0);
+        for (size_t k = 0; k < rows[i].padding; k++)
+            buf_puts(&padding, "x");
+        for (int k = 0; !rows[i].padding && k < 250; k++)
+            buf_puts(&padding, "{\"type\":\"dense\",\"units\":10},");
+        spec = xasprintf(rows[i].spec, padding.data);
+        text =
+            xasprintf("{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{"
+                      "\"name\":\"j\",\"uid\":\"u\",\"generation\":2,\"resourceVersion\":\"7\"},"
+                      "\"spec\":{%s%s}}",
+                      i < 2    ? ""
+                      : i == 3 ? "\"dataset\":{\"name\":\"fashion-mnist\"},"
+                               : MODEL ",",
+                      spec);
+        CHECK_INT(json_parse(&object, text, strlen(text), "job", &err), 0);
+        CHECK_INT(tj_decode(&whole, object, &err), 0);
+        CHECK_INT(tj_decode_again(&kept, object, NULL, &err), 0);
+        CHECK_INT(tj_decode_again(&next, object, kept, &err), 0);
+        if (!whole->job || !kept->job) {
+            TEST_FAIL("row %zu: %s", i, whole->problem);
+            continue;
+        }
+        CHECK(!whole->stripped);
+        CHECK_INT(kept->stripped, rows[i].stripped);
+        CHECK(next->stripped == kept->stripped && next->job == kept->job);
+        CHECK_INT(job_builtin(kept->job), job_builtin(whole->job));
+        CHECK_INT(kept->job->output.volume != NULL, whole->job->output.volume != NULL);
+        CHECK_INT(job_json_len(kept->job) < 8000, rows[i].stripped);
+        CHECK(job_json_len(whole->job) > 8000);
+    }
+}
+
 int main(void)
 {
+    test_stripped();
     test_too_large();
     return test_result();
 }
