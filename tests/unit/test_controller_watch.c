@@ -91,6 +91,21 @@ static void test_cut_object(void)
     end();
 }
 
+/* A list with an object that is no JSON is not believed: what it does not show may be there. */
+static void test_bad_object_in_list(void)
+{
+    begin(false);
+    answer(open_call(KUBE_GET, "/trainingjobs?"), 200,
+           "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" JOB(
+               "a", "u1", "3", "") ",{\"metadata\":{\"name\":nothing}}]}");
+    pass(0);
+    CHECK(!c->informers[RESOURCE_JOBS].synced);
+    CHECK(!open_call(KUBE_GET, "/trainingjobs?watch=1"));
+    pass(1000);
+    CHECK(open_call(KUBE_GET, "/trainingjobs?limit=") != NULL);
+    end();
+}
+
 static void test_gone_and_damage_list_again(void)
 {
     static const char *const lines[] = {
@@ -273,6 +288,7 @@ int main(void)
     test_pages_and_resume();
     test_page_sizes();
     test_cut_object();
+    test_bad_object_in_list();
     test_gone_and_damage_list_again();
     test_silent_watch_is_cut();
     test_orphans_are_let_go_when_sure();
