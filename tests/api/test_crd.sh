@@ -132,6 +132,8 @@ good "$VALUES
   training: {earlyStopping: {monitor: r2, patience: 2}}"
 good "  model: {name: mlp, loss: huber, huberDelta: 0.5}
   dataset: {name: arrays, path: $dir/values/numbers, distribution: {kind: iid}}
+  strategy: {type: LocalSGD}
+  replicas: {worker: {replicas: 2}}
   training: {earlyStopping: {monitor: mae, patience: 2}}"
 good "  model: {name: mlp, loss: sigmoidCrossEntropy}
   dataset: {name: arrays, path: $dir/values/bits, validationSplit: 0.2}

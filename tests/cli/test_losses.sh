@@ -125,6 +125,14 @@ assert (done["bestLoss"], done["bestStep"]) == (least["validationLoss"], least["
 assert {"mae", "rmse"} < set(epochs[0]) and "accuracy" not in epochs[0] and "r2" not in epochs[0]
 END
 
+# By f1, which follows from counts: workers that saw others would stop at other epochs, and wait for ever.
+job sigmoidCrossEntropy bits 5
+sed -i 's/optimizer: {/earlyStopping: {monitor: f1, patience: 2, minDelta: 0.01}, &/; s/epochs: 15/epochs: 40/
+    s/path: data.bits/&, validationSplit: 0.25/' job.yaml
+stops=$(result stops)
+same "2 workers stop early by f1" "$(result stops2 --workers 2)" "$stops"
+check "by f1" "$(tail -1 stops2/events.jsonl)" '"monitor":"f1"'
+
 # refused NAME TEXT OPTION...
 refused() {
     local name=$1 text=$2 set=()
