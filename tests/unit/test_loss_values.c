@@ -127,6 +127,8 @@ static void check_sklearn(const char *name, struct numbers *n)
         tally_add(&tally, r % 2, &b, (size_t)r, y, &one);
     }
     for (int k = 0; k < v.columns && !bits; k++) {
+        CHECK(v.rows == 1 || tally.errors[v.columns + k] > 0 ||
+              v.y[v.columns + k] == v.t[v.columns + k]);
         const double first = (double)v.t[k];
         double mean = first;
 
