@@ -38,6 +38,9 @@ struct metric_def {
 };
 extern const struct metric_def metric_defs[N_METRICS];
 
+/* Counts of pairs of classes, which some metrics are made of, are kept of so many at most. */
+#define METRIC_CLASSES_MAX 100
+
 static inline bool metric_fits(enum metric metric, enum label_kind kind)
 {
     return metric_defs[metric].labels >> kind & 1;

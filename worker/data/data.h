@@ -66,6 +66,11 @@ void datasets_release(struct datasets *d);
 MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
                              uint32_t *n_test, struct err *err);
 
+/* How many of so many samples are trained with, and how many validate. ERR_INVALID: none are left.
+ */
+MUST_CHECK int datasets_divide(const struct job *job, uint32_t all, uint32_t *n_train,
+                               uint32_t *n_validation, struct err *err);
+
 /* The same of who has no files: the shape and all samples as published; false: nobody knows. */
 bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n);
 

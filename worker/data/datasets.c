@@ -165,23 +165,34 @@ static bool is_text(const struct job *job) { return strcmp(job->dataset.name, "t
 
 static bool is_arrays(const struct job *job) { return strcmp(job->dataset.name, "arrays") == 0; }
 
-static int split(struct datasets *d, const struct job *job, struct err *err)
+int datasets_divide(const struct job *job, uint32_t all, uint32_t *n_train, uint32_t *n_validation,
+                    struct err *err)
 {
     int64_t limit = job->dataset.limit, batch = job->training.batch_size;
-    uint32_t n = limit > 0 && limit < d->train.n ? (uint32_t)limit : d->train.n;
+    uint32_t n = limit > 0 && limit < all ? (uint32_t)limit : all;
     double share = job->dataset.validation_split;
-    uint32_t n_validation = (uint32_t)(share * n + 0.5);
 
-    if (share > 0 && (n_validation < 1 || n_validation >= n))
+    *n_validation = (uint32_t)(share * n + 0.5);
+    *n_train = n - *n_validation;
+    if (share > 0 && (*n_validation < 1 || *n_validation >= n))
         return err_set(err, ERR_INVALID,
                        "spec.dataset.validationSplit: %g of %u samples is %u; 1 to %u are allowed",
-                       share, n, n_validation, n - 1);
-    if (job->training.last_batch == LAST_DROP && n - n_validation < batch)
+                       share, n, *n_validation, n - 1);
+    if (job->training.last_batch == LAST_DROP && *n_train < batch)
         return err_set(err, ERR_INVALID,
                        "spec.training.batchSize: %lld with lastBatch drop; at most the %u training "
                        "samples are allowed",
-                       (long long)batch, n - n_validation);
-    split_draw(d, n, n_validation, job->training.seed);
+                       (long long)batch, *n_train);
+    return 0;
+}
+
+static int split(struct datasets *d, const struct job *job, struct err *err)
+{
+    uint32_t n_train, n_validation;
+
+    if (datasets_divide(job, d->train.n, &n_train, &n_validation, err))
+        return -1;
+    split_draw(d, n_train + n_validation, n_validation, job->training.seed);
     return 0;
 }
 

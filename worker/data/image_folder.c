@@ -17,6 +17,8 @@ static const char *const test_folders[] = {"test", "val"};
 struct names {
     const char **at;
     size_t n;
+    uint32_t n_skipped; /* what is no image, or no folder; and the first of them */
+    const char *skipped;
 };
 
 static bool is_folder(const char *folder, const char *name)
@@ -62,9 +64,13 @@ static int list(struct names *names, struct arena *arena, const char *folder, bo
         return err_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s",
                        folder, strerror(errno));
     for (errno = 0; (entry = readdir(dir)); errno = 0) {
-        if (entry->d_name[0] == '.' ||
-            !(folders ? is_folder(folder, entry->d_name) : is_image(entry->d_name)))
+        if (entry->d_name[0] == '.')
             continue;
+        if (!(folders ? is_folder(folder, entry->d_name) : is_image(entry->d_name))) {
+            if (!names->n_skipped++)
+                names->skipped = arena_printf(arena, "%s/%s", folder, entry->d_name);
+            continue;
+        }
         if (names->n == room)
             names->at = xrealloc(names->at, (room = 2 * room + 64) * sizeof *names->at);
         names->at[names->n++] = arena_strdup(arena, entry->d_name);
@@ -110,6 +116,8 @@ static int add_class(struct image_folder *f, const char *path, int label, int se
     if (list(&names, &f->names, folder, false, err))
         return -1;
     *n = names.n;
+    f->skipped = f->n_skipped ? f->skipped : names.skipped;
+    f->n_skipped += names.n_skipped;
     for (int s = 0; s < N_SETS; s++)
         f->files[s] = xrealloc(f->files[s], (f->n[s] + names.n + 1) * sizeof *f->files[s]);
     for (size_t i = 0; i < names.n; i++) {

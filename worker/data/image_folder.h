@@ -27,6 +27,8 @@ struct image_folder {
     int n_classes;
     struct image_file *files[N_SETS];
     uint32_t n[N_SETS];
+    uint32_t n_skipped; /* within classes, and the first of them that was found */
+    const char *skipped;
 };
 
 /* ERR_NOT_FOUND: no such folder. ERR_DAMAGED: no classes, a class without images to train with, no

@@ -48,6 +48,8 @@ static int image_source_open(struct source *s, const char *path, struct err *err
     s->n[SET_TRAIN] = f->n[SET_TRAIN];
     s->n[SET_TEST] = f->n[SET_TEST];
     s->classes = f->n_classes;
+    s->n_skipped = f->n_skipped;
+    s->skipped = f->skipped;
     return measure_first(s, f, err);
 }
 

@@ -17,8 +17,10 @@ struct source {
     const struct job *job;
     uint32_t n[N_SETS]; /* samples; reading may leave damaged ones out */
     struct shape shape;
-    int classes; /* 0: known once the labels are read */
-    void *files; /* the kind's own */
+    int classes;        /* 0: known once the labels are read */
+    void *files;        /* the kind's own */
+    uint32_t n_skipped; /* files that are left alone, and the first of them */
+    const char *skipped;
 };
 
 /* Where the samples of a source go: [n][c*h*w] pixels, [n] labels. images NULL: labels alone. */

@@ -244,6 +244,20 @@ int text_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uin
     return 0;
 }
 
+int text_words(const struct job *job, int *words, struct err *err)
+{
+    AUTO(texts_close) struct texts texts = {0};
+    AUTO(vocabulary_release) struct vocabulary v = {0};
+    const struct text_source *train = &texts.files[TRAIN_TEXT];
+
+    if (texts_open(&texts, job, err) ||
+        vocabulary_build(&v, train->map.bytes, train->map.len, train->path,
+                         (int)job->dataset.vocabulary, err))
+        return -1;
+    *words = v.n;
+    return 0;
+}
+
 void text_sample(const struct dataset *set, uint32_t id, float *x, uint32_t *labels)
 {
     const size_t steps = (size_t)set->positions;

@@ -12,7 +12,7 @@ void tally_init(struct tally *t, enum label_kind kind, int n, int lanes)
     } else if (kind == LABELS_NUMBERS) {
         t->errors = xcalloc(each * (size_t)lanes, sizeof *t->errors);
         t->spread = xcalloc(each, sizeof *t->spread);
-    } else if (n <= TALLY_CLASSES_MAX) {
+    } else if (n <= METRIC_CLASSES_MAX) {
         t->confusion = xcalloc(each * each, sizeof *t->confusion);
     }
 }

@@ -14,13 +14,11 @@ struct tally {
     enum label_kind kind;
     int n; /* classes or outputs */
     int lanes;
-    int64_t *confusion; /* classes: [label][predicted]; NULL with more than TALLY_CLASSES_MAX */
+    int64_t *confusion; /* classes: [label][predicted]; NULL with more than METRIC_CLASSES_MAX */
     struct bit_counts *bits; /* bits: [n]; else NULL */
     double *errors;          /* numbers: [lane][n], of this rank's lanes; else NULL */
     double *spread;          /* numbers: [n] of the whole set, for whoever owns the tally to fill */
 };
-
-#define TALLY_CLASSES_MAX 100
 
 void tally_init(struct tally *t, enum label_kind kind, int n, int lanes);
 void tally_release(struct tally *t);

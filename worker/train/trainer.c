@@ -6,6 +6,7 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/data/arrays.h"
+#include "worker/data/fit.h"
 #include "worker/data/identity.h"
 #include "worker/train/agreement.h"
 #include "worker/train/events.h"
@@ -53,62 +54,6 @@ static int largest_level(const struct lanes *l)
     for (int i = 0; i < l->n_blocks; i++)
         level = l->blocks[i].level > level ? l->blocks[i].level : level;
     return level;
-}
-
-static int check_augment(const struct trainer *t, struct err *err)
-{
-    const struct shape s = t->data.train.shape;
-    const int64_t pad = t->job->dataset.pad;
-
-    if (pad < s.h && pad < s.w)
-        return 0;
-    return err_set(err, ERR_INVALID,
-                   "spec.dataset.augment.pad: %lld for images of %dx%d; allowed: less than either",
-                   (long long)pad, s.h, s.w);
-}
-
-/* Counts of pairs of classes are kept of so many at most. */
-static int check_monitor(const struct trainer *t, struct err *err)
-{
-    const struct metric_def *monitor = &metric_defs[t->job->training.early_stop.monitor];
-
-    if (!monitor->of_set || !labels_are_classes(job_labels(t->job)) ||
-        t->model.classes <= TALLY_CLASSES_MAX)
-        return 0;
-    return err_set(err, ERR_INVALID,
-                   "spec.training.earlyStopping.monitor: found %s of %d classes; allowed: of at "
-                   "most %d, or another metric",
-                   monitor->name, t->model.classes, TALLY_CLASSES_MAX);
-}
-
-static int check_sizes(const struct trainer *t, struct err *err)
-{
-    const struct datasets *d = &t->data;
-    if (d->train.values && t->model.classes != d->train.values)
-        return err_set(err, ERR_INVALID,
-                       "spec.model: the last layer has %d outputs, but each label has %s%d value%s",
-                       t->model.classes, d->train.values > 1 ? "a row of " : "", d->train.values,
-                       d->train.values > 1 ? "s" : "");
-    if (t->model.classes < d->train.classes)
-        return err_set(
-            err, ERR_INVALID, "spec.model: the last layer has %d outputs, but the data have %d %s",
-            t->model.classes, d->train.classes, d->train.tokens ? "different words" : "classes");
-    for (size_t i = 0; i < t->net.n_layers; i++) {
-        const struct layer_spec *l = &t->net.layers[i].spec;
-        if (l->type == LAYER_EMBEDDING && l->vocabulary < d->train.classes)
-            return err_set(err, ERR_INVALID,
-                           "spec.model: layer %s has a vocabulary of %d, but the data have %d "
-                           "different words",
-                           l->name, l->vocabulary, d->train.classes);
-    }
-    if ((int64_t)d->n_train < t->job->training.batch_size &&
-        t->job->training.last_batch == LAST_DROP)
-        return err_set(
-            err, ERR_INVALID,
-            "spec.training.batchSize: %lld with lastBatch drop leaves no batch of the %u "
-            "training samples; allowed: at most %u",
-            (long long)t->job->training.batch_size, d->n_train, d->n_train);
-    return check_monitor(t, err) ? -1 : check_augment(t, err);
 }
 
 /* Of a checkpoint, in floats. */
@@ -455,6 +400,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     t->threads = threads_new(thread_count(t, measure(t, &config)));
     config.threads = t->threads;
     config.batch = (uint32_t)job->training.batch_size;
+    const struct data_facts facts = data_facts_of(&t->data);
     if (job_network(job, t->data.train.shape, t->data.train.classes, &t->net, err) != 0)
         return -1;
     if (strategies[0]->place && strategies[0]->place(t, err) != 0)
@@ -463,7 +409,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     config.worker = comm_rank(comm);
     model_init(&t->model, &t->net, &config);
     model_init_weights(&t->model, job->training.seed);
-    if (check_sizes(t, err) != 0)
+    if (data_fit(&facts, job, &t->net, err) != 0)
         return -1;
     place_parameters(t);
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats,
