@@ -144,6 +144,14 @@ static bool broken_boundaries(const struct job *job, struct buf *found)
     return false;
 }
 
+/* A text has a file to validate with, or not: nobody has looked. */
+static bool broken_best(const struct job *job, struct buf *found)
+{
+    buf_puts(found, "true without a validation set");
+    return job->checkpoint.best && !(job->dataset.validation_split > 0) &&
+           strcmp(job->dataset.name, "text") != 0;
+}
+
 static bool broken_warmup(const struct job *job, struct buf *found)
 {
     buf_puts(found, "a longer warm-up");
@@ -335,6 +343,13 @@ static const struct rule rules[] = {
      .cel = "{spec.training.steps} > 0 || {" CEL_SCHEDULE
             "warmupEpochs} <= double({spec.training.epochs})",
      .cel_found = "a longer warm-up"},
+    {{"spec.checkpoint.best", "spec.dataset.validationSplit"},
+     .allowed =
+         "the test set chooses the best checkpoint, so its result is not one of samples that "
+         "nobody has looked at; dataset.validationSplit keeps some apart",
+     .warning = true,
+     .job = RULE_BUILTIN,
+     .broken = broken_best},
     {{"spec.training.earlyStopping.patience", "spec.training.earlyStopping",
       "spec.training.earlyStopping.monitor", "spec.training.earlyStopping.minDelta"},
      .allowed = "needed with them: 1 and more",

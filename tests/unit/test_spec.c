@@ -500,7 +500,8 @@ static void test_from_json(void)
 /* Servers are ranks, on one machine and on a cluster. */
 static void test_servers(void)
 {
-    static const char *const sets[] = {"strategy.type=ParameterServer", "replicas.ps.replicas=2"};
+    static const char *const sets[] = {"strategy.type=ParameterServer", "replicas.ps.replicas=2",
+                                       "checkpoint.best=false"};
     AUTO(problems_release) struct problems problems = {0};
     AUTO(buf_release) struct buf json;
     AUTO(auto_job)

@@ -159,10 +159,10 @@ static void test_lanes_and_promise(void)
 
 static void test_warnings(void)
 {
-    static const char *const sets[] = {"training.threads=4", "training.lanes=8",
-                                       "replicas.worker.replicas=2"};
+    static const char *const sets[] = {"checkpoint.best=false", "training.threads=4",
+                                       "training.lanes=8", "replicas.worker.replicas=2"};
 
-    for (size_t n = 2; n <= 3; n++) {
+    for (size_t n = 3; n <= 4; n++) {
         AUTO(auto_job) struct job *job = parse(MODEL, sets, n);
         struct problems warnings = {0};
 
@@ -174,8 +174,33 @@ static void test_warnings(void)
             job->training.lanes = 4;
         if (job)
             job_warnings(job, &warnings);
-        CHECK_INT(warnings.n, n - 2);
+        CHECK_INT(warnings.n, n - 3);
         problems_release(&warnings);
+    }
+}
+
+/* The best checkpoint is chosen by the test set where nothing else is there to choose by. */
+static void test_best(void)
+{
+    static const struct {
+        const char *sets[2];
+        size_t n, warnings;
+    } cases[] = {
+        {{NULL}, 0, 1},
+        {{"checkpoint.best=false"}, 1, 0},
+        {{"dataset.validationSplit=0.1"}, 1, 0},
+        {{"dataset.path=x", "dataset.name=text"}, 2, 0},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_job) struct job *job = parse(MODEL, cases[i].sets, cases[i].n);
+        AUTO(problems_release) struct problems warnings = {0};
+
+        if (job)
+            job_warnings(job, &warnings);
+        CHECK_INT(warnings.n, cases[i].warnings);
+        if (warnings.n)
+            CHECK_CONTAINS(warnings.items[0], "spec.checkpoint.best: found true without a valid");
     }
 }
 
@@ -185,5 +210,6 @@ int main(void)
     test_network();
     test_lanes_and_promise();
     test_warnings();
+    test_best();
     return test_result();
 }
