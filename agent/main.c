@@ -55,7 +55,10 @@ static void print_usage(FILE *out)
     }
     fputs("PACELINE_GRACE_SECONDS (30): from SIGTERM to SIGKILL.\n"
           "PACELINE_KEEP_SECONDS (0): how long the model is kept after the training.\n"
-          "PACELINE_RANKS (1): of PROGRAM in each pod.\n",
+          "PACELINE_RANKS (1): of PROGRAM in each pod.\n"
+          "examples:\n"
+          "  paceline-agent serve --state /tmp/run --listen 127.0.0.1:7420\n"
+          "  paceline-agent install /paceline\n",
           out);
 }
 

@@ -6,6 +6,7 @@
 
 #include "paceline/json.h"
 #include "paceline/mem.h"
+#include "paceline/yaml.h"
 
 void cli_sets_add(struct cli_sets *sets, const char *path_value)
 {
@@ -19,11 +20,30 @@ void cli_sets_release(struct cli_sets *sets)
     *sets = (struct cli_sets){0};
 }
 
+static struct job *read_stdin(const struct cli_sets *sets, struct problems *problems,
+                              int *exit_code)
+{
+    AUTO(buf_release) struct buf text;
+    struct job *job;
+    char part[4096];
+    size_t n;
+
+    buf_init(&text, YAML_MAX_BYTES + 1);
+    while ((n = fread(part, 1, sizeof part, stdin)))
+        buf_add(&text, part, n);
+    job = job_parse(text.data, text.len, "standard input", sets->items, sets->n, problems);
+    *exit_code = job ? EXIT_OK : EXIT_INVALID;
+    return job;
+}
+
 struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct problems *problems,
                          int *exit_code)
 {
-    struct job *job = job_load(path, sets->items, sets->n, problems);
+    struct job *job;
 
+    if (strcmp(path, "-") == 0)
+        return read_stdin(sets, problems, exit_code);
+    job = job_load(path, sets->items, sets->n, problems);
     *exit_code = job ? EXIT_OK : access(path, R_OK) ? EXIT_DATA : EXIT_INVALID;
     return job;
 }

@@ -38,8 +38,8 @@ void cli_sets_add(struct cli_sets *sets, const char *path_value);
 void cli_sets_release(struct cli_sets *sets);
 
 /*
- * Loads path with the overrides; on failure lists every problem, returns NULL and says why in
- * *exit_code. The caller owns the job (job_free) and the problems.
+ * Loads path (- is standard input) with the overrides; on failure lists every problem, returns NULL
+ * and says why in *exit_code. The caller owns the job (job_free) and the problems.
  */
 struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct problems *problems,
                          int *exit_code);

@@ -11,7 +11,9 @@
 
 static const char usage[] =
     "usage: paceline crd\n"
-    "Prints the CustomResourceDefinition of the TrainingJob, for `kubectl apply -f -`.\n";
+    "Prints the CustomResourceDefinition of the TrainingJob, for `kubectl apply -f -`.\n"
+    "examples:\n"
+    "  paceline crd | kubectl apply -f -\n";
 
 /* The table's objects around the spec that the API server has a schema for anyway. */
 static bool in_schema(const struct field *f)

@@ -22,7 +22,10 @@ static const char data_usage[] = "usage: paceline data list [--json]\n"
                                  "       paceline data fetch NAME [options]\n"
                                  "Lists the public data sets that can be fetched, or fetches one "
                                  "from its publisher. Nothing is\n"
-                                 "fetched unless this command is given.\n";
+                                 "fetched unless this command is given.\n"
+                                 "examples:\n"
+                                 "  paceline data list\n"
+                                 "  paceline data fetch cifar10\n";
 
 static const char fetch_usage[] =
     "usage: paceline data fetch NAME [options]\n"
@@ -32,7 +35,10 @@ static const char fetch_usage[] =
     "  --to DIR      the folder (default: NAME in PACELINE_DATA, else in ~/.local/share/paceline,\n"
     "                where jobs look for it)\n"
     "  --mirror URL  has the files as URL/NAME/FILE (default: PACELINE_DATA_MIRROR, else the\n"
-    "                publisher's address)\n";
+    "                publisher's address)\n"
+    "examples:\n"
+    "  paceline data fetch cifar10\n"
+    "  paceline data fetch ptb --to texts/ptb\n";
 
 static volatile sig_atomic_t interrupted;
 

@@ -16,7 +16,9 @@ static const char usage[] =
     "usage: paceline diff A.safetensors B.safetensors\n\n"
     "Compares two checkpoints bit by bit: the first tensor and element that differ, with both\n"
     "values and their bits, and the largest difference of every tensor that differs.\n"
-    "Exit codes: 0 equal, 1 different, 2 wrong usage, 3 a file is missing or damaged.\n";
+    "Exit codes: 0 equal, 1 different, 2 wrong usage, 3 a file is missing or damaged.\n"
+    "examples:\n"
+    "  paceline diff a.safetensors b.safetensors\n";
 
 /* What differs between two tensors of the same type and shape. */
 struct deviation {

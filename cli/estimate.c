@@ -33,7 +33,10 @@ static const char usage[] =
     "  --calibrate JOB    instead of --t-grad and --t-comm\n"
     "  --batch-size B     samples of an estimated batch, where the job's has others\n"
     "  --set PATH=VALUE   override a field of the job; may be repeated\n"
-    "  --threads N        threads per worker\n";
+    "  --threads N        threads per worker\n"
+    "examples:\n"
+    "  paceline estimate --t-grad 0.763 --t-comm 0.21 --workers 16\n"
+    "  paceline estimate --calibrate job.yaml\n";
 
 struct request {
     struct estimate_costs costs;

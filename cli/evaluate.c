@@ -22,7 +22,9 @@ static const char evaluate_usage[] =
     "Runs the job's test set through a checkpoint.\n"
     "  --spec JOB   the job (default job.json beside the checkpoint)\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --json       print the result as one JSON object\n";
+    "  --json       print the result as one JSON object\n"
+    "examples:\n"
+    "  paceline evaluate runs/fashion-cnn/best.safetensors\n";
 
 static const char predict_usage[] =
     "usage: paceline predict CHECKPOINT --input IMAGES [options]\n"
@@ -31,7 +33,9 @@ static const char predict_usage[] =
     "  --limit N    only the first N images\n"
     "  --spec JOB   the job (default job.json beside the checkpoint)\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --json       print one JSON object per image\n";
+    "  --json       print one JSON object per image\n"
+    "examples:\n"
+    "  paceline predict runs/fashion-cnn/best.safetensors --input images-idx3-ubyte --limit 10\n";
 
 /* job.json beside the checkpoint; owned by the caller. */
 static char *spec_beside(const char *checkpoint)

@@ -12,7 +12,10 @@ static const char usage[] =
     "What a field of a TrainingJob means, what it allows, and the fields below it. FIELD is a\n"
     "path as in spec.training.batchSize; \"spec.\" may be left out.\n"
     "  --json      print the fields as JSON\n"
-    "  --markdown  print the reference page of all fields\n";
+    "  --markdown  print the reference page of all fields\n"
+    "examples:\n"
+    "  paceline explain training.optimizer\n"
+    "  paceline explain model.layers.type\n";
 
 /* The default as people read it; by the selector's value where it depends on one. */
 static void default_text(const struct field *f, struct buf *out)
@@ -62,11 +65,15 @@ static void print_children(const char *path)
 
     for (size_t i = 0; i < n_spec_fields; i++) {
         const struct field *f = &spec_fields[i];
+        AUTO(buf_release) struct buf preset = {0};
 
         if (!is_below(f, path) || f->kind == FIELD_IGNORED)
             continue;
-        printf("%s  %-22s <%s>%s\n      %s\n", any ? "" : "\nFIELDS:\n", field_key(f),
-               field_kind_name(f->kind), f->required ? " required" : "", f->doc);
+        buf_init(&preset, 0);
+        default_text(f, &preset);
+        printf("%s  %-22s <%s>%s%s%s\n      %s\n", any ? "" : "\nFIELDS:\n", field_key(f),
+               field_kind_name(f->kind), f->required ? " required" : "",
+               preset.len ? " default " : "", preset.data, f->doc);
         any = true;
     }
 }

@@ -27,7 +27,9 @@ static const char usage[] =
     "is a plugin of it, too: kubectl paceline get-model JOB.\n"
     "  -n, --namespace NS  where the job is (default: the context's)\n"
     "  --context NAME      which cluster (default: kubectl's current context)\n"
-    "  -o, --out DIR       where " MODEL_FILE " and " JOB_FILE " go (default: the job's name)\n";
+    "  -o, --out DIR       where " MODEL_FILE " and " JOB_FILE " go (default: the job's name)\n"
+    "examples:\n"
+    "  paceline get-model fashion-cnn -n team -o models\n";
 
 /* The stream of `paceline-agent model`; the parts point into it. */
 struct model {

@@ -35,6 +35,10 @@ static void print_usage(FILE *out)
         fprintf(out, "  %-9s %-11s %s\n", commands[i].name, commands[i].arguments,
                 commands[i].description);
     fputs("\n`paceline COMMAND --help` lists its options, `paceline --version` says the version.\n"
+          "examples:\n"
+          "  paceline init photos -o job.yaml\n"
+          "  paceline validate job.yaml\n"
+          "  paceline run job.yaml --workers 2\n"
           "Exit codes: 0 done, 1 unexpected, 2 wrong usage or input, 3 data missing or damaged,\n"
           "4 training diverged, 5 disk full or other I/O, 130 interrupted.\n",
           out);

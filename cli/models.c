@@ -11,7 +11,10 @@ static const char usage[] =
     "Lists the built-in networks, or the layers of one with shapes, parameters and the FLOPs of\n"
     "the forward pass per sample (multiply and add apart, taps inside the image only), and the "
     "inputs\n"
-    "where they are not the layer before.\n";
+    "where they are not the layer before.\n"
+    "examples:\n"
+    "  paceline models\n"
+    "  paceline models resnet20\n";
 
 static struct text mega(double flops)
 {

@@ -20,7 +20,11 @@ static const char usage[] =
     "  --threads N       threads per worker\n"
     "  --out DIR         the run folder (default runs/<job name>)\n"
     "  --resume          continue from the newest checkpoint of the run folder\n"
-    "  --json            print the events, one JSON object per line\n";
+    "  --json            print the events, one JSON object per line\n"
+    "examples:\n"
+    "  paceline run job.yaml\n"
+    "  paceline run job.yaml --workers 4 --set training.epochs=1\n"
+    "  paceline run job.yaml --resume\n";
 
 struct run {
     struct job *job;

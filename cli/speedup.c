@@ -41,7 +41,10 @@ static const char usage[] =
     "  -n, --namespace NS    where (default: the file's, else the context's)\n"
     "  --context NAME        which cluster (default: kubectl's current context)\n"
     "  --patience SECONDS    how long a job may not train before it is given up (default 300)\n"
-    "  --keep                leave the jobs there\n";
+    "  --keep                leave the jobs there\n"
+    "examples:\n"
+    "  paceline speedup job.yaml --workers 1,2,4\n"
+    "  paceline speedup job.yaml --workers 1,2,4 --on cluster -n team\n";
 
 /* Without checkpoints in between: only steps are measured, and all of them. */
 static const char *const quiet_sets[] = {

@@ -13,7 +13,9 @@ static const char usage[] =
     "automatic (the slowest worker as fast as can be, then the fewest bytes sent), naive (as many\n"
     "layers for each) and, where the job has strategy.layerPlacement, by hand.\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --workers N       the same as --set replicas.worker.replicas=N\n";
+    "  --workers N       the same as --set replicas.worker.replicas=N\n"
+    "examples:\n"
+    "  paceline split job.yaml --workers 3\n";
 
 /* The splits of one network, side by side. */
 struct view {

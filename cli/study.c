@@ -34,7 +34,11 @@ static const char usage[] =
     "  -o, --out DIR     folder of runs and report (default runs/study-<name>-<scale>)\n"
     "  --check           only see that every variant is a job that can be trained\n"
     "  --json            print the result as one JSON object\n"
-    "Started again it goes on: runs that are there and have ended are taken as they are.\n";
+    "Started again it goes on: runs that are there and have ended are taken as they are.\n"
+    "examples:\n"
+    "  paceline study\n"
+    "  paceline study 002\n"
+    "  paceline study mine.yaml --check\n";
 
 bool study_builtin(const char *name, struct buf *out)
 {

@@ -5,32 +5,88 @@
 #include "cli/options.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
+#include "worker/data/fit.h"
+#include "worker/threads/threads.h"
 
 static const char usage[] =
-    "usage: paceline validate JOB [options]\n"
-    "Checks a job without running it. Exit code 0 when it is right, else 2.\n"
+    "usage: paceline validate JOB... [options]\n"
+    "Checks jobs without running them; a JOB of - is standard input. Exit code 0 when all are\n"
+    "right, else that of the first which is not: 2, or 3 where a file cannot be read.\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
     "  --workers N       the same as --set replicas.worker.replicas=N\n"
-    "  --json            print the result, with the effective job, as one JSON object\n";
+    "  --json            print the result, with the effective job, as one JSON object; of several\n"
+    "                    jobs a list of them\n"
+    "examples:\n"
+    "  paceline validate job.yaml\n"
+    "  paceline validate examples/mlp.yaml examples/cifar10.yaml --set training.epochs=1\n"
+    "  paceline init photos | paceline validate -\n";
 
 struct facts {
+    const char *path; /* for messages */
+    bool many;        /* one of several: each message names its file */
     const struct job *job;
     struct net net;
     struct needs needs;
     struct problems warnings;
 };
 
-static int gather(struct facts *f, struct err *err)
+/* What the files say; where a named set is not here, what was published of it. */
+static int read_data(const struct facts *f, struct data_facts *d, uint32_t n[2],
+                     struct problems *notes, struct err *err)
 {
     struct shape shape;
+    uint32_t rest;
+
+    if (cli_data_shape(f->job, &shape, n, notes, err))
+        return -1;
+    if (data_facts_read(d, f->job, err) == 0)
+        return 0;
+    if (err->code != ERR_NOT_FOUND || !datasets_published(f->job, &shape, &rest))
+        return -1;
+    *d = (struct data_facts){.shape = shape};
+    if (strcmp(f->job->dataset.name, "text") != 0) /* of which only the most words are known */
+        d->classes = job_published_classes(f->job);
+    return datasets_divide(f->job, n[0], &d->n_train, &rest, err);
+}
+
+/* What the job does with its data, and on this machine, that was hardly meant. */
+static void warn(struct facts *f, const struct data_facts *d)
+{
+    const struct job *job = f->job;
+    const int64_t threads = job->training.threads > 0 ? job->training.threads : 1;
+    const int ranks = job_ranks(job), cores = threads_available_cpus();
+
+    if (d->n_skipped)
+        problems_add(&f->warnings,
+                     "spec.dataset.path: found %s that end neither in .jpg nor in .jpeg or .png; "
+                     "they are left alone, the first is %s",
+                     format_plural(d->n_skipped, "file").s, d->skipped);
+    if (job->training.batch_size > d->n_train)
+        problems_add(&f->warnings,
+                     "spec.training.batchSize: found %lld for %u training samples; each epoch is "
+                     "one update of all of them",
+                     (long long)job->training.batch_size, d->n_train);
+    if (ranks * threads > cores)
+        problems_add(&f->warnings,
+                     "spec.replicas: found %s of %s for the %s of this machine; here they take "
+                     "turns",
+                     format_plural(ranks, "rank").s, format_plural((double)threads, "thread").s,
+                     format_plural(cores, "core").s);
+}
+
+static int gather(struct facts *f, struct err *err)
+{
+    struct data_facts data;
     uint32_t n[2];
 
     job_warnings(f->job, &f->warnings);
     if (!job_builtin(f->job))
         return 0;
-    if (cli_data_shape(f->job, &shape, n, &f->warnings, err) ||
-        job_network(f->job, shape, 0, &f->net, err))
+    if (read_data(f, &data, n, &f->warnings, err) ||
+        job_network(f->job, data.shape, data.classes, &f->net, err) ||
+        data_fit(&data, f->job, &f->net, err))
         return -1;
+    warn(f, &data);
     return needs_find(&f->needs, f->job, &f->net, n, err);
 }
 
@@ -69,13 +125,14 @@ static void print_text(const struct facts *f)
 {
     const struct job *job = f->job;
 
-    puts("ok");
+    printf("%s%sok\n", f->many ? f->path : "", f->many ? ": " : "");
     if (job_builtin(job))
         print_engine(f);
     else
         print_roles(job);
     for (size_t i = 0; i < f->warnings.n; i++)
-        fprintf(stderr, "warning: %s\n", f->warnings.items[i]);
+        fprintf(stderr, "%s%swarning: %s\n", f->many ? f->path : "", f->many ? ": " : "",
+                f->warnings.items[i]);
 }
 
 static cJSON *texts_json(const struct problems *p)
@@ -106,63 +163,81 @@ static void add_engine(cJSON *root, const struct facts *f)
     cJSON_AddNumberToObject(root, "ceiling", f->needs.ceiling);
 }
 
-static void print_json(const struct facts *f)
+static cJSON *result_json(const struct facts *f)
 {
-    AUTO(auto_json) cJSON *root = cJSON_CreateObject();
+    cJSON *root = cJSON_CreateObject(), *job = NULL;
     AUTO(buf_release) struct buf spec;
-    cJSON *job = NULL;
     struct err err;
 
     buf_init(&spec, 0);
     job_to_json(f->job, &spec);
     cJSON_AddBoolToObject(root, "ok", true);
+    cJSON_AddStringToObject(root, "file", f->path);
     if (job_builtin(f->job))
         add_engine(root, f);
     cJSON_AddNumberToObject(root, "workers", (double)f->job->replicas[ROLE_WORKER].replicas);
     cJSON_AddItemToObject(root, "warnings", texts_json(&f->warnings));
     if (json_parse(&job, spec.data, spec.len, "job", &err) == 0)
         cJSON_AddItemToObject(root, "job", job);
-    cli_print_json(root);
+    return root;
 }
 
-static int fail(const struct problems *problems, bool json, int code)
+static cJSON *problems_json(const char *path, const struct problems *problems)
 {
-    AUTO(auto_json) cJSON *root = cJSON_CreateObject();
+    cJSON *root = cJSON_CreateObject();
 
-    for (size_t i = 0; i < problems->n; i++)
-        fprintf(stderr, "%s\n", problems->items[i]);
     cJSON_AddBoolToObject(root, "ok", false);
+    cJSON_AddStringToObject(root, "file", path);
     cJSON_AddItemToObject(root, "problems", texts_json(problems));
-    if (json)
-        cli_print_json(root);
+    return root;
+}
+
+/* Checks the job at path (-: standard input) and prints what was found, or adds it to results. */
+static int validate(struct facts *f, const char *path, const struct options *o, cJSON *results)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job) struct job *job = NULL;
+    struct err err;
+    int code;
+
+    f->job = job = cli_read_job(path, &o->sets, &problems, &code);
+    if (job && gather(f, &err)) {
+        problems_add(&problems, "%s: %s", f->path, err.msg);
+        code = err_exit_code(err.code);
+    }
+    for (size_t i = 0; i < problems.n; i++)
+        fprintf(stderr, "%s\n", problems.items[i]);
+    if (results)
+        cJSON_AddItemToArray(results,
+                             code == EXIT_OK ? result_json(f) : problems_json(f->path, &problems));
+    else if (code == EXIT_OK)
+        print_text(f);
+    problems_release(&f->warnings);
+    net_release(&f->net);
     return code;
 }
 
 int cmd_validate(int argc, char **argv)
 {
     AUTO(options_release) struct options o = {0};
-    AUTO(problems_release) struct problems problems = {0};
-    AUTO(auto_job) struct job *job = NULL;
-    struct facts f = {0};
-    struct err err;
-    int code;
+    AUTO(auto_json) cJSON *results = NULL;
+    int code, first = EXIT_OK;
 
-    if (!options_parse(&o, argc, argv, "set workers json", usage, &code))
+    if (!options_parse(&o, argc, argv, "operands set workers json", usage, &code))
         return code;
     if (o.workers)
         options_set(&o, "replicas.worker.replicas=%s", o.workers);
-    f.job = job = cli_read_job(o.operand, &o.sets, &problems, &code);
-    if (!job)
-        return fail(&problems, o.json, code);
-    if (gather(&f, &err)) {
-        problems_add(&problems, "%s: %s", o.operand, err.msg);
-        code = fail(&problems, o.json, err_exit_code(err.code));
-    } else if (o.json) {
-        print_json(&f);
-    } else {
-        print_text(&f);
+    if (o.json)
+        results = cJSON_CreateArray();
+    for (size_t i = 0; i < o.n_operands; i++) {
+        const bool stdin_ = strcmp(o.operands[i], "-") == 0;
+        struct facts f = {.path = stdin_ ? "standard input" : o.operands[i],
+                          .many = o.n_operands > 1};
+
+        code = validate(&f, o.operands[i], &o, results);
+        first = first ? first : code;
     }
-    problems_release(&f.warnings);
-    net_release(&f.net);
-    return code;
+    if (results)
+        cli_print_json(o.n_operands > 1 ? results : results->child);
+    return first;
 }

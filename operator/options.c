@@ -66,7 +66,10 @@ static void print_usage(void)
     puts(
         "  --version, --help\n\n"
         "Times are like 15s, 500ms, 1m30s. PACELINE_MASTER_KEY_FILE stands for --master-key-file.\n"
-        "SIGTERM ends it in order, a second one at once.");
+        "SIGTERM ends it in order, a second one at once.\n"
+        "examples:\n"
+        "  paceline-operator --all-namespaces\n"
+        "  paceline-operator --kubeconfig ~/.kube/config --namespace team-a --reach-pods");
 }
 
 /* Prints one sentence and gives the exit code. */

@@ -29,6 +29,28 @@
 
 #define ROOT_ABORT_SECONDS 5
 
+static const char usage[] =
+    "usage: paceline-worker run --spec JOB --out DIR [options]\n"
+    "       paceline-worker evaluate --spec JOB --checkpoint FILE\n"
+    "       paceline-worker predict --spec JOB --checkpoint FILE --input IDX [--limit N]\n"
+    "       paceline-worker bench --spec JOB [--batch N] [--steps N] [--layers] [--describe]\n"
+    "       paceline-worker calibrate --spec JOB [--steps N]\n"
+    "One rank of the engine: `paceline` and mpirun start it. Rank 0 prints events, one JSON "
+    "object\n"
+    "per line. Options of run:\n"
+    "  --durable DIR           rank 0 copies the checkpoints that the job asks for to this folder\n"
+    "  --resume                go on from the newest checkpoint, which must be there and whole\n"
+    "  --resume-if-any         the same where there is one; a damaged one is skipped\n"
+    "  --mirror                a rank of another host writes every checkpoint too, into its DIR\n"
+    "  --workers N             fail unless the world has N ranks\n"
+    "  --checkpoint-seconds N  checkpoint.everySeconds for jobs that set none\n"
+    "  --step-timeout N        a rank whose step takes longer ends the world (default 0: never)\n"
+    "  --time-transfer         time a transfer of the parameters before the first step\n"
+    "  --version, --help\n"
+    "examples:\n"
+    "  paceline-worker run --spec job.yaml --out runs/one\n"
+    "  mpirun -np 2 paceline-worker run --spec job.yaml --out runs/two --resume-if-any\n";
+
 static struct comm *world; /* for the abort hook only */
 
 static void abort_world(int exit_code) { comm_abort(world, exit_code); }
@@ -241,6 +263,10 @@ int main(int argc, char **argv)
         puts("paceline-worker " PACELINE_VERSION);
         return EXIT_OK;
     }
+    if (argc > 1 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        fputs(usage, stdout);
+        return EXIT_OK;
+    }
     usage_read("", o.idle);
     log_init(LOG_INFO, "");
     mem_abort_hook = abort_world;
@@ -248,8 +274,7 @@ int main(int argc, char **argv)
     file_map_guard(say_cut_short);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!command || parse_options(argc - 1, argv + 1, &o) != 0) {
-        fprintf(stderr,
-                "usage: paceline-worker run|evaluate|predict|bench|calibrate --spec JOB ...\n");
+        fputs(usage, stderr);
         return EXIT_INVALID;
     }
     AUTO(auto_job) struct job *job = job_load(o.spec, NULL, 0, &problems);

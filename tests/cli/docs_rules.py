@@ -36,7 +36,7 @@ PACELINE = {
 
 # Words that stand for something: what they are replaced by before a command is run.
 STAND_FOR = {"COMMAND": "run", "FIELD": "training", "NAME": "fashion-cnn", "JOB": "job.yaml", "DIR": ".",
-             "photos": "data"}
+             "photos": "data", "arrays": "data"}
 
 # kubectl: its verbs that the docs use, and the kinds of objects they name.
 KUBECTL_VERBS = ["apply", "delete", "describe", "exec", "explain", "get", "logs", "paceline", "patch", "rollout",
@@ -53,7 +53,7 @@ NOT_RUN = [
     (r"paceline-agent ended: ", "a message"),
     (r"paceline-agent (install|model|exec|serve|mpirun)\b", "runs in pods; its words are compared with --help"),
     (r"paceline-operator( |$)", "needs a cluster; its options are compared with --help"),
-    (r"paceline-worker( bench --describe| run)?$", "the engine, named; paceline starts it"),
+    (r"(mpirun -np 2 )?paceline-worker( bench --describe| run( .*)?)?$", "the engine; paceline starts it"),
     (r"helm (rollback|uninstall|show values helm/paceline)", "needs a cluster"),
 ]
 
@@ -104,6 +104,9 @@ NAMES = [
     (r"URL/NAME/FILE$|DIR\b", "stands for something"),
     (r"[nN]oun_|X\.c$", "stands for something"),
 ]
+
+# Fields that a decision names and rejects.
+REJECTED = ["spec.training.loss"]
 
 # Keys of `key: value` that are no fields of a TrainingJob: of pods, of studies, of others' programs.
 KEYS = ["allowPrivilegeEscalation", "automountServiceAccountToken", "capabilities", "enableServiceLinks",

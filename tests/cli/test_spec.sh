@@ -59,7 +59,7 @@ check "shapes that do not fit" "$(cat errors)" "layer features: a dense layer ge
 "$PACELINE" validate "$repo/examples/adam-cosine.yaml" --json >first.json 2>errors
 python3 -c 'import json; json.dump(json.load(open("first.json"))["job"], open("job.json", "w"))'
 "$PACELINE" validate job.json --json >second.json 2>errors
-cmp first.json second.json || fail "the effective job changes when it is read again"
+cmp <(grep -v "\"file\":" first.json) <(grep -v "\"file\":" second.json) || fail "the effective job changes when it is read again"
 
 # Only a cluster runs any image.
 any=$repo/examples/any-image.yaml
