@@ -13,10 +13,34 @@ void buf_init(struct buf *b, size_t max)
     *b = (struct buf){.data = xcalloc(1, 64), .cap = 64, .max = max};
 }
 
+void buf_init_secret(struct buf *b, size_t max)
+{
+    buf_init(b, max);
+    b->secret = true;
+}
+
 void buf_release(struct buf *b)
 {
+    if (b->secret && b->data)
+        explicit_bzero(b->data, b->cap);
     free(b->data);
     *b = (struct buf){0};
+}
+
+/* By hand where it is secret: realloc would leave a copy behind. */
+static void grow(struct buf *b, size_t cap)
+{
+    if (b->secret) {
+        char *larger = xcalloc(1, cap);
+
+        memcpy(larger, b->data, b->len);
+        explicit_bzero(b->data, b->cap);
+        free(b->data);
+        b->data = larger;
+    } else {
+        b->data = xrealloc(b->data, cap);
+    }
+    b->cap = cap;
 }
 
 /* Room for up to n more bytes and the NUL; returns how many of the n the maximum allows. */
@@ -26,10 +50,8 @@ static size_t buf_reserve(struct buf *b, size_t n)
         n = b->max - b->len;
         b->overflowed = true;
     }
-    if (n >= b->cap - b->len) {
-        b->cap = (b->len + n + 1) * 3 / 2;
-        b->data = xrealloc(b->data, b->cap);
-    }
+    if (n >= b->cap - b->len)
+        grow(b, (b->len + n + 1) * 3 / 2);
     return n;
 }
 

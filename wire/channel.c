@@ -22,10 +22,11 @@ enum {
     KEEP_CAP = 65536,
 };
 
-enum state { CONNECTING, SHAKING, OPEN, FINISHING };
+enum state { CONNECTING, CONNECTED, SHAKING, OPEN, FINISHING }; /* CONNECTED: without TLS yet */
 
 struct channel {
-    SSL *ssl;
+    struct channel_tls *tls; /* NULL: not known yet */
+    SSL *ssl;                /* NULL until TCP is connected */
     int fd;
     bool server;
     enum state state;
@@ -35,6 +36,7 @@ struct channel {
     struct frames in;
     struct buf out;
     size_t sent; /* of out */
+    uint64_t received;
     int64_t spoke_ms, heard_ms, deadline_ms;
     bool broken; /* by channel_send; err says why */
     struct err err;
@@ -45,7 +47,8 @@ static struct channel *channel_new(struct channel_tls *tls, int fd, bool server,
 {
     struct channel *c = xcalloc(1, sizeof *c);
 
-    *c = (struct channel){.fd = fd,
+    *c = (struct channel){.tls = tls,
+                          .fd = fd,
                           .server = server,
                           .state = server ? SHAKING : CONNECTING,
                           .wants = server ? POLLIN : POLLOUT,
@@ -55,7 +58,8 @@ static struct channel *channel_new(struct channel_tls *tls, int fd, bool server,
                           .heard_ms = now_ms,
                           .deadline_ms =
                               now_ms + (server ? CHANNEL_HANDSHAKE_MS : CHANNEL_CONNECT_MS)};
-    c->ssl = channel_tls_session(tls, fd, server);
+    if (server)
+        c->ssl = channel_tls_session(tls, fd, true);
     frames_init(&c->in);
     buf_init(&c->out, 0);
     return c;
@@ -86,6 +90,14 @@ void channel_free(struct channel *c)
     buf_release(&c->out);
     free(c);
 }
+
+bool channel_needs_tls(const struct channel *c) { return c->state == CONNECTED && !c->tls; }
+
+void channel_set_tls(struct channel *c, struct channel_tls *tls) { c->tls = tls; }
+
+uint64_t channel_received(const struct channel *c) { return c->received; }
+uint64_t channel_messages(const struct channel *c) { return c->in.n_messages; }
+size_t channel_memory(const struct channel *c) { return c->in.body.cap + c->out.cap; }
 
 int channel_dial(const char *address, int port, struct err *err)
 {
@@ -215,9 +227,17 @@ static int finish_connect(struct channel *c, short revents, int64_t now_ms, stru
         return 0;
     if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len) == 0 && error != 0)
         return err_set(err, ERR_TRANSIENT, "connecting: %s", strerror(error));
-    c->state = SHAKING;
+    c->state = CONNECTED;
+    c->wants = 0;
     c->deadline_ms = now_ms + CHANNEL_HANDSHAKE_MS;
     return 0;
+}
+
+/* Most of what a connection costs, so it waits until somebody answers. */
+static void begin_tls(struct channel *c)
+{
+    c->ssl = channel_tls_session(c->tls, c->fd, false);
+    c->state = SHAKING;
 }
 
 static int shake(struct channel *c, int64_t now_ms, struct err *err)
@@ -255,6 +275,7 @@ static int receive(struct channel *c, int64_t now_ms, struct err *err)
         if (n <= 0)
             return understand(c, n, err);
         c->heard_ms = now_ms;
+        c->received += (uint64_t)n;
         if (frames_add(&c->in, bytes, (size_t)n, hand_over, c, err) < 0)
             return -1;
     }
@@ -307,6 +328,7 @@ static int check_times(const struct channel *c, int64_t now_ms, struct err *err)
 {
     static const char *const late[] = {
         [CONNECTING] = "no connection within 250 ms",
+        [CONNECTED] = "no TLS handshake within 2 s",
         [SHAKING] = "no TLS handshake within 2 s",
         [FINISHING] = "the other end did not take the last message within 2 s",
     };
@@ -341,6 +363,8 @@ int channel_step(struct channel *c, short revents, int64_t now_ms, struct err *e
 
     if (c->state == CONNECTING)
         rc = finish_connect(c, revents, now_ms, err);
+    if (rc == 0 && c->state == CONNECTED && c->tls)
+        begin_tls(c);
     if (rc == 0 && c->state == SHAKING)
         rc = shake(c, now_ms, err);
     if (rc == 0 && c->state >= OPEN)

@@ -36,13 +36,17 @@ struct channel;
 
 /*
  * A channel on a non-blocking socket, which the channel owns from now on. channel_connect takes one
- * whose connect is under way (channel_dial) or done. Messages go to fn during channel_step; pings
- * do not. fn may send, but not free the channel: it returns -1 for that.
+ * whose connect is under way (channel_dial) or done. Its tls may be NULL: a key takes time to make,
+ * and perhaps nobody answers. Then channel_set_tls gives it once channel_needs_tls is true, and a
+ * step follows. Messages go to fn during channel_step; pings do not. fn may send, but not free the
+ * channel: it returns -1 for that.
  */
 struct channel *channel_connect(struct channel_tls *tls, int fd, frame_fn *fn, void *arg,
                                 int64_t now_ms);
 struct channel *channel_accept(struct channel_tls *tls, int fd, frame_fn *fn, void *arg,
                                int64_t now_ms);
+bool channel_needs_tls(const struct channel *c);
+void channel_set_tls(struct channel *c, struct channel_tls *tls);
 void channel_free(struct channel *c); /* closes the socket; NULL is fine */
 
 /* Begins to connect to a numeric IPv4 or IPv6 address. Returns the non-blocking socket, or -1
@@ -64,6 +68,11 @@ MUST_CHECK int channel_step(struct channel *c, short revents, int64_t now_ms, st
 /* Queues a message, also before TLS is there. A queue of more than CHANNEL_QUEUE_MAX, and a message
  * that is too large, end the connection at the next step. */
 void channel_send(struct channel *c, const cJSON *message);
+
+/* What has come so far, pings included, and what the channel holds of what comes and goes. */
+uint64_t channel_received(const struct channel *c); /* bytes */
+uint64_t channel_messages(const struct channel *c);
+size_t channel_memory(const struct channel *c); /* bytes */
 
 /* What is queued is still sent, what comes is no longer read; then channel_step says ERR_GONE,
  * after CHANNEL_HANDSHAKE_MS at the latest. */

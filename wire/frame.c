@@ -18,17 +18,42 @@ static size_t frame_len(const unsigned char head[FRAME_HEAD])
     return (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
 }
 
+/* At least as many as the JSON has values. */
+static size_t count_values(const struct buf *json)
+{
+    size_t n = 1;
+    bool string = false;
+
+    for (size_t i = 0; i < json->len; i++) {
+        char c = json->data[i];
+
+        if (c == '"')
+            string = !string;
+        else if (string && c == '\\')
+            i++;
+        else if (!string)
+            n += c == ',' || c == '[' || c == '{';
+    }
+    return n;
+}
+
 static int deliver(struct frames *f, frame_fn *fn, void *arg, struct err *err)
 {
     AUTO(auto_json) cJSON *message = NULL;
+    size_t values = count_values(&f->body);
 
+    if (values > FRAME_VALUES_MAX)
+        return err_set(err, ERR_INVALID, "a message of %zu values; at most %zu are allowed", values,
+                       FRAME_VALUES_MAX);
     if (json_parse(&message, f->body.data, f->body.len, "a message", err) < 0)
         return -1;
     if (!cJSON_IsObject(message) || !*message_type(message))
         return err_set(err, ERR_INVALID, "a message is no object with a string \"type\"");
     /* Most frames are small: what a large one took is given back. */
-    frames_release(f);
-    frames_init(f);
+    buf_release(&f->body);
+    buf_init(&f->body, 0);
+    f->n_head = 0;
+    f->n_messages++;
     return fn(arg, message, err);
 }
 

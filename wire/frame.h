@@ -7,18 +7,21 @@
 #define PACELINE_WIRE_FRAME_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "paceline/buf.h"
 #include "paceline/json.h"
 
 #define FRAME_HEAD 4
 #define FRAME_MAX ((size_t)1 << 20)
+#define FRAME_VALUES_MAX ((size_t)1 << 16) /* a tree takes up to 80 bytes for each */
 
 /* Cuts a stream of bytes into frames. */
 struct frames {
     unsigned char head[FRAME_HEAD];
     size_t n_head;
     struct buf body;
+    uint64_t n_messages; /* handed over so far */
 };
 
 void frames_init(struct frames *f);
@@ -29,7 +32,8 @@ typedef int frame_fn(void *arg, const cJSON *message, struct err *err);
 
 /*
  * Adds bytes and calls fn for each frame that is complete. Fails (ERR_INVALID) on a length of more
- * than FRAME_MAX, on bytes that are no such object, and as fn does; the stream is then over.
+ * than FRAME_MAX, on more than FRAME_VALUES_MAX values, on bytes that are no such object, and as fn
+ * does; the stream is then over.
  */
 MUST_CHECK int frames_add(struct frames *f, const void *bytes, size_t n, frame_fn *fn, void *arg,
                           struct err *err);

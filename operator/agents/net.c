@@ -6,6 +6,9 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <openssl/crypto.h>
+
+#include "operator/core/limit.h"
 #include "operator/objects/keys.h"
 #include "paceline/buf.h"
 #include "paceline/mem.h"
@@ -13,11 +16,31 @@
 
 #define PROTOCOL 1
 
+/*
+ * An agent may send what it likes. What one connection costs is bounded by its rate, each message
+ * counted as MESSAGE_BYTES more; what all of them hold, by NET_MEMORY_MAX.
+ */
+#define RATE_BYTES (512.0 * 1024) /* a second */
+#define BURST_BYTES (4.0 * 1024 * 1024)
+#define MESSAGE_BYTES 128
+#define NET_MEMORY_MAX ((size_t)16 << 20)
+#define SMALL_MEMORY ((size_t)64 << 10) /* what any connection may hold for ever */
+/* Each takes a descriptor for CHANNEL_CONNECT_MS where nobody answers; more wait for their turn. */
+#define DIALS_MAX 256
+
 struct agent_link {
     struct agent_net *net;
     struct agent_link *next;
+    char address[64];
+    unsigned char key[KEY_BYTES]; /* until TLS needs it */
     struct channel_tls *tls;
-    struct channel *channel; /* NULL: it could not begin, for the reason in err */
+    struct channel *channel; /* NULL: it waits for its turn, or could not begin (err) */
+    bool failed;             /* for the reason in err */
+    bool dialing;            /* TCP is not connected yet */
+    struct limit rate;
+    int64_t paused_until_ms;
+    size_t memory;          /* of the channel, as it was added up */
+    int64_t large_since_ms; /* more than SMALL_MEMORY; 0: it is not */
     struct err err;
     agent_message_fn *message;
     agent_end_fn *end;
@@ -30,6 +53,7 @@ struct agent_link {
 struct agent_net {
     int epoll;
     struct agent_link *first;
+    size_t n_dialing, n_waiting, memory;
     int64_t now_ms;
 };
 
@@ -46,8 +70,12 @@ int agent_net_new(struct agent_net **out, struct err *err)
 
 static void link_free(struct agent_link *k)
 {
+    k->net->n_dialing -= k->dialing;
+    k->net->n_waiting -= !k->channel && !k->failed;
+    k->net->memory -= k->memory;
     channel_free(k->channel);
     channel_tls_free(k->tls);
+    OPENSSL_cleanse(k->key, sizeof k->key);
     free(k);
 }
 
@@ -78,20 +106,19 @@ static int on_frame(void *arg, const cJSON *message, struct err *err)
     return k->closed ? err_set(err, ERR_GONE, "closed") : 0;
 }
 
-static int begin(struct agent_link *k, const struct agent_target *target, struct err *err)
+/* TLS with the job's key: a millisecond of arithmetic, so only once somebody has answered. */
+static int begin_tls(struct agent_link *k, struct err *err)
 {
     AUTO(buf_release) struct buf key;
     AUTO(buf_release) struct buf certificate;
-    int fd;
 
-    buf_init(&key, 0);
+    buf_init_secret(&key, 0);
     buf_init(&certificate, 0);
-    key_pem(target->key, &key, &certificate);
-    int rc = channel_tls_new(&k->tls, key.data, key.len, certificate.data, certificate.len, err);
-    explicit_bzero(key.data, key.len);
-    if (rc || (fd = channel_dial(target->address, CHANNEL_PORT, err)) < 0)
+    key_pem(k->key, &key, &certificate);
+    OPENSSL_cleanse(k->key, sizeof k->key);
+    if (channel_tls_new(&k->tls, key.data, key.len, certificate.data, certificate.len, err))
         return -1;
-    k->channel = channel_connect(k->tls, fd, on_frame, k, k->net->now_ms);
+    channel_set_tls(k->channel, k->tls);
     return 0;
 }
 
@@ -105,6 +132,35 @@ static void say_hello(struct agent_link *k)
     channel_send(k->channel, hello);
 }
 
+static void dial(struct agent_link *k)
+{
+    int fd = channel_dial(k->address, CHANNEL_PORT, &k->err);
+
+    k->net->n_waiting--;
+    k->failed = fd < 0;
+    if (k->failed)
+        return;
+    k->channel = channel_connect(NULL, fd, on_frame, k, k->net->now_ms);
+    k->dialing = true;
+    k->net->n_dialing++;
+    say_hello(k);
+}
+
+/* Those that have waited longest are at the end. */
+static void dial_waiting(struct agent_net *net)
+{
+    while (net->n_waiting && net->n_dialing < DIALS_MAX) {
+        struct agent_link *oldest = NULL;
+
+        for (struct agent_link *k = net->first; k; k = k->next)
+            if (!k->channel && !k->failed)
+                oldest = k;
+        if (!oldest)
+            return;
+        dial(oldest);
+    }
+}
+
 static struct agent_link *net_open(void *arg, const struct agent_target *target,
                                    agent_message_fn *message, agent_end_fn *end, void *owner)
 {
@@ -113,9 +169,13 @@ static struct agent_link *net_open(void *arg, const struct agent_target *target,
 
     *k = (struct agent_link){
         .net = net, .next = net->first, .message = message, .end = end, .arg = owner};
+    snprintf(k->address, sizeof k->address, "%s", target->address);
+    memcpy(k->key, target->key, sizeof k->key);
+    limit_init(&k->rate, RATE_BYTES, BURST_BYTES, net->now_ms);
     net->first = k;
-    if (begin(k, target, &k->err) == 0)
-        say_hello(k);
+    net->n_waiting++;
+    if (net->n_dialing < DIALS_MAX)
+        dial(k);
     return k;
 }
 
@@ -136,30 +196,102 @@ static const struct agent_ops ops = {net_open, net_send, net_close};
 
 const struct agent_ops *agent_net_ops(void) { return &ops; }
 
-/* epoll follows what the channel waits for. */
+static bool is_paused(const struct agent_link *k) { return k->paused_until_ms > k->net->now_ms; }
+
+/* epoll follows what the channel waits for; nothing while it is paused. */
 static void watch(struct agent_link *k)
 {
     struct epoll_event event = {.data.ptr = k};
-    short wants = channel_wants(k->channel);
+    short wants = is_paused(k) ? 0 : channel_wants(k->channel);
 
     if (wants == k->waits_for)
         return;
+    /* Errors and ends are told in any case, so one that waits for nothing is not watched at all. */
+    if (!wants) {
+        epoll_ctl(k->net->epoll, EPOLL_CTL_DEL, channel_fd(k->channel), &event);
+        k->waits_for = 0;
+        return;
+    }
     event.events = (wants & POLLIN ? EPOLLIN : 0u) | (wants & POLLOUT ? EPOLLOUT : 0u);
     epoll_ctl(k->net->epoll, k->waits_for ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, channel_fd(k->channel),
               &event);
     k->waits_for = wants;
 }
 
+/* What the channel holds now. */
+static void weigh(struct agent_link *k)
+{
+    size_t memory = channel_memory(k->channel);
+
+    k->net->memory += memory - k->memory;
+    k->memory = memory;
+    if (memory <= SMALL_MEMORY)
+        k->large_since_ms = 0;
+    else if (!k->large_since_ms)
+        k->large_since_ms = k->net->now_ms;
+}
+
+/* Counts what came in the last step: more than its rate is read later. */
+static void pace(struct agent_link *k, uint64_t bytes, uint64_t messages)
+{
+    int64_t now = k->net->now_ms;
+
+    bytes = channel_received(k->channel) - bytes;
+    messages = channel_messages(k->channel) - messages;
+    limit_spend(&k->rate, (double)bytes + MESSAGE_BYTES * (double)messages, now);
+    k->paused_until_ms = now + limit_next_ms(&k->rate, now);
+}
+
+/* One call of the channel, and a second one when TLS had to be made. */
+static int step_channel(struct agent_link *k, short revents)
+{
+    if (channel_step(k->channel, revents, k->net->now_ms, &k->err))
+        return -1;
+    if (!channel_needs_tls(k->channel))
+        return 0;
+    k->dialing = false;
+    k->net->n_dialing--;
+    if (begin_tls(k, &k->err))
+        return -1;
+    return channel_step(k->channel, 0, k->net->now_ms, &k->err);
+}
+
 /* False: it is over. */
 static bool step(struct agent_link *k)
 {
     short revents = k->revents;
+    uint64_t bytes, messages;
 
     k->revents = 0;
-    if (!k->channel || channel_step(k->channel, revents, k->net->now_ms, &k->err))
+    if (k->failed)
         return false;
+    bytes = channel_received(k->channel);
+    messages = channel_messages(k->channel);
+    if (step_channel(k, revents))
+        return false;
+    pace(k, bytes, messages);
+    weigh(k);
     watch(k);
     return true;
+}
+
+/* The one that has held much for longest makes room for the others: an honest message of a megabyte
+ * is there within a second. */
+static void make_room(struct agent_net *net)
+{
+    struct agent_link *oldest = NULL;
+
+    if (net->memory <= NET_MEMORY_MAX)
+        return;
+    for (struct agent_link *k = net->first; k; k = k->next)
+        if (k->large_since_ms && !k->closed && !k->failed &&
+            (!oldest || k->large_since_ms <= oldest->large_since_ms))
+            oldest = k;
+    if (!oldest)
+        return;
+    oldest->failed = true;
+    err_set(&oldest->err, ERR_TRANSIENT,
+            "it sends a large message too slowly, or does not read: others need the memory");
 }
 
 static void collect(struct agent_net *net)
@@ -179,8 +311,12 @@ static void collect(struct agent_net *net)
 
 static bool is_due(const struct agent_link *k, int64_t now_ms)
 {
-    return k->closed || !k->channel || !k->waits_for || k->revents ||
-           channel_wants(k->channel) != k->waits_for || channel_next_ms(k->channel) <= now_ms;
+    if (k->closed || k->failed)
+        return true;
+    if (!k->channel || k->paused_until_ms > now_ms)
+        return false;
+    return !k->waits_for || k->revents || channel_wants(k->channel) != k->waits_for ||
+           channel_next_ms(k->channel) <= now_ms;
 }
 
 void agent_net_step(struct agent_net *net, int64_t mono_ms)
@@ -189,6 +325,8 @@ void agent_net_step(struct agent_net *net, int64_t mono_ms)
 
     net->now_ms = mono_ms;
     collect(net);
+    dial_waiting(net);
+    make_room(net);
     while (*at) {
         struct agent_link *k = *at;
 
@@ -210,8 +348,14 @@ int64_t agent_net_next_ms(const struct agent_net *net, int64_t mono_ms)
     int64_t next = -1;
 
     for (const struct agent_link *k = net->first; k; k = k->next) {
-        int64_t wait = is_due(k, mono_ms) ? 0 : channel_next_ms(k->channel) - mono_ms;
+        int64_t wait = 0;
 
+        if (!k->channel && !k->failed && !k->closed) /* until another's dial has ended */
+            continue;
+        if (!is_due(k, mono_ms))
+            wait =
+                (k->paused_until_ms > mono_ms ? k->paused_until_ms : channel_next_ms(k->channel)) -
+                mono_ms;
         if (next < 0 || wait < next)
             next = wait;
     }

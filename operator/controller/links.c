@@ -11,6 +11,7 @@
 
 #define RETRY_FIRST_MS 250
 #define RETRY_MAX_MS 5000
+#define STEADY_MS 10000 /* a connection that lasted so long was none that fails at once */
 #define DOUBT_MS 1000
 #define DOUBT_MAX_MS 3000 /* more between two looks: this process stood still */
 #define DOUBTS 5
@@ -34,6 +35,7 @@ struct link {
     struct mark mark; /* of the report, over connections */
     int failures;
     int64_t since_mono_ms, again_mono_ms, moved_mono_ms;
+    int64_t greeted_mono_ms;
     int doubts; /* looks at a run that told nothing new for too long */
     int64_t doubted_mono_ms;
     char why[600];
@@ -131,9 +133,9 @@ static void on_message(void *arg, const cJSON *message)
 
     if (!run_report_take(&k->report, message))
         return;
-    if (type && strcmp(type, "hello") == 0) {
+    if (type && strcmp(type, "hello") == 0 && !k->greeted) {
         k->greeted = true;
-        k->failures = 0;
+        k->greeted_mono_ms = k->all->c->now.mono_ms;
     }
     note_move(k);
     touch(k);
@@ -154,6 +156,8 @@ static void on_end(void *arg, const char *why)
 
     if (k->greeted)
         k->since_mono_ms = c->now.mono_ms;
+    if (k->greeted && c->now.mono_ms - k->greeted_mono_ms >= STEADY_MS)
+        k->failures = 0;
     k->connection = NULL;
     k->greeted = false;
     k->again_mono_ms =

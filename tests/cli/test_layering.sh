@@ -27,7 +27,7 @@ operator/reconcile:   common operator/api
 operator/objects:     common operator/api operator/reconcile
 operator/core:        common operator/api operator/reconcile
 operator/kube:        common
-operator/agents:      common wire operator/objects
+operator/agents:      common wire operator/objects operator/core
 operator/web:         common
 operator/controller:  common operator/api operator/reconcile operator/objects operator/core operator/web
 operator:             common operator/core operator/controller operator/kube operator/agents operator/web

@@ -160,6 +160,43 @@ static void test_fields(void)
     CHECK_INT(message_integer(m, "s"), -1);
 }
 
+static int keep_none(void *arg, const cJSON *message, struct err *err)
+{
+    (void)message, (void)err;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* A small message of very many values would be a large tree. */
+static void test_values(void)
+{
+    for (int extra = 0; extra < 2; extra++) {
+        AUTO(buf_release) struct buf text;
+        unsigned char head[FRAME_HEAD];
+        struct frames f;
+        struct err err = {.msg = ""};
+        int n = 0, rc;
+
+        buf_init(&text, 0);
+        buf_puts(&text, "{\"type\":\"x\",\"s\":\",,[[\\\",,,\",\"a\":[0"); /* five so far */
+        for (int i = 5; i < (1 << 16) + extra; i++)
+            buf_puts(&text, ",0");
+        buf_puts(&text, "]}");
+        for (int i = 0; i < FRAME_HEAD; i++)
+            head[i] = (unsigned char)(text.len >> (24 - 8 * i));
+        frames_init(&f);
+        rc = frames_add(&f, head, sizeof head, keep_none, &n, &err);
+        if (rc == 0)
+            rc = frames_add(&f, text.data, text.len, keep_none, &n, &err);
+        CHECK_INT(rc, extra ? -1 : 0);
+        CHECK_INT(n, !extra);
+        if (extra)
+            CHECK_CONTAINS(err.msg, "a message of 65537 values; at most 65536 are allowed");
+        CHECK_INT(f.n_messages, !extra);
+        frames_release(&f);
+    }
+}
+
 int main(void)
 {
     test_pieces();
@@ -167,5 +204,6 @@ int main(void)
     test_memory();
     test_encode();
     test_fields();
+    test_values();
     return test_result();
 }

@@ -226,6 +226,31 @@ static void test_unreachable(void)
     end();
 }
 
+/* An agent that greets and hangs up has the operator make TLS again and again: ever later. One that
+ * was connected for long is dialled soon. */
+static void test_hang_ups(void)
+{
+    int64_t from;
+
+    begin(BUILTIN);
+    observe();
+    from = c.now.mono_ms;
+    while (c.now.mono_ms - from < 120000) {
+        struct agent_link *k = &opened[(n_opened - 1) % 16];
+
+        say(k, HELLO);
+        k->end(k->arg, "closed");
+        c.now.mono_ms += links_next_ms(c.links, c.now.mono_ms);
+        links_step(c.links);
+    }
+    CHECK(n_opened < 60);
+    say(&opened[(n_opened - 1) % 16], HELLO);
+    c.now.mono_ms += 10000;
+    opened[(n_opened - 1) % 16].end(opened[(n_opened - 1) % 16].arg, "reset");
+    CHECK(links_next_ms(c.links, c.now.mono_ms) <= 375);
+    end();
+}
+
 #define RUN(phase, stage, step)                                                     \
     "{\"type\":\"run\",\"generation\":2,\"phase\":\"" phase "\",\"stage\":\"" stage \
     "\",\"step\":" #step "}"
@@ -402,6 +427,7 @@ int main(void)
 {
     test_life();
     test_unreachable();
+    test_hang_ups();
     test_quiet();
     test_stalled();
     test_orders();
