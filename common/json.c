@@ -12,6 +12,15 @@ __attribute__((constructor)) static void json_allocate_or_end(void)
     cJSON_InitHooks(&(cJSON_Hooks){.malloc_fn = xmalloc, .free_fn = free});
 }
 
+void json_wipe(cJSON *tree)
+{
+    for (cJSON *c = tree; c; c = c->next) {
+        if (c->valuestring)
+            explicit_bzero(c->valuestring, strlen(c->valuestring));
+        json_wipe(c->child);
+    }
+}
+
 void auto_json(cJSON **value) { cJSON_Delete(*value); }
 
 /* cJSON would cut a string there without a word. A backslash stands only inside strings. */

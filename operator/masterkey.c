@@ -122,7 +122,7 @@ static void on_read(void *arg, const struct kube_response *r)
     AUTO(auto_json) cJSON *secret = NULL;
     struct err err;
 
-    k->call = NULL;
+    k->call = NULL; /* the body is wiped by whoever received it */
     if (r->status == 404) {
         k->absent = true;
     } else if (r->status != 200) {
@@ -137,6 +137,7 @@ static void on_read(void *arg, const struct kube_response *r)
                   k->namespace_, MASTERKEY_SECRET);
         k->failed = true;
     }
+    json_wipe(secret);
 }
 
 static void on_created(void *arg, const struct kube_response *r)

@@ -1,5 +1,9 @@
 #include "wire/tls.h"
 
+#include <malloc.h>
+#include <string.h>
+
+#include <openssl/crypto.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -8,6 +12,43 @@
 #include "wire/channel.h"
 
 enum { CERTIFICATE_MAX = 16384 };
+
+/*
+ * libcrypto copies keys into memory that it gives back as it is: while it reads PEM, and where it
+ * asks for a secure heap that is not there. So whatever it gives back is wiped, of the whole
+ * program, which has to be said before its first allocation.
+ */
+static void *wiped_malloc(size_t n, const char *file, int line)
+{
+    (void)file, (void)line;
+    return n ? malloc(n) : NULL;
+}
+
+static void wiped_free(void *block, const char *file, int line)
+{
+    (void)file, (void)line;
+    if (block)
+        explicit_bzero(block, malloc_usable_size(block));
+    free(block);
+}
+
+static void *wiped_realloc(void *block, size_t n, const char *file, int line)
+{
+    size_t old = block ? malloc_usable_size(block) : 0;
+    void *larger = wiped_malloc(n, file, line);
+
+    if (!larger && n)
+        return NULL;
+    if (block && n)
+        memcpy(larger, block, old < n ? old : n);
+    wiped_free(block, file, line);
+    return larger;
+}
+
+__attribute__((constructor)) static void wipe_what_is_given_back(void)
+{
+    CRYPTO_set_mem_functions(wiped_malloc, wiped_realloc, wiped_free);
+}
 
 struct channel_tls {
     SSL_CTX *ctx;

@@ -24,6 +24,10 @@
 MUST_CHECK int json_parse(cJSON **out, const char *text, size_t len, const char *name,
                           struct err *err);
 
+/* Overwrites every string of the tree, of keys and tokens, so that it can be deleted. NULL is fine.
+ */
+void json_wipe(cJSON *tree);
+
 /* Appends the value, NULL as null. indent: spaces per level, one line per entry; 0: one line for
  * all. */
 void json_print(const cJSON *value, int indent, struct buf *out);

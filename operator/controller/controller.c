@@ -78,6 +78,7 @@ void controller_free(struct controller *c)
     free((char *)c->config.lease_name);
     free((char *)c->config.cluster_domain);
     free((char *)c->config.worker_image);
+    explicit_bzero((unsigned char *)c->config.master_key, 32);
     free((unsigned char *)c->config.master_key);
     free(c);
 }

@@ -130,7 +130,10 @@ static bool make_owned(struct run *run, const struct tj *tj, const struct action
     struct err err;
     struct buf body;
 
-    buf_init(&body, 0);
+    if (a->owned == OWNED_SECRET)
+        buf_init_secret(&body, 0);
+    else
+        buf_init(&body, 0);
     if (owned_body(&run->c->objects, tj, a->owned, &body, &err)) {
         buf_release(&body);
         return cannot_make(run, a, err.msg);

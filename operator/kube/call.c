@@ -241,7 +241,7 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
     call->retry_after_ms = -1;
     call->curl_error[0] = '\0';
     buf_release(&call->answer);
-    buf_init(&call->answer, max);
+    buf_init_secret(&call->answer, max); /* Secrets come, too */
     call->received = 0;
     sieve_release(&call->sieve);
     sieve_init(&call->sieve, call->keep, call->watch);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "paceline/json.h"
 #include "paceline/mem.h"
 
 void secret_free(char *s)
@@ -18,18 +19,9 @@ void secret_free(char *s)
 
 void auto_secret(char **s) { secret_free(*s); }
 
-static void wipe_tree(cJSON *tree)
-{
-    for (cJSON *c = tree; c; c = c->next) {
-        if (c->valuestring)
-            explicit_bzero(c->valuestring, strlen(c->valuestring));
-        wipe_tree(c->child);
-    }
-}
-
 void secret_json_free(cJSON *tree)
 {
-    wipe_tree(tree);
+    json_wipe(tree);
     cJSON_Delete(tree);
 }
 

@@ -97,5 +97,7 @@ int owned_body(const struct objects_config *config, const struct tj *tj, enum ow
     if (k->fill(config, tj, &w, object, err))
         return -1;
     json_print(object, 0, out);
+    if (kind == OWNED_SECRET)
+        json_wipe(object);
     return 0;
 }

@@ -1,4 +1,6 @@
 /* The Secret with the job's key pair. */
+#include <string.h>
+
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
@@ -12,6 +14,7 @@ static void add_base64(cJSON *data, const char *key, const struct buf *text)
 
     EVP_EncodeBlock((unsigned char *)encoded, (const unsigned char *)text->data, (int)text->len);
     cJSON_AddStringToObject(data, key, encoded);
+    OPENSSL_cleanse(encoded, strlen(encoded));
 }
 
 int secret_fill(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
@@ -22,7 +25,7 @@ int secret_fill(const struct objects_config *config, const struct tj *tj, const 
     cJSON *data;
 
     (void)w, (void)err;
-    buf_init(&private_key, 0);
+    buf_init_secret(&private_key, 0);
     buf_init(&certificate, 0);
     key_scalar(scalar, config->master_key, tj->meta.uid);
     key_pem(scalar, &private_key, &certificate);
@@ -32,6 +35,5 @@ int secret_fill(const struct objects_config *config, const struct tj *tj, const 
     add_base64(data, "tls.crt", &certificate);
     add_base64(data, "tls.key", &private_key);
     OPENSSL_cleanse(scalar, sizeof scalar);
-    OPENSSL_cleanse(private_key.data, private_key.len);
     return 0;
 }
