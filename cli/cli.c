@@ -42,9 +42,13 @@ struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct p
     struct job *job;
 
     if (strcmp(path, "-") == 0)
-        return read_stdin(sets, problems, exit_code);
-    job = job_load(path, sets->items, sets->n, problems);
-    *exit_code = job ? EXIT_OK : access(path, R_OK) ? EXIT_DATA : EXIT_INVALID;
+        job = read_stdin(sets, problems, exit_code);
+    else
+        job = job_load(path, sets->items, sets->n, problems);
+    if (job)
+        job_make_absolute(job);
+    if (strcmp(path, "-") != 0)
+        *exit_code = job ? EXIT_OK : access(path, R_OK) ? EXIT_DATA : EXIT_INVALID;
     return job;
 }
 

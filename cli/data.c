@@ -229,11 +229,14 @@ int cmd_data(int argc, char **argv)
         const char *name;
         int (*run)(int argc, char **argv);
     } verbs[] = {{"list", list}, {"fetch", run_fetch}};
+    static char names[][16] = {"data list", "data fetch"};
     const char *word = argc > 1 ? argv[1] : "";
 
     for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
-        if (strcmp(word, verbs[i].name) == 0)
+        if (strcmp(word, verbs[i].name) == 0) {
+            argv[1] = names[i]; /* what its messages begin with */
             return verbs[i].run(argc - 1, argv + 1);
+        }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
         fputs(data_usage, stdout);
         return EXIT_OK;

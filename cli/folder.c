@@ -49,7 +49,8 @@ char *folder_newest_checkpoint(const char *path)
     return found;
 }
 
-int folder_make(const char *path, struct err *err)
+/* made: the first that was not there, the caller's; NULL if all were. */
+static int make(const char *path, char **made, struct err *err)
 {
     AUTO(auto_free) char *part = xstrdup(path);
 
@@ -59,17 +60,28 @@ int folder_make(const char *path, struct err *err)
         if (end != '/' && end != '\0')
             continue;
         *c = '\0';
-        if (mkdir(part, 0777) < 0 && errno != EEXIST)
+        if (mkdir(part, 0777) == 0) {
+            if (!*made)
+                *made = xstrdup(part);
+        } else if (errno != EEXIST) {
             return err_set(err, ERR_IO, "cannot make the folder %.300s: %s", part, strerror(errno));
+        }
         if (end == '\0')
             return 0;
         *c = end;
     }
 }
 
+int folder_make(const char *path, struct err *err)
+{
+    AUTO(auto_free) char *made = NULL;
+
+    return make(path, &made, err);
+}
+
 static int take(struct folder *f, struct err *err)
 {
-    if (folder_make(f->path, err) < 0)
+    if (make(f->path, &f->made, err) < 0)
         return -1;
     f->lock = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->lock < 0)
@@ -117,11 +129,24 @@ int folder_take(struct folder *f, const char *path, bool keep, struct err *err)
     return take(f, err);
 }
 
+void folder_give_back(struct folder *f)
+{
+    AUTO(auto_free) char *part = xstrdup(f->path);
+
+    while (f->made && rmdir(part) == 0 && strcmp(part, f->made) != 0)
+        *strrchr(part, '/') = '\0';
+    if (f->moved_to && access(f->path, F_OK) < 0 && rename(f->moved_to, f->path) == 0) {
+        free(f->moved_to);
+        f->moved_to = NULL;
+    }
+}
+
 void folder_release(struct folder *f)
 {
     auto_close(&f->lock);
     free(f->path);
     free(f->moved_to);
+    free(f->made);
     *f = (struct folder){.lock = -1};
 }
 

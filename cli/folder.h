@@ -12,6 +12,7 @@
 struct folder {
     char *path;
     char *moved_to; /* where the folder of an earlier run is now, or NULL */
+    char *made;     /* the first of the folders that were made on the way to path, or NULL */
     int lock;       /* descriptor of the folder; the lock ends with it */
 };
 
@@ -22,6 +23,10 @@ struct folder {
  */
 MUST_CHECK int folder_take(struct folder *f, const char *path, bool keep, struct err *err);
 void folder_release(struct folder *f); /* also fit for AUTO */
+
+/* As if it had not been taken: the folders that were made go, unless something is in them, and an
+ * earlier run comes back to its place. */
+void folder_give_back(struct folder *f);
 
 /* Makes the folder path and those that lead to it, where they are not there. Fails with ERR_IO. */
 MUST_CHECK int folder_make(const char *path, struct err *err);

@@ -8,10 +8,12 @@
 #include "cli/calibrate.h"
 #include "cli/cli.h"
 #include "cli/folder.h"
+#include "cli/format.h"
 #include "cli/options.h"
 #include "cli/study_calibrate.h"
 #include "cli/study_estimate.h"
 #include "cli/study_page.h"
+#include "cli/study_paths.h"
 #include "cli/study_peer.h"
 #include "cli/study_search.h"
 #include "cli/table.h"
@@ -87,7 +89,9 @@ static int read_study(struct study *s, const char *word)
     struct err err = {0};
     int rc = 0;
 
-    if (strchr(word, '/') || strchr(word, '.')) {
+    const bool file = strchr(word, '/') || strchr(word, '.');
+
+    if (file) {
         rc = buf_read_file(&text, word, FILE_MAX_BYTES, &err);
     } else if (!study_builtin(word, &text)) {
         return cli_usage_error("study", "there is no study \"%.60s\"; `paceline study` lists them",
@@ -95,8 +99,10 @@ static int read_study(struct study *s, const char *word)
     }
     if (rc == 0)
         rc = study_parse(s, text.data, text.len, word, &err);
-    if (rc == 0)
+    if (rc == 0) {
+        study_place(s, file ? word : NULL);
         return EXIT_OK;
+    }
     fprintf(stderr, "paceline study: %s\n", err.msg);
     return err_exit_code(err.code);
 }
@@ -539,6 +545,21 @@ static int take_folder(struct command *c)
     return err_exit_code(err.code);
 }
 
+/* --check: what there would be to run. No run has begun, so nothing is left. */
+static void say_checked(struct command *c)
+{
+    int variants = 0;
+
+    for (size_t v = 0; v < c->study.n_variants; v++)
+        variants += study_runs(c->scale, &c->study.variants[v]);
+    printf("study %s, scale %s: %s, %s each; every one is a job that can be trained\n",
+           c->study.name, c->scale->name, format_plural(variants, "variant").s,
+           format_plural(c->results.seeds, "seed").s);
+    if (c->out.made)
+        unlink(c->job_path);
+    folder_give_back(&c->out);
+}
+
 int cmd_study(int argc, char **argv)
 {
     AUTO(command_release) struct command c = {.out = {.lock = -1}};
@@ -559,6 +580,8 @@ int cmd_study(int argc, char **argv)
     code = take_folder(&c);
     if (code == EXIT_OK)
         code = check_jobs(&c);
+    if (code == EXIT_OK && c.options.check)
+        say_checked(&c);
     if (code != EXIT_OK || c.options.check)
         return code;
     code = run_all(&c);

@@ -447,8 +447,9 @@ static void read_job(struct parse *p, size_t n_sets)
         check_sections(p);
 }
 
-struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,
-                      size_t n_sets, struct problems *problems)
+/* place: the file that its relative paths count from; NULL: they stay. */
+static struct job *parse_text(const char *text, size_t len, const char *file, const char *place,
+                              const char *const *sets, size_t n_sets, struct problems *problems)
 {
     AUTO(auto_free) struct parse *p = xcalloc(1, sizeof *p);
     AUTO(auto_job) struct job *job = xcalloc(1, sizeof *job);
@@ -461,10 +462,18 @@ struct job *job_parse(const char *text, size_t len, const char *file, const char
     else {
         p->root = p->doc.root;
         read_job(p, n_sets);
+        if (place)
+            spec_place(p, place);
     }
     yaml_release(&p->doc);
     hand_over_problems(p, problems);
     return problems->n > before ? NULL : STEAL(job);
+}
+
+struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,
+                      size_t n_sets, struct problems *problems)
+{
+    return parse_text(text, len, file, NULL, sets, n_sets, problems);
 }
 
 /* kubectl keeps the applied file in an annotation: as large as the job, and of no use to it. */
@@ -509,7 +518,7 @@ struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
         problems_add(problems, "%s", err.msg);
         return NULL;
     }
-    return job_parse(text.data, text.len, path, sets, n_sets, problems);
+    return parse_text(text.data, text.len, path, path, sets, n_sets, problems);
 }
 
 static void free_scope(void *base, bool layer)

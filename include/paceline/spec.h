@@ -306,8 +306,12 @@ void problems_release(struct problems *p);
  */
 struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,
                       size_t n_sets, struct problems *problems);
+/* The same of a file; a relative path in it (spec.dataset.path and its like) counts from the file's
+ * folder, one of an override from the working directory. */
 struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
                      struct problems *problems);
+/* Relative paths become absolute: for a job that is written to another place. */
+void job_make_absolute(struct job *job);
 void job_free(struct job *job);
 /*
  * If what only pods and the engine need of the job (templates, labels, rules, layers) takes more
@@ -335,6 +339,16 @@ bool job_launched(const struct job *job);
 void job_to_json(const struct job *job, struct buf *out);
 /* The same, indented for people: job.json of a run folder. */
 void job_to_text(const struct job *job, struct buf *out);
+
+/* What a checkpoint says of its job, as JSON on one line: the fields that decide its bytes. Where
+ * the data are, how the work is shared and how long to train are not among them, so a run that is
+ * moved, rescaled, or stopped and resumed records the same. Parses back, but for a data set that
+ * needs spec.dataset.path. */
+void job_record(const struct job *job, struct buf *out);
+/* Whether a run of `there` cannot be resumed as `here`; appends the first field that differs:
+ * "spec.training.seed 1, but the job has 2". docs/reference.md lists the fields that may differ;
+ * strict: of these only the ones that a checkpoint does not record. */
+bool job_differs(const struct job *there, const struct job *here, bool strict, struct buf *what);
 
 /* How long the pod that has the model stays for who fetches it: a day, where no volume has it. */
 int64_t job_keep_seconds(const struct job *job);

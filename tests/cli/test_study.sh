@@ -233,8 +233,9 @@ done
 # Each variant at each scale is a job that can be trained.
 while read -r built scale; do
     study "$built" --scale "$scale" --check --out check >output || fail "$built $scale: $(cat errors)"
-    same "$built $scale: nothing trained" "$(cat output)$(ls check)" "job.json"
-    rm -r check
+    check "$built $scale" "$(cat output)" "study $built, scale $scale: "
+    check "$built $scale" "$(cat output)" " each; every one is a job that can be trained"
+    if [ -e check ]; then fail "$built $scale: a folder is left"; fi
 done < <("$PACELINE" study | awk 'NR > 1 { for (i = 2; $i ~ /^(small|full.*|slice)$/; i++) print $1, $i }')
 
 refused() {
