@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "cli/checkpoint_job.h"
 #include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
@@ -20,7 +21,7 @@
 static const char evaluate_usage[] =
     "usage: paceline evaluate CHECKPOINT [options]\n"
     "Runs the job's test set through a checkpoint.\n"
-    "  --spec JOB   the job (default job.json beside the checkpoint)\n"
+    "  --spec JOB   the job (default: what the checkpoint says of it)\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
     "  --json       print the result as one JSON object\n"
     "examples:\n"
@@ -31,19 +32,11 @@ static const char predict_usage[] =
     "Runs images through a checkpoint; one line per image.\n"
     "  --input FILE an IDX file of images, plain or gzip\n"
     "  --limit N    only the first N images\n"
-    "  --spec JOB   the job (default job.json beside the checkpoint)\n"
+    "  --spec JOB   the job (default: what the checkpoint says of it)\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
     "  --json       print one JSON object per image\n"
     "examples:\n"
     "  paceline predict runs/fashion-cnn/best.safetensors --input images-idx3-ubyte --limit 10\n";
-
-/* job.json beside the checkpoint; owned by the caller. */
-static char *spec_beside(const char *checkpoint)
-{
-    const char *slash = strrchr(checkpoint, '/');
-
-    return xasprintf("%.*sjob.json", slash ? (int)(slash + 1 - checkpoint) : 0, checkpoint);
-}
 
 /* The effective spec as a file that the worker inherits and that needs no removal. */
 static int spec_file(const struct job *job, char path[32], struct err *err)
@@ -64,7 +57,6 @@ static int spec_file(const struct job *job, char path[32], struct err *err)
 static int run_on_checkpoint(struct session *s, const struct options *o, const char *command,
                              struct job **job)
 {
-    AUTO(auto_free) char *beside = o->spec ? NULL : spec_beside(o->operand);
     AUTO(auto_close) int fd = -1;
     const char *arguments[ARGUMENTS_MAX] = {command, "--spec", NULL, "--checkpoint", o->operand};
     char spec_path[32], limit[24];
@@ -72,7 +64,7 @@ static int run_on_checkpoint(struct session *s, const struct options *o, const c
     struct err err;
 
     s->json = o->json;
-    *job = cli_load_job(o->spec ? o->spec : beside, &o->sets, &code);
+    *job = cli_checkpoint_job(o->operand, o->spec, &o->sets, &code);
     if (!*job)
         return code;
     fd = spec_file(*job, spec_path, &err);

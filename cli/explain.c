@@ -100,6 +100,10 @@ static void print_field(const struct field *f)
         puts("CHANGES:  not after creation");
     if (f->paused)
         puts("CHANGES:  only while the job is suspended");
+    if (field_builtin(f) && f->kind != FIELD_OBJECT)
+        printf("RESUMED:  %s\n", field_on_resume(f) == ON_RESUME_SAME
+                                     ? "only with the same value"
+                                     : "with the same value or another");
     printf("\n%s\n", f->doc);
     print_children(f->path);
 }
@@ -190,6 +194,31 @@ static void print_fixed(void)
             printf("- `%s`\n", spec_fields[i].path);
 }
 
+static void print_rows(enum on_resume on_resume)
+{
+    for (size_t i = 0; i < n_spec_resume_rows; i++)
+        if (spec_resume_rows[i].on_resume == on_resume &&
+            field_builtin(spec_field_find(spec_resume_rows[i].path)))
+            printf("- `%s`\n", spec_resume_rows[i].path);
+}
+
+static void print_resumed(void)
+{
+    puts("\n## What may change when a run is resumed\n\n"
+         "`paceline run --resume` takes these fields, and all below them, as the job has them now. "
+         "The\n"
+         "training goes on with the new value:\n");
+    print_rows(ON_RESUME_TUNED);
+    puts(
+        "\nThese say where the data are, how long to train and how to share the work. A checkpoint "
+        "does\nnot record them:\n");
+    print_rows(ON_RESUME_FREE);
+    puts("\nAny other change of `spec.model`, `spec.dataset` and `spec.training` is refused, with "
+         "the "
+         "field\nand both values; so is one of these:\n");
+    print_rows(ON_RESUME_SAME);
+}
+
 /* What the CRD cannot say; tests/api/test_crd.sh has a case of each. */
 static const char offline[] =
     "\n## What the API server cannot check\n\n"
@@ -233,6 +262,7 @@ static void print_markdown(void)
         printf(" | %s%s |\n", rule->warning ? "a warning: " : "", rule->allowed);
     }
     print_fixed();
+    print_resumed();
     puts(offline);
 }
 

@@ -23,14 +23,16 @@ static void put_at(cJSON *root, const char *path, cJSON *value)
     cJSON_AddItemToObject(root, rest, value);
 }
 
-static cJSON *layers_to_json(const struct job *job);
+typedef bool wanted_fn(const struct field *f);
+
+static cJSON *layers_to_json(const struct job *job, wanted_fn *wanted);
 
 bool job_builtin(const struct job *job) { return job->model.name || job->model.n_layers; }
 
 bool job_launched(const struct job *job) { return job_builtin(job) || job->mpi.present; }
 
-/* All fields of a job, or of one layer, that are present and apply. */
-static cJSON *fields_to_json(const void *base, bool layer)
+/* All fields of a job, or of one layer, that are present, apply and are wanted. */
+static cJSON *fields_to_json(const void *base, bool layer, wanted_fn *wanted)
 {
     cJSON *root = cJSON_CreateObject();
 
@@ -41,34 +43,39 @@ static cJSON *fields_to_json(const void *base, bool layer)
 
         if (field_in_layer(f) != layer || !field_applies(f, base, &choice))
             continue;
-        if (!layer && field_builtin(f) && !job_builtin(base))
+        if ((!layer && field_builtin(f) && !job_builtin(base)) || (wanted && !wanted(f)))
             continue;
-        value = f->kind == FIELD_LAYERS ? layers_to_json(base) : field_load(f, base);
+        value = f->kind == FIELD_LAYERS ? layers_to_json(base, wanted) : field_load(f, base);
         if (value)
             put_at(root, layer ? field_key(f) : f->path, value);
     }
     return root;
 }
 
-static cJSON *layers_to_json(const struct job *job)
+static cJSON *layers_to_json(const struct job *job, wanted_fn *wanted)
 {
     cJSON *list = job->model.n_layers ? cJSON_CreateArray() : NULL;
 
     for (size_t i = 0; i < job->model.n_layers; i++)
-        cJSON_AddItemToArray(list, fields_to_json(&job->model.layers[i], true));
+        cJSON_AddItemToArray(list, fields_to_json(&job->model.layers[i], true, wanted));
     return list;
+}
+
+cJSON *job_tree(const struct job *job, wanted_fn *wanted)
+{
+    return fields_to_json(job, false, wanted);
 }
 
 void job_to_json(const struct job *job, struct buf *out)
 {
-    AUTO(auto_json) cJSON *root = fields_to_json(job, false);
+    AUTO(auto_json) cJSON *root = job_tree(job, NULL);
 
     json_print(root, 0, out);
 }
 
 void job_to_text(const struct job *job, struct buf *out)
 {
-    AUTO(auto_json) cJSON *root = fields_to_json(job, false);
+    AUTO(auto_json) cJSON *root = job_tree(job, NULL);
 
     json_print(root, 2, out);
     buf_puts(out, "\n");

@@ -126,6 +126,26 @@ void field_belongs(const struct field *f, struct buf *out);
 /* "integer", "string", ... for people. */
 const char *field_kind_name(enum field_kind kind);
 
+/* What becomes of a field when a run is resumed (spec_resume.c is the table). A checkpoint records
+ * all but the free ones. */
+enum on_resume {
+    ON_RESUME_SAME,  /* another value is refused: it would be another model, or another course */
+    ON_RESUME_TUNED, /* may change: the training goes on with the new value */
+    ON_RESUME_FREE   /* may change, and is no part of a checkpoint: it does not decide its bytes, or
+                        only how long to train */
+};
+/* Rows of the table: a field, and all below it that have no row of their own. */
+struct resume_row {
+    const char *path;
+    enum on_resume on_resume;
+};
+extern const struct resume_row spec_resume_rows[];
+extern const size_t n_spec_resume_rows;
+enum on_resume field_on_resume(const struct field *f);
+
+/* The fields of a job that are present, apply and are wanted (NULL: all), as a file has them. */
+cJSON *job_tree(const struct job *job, bool (*wanted)(const struct field *f));
+
 /*
  * Whether f applies to base (a struct job or layer_spec), as all objects do that it is in. When it
  * does not, *choice is a row that names the selector of f, or of such an object; when it does, the

@@ -41,7 +41,7 @@ same "two batches" "$(weights two 2 "${plain[@]}")" "$twice"
 
 # Stopped between the updates of an epoch, resumed on other workers; not with other updates.
 summed parts 4 --set training.steps=2 >/dev/null
-check "other updates" "$(summed parts 2 --resume 2>&1)" "batchesPerUpdate 4, but the job has 2"
+check "other updates" "$(summed parts 2 --resume 2>&1)" "spec.training.accumulate 4, but the job has 2"
 same "resumed" "$(summed parts 4 --resume --workers 3 "${join[@]}")" "$one"
 
 check "too many workers" "$("$PACELINE" validate job.yaml --workers 4 "${join[@]}" 2>&1)" \

@@ -77,13 +77,14 @@ open(sys.argv[1], "wb").write(whole.replace(said, wanted + b" " * (len(said) - l
 PY
 }
 result half --set training.steps=3 >/dev/null
-check "fp32 resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
+check "fp32 resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with spec.training.precision fp32, but the job has bf16"
 replace half '"precision":"fp32",' ''
+replace half '"spec":"{' '"none":"{'
 check "an old one resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
 check "an old one resumed" "$(result half --resume)" "  -"
 same "an old one resumed" "$(digest half)" "$(digest fp32)"
 result other --set training.steps=3 "${bf16[@]}" >/dev/null
-check "bf16 resumed as fp32" "$(result other --resume)" "written with precision bf16, but the job has fp32"
+check "bf16 resumed as fp32" "$(result other --resume)" "written with spec.training.precision bf16, but the job has fp32"
 
 cat >nothing.yaml <<'JOB'
 apiVersion: paceline.dev/v1

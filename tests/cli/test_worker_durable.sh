@@ -81,11 +81,11 @@ other() { # NAME CODE: adam.yaml and its like on the store of job.yaml
     same "$1, exit code" $? "$2"
 }
 other adam 2
-check "another job" "$(tail -1 events)" '"message":"the durable folder: other/job.json: the checkpoints there are of a job with another spec.training.optimizer.beta1; give this one another name'
+check "another job" "$(tail -1 events)" '"message":"the durable folder: other/job.json: the checkpoints there were written with spec.training.optimizer.beta1 0.9, but the job has 0.8; give this job another name'
 same "nothing is written" "$(steps other)" "3 6 9 10"
 cmp other/job.json store/job.json || fail "the job of the checkpoints is gone"
 other cosine 2
-check "another curve" "$(tail -1 events)" "another spec.training."
+check "another curve" "$(tail -1 events)" "written with spec.training.learningRateSchedule.type constant, but the job has cosine"
 other longer 0
 check "more epochs" "$(grep '"event":"start"' events)" '"resumedStep":10'
 same "more epochs" "$(last_field event) $(last_field step)" "done 15"

@@ -114,7 +114,7 @@ cp -a b.4 b
 sed 's/batchSize: 64/batchSize: 32/' job.yaml >other.yaml
 JOB=other.yaml engine "a b" --resume-if-any
 same "another job" "$?$(last_field code)" 22
-check "another job" "$(cat events)" "written with batchSize 64, but the job has 32"
+check "another job" "$(cat events)" "written with spec.training.batchSize 64, but the job has 32"
 rm -rf a b
 engine "a b" --resume
 same "nothing" "$?$(last_field code)" 33

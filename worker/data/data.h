@@ -46,6 +46,10 @@ struct datasets {
     uint32_t *validation_index, n_validation;
     void *mapping;         /* owner of the bytes */
     struct arrays *arrays; /* owner of the files and labels, where there are some */
+    /* The names of train.classes classes, of a text its words: each ended by a NUL, one after the
+     * other. NULL: they have none. */
+    const char *class_names;
+    char *own_names; /* the same, where nobody else owns them */
     size_t mapping_bytes;
     double read_seconds; /* that loading took; set by who times it */
 };

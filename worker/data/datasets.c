@@ -2,6 +2,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "paceline/class_names.h"
 #include "paceline/env.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
@@ -233,6 +234,24 @@ static int load_bytes(struct datasets *d, const struct job *job, const char *run
     return 0;
 }
 
+/* Of folders of images those of the folders; else as published. */
+static int name_classes(struct datasets *d, const struct job *job, struct err *err)
+{
+    size_t n;
+    const char *const *known = class_names_of(job->dataset.name, &n);
+    AUTO(buf_release) struct buf names;
+
+    buf_init(&names, 0);
+    for (size_t i = 0; i < n; i++)
+        buf_add(&names, known[i], strlen(known[i]) + 1);
+    if (strcmp(job->dataset.name, "images") == 0 &&
+        image_folder_classes(&names, job->dataset.path, err))
+        return err_wrap(err, "dataset images");
+    if (names.len)
+        d->class_names = d->own_names = STEAL(names.data);
+    return 0;
+}
+
 int datasets_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
                   int local_size, struct err *err)
 {
@@ -242,7 +261,7 @@ int datasets_load(struct datasets *d, const struct job *job, const char *run_id,
     const int rc = is_arrays(job) ? arrays_load(d, job, err)
                                   : load_bytes(d, job, run_id, local_rank, local_size, err);
 
-    if (rc == 0 && split(d, job, err) == 0)
+    if (rc == 0 && name_classes(d, job, err) == 0 && split(d, job, err) == 0)
         return 0;
     datasets_release(d);
     return -1;
@@ -253,6 +272,7 @@ void datasets_release(struct datasets *d)
     if (d->mapping)
         munmap(d->mapping, d->mapping_bytes);
     arrays_free(d->arrays);
+    free(d->own_names);
     free(d->train_index);
     free(d->validation_index);
     *d = (struct datasets){0};

@@ -258,6 +258,18 @@ void image_tree_release(struct image_tree *t)
     *t = (struct image_tree){0};
 }
 
+int image_folder_classes(struct buf *names, const char *path, struct err *err)
+{
+    AUTO(auto_free) char *train = xasprintf("%s/train", path);
+    AUTO(image_folder_release) struct image_folder f = {0};
+
+    if (list_classes(&f, is_folder(path, "train") ? train : path, err))
+        return -1;
+    for (int i = 0; i < f.n_classes; i++)
+        buf_add(names, f.classes[i], strlen(f.classes[i]) + 1);
+    return 0;
+}
+
 static int stamp_folder(uint64_t *stamp, struct arena *names, const char *path, int depth,
                         struct err *err)
 {

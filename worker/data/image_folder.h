@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "paceline/arena.h"
+#include "paceline/buf.h"
 #include "paceline/err.h"
 #include "worker/data/source.h"
 
@@ -35,6 +36,10 @@ struct image_folder {
  * test images, a class to test that is none of training. */
 MUST_CHECK int image_folder_scan(struct image_folder *f, const char *path, double test_split,
                                  struct err *err);
+
+/* Appends the names of the classes, each with the NUL that ends it, in the order of their labels.
+ */
+MUST_CHECK int image_folder_classes(struct buf *names, const char *path, struct err *err);
 
 /* Changes when a file or folder is added, removed or renamed: of the folders' names and times
  * alone. */

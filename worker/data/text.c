@@ -29,6 +29,7 @@ struct texts {
 struct text_layout {
     int words; /* of the vocabulary */
     size_t n[N_TEXTS], offset[N_TEXTS];
+    size_t names; /* where the words are, each ended by a NUL */
     size_t bytes;
 };
 
@@ -117,9 +118,15 @@ static int check_rows(const struct job *job, const struct texts *t, struct err *
     return 0;
 }
 
-static struct text_layout text_plan(const struct texts *t, int words)
+static struct text_layout text_plan(const struct texts *t, const struct vocabulary *v)
 {
-    struct text_layout l = {.words = words, .bytes = sizeof l};
+    struct text_layout l = {.words = v->n, .names = sizeof l, .bytes = sizeof l};
+
+    for (int i = 0; i < v->n; i++) {
+        size_t len;
+        vocabulary_word(v, (uint32_t)i, &len);
+        l.bytes += len + 1;
+    }
 
     for (int i = 0; i < N_TEXTS; i++) {
         l.n[i] = t->files[i].words;
@@ -132,6 +139,20 @@ static struct text_layout text_plan(const struct texts *t, int words)
 static uint32_t *layout_tokens(struct text_layout *l, int file)
 {
     return (uint32_t *)(void *)((char *)l + l->offset[file]);
+}
+
+static void copy_words(struct text_layout *to, const struct vocabulary *v)
+{
+    char *at = (char *)to + to->names;
+
+    for (int i = 0; i < v->n; i++) {
+        size_t len;
+        const char *word = vocabulary_word(v, (uint32_t)i, &len);
+
+        memcpy(at, word, len);
+        at[len] = '\0';
+        at += len + 1;
+    }
 }
 
 /* Room for a layout of so many bytes: of the host, or of this process alone. */
@@ -165,11 +186,12 @@ static int fill(struct datasets *d, struct shared *shared, const struct job *job
     if (vocabulary_build(&v, train->map.bytes, train->map.len, train->path,
                          (int)job->dataset.vocabulary, err))
         return -1;
-    const struct text_layout plan = text_plan(&texts, v.n);
+    const struct text_layout plan = text_plan(&texts, &v);
     struct text_layout *to = take_room(d, shared, plan.bytes, err);
     if (!to)
         return err_wrap(err, "dataset text");
     *to = plan;
+    copy_words(to, &v);
     for (int i = 0; i < N_TEXTS; i++)
         if (texts.files[i].map.bytes)
             vocabulary_encode(&v, texts.files[i].map.bytes, texts.files[i].map.len,
@@ -220,6 +242,7 @@ int text_load(struct datasets *d, const struct job *job, const char *run_id, int
     }
     struct text_layout *l = (void *)((char *)d->mapping + (local_size > 1 ? SHARED_HEAD_BYTES : 0));
     const uint32_t batch = (uint32_t)job->training.batch_size;
+    d->class_names = (const char *)l + l->names;
     d->train = view(l, TRAIN_TEXT, job);
     d->validation = view(l, VALID_TEXT, job);
     d->test = view(l, TEST_TEXT, job);

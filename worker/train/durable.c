@@ -11,7 +11,6 @@
 
 #include "paceline/clock.h"
 #include "paceline/file.h"
-#include "paceline/json.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
 
@@ -32,96 +31,25 @@ struct durable {
     struct durable_result result;
 };
 
-/* What of a job makes its weights: two words of a path, or three. */
-static const char *const not_weights[] = {
-    "dataset.path",
-    "dataset.cachePath",
-    "dataset.volume",
-    "dataset.prefetch",
-    "dataset.staging",
-    "dataset.cache",
-    "dataset.rowConvert",
-    "training.threads",
-    "training.pinThreads",
-    "strategy.batch",
-    "strategy.schedule",
-    "strategy.fusionBytes",
-    "strategy.communicationThread",
-};
-
-static void drop(cJSON *spec, const char *path)
-{
-    const char *dot = strchr(path, '.');
-    AUTO(auto_free) char *section = xasprintf("%.*s", (int)(dot - path), path);
-
-    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(spec, section),
-                                            dot + 1);
-}
-
-/* The part of the effective job that its weights follow from. */
-static cJSON *weights_of(const struct job *job)
-{
-    static const char *const sections[] = {"model", "dataset", "training", "strategy"};
-    AUTO(auto_json) cJSON *root = NULL;
-    AUTO(buf_release) struct buf text;
-    cJSON *spec, *part = cJSON_CreateObject();
-    struct err err;
-
-    buf_init(&text, 0);
-    job_to_json(job, &text);
-    if (json_parse(&root, text.data, text.len, "job", &err) < 0)
-        return part;
-    spec = cJSON_GetObjectItemCaseSensitive(root, "spec");
-    for (size_t i = 0; i < ARRAY_LEN(not_weights); i++)
-        drop(spec, not_weights[i]);
-    if (job->training.schedule.type != SCHED_COSINE) { /* only its curve knows the end */
-        drop(spec, "training.epochs");
-        drop(spec, "training.steps");
-    }
-    for (size_t i = 0; i < ARRAY_LEN(sections); i++)
-        cJSON_AddItemToObject(part, sections[i],
-                              cJSON_DetachItemFromObjectCaseSensitive(spec, sections[i]));
-    return part;
-}
-
-/* The first member in which they differ: "training.seed"; owned by the caller. */
-static char *difference(const cJSON *a, const cJSON *b)
-{
-    for (const cJSON *c = a ? a->child : NULL; c; c = c->next) {
-        const cJSON *other = cJSON_GetObjectItemCaseSensitive(b, c->string);
-        AUTO(auto_free) char *below = NULL;
-
-        if (cJSON_Compare(c, other, true))
-            continue;
-        below = cJSON_IsObject(c) && cJSON_IsObject(other) ? difference(c, other) : NULL;
-        return below ? xasprintf("%s.%s", c->string, below) : xstrdup(c->string);
-    }
-    for (const cJSON *c = b ? b->child : NULL; c; c = c->next)
-        if (!cJSON_GetObjectItemCaseSensitive(a, c->string))
-            return xstrdup(c->string);
-    return NULL;
-}
-
+/* A job that was made anew goes on from there without being asked to, so the comparison is strict.
+ */
 static int check_same(const char *dir, const char *path, const struct job *job, struct err *err)
 {
     struct problems problems = {0};
     AUTO(auto_job) struct job *before = NULL;
-    AUTO(auto_json) cJSON *theirs = NULL, *ours = NULL;
-    AUTO(auto_free) char *found = NULL;
+    AUTO(buf_release) struct buf what;
 
+    buf_init(&what, 0);
     if (access(path, F_OK) < 0 || !checkpoints_any(dir))
         return 0;
     before = job_load(path, NULL, 0, &problems);
     problems_release(&problems);
-    theirs = before ? weights_of(before) : NULL;
-    ours = weights_of(job);
-    found = difference(theirs, ours);
-    if (!found)
+    if (before && !job_differs(before, job, true, &what))
         return 0;
     return err_set(err, ERR_INVALID,
-                   "%s: the checkpoints there are of a job with another spec.%s; give this one "
-                   "another name or spec.output.subPath, or remove that folder",
-                   path, found);
+                   "%s: the checkpoints there were written with %s; give this job another name or "
+                   "spec.output.subPath, or remove that folder",
+                   path, before ? what.data : "a job that cannot be read");
 }
 
 static struct durable *durable_new(const char *dir)
@@ -138,15 +66,31 @@ static struct durable *durable_new(const char *dir)
 int durable_open(struct durable **out, const char *dir, const struct job *job, struct err *err)
 {
     AUTO(auto_free) char *path = xasprintf("%s/job.json", dir);
+
+    checkpoints_prepare(dir);
+    if (check_same(dir, path, job, err) < 0)
+        return err_wrap(err, "the durable folder");
+    *out = durable_new(dir);
+    return 0;
+}
+
+int durable_begin(const struct durable *d, const struct job *job, struct err *err)
+{
+    AUTO(auto_free) char *path = xasprintf("%s/job.json", d->dir);
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job) struct job *moved = NULL; /* its paths have to be right in another folder */
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
     job_to_text(job, &text);
-    checkpoints_prepare(dir);
-    if (check_same(dir, path, job, err) < 0 ||
-        file_write_atomic(path, text.data, text.len, err) < 0)
+    moved = job_parse(text.data, text.len, "job", NULL, 0, &problems);
+    if (moved) {
+        job_make_absolute(moved);
+        text.len = 0;
+        job_to_text(moved, &text);
+    }
+    if (file_write_atomic(path, text.data, text.len, err) < 0)
         return err_wrap(err, "the durable folder");
-    *out = durable_new(dir);
     return 0;
 }
 

@@ -16,12 +16,15 @@
 struct durable;
 
 /*
- * Makes dir when it is not there, and writes job.json. Fails when it cannot be written, and with
- * ERR_INVALID when it holds checkpoints of a job that trains otherwise, so that nothing goes on
- * from them by mistake; more epochs, other workers and the like make no other job.
+ * Makes dir when it is not there. ERR_INVALID when it holds checkpoints of a job that trains
+ * otherwise, so that nothing goes on from them by mistake; more epochs, other workers and the like
+ * make no other job.
  */
 MUST_CHECK int durable_open(struct durable **out, const char *dir, const struct job *job,
                             struct err *err);
+/* Writes job.json, once the training is known to begin: until then that of before is right. Fails
+ * when it cannot be written. */
+MUST_CHECK int durable_begin(const struct durable *d, const struct job *job, struct err *err);
 /* Waits for a copy that is under way. NULL is fine. */
 void durable_free(struct durable *d);
 

@@ -219,6 +219,8 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
         return -1;
     if (t->at.step == 0 && initial && snapshot_load_weights(t, initial, err) != 0)
         return -1;
+    if (w->durable && durable_begin(w->durable, t->job, err) != 0)
+        return -1;
     handover_resume(t);
     t->mirror = o->mirror ? comm_rank_elsewhere(t->comm) : -1;
     batcher_seek(t->batches, t->at.epoch, t->at.batch);

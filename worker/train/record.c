@@ -4,6 +4,7 @@
 #include <stdarg.h>
 
 #include "paceline/mem.h"
+#include "worker/checkpoint/config.h"
 
 static void add(struct record *m, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -103,11 +104,20 @@ static double meta_double(const struct st_file *f, const char *key)
 int record_check(const struct trainer *t, const struct st_file *f, const char *path,
                  struct err *err)
 {
+    AUTO(config_release) struct config config;
+    AUTO(buf_release) struct buf what;
     struct record mine;
     static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
                                         "batchesPerUpdate", "seed",         "lanes",
                                         "optimizer",        "sumOrder",     "precision"};
 
+    buf_init(&what, 0);
+    if (config_read(&config, f, path, err) != 0)
+        return -1;
+    if (config.job && job_differs(config.job, t->job, false, &what))
+        return err_set(err, ERR_INVALID,
+                       "%s: written with %s; a run is resumed with the same value", path,
+                       what.data);
     record_init(&mine, t);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         const char *there = st_meta_get(f, fixed[i]), *here = NULL;

@@ -9,7 +9,7 @@
 #include "worker/checkpoint/safetensors.h"
 #include "worker/train/trainer.h"
 
-#define RECORD_MAX 32
+#define RECORD_MAX 40
 #define RECORD_TEXT 512
 
 /* Not to be copied: items point into text. */
@@ -19,7 +19,7 @@ struct record {
     size_t n;
 };
 
-/* Of t as it stands; there is room for another item or two. */
+/* Of t as it stands, but for its config (worker/checkpoint/config.h); there is room for this. */
 void record_init(struct record *r, const struct trainer *t);
 
 /* ERR_INVALID, and what differs, when a training of t cannot go on from f. */

@@ -7,6 +7,7 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
+#include "worker/checkpoint/config.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/train/events.h"
 #include "worker/train/record.h"
@@ -172,11 +173,15 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
+    AUTO(config_texts_release) struct config_texts config;
     struct record record;
     struct sum sum;
     int rc;
 
     record_init(&record, t);
+    config_print(&config, t->job, t->data.train.shape, t->data.train.classes,
+                 (struct config_names){t->data.class_names, (size_t)t->data.train.classes});
+    record.n += config_items(&config, record.items + record.n);
     sum_init(&sum, list, n);
     record.items[record.n++] = (struct st_meta){DIGEST, sum.text};
     for (size_t i = 0; i < n; i++) {

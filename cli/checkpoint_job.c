@@ -1,0 +1,74 @@
+#include "cli/checkpoint_job.h"
+
+#include <string.h>
+
+#include "paceline/json.h"
+#include "paceline/mem.h"
+#include "worker/checkpoint/config.h"
+
+/* job.json beside the checkpoint; owned by the caller. */
+static char *file_beside(const char *checkpoint)
+{
+    const char *slash = strrchr(checkpoint, '/');
+
+    return xasprintf("%.*sjob.json", slash ? (int)(slash + 1 - checkpoint) : 0, checkpoint);
+}
+
+/* Where the data are is no part of a checkpoint: by the run's own job.json. */
+static void take_place(struct job *job, const char *beside)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job) struct job *run = job_load(beside, NULL, 0, &problems);
+
+    if (!run || strcmp(run->name, job->name) != 0 || !run->dataset.name ||
+        strcmp(run->dataset.name, job->dataset.name) != 0)
+        return;
+    free(job->dataset.path);
+    job->dataset.path = STEAL(run->dataset.path);
+    job->training.threads = run->training.threads;
+}
+
+static struct job *apply_sets(const struct job *job, const char *checkpoint,
+                              const struct cli_sets *sets, int *exit_code)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(buf_release) struct buf text;
+    struct job *result;
+
+    buf_init(&text, 0);
+    job_to_json(job, &text);
+    result = job_parse(text.data, text.len, checkpoint, sets->items, sets->n, &problems);
+    for (size_t i = 0; i < problems.n; i++) {
+        fprintf(stderr, "%s\n", problems.items[i]);
+        if (strstr(problems.items[i], "spec.dataset.path: found") && !job->dataset.path)
+            fprintf(stderr,
+                    "%s: a checkpoint does not say where its data are; --set "
+                    "dataset.path=DIR does\n",
+                    checkpoint);
+    }
+    if (result)
+        job_make_absolute(result);
+    *exit_code = result ? EXIT_OK : EXIT_INVALID;
+    return result;
+}
+
+struct job *cli_checkpoint_job(const char *checkpoint, const char *spec,
+                               const struct cli_sets *sets, int *exit_code)
+{
+    AUTO(auto_free) char *beside = file_beside(checkpoint);
+    AUTO(st_close) struct st_file f = {0};
+    AUTO(config_release) struct config config = {0};
+    struct err err;
+
+    if (spec)
+        return cli_load_job(spec, sets, exit_code);
+    if (st_open_on_disk(&f, checkpoint, &err) || config_read(&config, &f, checkpoint, &err)) {
+        fprintf(stderr, "%s\n", err.msg);
+        *exit_code = err_exit_code(err.code);
+        return NULL;
+    }
+    if (!config.job)
+        return cli_load_job(beside, sets, exit_code);
+    take_place(config.job, beside);
+    return apply_sets(config.job, checkpoint, sets, exit_code);
+}

@@ -1,0 +1,57 @@
+/*
+ * What a checkpoint says of the model in it, so that it can be used without the file of its job:
+ * texts in the metadata of its file.
+ *
+ *     version     of the program that wrote it: "0.1.0"
+ *     spec        the fields of the job that decide its bytes (job_record), as JSON
+ *     shape       of a sample, as JSON: [channels, height, width]
+ *     classes     how many classes the data have, of a text different words
+ *     classNames  their names by label, of a text the words, as a JSON list; absent where the data
+ *                 have none, or more than CONFIG_NAMES_MAX bytes of them
+ *
+ * The values that samples were normalised by are in the spec (dataset.normalize), or, where they
+ * were learnt, the tensors normalize.mean and normalize.std.
+ */
+#ifndef PACELINE_CONFIG_H
+#define PACELINE_CONFIG_H
+
+#include "paceline/spec.h"
+#include "worker/checkpoint/safetensors.h"
+
+#define CONFIG_SPEC_MAX ((size_t)1 << 20)
+#define CONFIG_NAMES_MAX ((size_t)16 << 20)
+#define CONFIG_CLASSES_MAX (1 << 24)
+#define CONFIG_ITEMS 5
+
+/* The names of classes: n texts, each ended by a NUL, one after the other. texts NULL: none. */
+struct config_names {
+    const char *texts;
+    size_t n;
+};
+
+/* The texts of a checkpoint that is written. */
+struct config_texts {
+    struct buf spec, names;
+    char shape[48], classes[24];
+};
+void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
+                  struct config_names names);
+void config_texts_release(struct config_texts *c); /* also fit for AUTO */
+/* At most CONFIG_ITEMS; they point into c. Returns how many. */
+size_t config_items(const struct config_texts *c, struct st_meta *items);
+
+/* What was read. */
+struct config {
+    struct job *job; /* without spec.dataset.path; NULL: the file is of an engine that wrote none */
+    const char *version; /* "" where it is not said; as the file is */
+    struct shape shape;  /* c 0: not said */
+    int classes;         /* 0: not said */
+    cJSON *names;        /* a list of `classes` strings, or NULL */
+};
+/* ERR_DAMAGED: what stands there is nothing that an engine writes. ERR_INVALID: the spec has fields
+ * or values that this engine does not know, as a later one may have written. f must outlive c. */
+MUST_CHECK int config_read(struct config *c, const struct st_file *f, const char *path,
+                           struct err *err);
+void config_release(struct config *c); /* also fit for AUTO */
+
+#endif
