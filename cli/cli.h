@@ -28,6 +28,7 @@ int cmd_study(int argc, char **argv);
 int cmd_get_model(int argc, char **argv);
 int cmd_data(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 
 /* The `--set path=value` options of a command line, in their order; strings are argv's. */
 struct cli_sets {

@@ -17,6 +17,7 @@
 #include "paceline/process.h"
 
 #define GRACE_MS 5000
+#define ASKED_MS 30000
 #define DRAIN_MS 300 /* for output that is under way when the process has ended */
 #define ARGUMENTS_MAX 32
 #define COUNT_TEXT 24
@@ -32,6 +33,8 @@ static void make_environment(struct env *e, const struct launch *l)
     env_set(e, "PACELINE_START_NS", text, true);
     snprintf(text, sizeof text, "%llx-%x", (unsigned long long)l->started_ns, (unsigned)getpid());
     env_set(e, "PACELINE_RUN_ID", text, true);
+    if (l->stop_file)
+        env_set(e, "PACELINE_STOP_FILE", l->stop_file, true);
 }
 
 int launch_find_worker(char *path, size_t size, struct err *err)
@@ -91,7 +94,7 @@ struct engine {
     int status;              /* from waitpid */
     struct stream stream[2]; /* its output, its log */
     int64_t deadline_ms;     /* then the group is killed, or waiting for output ends; 0: none */
-    bool stopping;
+    bool asked, stopping;
     struct lingering linger; /* of mpirun */
 };
 
@@ -140,15 +143,18 @@ static void reap(struct engine *e)
 
 static void stop(struct engine *e)
 {
+    const bool kills = e->asked || e->stopping;
+
     if (e->pid > 0)
-        kill(-e->pid, e->stopping ? SIGKILL : SIGTERM);
-    if (!e->stopping)
+        kill(-e->pid, kills ? SIGKILL : SIGTERM);
+    if (!kills)
         e->deadline_ms = clock_ms() + GRACE_MS;
     e->stopping = true;
 }
 
 static void take_signal(struct engine *e, int signals, struct launch_end *end)
 {
+    const struct launch *l = e->launch;
     struct signalfd_siginfo info;
 
     if (read(signals, &info, sizeof info) != sizeof info)
@@ -158,7 +164,13 @@ static void take_signal(struct engine *e, int signals, struct launch_end *end)
         return;
     }
     end->interrupted = true;
-    stop(e);
+    if (e->asked || !l->on_stop || !l->on_stop(l->arg)) {
+        stop(e);
+        return;
+    }
+    e->asked = true;
+    if (info.ssi_signo != SIGINT) /* nobody is there to do it once more */
+        e->deadline_ms = clock_ms() + ASKED_MS;
 }
 
 static int take_output(struct stream *s, struct err *err)

@@ -15,10 +15,12 @@
 struct launch {
     const char *const *arguments; /* of paceline-worker, NULL-terminated */
     int ranks;
-    int threads;        /* per rank; 0: one per core that is left */
-    int64_t started_ns; /* CLOCK_REALTIME when the command started */
-    line_fn *on_line;   /* the worker's standard output */
-    line_fn *on_log;    /* its standard error, and mpirun's */
+    int threads;                /* per rank; 0: one per core that is left */
+    int64_t started_ns;         /* CLOCK_REALTIME when the command started */
+    line_fn *on_line;           /* the worker's standard output */
+    line_fn *on_log;            /* its standard error, and mpirun's */
+    const char *stop_file;      /* its PACELINE_STOP_FILE; or NULL */
+    bool (*on_stop)(void *arg); /* asks the engine to end by itself; false: it cannot. Or NULL */
     void *arg;
 };
 
@@ -31,9 +33,10 @@ struct launch_end {
 
 /*
  * Runs the engine to its end; no process of it is left when this returns, whatever the result.
- * Ctrl-C and SIGTERM are passed on: the group has 5 s, then it is killed; a second one kills at
- * once. Fails when it cannot be started (ERR_NOT_FOUND) or floods us with a line without an end
- * (ERR_INVALID).
+ * Ctrl-C, SIGTERM and SIGHUP ask the engine to end by itself (on_stop), and it has the time that it
+ * needs, of the last two 30 s. Where that cannot be, SIGTERM goes to the group, and after 5 s it is
+ * killed; a second Ctrl-C kills at once. Fails when it cannot be started (ERR_NOT_FOUND) or floods
+ * us with a line without an end (ERR_INVALID).
  */
 MUST_CHECK int launch_run(const struct launch *l, struct launch_end *end, struct err *err);
 

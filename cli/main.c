@@ -15,6 +15,7 @@ static const struct command {
     {"explain", "[FIELD]", "what a field of a job means and allows", cmd_explain},
     {"crd", "", "the CustomResourceDefinition of the TrainingJob", cmd_crd},
     {"models", "[NAME]", "the built-in networks and their layers", cmd_models},
+    {"report", "DIR", "the report of a run folder, also of one that runs", cmd_report},
     {"evaluate", "CHECKPOINT", "run the test set through a checkpoint", cmd_evaluate},
     {"predict", "CHECKPOINT", "classify images with a checkpoint", cmd_predict},
     {"speedup", "JOB", "throughput by number of workers", cmd_speedup},

@@ -128,6 +128,7 @@ static void show_start(struct progress *p, const cJSON *e)
     p->epochs = event_number(e, "epochs");
     p->steps = event_number(e, "steps");
     p->batches_per_epoch = event_number(e, "batchesPerEpoch");
+    p->steps_per_epoch = ceil(p->batches_per_epoch / event_number(e, "batchesPerUpdate"));
     fprintf(p->out, "%s%s%s: %s, %s parameters, %s training samples\n", style(p, BOLD),
             shown(event_text(e, "job")).s, style(p, PLAIN), shown(event_text(e, "model")).s,
             format_count(event_number(e, "params")).s,
@@ -198,9 +199,12 @@ static void show_epoch(struct progress *p, const cJSON *e)
     const struct terms *terms = terms_of(e);
     double validation = event_number(e, terms->validation);
     double test = event_number(e, terms->test);
+    double epoch = event_number(e, "epoch");
 
-    fprintf(p->out, "epoch %s/%s  loss %s  %s %s", format_count(event_number(e, "epoch")).s,
-            format_count(p->epochs).s, format_loss(event_number(e, "loss")).s, terms->quality,
+    if (p->steps_per_epoch > 0 && event_number(e, "step") > epoch * p->steps_per_epoch)
+        epoch++;
+    fprintf(p->out, "epoch %s/%s  loss %s  %s %s", format_count(epoch).s, format_count(p->epochs).s,
+            format_loss(event_number(e, "loss")).s, terms->quality,
             terms->format(event_number(e, terms->quality)).s);
     if (isfinite(validation))
         fprintf(p->out, "  validation %s", terms->format(validation).s);

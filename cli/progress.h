@@ -18,9 +18,9 @@ struct progress {
     bool colour;
     bool drawn; /* a bar is on the screen now */
     bool resumed;
-    double epochs, steps, batches_per_epoch; /* of the start event */
-    int64_t quarter;                         /* plain: the last quarter of an epoch shown */
-    int64_t quiet_until_ms;                  /* plain: no line before */
+    double epochs, steps, batches_per_epoch, steps_per_epoch; /* of the start event */
+    int64_t quarter;        /* plain: the last quarter of an epoch shown */
+    int64_t quiet_until_ms; /* plain: no line before */
 };
 
 /* Live when out is a terminal that can move its cursor (TERM is not "dumb"); colour unless

@@ -263,6 +263,27 @@ static void machine(struct buf *out, const struct report *r)
     buf_puts(out, "</table></section>\n");
 }
 
+struct text report_when(time_t time)
+{
+    struct text text = {""};
+    struct tm tm;
+
+    if (localtime_r(&time, &tm))
+        strftime(text.s, sizeof text.s, "%e %B %Y, %H:%M", &tm);
+    return text;
+}
+
+/* How far a run has come that is not done. */
+static void add_progress(const struct history *h, struct buf *out)
+{
+    const cJSON *last = cJSON_GetArrayItem(h->progress, cJSON_GetArraySize(h->progress) - 1);
+
+    if (!h->done)
+        buf_printf(out, "; not done: step %s of %s",
+                   format_count(last ? event_number(last, "step") : 0).s,
+                   format_count(event_number(h->start, "steps")).s);
+}
+
 void report_html(const struct report *r, struct buf *out)
 {
     const struct history *h = r->history;
@@ -273,6 +294,7 @@ void report_html(const struct report *r, struct buf *out)
                r->dataset ? r->dataset : "its own data", r->started);
     if (event_true(h->start, "simulated"))
         buf_puts(&subtitle, "; simulated: " FORMAT_SIMULATED);
+    add_progress(h, &subtitle);
     page_begin(out, "Paceline training report", event_text(h->start, "job"), subtitle.data);
     tiles(out, h);
     curves(out, h);

@@ -2,6 +2,8 @@
 #ifndef PACELINE_CLI_REPORT_H
 #define PACELINE_CLI_REPORT_H
 
+#include <time.h>
+
 #include "cli/history.h"
 #include "paceline/buf.h"
 #include "paceline/err.h"
@@ -12,6 +14,9 @@ struct report {
     const char *started; /* when, as a person reads it */
     const struct history *history;
 };
+
+/* A time as a person reads it: "24 November 2026, 22:05", where they are. */
+struct text report_when(time_t time);
 
 /* The page as text. What the history lacks is left out. */
 void report_html(const struct report *r, struct buf *out);

@@ -1,7 +1,7 @@
 /* paceline run: trains a job on this machine and shows it. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/folder.h"
@@ -31,7 +31,7 @@ struct run {
     struct folder folder;
     struct session session;
     struct progress progress;
-    char *spec_path, *events_path, *report_path;
+    char *spec_path, *new_spec_path, *events_path, *report_path, *stop_path;
     struct buf spec;
     bool resume, json;
 };
@@ -42,6 +42,8 @@ static void run_release(struct run *r)
     folder_release(&r->folder);
     session_release(&r->session);
     free(r->spec_path);
+    free(r->new_spec_path);
+    free(r->stop_path);
     free(r->events_path);
     free(r->report_path);
     buf_release(&r->spec);
@@ -56,6 +58,8 @@ static int open_folder(struct run *r, const char *out, struct err *err)
     if (r->folder.moved_to)
         fprintf(stderr, "paceline run: the earlier run is now in %s\n", r->folder.moved_to);
     r->spec_path = folder_file(&r->folder, "job.json");
+    r->new_spec_path = folder_file(&r->folder, "job.json.new");
+    r->stop_path = folder_file(&r->folder, ".stop");
     r->events_path = folder_file(&r->folder, "events.jsonl");
     r->report_path = folder_file(&r->folder, "report.html");
     return 0;
@@ -79,10 +83,29 @@ static int write_spec(struct run *r, struct err *err)
     FILE *f;
 
     job_to_text(r->job, &r->spec);
-    f = fopen(r->spec_path, "we");
+    f = fopen(r->new_spec_path, "we");
     if (f && fputs(r->spec.data, f) >= 0 && fclose(f) == 0)
         return 0;
-    return err_set(err, ERR_IO, "cannot write %.300s: %s", r->spec_path, strerror(errno));
+    return err_set(err, ERR_IO, "cannot write %.300s: %s", r->new_spec_path, strerror(errno));
+}
+
+/* The engine has taken the job. Until then job.json is that of the checkpoints in the folder. */
+static void keep_spec(void *arg)
+{
+    struct run *r = arg;
+
+    if (rename(r->new_spec_path, r->spec_path) < 0)
+        fprintf(stderr, "paceline run: cannot write %s: %s\n", r->spec_path, strerror(errno));
+}
+
+/* The folder is as before the run. */
+static void leave_no_trace(struct run *r)
+{
+    session_unfollow(&r->session);
+    unlink(r->new_spec_path);
+    if (!r->resume)
+        unlink(r->events_path);
+    folder_give_back(&r->folder);
 }
 
 static int prepare(struct run *r, const char *out, struct err *err)
@@ -97,24 +120,21 @@ static int prepare(struct run *r, const char *out, struct err *err)
 
 static int write_report(struct run *r, int64_t started_ns, struct err *err)
 {
-    time_t started = (time_t)(started_ns / 1000000000);
-    struct tm tm;
-    char when[64];
+    const struct text started = report_when((time_t)(started_ns / 1000000000));
     struct report report = {
         .dataset = r->job->dataset.name,
         .spec = r->spec.data,
-        .started = when,
+        .started = started.s,
         .history = &r->session.history,
     };
 
-    localtime_r(&started, &tm);
-    strftime(when, sizeof when, "%e %B %Y, %H:%M", &tm);
     return report_write(&report, r->report_path, err);
 }
 
 static void say_what_remains(const struct run *r)
 {
     AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
+    const bool job = access(r->spec_path, R_OK) == 0;
 
     if (checkpoint && strstr(event_text(r->session.history.error, "message"), checkpoint))
         return; /* it is what is wrong */
@@ -122,25 +142,27 @@ static void say_what_remains(const struct run *r)
         fprintf(stderr,
                 "paceline run: the checkpoint %s remains; continue with: "
                 "paceline run %s --out %s --resume\n",
-                checkpoint, r->spec_path, r->folder.path);
-    else
+                checkpoint, job ? r->spec_path : "JOB.yaml", r->folder.path);
+    else if (r->session.started)
         fprintf(stderr, "paceline run: there is no checkpoint yet\n");
 }
 
 /* The engine, as often as it ends to be launched again (strategy.switch.how). */
 static int launch(struct run *r, int64_t started_ns, struct err *err)
 {
+    bool resume = r->resume;
     int code;
 
     do {
         const char *const arguments[] = {
-            "run", "--spec", r->spec_path, "--out", r->folder.path, r->resume ? "--resume" : NULL,
+            "run",   "--spec",       r->session.started ? r->spec_path : r->new_spec_path,
+            "--out", r->folder.path, resume ? "--resume" : NULL,
             NULL,
         };
 
         code = session_run(&r->session, arguments, job_ranks(r->job), (int)r->job->training.threads,
                            started_ns, err);
-        r->resume = true;
+        resume = true;
         started_ns = clock_realtime_ns();
     } while (code == EXIT_OK && r->session.relaunch);
     return code;
@@ -155,16 +177,22 @@ static int train(struct run *r, int64_t started_ns)
     r->session.json = r->json;
     r->session.show = r->json ? NULL : progress_show;
     r->session.show_arg = &r->progress;
+    r->session.on_start = keep_spec;
+    r->session.on_start_arg = r;
+    r->session.stop_file = r->stop_path;
     code = launch(r, started_ns, &err);
     if (!r->json)
         progress_end(&r->progress);
-    if (code != EXIT_OK) {
+    if (code != EXIT_OK)
         session_fail(&r->session, "run", code, &err);
+    if (!r->session.started)
+        leave_no_trace(r);
+    else if (write_report(r, started_ns, &err) < 0 && code == EXIT_OK)
+        return session_fail(&r->session, "run", err_exit_code(err.code), &err);
+    if (code != EXIT_OK) {
         say_what_remains(r);
         return code;
     }
-    if (write_report(r, started_ns, &err) < 0)
-        return session_fail(&r->session, "run", err_exit_code(err.code), &err);
     if (!r->json)
         progress_summary(&r->progress, &r->session.history, r->report_path);
     return EXIT_OK;
@@ -191,7 +219,10 @@ int cmd_run(int argc, char **argv)
         return code;
     r.resume = o.resume;
     r.json = o.json;
-    if (prepare(&r, o.out, &err) < 0)
+    if (prepare(&r, o.out, &err) < 0) {
+        if (r.new_spec_path)
+            leave_no_trace(&r);
         return session_fail(&r.session, "run", err_exit_code(err.code), &err);
+    }
     return train(&r, started_ns);
 }

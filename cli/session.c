@@ -6,11 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "paceline/clock.h"
 #include "paceline/mem.h"
+
+#define STOPPING "stopping after the next step, with a checkpoint; once more to kill at once"
 
 void session_init(struct session *s, enum event_type last)
 {
-    *s = (struct session){.last = last};
+    *s = (struct session){.last = last, .stopped = -1};
     history_init(&s->history);
 }
 
@@ -46,7 +49,14 @@ int session_follow(struct session *s, const char *events, bool resume, struct er
     if (resume)
         history_load(&s->history, events);
     s->tee = resume ? open_behind(events) : fopen(events, "we");
+    s->tee_begin = s->tee ? ftell(s->tee) : 0;
     return s->tee ? 0 : err_set(err, ERR_IO, "cannot write %.300s: %s", events, strerror(errno));
+}
+
+void session_unfollow(struct session *s)
+{
+    if (s->tee && fflush(s->tee) == 0 && ftruncate(fileno(s->tee), s->tee_begin) == 0)
+        fseek(s->tee, s->tee_begin, SEEK_SET);
 }
 
 static void note_garbage(struct session *s, const char *line)
@@ -77,6 +87,12 @@ static void take_line(void *arg, const char *line, size_t len)
         puts(line);
         fflush(stdout);
     }
+    if (type == EVENT_START && !s->started && s->on_start)
+        s->on_start(s->on_start_arg);
+    s->started |= type == EVENT_START;
+    s->steps |= type == EVENT_FIRST_STEP;
+    if (type == EVENT_STOPPED)
+        s->stopped = event_integer(event, "step");
     if (type == EVENT_SWITCH)
         s->relaunch = cJSON_IsTrue(cJSON_GetObjectItem(event, "relaunch"));
     if (type == EVENT_STAGE || type == EVENT_STOPPED)
@@ -100,6 +116,18 @@ static void take_log(void *arg, const char *line, size_t len)
     struct session *s = arg;
 
     notices_add(&s->notices, line, len, show_log, s);
+}
+
+/* The engine looks for the file before each step. */
+static bool ask_to_stop(void *arg)
+{
+    struct session *s = arg;
+    FILE *f = s->stop_file && s->steps && s->last == EVENT_DONE ? fopen(s->stop_file, "we") : NULL;
+
+    if (!f || fclose(f) != 0)
+        return false;
+    show_log(s, STOPPING, strlen(STOPPING));
+    return true;
 }
 
 static const char *signal_hint(int signal)
@@ -134,8 +162,12 @@ static int judge(const struct session *s, const struct launch_end *end, struct e
                         : s->last == EVENT_CALIBRATION ? h->calibration
                                                        : h->predictions->child;
 
-    if (end->interrupted) {
-        err_set(err, ERR_INTERRUPTED, "interrupted; every worker has ended");
+    if (end->interrupted && !(h->done && end->exit_code == 0)) {
+        if (s->stopped >= 0)
+            err_set(err, ERR_INTERRUPTED, "stopped after step %lld, as asked to",
+                    (long long)s->stopped);
+        else
+            err_set(err, ERR_INTERRUPTED, "interrupted; every worker has ended");
         return EXIT_INTERRUPTED;
     }
     if (h->error) {
@@ -157,13 +189,22 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
         .started_ns = started_ns,
         .on_line = take_line,
         .on_log = take_log,
+        .stop_file = s->stop_file,
+        .on_stop = ask_to_stop,
         .arg = s,
     };
     struct launch_end end;
     int result;
 
-    s->relaunch = false;
+    s->relaunch = s->steps = false;
+    s->stopped = -1;
+    if (s->stop_file)
+        unlink(s->stop_file);
+    if (s->last == EVENT_DONE)
+        signal(SIGPIPE, SIG_IGN); /* whoever reads what we print may leave; the training goes on */
     result = launch_run(&launch, &end, err);
+    if (s->stop_file)
+        unlink(s->stop_file);
 
     notices_end(&s->notices, show_log, s);
     if (result < 0)
@@ -180,6 +221,7 @@ int session_fail(const struct session *s, const char *command, int exit_code, co
         cJSON_AddStringToObject(event, "event", "error");
         cJSON_AddNumberToObject(event, "code", exit_code);
         cJSON_AddStringToObject(event, "message", err->msg);
+        cJSON_AddStringToObject(event, "time", clock_rfc3339(clock_realtime_ns()).s);
         line = cJSON_PrintUnformatted(event);
         puts(line);
         free(line);

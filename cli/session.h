@@ -23,9 +23,16 @@ struct session {
     bool json;     /* pass events through to standard output */
     show_fn *show; /* may be NULL */
     void *show_arg;
-    enum event_type last; /* the event that a successful run ends with */
-    bool relaunch;        /* the run has ended to be launched again, from its checkpoint */
-    char garbage[80];     /* the start of the first line that was no event */
+    enum event_type last;        /* the event that a successful run ends with */
+    bool relaunch;               /* the run has ended to be launched again, from its checkpoint */
+    long tee_begin;              /* where this run's events begin in tee */
+    bool started;                /* the engine has taken the job */
+    void (*on_start)(void *arg); /* called then; may be NULL */
+    void *on_start_arg;
+    const char *stop_file; /* where this is, the engine saves a checkpoint and ends; or NULL */
+    bool steps;            /* it makes steps, so that it looks there */
+    int64_t stopped;       /* the step that it has ended behind because it was asked to; or -1 */
+    char garbage[80];      /* the start of the first line that was no event */
 };
 
 void session_init(struct session *s, enum event_type last);
@@ -35,10 +42,14 @@ void session_release(struct session *s);
  * go into the history; a last line that was cut goes. */
 MUST_CHECK int session_follow(struct session *s, const char *events, bool resume, struct err *err);
 
+/* The file is as before session_follow. */
+void session_unfollow(struct session *s);
+
 /*
  * Runs the engine on the arguments (NULL-terminated) to its end. Returns the exit code of the
  * command; when that is not EXIT_OK, err holds the one sentence that says why. Success is the
- * last event, or relaunch, and exit status 0, nothing less.
+ * last event, or relaunch, and exit status 0, nothing less. With a stop_file the first Ctrl-C asks
+ * the engine to end after a checkpoint, if it makes steps; a second one kills.
  */
 int session_run(struct session *s, const char *const *arguments, int ranks, int threads,
                 int64_t started_ns, struct err *err);

@@ -19,6 +19,7 @@ SMALL = ["--set", "dataset.name=idx", "--set", "dataset.path=data", "--set", "da
 PACELINE = {
     "init": ["--force"],
     "run": SMALL,
+    "report": [],
     "validate": [],
     "explain": [],
     "crd": [],
@@ -72,6 +73,7 @@ BLOCKS = [
     (r"int spec_load|watch -> cache|operator --control-->", "- a picture"),
     (r"fashion-cnn: fashion-cnn, 3,274,634 parameters", "- the output of a run"),
     (r"ok    cli/test_", "- the output of make test"),
+    (r"runs/fashion-cnn/checkpoint-\d+.safetensors: written with ", "- a message"),
     (r"workers  batches/s", "- the output of paceline speedup"),
     (r"(Launched|StrategySwitched): ", "- events of a job"),
     (r"sum\(paceline_leader\)", "- queries of Prometheus; the names in them are looked for in the sources"),

@@ -38,7 +38,8 @@ def start():
          ranks=int(os.environ.get("OMPI_COMM_WORLD_SIZE", "1")), threads=1, isa="avx2", cpu="a CPU",
          lanes=32, batchSize=128, batchesPerEpoch=100, epochs=2, steps=200, trainSamples=12800,
          validationSamples=0, testSamples=1000, memoryBytes=150e6, resumedStep=0)
-    emit(event="firstStep", seconds=0.2)
+    if MODE != "hang-early":
+        emit(event="firstStep", seconds=0.2)
 
 
 def progress(step):
@@ -73,11 +74,13 @@ def done():
 
 
 def hang():
-    """Never ends, and says where it is."""
+    """Says where it is, and ends when it is asked to by a file, or never."""
     with open(os.environ["FAKE_PIDS"], "a") as f:
         f.write(f"{os.getpid()}\n")
-    while True:
-        time.sleep(1)
+    while MODE != "hang" or not os.path.exists(os.environ.get("PACELINE_STOP_FILE", "")):
+        time.sleep(0.1)
+    emit(event="stopped", step=100, checkpoint=os.path.join(out_folder(), "step-100.safetensors"))
+    sys.exit(0)
 
 
 def main():
@@ -93,8 +96,9 @@ def main():
     if MODE == "notices":
         print(NOTICES, file=sys.stderr, flush=True)
     start()
-    if MODE in ("hang", "hang-hard", "hang-child"):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN if MODE != "hang" else signal.SIG_DFL)
+    if MODE in ("hang", "hang-early", "hang-hard", "hang-child"):
+        deaf = MODE in ("hang-hard", "hang-child")
+        signal.signal(signal.SIGTERM, signal.SIG_IGN if deaf else signal.SIG_DFL)
         checkpoint()
         if MODE == "hang-child" and os.fork() == 0:
             os.setsid()

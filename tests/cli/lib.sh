@@ -48,6 +48,9 @@ gone() {
     done
 }
 
+# timeless: events without when they were sent, which is all that may differ between two equal runs.
+timeless() { sed 's/,"time":"[^"]*"}$/}/'; }
+
 # ranks N COMMAND...: runs it as N ranks.
 ranks() {
     mpirun --oversubscribe --bind-to none -np "$@"

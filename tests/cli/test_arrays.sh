@@ -140,7 +140,7 @@ refused "labels of floats" "bad/train-y.npy: found 1 floats per sample; needed: 
 write bad/test-spectrum.npy '<i4' '(1, 40)' "$(printf '%0320d' 0)"
 refused "integers" "bad/test-spectrum.npy: found integers of 4 bytes; allowed of an input: <f4, <f8 and |u1" "${at_bad[@]}"
 write bad/test-spectrum.npy '|u1' '(1, 40)' "$(printf '%080d' 0)"
-refused "too few" "bad/test-spectrum.npy: found 1 samples; bad/test-y.npy has 200 labels" "${at_bad[@]}"
+refused "too few" "bad/test-spectrum.npy: found 1 samples; $dir/bad/test-y.npy has 200 labels" "${at_bad[@]}"
 write bad/test-image.npy '|u1' '(1, 6, 6, 2)' "$(printf '%0144d' 0)"
 refused "channels last" "bad/test-image.npy: found samples of 6 x 6 x 2; needed: 2 x 6 x 6" "${at_bad[@]}"
 write bad/test-image.npy '>f4' '(1,)' 00000000

@@ -40,7 +40,7 @@ oracle() {
 import json, sys
 got, want = json.loads(open("evaluated").read().splitlines()[-1]), json.load(open("want"))
 done = json.loads(open(sys.argv[1] + "/events.jsonl").read().splitlines()[-1])
-metrics = {k for k in got if k not in ("event", "samples")}
+metrics = {k for k in got if k not in ("event", "samples", "time")}
 assert metrics == set(want), (metrics, set(want))
 for name, value in want.items():
     assert abs(got[name] - value) <= 2e-6 * max(1, abs(value)), (name, got[name], value)
@@ -174,11 +174,11 @@ refused "a delta of mse" "huberDelta: found, but it belongs to spec.model.loss: 
 put bad/train-y.npy '<f8' '(800, 2)' "000000000000f87f$(printf '%025584d' 0)"
 refused "NaN" "bad/train-y.npy: the label of sample 0 has a value that is not finite" $bad
 put bad/test-y.npy '<f4' '(203, 1)' "$(printf '%01624d' 0)"
-refused "another row" "bad/test-y.npy: found labels of 1 values; bad/train-y.npy has 2" $bad
+refused "another row" "bad/test-y.npy: found labels of 1 values; $dir/bad/train-y.npy has 2" $bad
 put bad/train-y.npy '<f4' '(800, 1, 2)' "$(printf '%012800d' 0)"
 refused "a matrix" "bad/train-y.npy: found labels of 2 dimensions" $bad
 put bad/train-y.npy '<f4' '(799, 2)' "$(printf '%012784d' 0)"
-refused "too few" "bad/train-x.npy: found 800 samples; bad/train-y.npy has 799 labels" $bad
+refused "too few" "bad/train-x.npy: found 800 samples; $dir/bad/train-y.npy has 799 labels" $bad
 check "validate" "$("$PACELINE" validate job.yaml --set $bad 2>&1)" "has 799 labels"
 
 # Numbers in one column, without a second dimension, and as integers.

@@ -9,7 +9,11 @@ while IFS='|' read -r mode code sentence; do
             2>&1 >/dev/null)
         same "$mode, $workers workers, exit code" $? "$code"
         check "$mode, $workers workers" "$errors" "paceline run: $sentence"
-        same "$mode, $workers workers, sentences" "$(grep -c '' <<<"$errors")" 2
+        # A run that has not begun leaves nothing, so there is nothing more to say.
+        case $mode in vanish | no-reason) begun=no ;; *) begun=yes ;; esac
+        if [ $begun = no ] && [ -e "$mode-$workers" ]; then fail "$mode, $workers: a folder is left"; fi
+        same "$mode, $workers workers, sentences" "$(grep -c '' <<<"$errors")" \
+            "$(if [ -e "$mode-$workers" ]; then echo 2; else echo 1; fi)"
     done
 done <<'END'
 vanish|1|the worker ended before it was done and gave no reason

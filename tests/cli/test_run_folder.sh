@@ -40,6 +40,47 @@ wait $first
 check "in use" "$errors" "busy is in use by another run"
 if [ $code -eq 0 ]; then fail "in use: exit code 0"; fi
 
+unset FAKE
+
+# Refused, or ended before it had begun: everything is as it was, what lay in its way included.
+sum() { find "$@" -type f -exec sha256sum {} + | sort; }
+before=$(sum runs)
+FAKE=no-reason "$PACELINE" run job.yaml --resume --set training.epochs=9 >/dev/null 2>&1
+same "a refused resume, exit code" $? 7
+same "a refused resume" "$(sum runs)" "$before"
+FAKE=no-reason "$PACELINE" run job.yaml --set training.epochs=9 >/dev/null 2>&1
+same "a run that has not begun, exit code" $? 7
+same "a run that has not begun" "$(sum runs)" "$before"
+FAKE=no-reason "$PACELINE" run job.yaml --out new/er/run >/dev/null 2>&1
+if [ -e new ]; then fail "a run that has not begun: folders are left"; fi
+mkdir given
+FAKE=no-reason "$PACELINE" run job.yaml --out given/run >/dev/null 2>&1
+same "a run that has not begun, in a folder that was there" "$(find given)" given
+
+# Whoever reads the output leaves.
+for options in "" --json; do
+    # shellcheck disable=SC2086
+    "$PACELINE" run job.yaml --out piped$options $options 2>errors | true
+    same "read by nobody $options, exit code" "${PIPESTATUS[0]}" 0
+    same "read by nobody $options" "$(tail -1 piped$options/events.jsonl | grep -o '"event": *"done"')" '"event": "done"'
+done
+
+# A report of any run: of one that was killed, and of one that still runs.
+FAKE=killed "$PACELINE" run job.yaml --out killed >/dev/null 2>&1
+rm -f killed/report.html
+same "a report" "$("$PACELINE" report killed)" killed/report.html
+check "a report of a killed run" "$(cat killed/report.html)" "; not done: step "
+FAKE=hang FAKE_PIDS="$dir/pids2" "$PACELINE" run job.yaml --out running >/dev/null 2>&1 &
+first=$!
+until_true test -s pids2
+"$PACELINE" report running --output other.html >/dev/null || fail "a report of a running one"
+check "a report of a running one" "$(cat other.html)" "Effective spec"
+kill $first
+wait $first
+errors=$("$PACELINE" report data 2>&1)
+same "a report of no run, exit code" $? 3
+check "a report of no run" "$errors" "data is no run folder: "
+
 touch file
 errors=$("$PACELINE" run job.yaml --out file/x 2>&1 >/dev/null)
 same "a file in the way, exit code" $? 5

@@ -1,5 +1,6 @@
 #!/bin/bash
-# Ctrl-C, a second one, and the death of the command itself: no rank is left, the checkpoint stays.
+# Ctrl-C lets the engine save a checkpoint; a second one kills, and the death of the command itself does, too: no rank is left,
+# the checkpoint stays.
 . tests/cli/lib.sh
 fake
 
@@ -13,6 +14,7 @@ begin() {
     command=$!
     set +m
     until_true ranks_are "$2"
+    if [ "$1" != hang-early ]; then until_true grep -q firstStep out/events.jsonl; fi
 }
 
 # shellcheck disable=SC2317 # called by until_true
@@ -30,13 +32,26 @@ for workers in 1 2; do
         wait $command
         same "$signal, $workers workers, exit code" $? 130
         all_gone || fail "$signal, $workers workers: a rank is left"
-        check "$signal" "$(cat errors)" "interrupted; every worker has ended"
+        check "$signal" "$(cat errors)" "stopping after the next step, with a checkpoint; once more to kill at once"
+        check "$signal" "$(cat errors)" "stopped after step 100, as asked to"
         check "$signal" "$(cat errors)" "continue with: paceline run out/job.json --out out --resume"
+        check "$signal, report" "$(cat out/report.html 2>&1)" "Effective spec"
+        if [ -e out/.stop ]; then fail "$signal: the file that asks is left"; fi
         if [ ! -s out/step-100.safetensors ]; then fail "$signal: the checkpoint is gone"; fi
+
+        # Before the first step there is nothing to save.
+        begin hang-early $workers
+        kill -$signal $command
+        wait $command
+        same "early $signal, $workers workers, exit code" $? 130
+        all_gone || fail "early $signal, $workers workers: a rank is left"
+        check "early $signal" "$(cat errors)" "interrupted; every worker has ended"
     done
 
     # Ranks that ignore SIGTERM, one of them with a child in a session of its own.
     begin hang-child $workers
+    kill -INT $command
+    until_true grep -q "stopping after the next step" errors
     kill -TERM $command
     wait $command
     same "deaf ranks, $workers workers, exit code" $? 130
@@ -44,6 +59,7 @@ for workers in 1 2; do
 
     begin hang-hard $workers
     kill -INT $command
+    until_true grep -q "stopping after the next step" errors
     kill -INT $command
     wait $command
     same "twice, $workers workers, exit code" $? 130

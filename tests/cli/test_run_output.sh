@@ -11,7 +11,7 @@ case $plain in *$'\r'* | *$'\033'*) fail "plain: control characters" ;; esac
 
 json=$("$PACELINE" run job.yaml --out json --json)
 same "json is the events" "$json" "$(cat json/events.jsonl)"
-json=$(FAKE=vanish "$PACELINE" run job.yaml --out lost --json 2>/dev/null)
+json=$(FAKE=vanish "$PACELINE" run job.yaml --out lost --json 2>/dev/null | timeless)
 same "json of a failure" "$json" \
     '{"event":"error","code":1,"message":"the worker ended before it was done and gave no reason"}'
 json=$(FAKE=error "$PACELINE" run job.yaml --out err --json 2>/dev/null | grep -c '"error"')

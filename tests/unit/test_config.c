@@ -112,7 +112,8 @@ static const struct {
      "spec:1: spec.warp: unknown field"},
     {{"spec", HEAD_JSON "{\"replicas\":{\"worker\":{\"template\":{\"spec\":{\"containers\":[{"
                         "\"name\":\"c\",\"image\":\"i\"}]}}}}}}"},
-     ERR_INVALID, "belongs to jobs with spec.model only"},
+     ERR_INVALID,
+     "belongs to jobs with spec.model only"},
     {{"shape", "[1,2]"}, ERR_DAMAGED, "f: __metadata__.shape: needed: [channels, height, width]"},
     {{"shape", "[1,2,0]"}, ERR_DAMAGED, "needed: three whole numbers from 1 on"},
     {{"shape", "[1,2,3.5]"}, ERR_DAMAGED, "needed: three whole numbers from 1 on"},

@@ -40,7 +40,8 @@ static void show(struct progress *p, const char *line)
 
 static const char start[] =
     "{\"event\":\"start\",\"job\":\"fashion\",\"model\":\"mlp\",\"params\":1000,\"ranks\":2,"
-    "\"threads\":1,\"isa\":\"c\",\"batchSize\":128,\"batchesPerEpoch\":100,\"epochs\":3,"
+    "\"threads\":1,\"isa\":\"c\",\"batchSize\":128,\"batchesPerEpoch\":100,\"batchesPerUpdate\":1,"
+    "\"epochs\":3,"
     "\"trainSamples\":12800,\"memoryBytes\":1048576,\"resumedStep\":7}";
 static const char step[] =
     "{\"event\":\"progress\",\"epoch\":0,\"step\":50,\"loss\":0.5,\"accuracy\":0.25,"
@@ -65,6 +66,8 @@ static void test_plain(void)
     for (int i = 0; i < 100; i++)
         show(&p, step);
     show(&p, epoch);
+    show(&p, "{\"event\":\"epoch\",\"epoch\":1,\"step\":150,\"loss\":0.5,\"accuracy\":0.25,"
+             "\"samplesPerSecond\":1000,\"seconds\":1}"); /* cut by training.steps */
     fclose(memory);
     fclose(out);
     CHECK_STR(text,
@@ -72,7 +75,8 @@ static void test_plain(void)
               "2 ranks x 1 thread, c, batch 128, 100 batches per epoch, 1.0 MiB per rank\n"
               "resumed at step 7\n"
               "epoch 1/3  step 50  1,000 samples/s  loss 0.5000  accuracy 25.00%  ETA 1:01\n"
-              "epoch 1/3  loss 0.5000  accuracy 25.00%  test 75.00%  1,000 samples/s  2.00 s\n");
+              "epoch 1/3  loss 0.5000  accuracy 25.00%  test 75.00%  1,000 samples/s  2.00 s\n"
+              "epoch 2/3  loss 0.5000  accuracy 25.00%  1,000 samples/s  1.00 s\n");
 }
 
 /* Of a text words and perplexity, in lines and on a terminal. */

@@ -5,7 +5,7 @@
  *     version     of the program that wrote it: "0.1.0"
  *     spec        the fields of the job that decide its bytes (job_record), as JSON
  *     shape       of a sample, as JSON: [channels, height, width]
- *     classes     how many classes the data have, of a text different words
+ *     classes     how many classes the data have, of a text different words, else values
  *     classNames  their names by label, of a text the words, as a JSON list; absent where the data
  *                 have none, or more than CONFIG_NAMES_MAX bytes of them
  *

@@ -237,7 +237,7 @@ static int load_bytes(struct datasets *d, const struct job *job, const char *run
 /* Of folders of images those of the folders; else as published. */
 static int name_classes(struct datasets *d, const struct job *job, struct err *err)
 {
-    size_t n;
+    size_t n, found = 0;
     const char *const *known = class_names_of(job->dataset.name, &n);
     AUTO(buf_release) struct buf names;
 
@@ -247,7 +247,9 @@ static int name_classes(struct datasets *d, const struct job *job, struct err *e
     if (strcmp(job->dataset.name, "images") == 0 &&
         image_folder_classes(&names, job->dataset.path, err))
         return err_wrap(err, "dataset images");
-    if (names.len)
+    for (size_t i = 0; i < names.len; i++)
+        found += names.data[i] == '\0';
+    if (found && found == (size_t)d->train.classes) /* or a folder is new since they were counted */
         d->class_names = d->own_names = STEAL(names.data);
     return 0;
 }

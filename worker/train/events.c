@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "paceline/clock.h"
+
 cJSON *event_new(const char *name)
 {
     cJSON *e = cJSON_CreateObject();
@@ -12,6 +14,7 @@ cJSON *event_new(const char *name)
 
 void event_send(cJSON *event)
 {
+    cJSON_AddStringToObject(event, "time", clock_rfc3339(clock_realtime_ns()).s);
     char *line = cJSON_PrintUnformatted(event);
     if (line) {
         fputs(line, stdout);

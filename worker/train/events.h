@@ -5,7 +5,8 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-/* A new event of that name; fill it with cJSON_Add*, then events_send, which frees it. */
+/* A new event of that name; fill it with cJSON_Add*, then event_send, which adds the time and frees
+ * it. */
 cJSON *event_new(const char *name);
 void event_send(cJSON *event);
 

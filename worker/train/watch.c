@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "paceline/mem.h"
+#include "paceline/version.h"
 #include "worker/kernels/math.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
@@ -106,6 +107,7 @@ void watch_start(const struct watch *w, const struct trainer *t)
     size_t params = 0;
     for (int i = 0; i < t->model.n_params; i++)
         params += param_elements(&t->model.params[i]);
+    cJSON_AddStringToObject(e, "version", PACELINE_VERSION);
     cJSON_AddStringToObject(e, "job", job->name);
     cJSON_AddStringToObject(e, "model", job->model.name ? job->model.name : "inline");
     const struct {
