@@ -60,13 +60,15 @@ run longer --set dataset.normalize.mean=0.25 --set dataset.normalize.std=0.5 --s
 run longer --resume --set dataset.normalize.mean=0.25 --set dataset.normalize.std=0.5
 cmp whole/$last longer/$last || fail "trained longer to other bytes"
 
-# refused NAME SAYS ARGUMENT...: a resume that would spoil the model.
+# refused NAME SAYS ARGUMENT...: a resume that would spoil the model. The folder stays as it was, job.json
+# and events included, so what the command advises works.
 refused() {
     rm -rf spoiled
-    move whole/$middle spoiled
+    cp -r whole spoiled
     "$PACELINE" run job.yaml --out spoiled --resume "${@:3}" >out 2>&1
     same "$1, exit code" $? 2
     check "$1" "$(cat out)" "$2; a run is resumed with the same value"
+    diff -r whole spoiled || fail "$1: the folder has changed"
 }
 refused "without its normalisation" "written with spec.dataset.normalize.mean 0.25, but the job has 0"
 given=(--set dataset.normalize.mean=0.25 --set dataset.normalize.std=0.5)
