@@ -147,8 +147,10 @@ int cmd_evaluate(int argc, char **argv)
            isfinite(perplexity) ? "words" : "samples");
     if (isfinite(perplexity))
         printf("perplexity %s, ", format_perplexity(perplexity).s);
-    printf("accuracy %s, top-5 %s, loss %s\n", format_percent(event_number(result, "accuracy")).s,
-           format_percent(event_number(result, "top5")).s,
+    const double top5 = event_number(result, "top5");
+
+    printf("accuracy %s%s%s, loss %s\n", format_percent(event_number(result, "accuracy")).s,
+           isfinite(top5) ? ", top-5 " : "", isfinite(top5) ? format_percent(top5).s : "",
            format_loss(event_number(result, "loss")).s);
     if (isfinite(event_number(result, "f1")))
         printf("mean of the classes: precision %s, recall %s, F1 %s\n",

@@ -269,10 +269,12 @@ static void summary_test(const struct progress *p, const cJSON *done)
     if (!terms->share)
         summary_line(p, "perplexity", "%s%s%s  (test)", style(p, BOLD),
                      terms->format(event_number(done, terms->test)).s, style(p, PLAIN));
-    summary_line(p, "test accuracy", "%s%s%s  (loss %s, top-5 %s)", style(p, BOLD),
+    const double top5 = event_number(done, "top5");
+
+    summary_line(p, "test accuracy", "%s%s%s  (loss %s%s%s)", style(p, BOLD),
                  format_percent(event_number(done, "testAccuracy")).s, style(p, PLAIN),
-                 format_loss(event_number(done, "testLoss")).s,
-                 format_percent(event_number(done, "top5")).s);
+                 format_loss(event_number(done, "testLoss")).s, isfinite(top5) ? ", top-5 " : "",
+                 isfinite(top5) ? format_percent(top5).s : "");
     if (isfinite(event_number(done, "testF1")))
         summary_line(p, "test F1", "%s  (precision %s, recall %s; means of the classes)",
                      format_percent(event_number(done, "testF1")).s,

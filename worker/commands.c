@@ -70,7 +70,7 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
     cJSON_AddNumberToObject(e, "samples", (double)test.totals.samples);
     metrics_add(e, "", kind, &test);
     if (labels_are_classes(kind))
-        cJSON_AddNumberToObject(e, "top5", test.totals.scores[1] / (double)test.totals.samples);
+        event_add_top5(e, test.totals.scores[1] / (double)test.totals.samples, t->model.classes);
     event_add_confusion(e, t->tested.confusion, t->model.classes);
     event_send(e);
     return 0;

@@ -38,6 +38,12 @@ void event_add_confusion(cJSON *event, const int64_t *counts, int n)
     }
 }
 
+void event_add_top5(cJSON *event, double share, int n)
+{
+    if (n > 5)
+        cJSON_AddNumberToObject(event, "top5", share);
+}
+
 void event_stage(const char *stage)
 {
     cJSON *e = event_new("stage");

@@ -13,6 +13,10 @@ void event_send(cJSON *event);
 /* Counts as rows [label][predicted]; NULL: there are none, for a line is bounded. */
 void event_add_confusion(cJSON *event, const int64_t *counts, int n);
 
+/* The share of samples whose label is among the 5 likeliest of n classes; left out up to 5, where
+ * it says nothing. */
+void event_add_top5(cJSON *event, double share, int n);
+
 /* {"event":"stage"}: what is waited for before training. */
 void event_stage(const char *stage);
 

@@ -322,7 +322,7 @@ void watch_done(const struct watch *w, struct trainer *t, const struct evaluatio
     add_rate(e, t, t->at.step - w->first_step, train);
     metrics_add(e, "test", job_labels(t->job), test);
     if (test->totals.samples && labels_are_classes(job_labels(t->job)))
-        add_number(e, "top5", test->totals.scores[1] / (double)test->totals.samples);
+        event_add_top5(e, test->totals.scores[1] / (double)test->totals.samples, t->model.classes);
     add_best(e, t);
     add_early_stop(e, t);
     event_add_confusion(e, t->tested.confusion, t->model.classes);
