@@ -17,9 +17,9 @@ want=$(last whole)
 digest=$(last_field digest)
 same "the last event" "$(last_field event)" "done"
 same "the digest, digits" "${#digest}" 16
-check "the digest in the file" "$(head -c 2000 whole/checkpoint-00000010.safetensors | tr -d '\0')" \
+check "the digest in the file" "$(head -c 8000 whole/checkpoint-00000010.safetensors | tr -d '\0')" \
     "\"digest\":\"$digest\""
-check "stages" "$(head -2 events | tr '\n' ' ')" \
+check "stages" "$(head -2 events | timeless | tr '\n' ' ')" \
     '{"event":"stage","stage":"ranks"} {"event":"stage","stage":"data"}'
 
 # With the file there from the start each run does one step: five batches in an epoch, ten steps.
