@@ -162,9 +162,10 @@ done
 # a file, but of the two.
 mkdir whole && cp -r data whole && mkdir damaged && mv bad damaged/data && mkdir other && cp -r data other
 printf '\0\0\0\100' | dd of=other/data/train-spectrum.npy bs=1 seek=$((128 + 4 * 40 * 7)) conv=notrunc status=none
+tee whole/job.yaml damaged/job.yaml other/job.yaml <job.yaml >/dev/null
 while read -r first second sentence; do
     check "$first and $second" "$(timeout 60 mpirun --oversubscribe --bind-to none -np 1 -wdir "$PWD/$first" "$PACELINE_WORKER" run \
-        --spec "$PWD/job.yaml" : -np 1 -wdir "$PWD/$second" "$PACELINE_WORKER" run --spec "$PWD/job.yaml" 2>&1 </dev/null)" "$sentence"
+        --spec job.yaml : -np 1 -wdir "$PWD/$second" "$PACELINE_WORKER" run --spec job.yaml 2>&1 </dev/null)" "$sentence"
 done <<'HOSTS'
 whole damaged data/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite
 damaged whole data/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite

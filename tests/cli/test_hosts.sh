@@ -63,7 +63,7 @@ if [ "\$OMPI_COMM_WORLD_RANK" = "\$others" ]; then
     PACELINE_HOST=pear
     unset OMPI_COMM_WORLD_LOCAL_SIZE
 fi
-cd "$dir/\$PACELINE_HOST" && exec "$PACELINE_WORKER" run --spec "$dir/job.yaml"
+cd "$dir/\$PACELINE_HOST" && exec "$PACELINE_WORKER" run --spec job.yaml
 END
 chmod +x host
 # hosts DATASET: what they say; the model is $model.
@@ -78,6 +78,7 @@ spec:
   dataset: {$1}
   training: {epochs: 1, batchSize: 10, lanes: 4, threads: 1, optimizer: {learningRate: 0.001}}
 JOB
+    tee apple/job.yaml pear/job.yaml <job.yaml >/dev/null
     ranks $((others + 1)) ./host 2>&1
 }
 # alike DATASET: equal files are trained on. other PART DATASET, FILE HOW...: of which one host has another file.
