@@ -65,7 +65,7 @@ done
 
 errors=$("$PACELINE" run folder.yaml --out bad --workers 2 --set dataset.maxDamaged=0 2>&1 >/dev/null)
 same "damaged, exit code" $? 3
-check "damaged" "$errors" "dataset images: an image is damaged (dataset.maxDamaged leaves some out): data/images/"
+check "damaged" "$errors" "dataset images: an image is damaged (dataset.maxDamaged leaves some out): $dir/data/images/"
 truncate -s -5 data/cifar10/data_batch_2.bin
 errors=$("$PACELINE" run cifar.yaml --out bad 2>&1 >/dev/null)
 same "a cut file of records, exit code" $? 3
