@@ -19,7 +19,6 @@
 #define GRACE_MS 5000
 #define ASKED_MS 30000
 #define DRAIN_MS 300 /* for output that is under way when the process has ended */
-#define ARGUMENTS_MAX 32
 #define COUNT_TEXT 24
 
 /* What is in our own environment wins. */
@@ -60,24 +59,27 @@ int launch_find_worker(char *path, size_t size, struct err *err)
 struct command {
     char worker[4096];
     char ranks[COUNT_TEXT];
-    const char *argv[ARGUMENTS_MAX];
+    const char **argv;
 };
+
+static void command_release(struct command *c) { free(c->argv); }
 
 static int build_command(struct command *c, const struct launch *l, struct err *err)
 {
     const char *const mpirun[] = {"mpirun",    "-np",  c->ranks,
                                   "--bind-to", "none", "--oversubscribe"};
-    size_t n = 0;
+    size_t n = 0, given = 0;
 
+    while (l->arguments[given])
+        given++;
+    c->argv = xcalloc(ARRAY_LEN(mpirun) + given + 2, sizeof *c->argv);
     if (launch_find_worker(c->worker, sizeof c->worker, err) < 0)
         return -1;
     snprintf(c->ranks, sizeof c->ranks, "%d", l->ranks);
     for (size_t i = 0; i < ARRAY_LEN(mpirun) && l->ranks > 1; i++)
         c->argv[n++] = mpirun[i];
     c->argv[n++] = c->worker;
-    for (size_t i = 0; l->arguments[i] && n < ARGUMENTS_MAX - 1; i++)
-        c->argv[n++] = l->arguments[i];
-    c->argv[n] = NULL;
+    memcpy(c->argv + n, l->arguments, given * sizeof *l->arguments);
     return 0;
 }
 
@@ -100,21 +102,21 @@ struct engine {
 
 static int start(struct engine *e, struct err *err)
 {
-    struct command c;
+    AUTO(command_release) struct command c = {0};
     AUTO(env_release) struct env env;
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO(process_close_pipe) int out[2] = {-1, -1};
     AUTO(process_close_pipe) int log[2] = {-1, -1};
     bool many = e->launch->ranks > 1;
-    struct process process = {.argv = c.argv,
-                              /* mpirun ends its ranks; a worker alone has nobody to end. */
-                              .death_signal = many ? SIGTERM : SIGKILL};
+    /* mpirun ends its ranks; a worker alone has nobody to end. */
+    struct process process = {.death_signal = many ? SIGTERM : SIGKILL};
 
     make_environment(&env, e->launch);
     if (build_command(&c, e->launch, err) < 0)
         return -1;
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to the engine: %s", strerror(errno));
+    process.argv = c.argv;
     process.environment = env.items;
     memcpy(process.fds, (const int[]){null, out[1], log[1]}, sizeof process.fds);
     if (process_spawn(&e->pid, &process, err) < 0)
