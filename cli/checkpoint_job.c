@@ -28,6 +28,15 @@ static void take_place(struct job *job, const char *beside)
     job->training.threads = run->training.threads;
 }
 
+/* A place that nobody looks at, for a job that has none. */
+static void add_place(struct cli_sets *sets, const struct cli_sets *given, const struct job *job)
+{
+    if (!job->dataset.path)
+        cli_sets_add(sets, "spec.dataset.path=/");
+    for (size_t i = 0; i < given->n; i++)
+        cli_sets_add(sets, given->items[i]);
+}
+
 static struct job *apply_sets(const struct job *job, const char *checkpoint,
                               const struct cli_sets *sets, int *exit_code)
 {
@@ -53,8 +62,9 @@ static struct job *apply_sets(const struct job *job, const char *checkpoint,
 }
 
 struct job *cli_checkpoint_job(const char *checkpoint, const char *spec,
-                               const struct cli_sets *sets, int *exit_code)
+                               const struct cli_sets *sets, bool needs_data, int *exit_code)
 {
+    AUTO(cli_sets_release) struct cli_sets with_place = {0};
     AUTO(auto_free) char *beside = file_beside(checkpoint);
     AUTO(st_close) struct st_file f = {0};
     AUTO(config_release) struct config config = {0};
@@ -70,5 +80,8 @@ struct job *cli_checkpoint_job(const char *checkpoint, const char *spec,
     if (!config.job)
         return cli_load_job(beside, sets, exit_code);
     take_place(config.job, beside);
-    return apply_sets(config.job, checkpoint, sets, exit_code);
+    if (needs_data)
+        return apply_sets(config.job, checkpoint, sets, exit_code);
+    add_place(&with_place, sets, config.job);
+    return apply_sets(config.job, checkpoint, &with_place, exit_code);
 }

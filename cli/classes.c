@@ -4,14 +4,18 @@
 
 #include "paceline/class_names.h"
 
-struct class_name class_name(const char *dataset, int i)
+struct class_name class_name(const cJSON *event, const char *dataset, int i)
 {
+    const cJSON *told = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(event, "classes"), i);
     struct class_name name;
     size_t n;
     const char *const *known = class_names_of(dataset, &n);
 
-    snprintf(name.s, sizeof name.s, "%d", i);
-    if (i >= 0 && (size_t)i < n)
+    if (cJSON_IsString(told))
+        snprintf(name.s, sizeof name.s, "%s", told->valuestring);
+    else if (i >= 0 && (size_t)i < n)
         snprintf(name.s, sizeof name.s, "%s", known[i]);
+    else
+        snprintf(name.s, sizeof name.s, "%d", i);
     return name;
 }

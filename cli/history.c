@@ -11,15 +11,14 @@ void history_init(struct history *h)
     *h = (struct history){0};
     h->progress = cJSON_CreateArray();
     h->epochs = cJSON_CreateArray();
-    h->predictions = cJSON_CreateArray();
     h->profiles = cJSON_CreateArray();
 }
 
 void history_release(struct history *h)
 {
-    cJSON *const all[] = {h->start,      h->first_step,  h->done,       h->error,
-                          h->evaluation, h->calibration, h->checkpoint, h->progress,
-                          h->epochs,     h->predictions, h->switched,   h->profiles};
+    cJSON *const all[] = {h->start,       h->first_step, h->done,     h->error,  h->evaluation,
+                          h->calibration, h->checkpoint, h->progress, h->epochs, h->prediction,
+                          h->skipped,     h->switched,   h->profiles};
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         cJSON_Delete(all[i]);
@@ -110,8 +109,11 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
     case EVENT_PROFILE:
         cJSON_AddItemToArray(h->profiles, event);
         break;
+    case EVENT_SKIPPED:
+        replace(&h->skipped, event);
+        break;
     case EVENT_PREDICTION:
-        cJSON_AddItemToArray(h->predictions, event);
+        replace(&h->prediction, event);
         break;
     }
 }

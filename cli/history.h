@@ -12,8 +12,8 @@
 
 struct history {
     cJSON *start, *first_step, *done, *error, *evaluation, *calibration; /* the newest, or NULL */
-    cJSON *checkpoint, *switched;                                        /* the newest, or NULL */
-    cJSON *progress, *epochs, *predictions, *profiles;                   /* arrays, in order */
+    cJSON *checkpoint, *switched, *prediction, *skipped;                 /* the newest, or NULL */
+    cJSON *progress, *epochs, *profiles;                                 /* arrays, in order */
 };
 
 void history_init(struct history *h);

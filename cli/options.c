@@ -45,6 +45,7 @@ static const struct option_def {
     {"batch-size", FIELD(batch_size), COUNT, 0},
     {"steps", FIELD(steps), COUNT, 0},
     {"limit", FIELD(limit), COUNT, 0},
+    {"top", FIELD(top), COUNT, 0},
     {"patience", FIELD(patience), COUNT, 0},
     {"seeds", FIELD(seeds), COUNT, 0},
     {"resume", FIELD(resume), FLAG, 0},

@@ -13,9 +13,9 @@ struct options {
     size_t n_operands;
     const char *out, *spec, *input, *workers, *threads;
     const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate, *scale;
-    const char *on, *namespace_, *context;                      /* a cluster */
-    const char *to, *mirror;                                    /* data */
-    int64_t steps, limit, batches, batch_size, patience, seeds; /* 0: not given */
+    const char *on, *namespace_, *context;                           /* a cluster */
+    const char *to, *mirror;                                         /* data */
+    int64_t steps, limit, top, batches, batch_size, patience, seeds; /* 0: not given */
     bool resume, keep, check, json, force;
     struct cli_sets sets;
     char **owned; /* texts of options_set */

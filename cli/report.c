@@ -177,7 +177,7 @@ static void confusion(struct buf *out, const struct report *r)
         const cJSON *cell;
         int c = 0;
 
-        names[i] = class_name(r->dataset, i);
+        names[i] = class_name(r->history->done, r->dataset, i);
         cJSON_ArrayForEach(cell, row) if (c < n) counts[i * n + c++] = cell->valuedouble;
         i++;
     }

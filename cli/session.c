@@ -160,7 +160,7 @@ static int judge(const struct session *s, const struct launch_end *end, struct e
     const cJSON *last = s->last == EVENT_DONE          ? h->done
                         : s->last == EVENT_EVALUATION  ? h->evaluation
                         : s->last == EVENT_CALIBRATION ? h->calibration
-                                                       : h->predictions->child;
+                                                       : h->prediction;
 
     if (end->interrupted && !(h->done && end->exit_code == 0)) {
         if (s->stopped >= 0)

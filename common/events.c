@@ -8,21 +8,14 @@
 #define EXACT_INTEGERS 0x1p53
 
 static const char *const type_names[] = {
-    [EVENT_START] = "start",
-    [EVENT_FIRST_STEP] = "firstStep",
-    [EVENT_PROGRESS] = "progress",
-    [EVENT_EPOCH] = "epoch",
-    [EVENT_CHECKPOINT] = "checkpoint",
-    [EVENT_DONE] = "done",
-    [EVENT_ERROR] = "error",
-    [EVENT_EVALUATION] = "evaluation",
-    [EVENT_PREDICTION] = "prediction",
-    [EVENT_STAGE] = "stage",
-    [EVENT_STOPPED] = "stopped",
-    [EVENT_DURABLE] = "durable",
-    [EVENT_CALIBRATION] = "calibration",
-    [EVENT_SWITCH] = "switch",
-    [EVENT_PROFILE] = "profile",
+    [EVENT_START] = "start",           [EVENT_FIRST_STEP] = "firstStep",
+    [EVENT_PROGRESS] = "progress",     [EVENT_EPOCH] = "epoch",
+    [EVENT_CHECKPOINT] = "checkpoint", [EVENT_DONE] = "done",
+    [EVENT_ERROR] = "error",           [EVENT_EVALUATION] = "evaluation",
+    [EVENT_PREDICTION] = "prediction", [EVENT_SKIPPED] = "skipped",
+    [EVENT_STAGE] = "stage",           [EVENT_STOPPED] = "stopped",
+    [EVENT_DURABLE] = "durable",       [EVENT_CALIBRATION] = "calibration",
+    [EVENT_SWITCH] = "switch",         [EVENT_PROFILE] = "profile",
 };
 
 cJSON *event_parse(const char *line, size_t len, enum event_type *type)

@@ -1,15 +1,12 @@
-/* run, evaluate and predict; bench and calibrate are in files of their own. */
+/* run and evaluate; the other commands are in files of their own. */
 #include "worker/commands.h"
 
 #include "paceline/buf.h"
 #include "paceline/mem.h"
-#include "worker/data/idx.h"
 #include "worker/model/loss.h"
 #include "worker/train/events.h"
 #include "worker/train/metrics.h"
 #include "worker/train/snapshot.h"
-
-#define INPUT_MAX ((size_t)4 << 30)
 
 void worker_adjust_job(struct job *job, const struct worker_options *o, const char *command)
 {
@@ -71,78 +68,7 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
     metrics_add(e, "", kind, &test);
     if (labels_are_classes(kind))
         event_add_top5(e, test.totals.scores[1] / (double)test.totals.samples, t->model.classes);
-    event_add_confusion(e, t->tested.confusion, t->model.classes);
+    event_add_confusion(e, t->tested.confusion, t->model.classes, t->data.class_names);
     event_send(e);
-    return 0;
-}
-
-static void send_prediction(const struct trainer *t, uint32_t index, const float *y)
-{
-    AUTO(auto_free) float *p = xmalloc((size_t)t->model.classes * sizeof *p);
-    struct loss_result r =
-        loss_sample(t->job->model.loss, t->kernels, y, 0, t->model.classes, 0, 1, NULL, p);
-    cJSON *e = event_new("prediction");
-    cJSON_AddNumberToObject(e, "index", index);
-    cJSON_AddNumberToObject(e, "class", r.predicted);
-    cJSON_AddNumberToObject(e, "probability", (double)p[r.predicted]);
-    cJSON *all = cJSON_AddArrayToObject(e, "probabilities");
-    for (int i = 0; i < t->model.classes; i++)
-        cJSON_AddItemToArray(all, cJSON_CreateNumber((double)p[i]));
-    event_send(e);
-}
-
-/* The whole file, header and pixels, in *file; *pixels points behind the header. */
-static int read_images(struct trainer *t, const char *path, uint32_t *n, uint8_t **file,
-                       const uint8_t **pixels, struct err *err)
-{
-    struct buf raw;
-    struct idx_file idx;
-    struct shape s = t->data.train.shape;
-
-    if (buf_read_file(&raw, path, INPUT_MAX, err) != 0)
-        return -1;
-    int rc = idx_open(&idx, (const uint8_t *)raw.data, raw.len, path, 3, err);
-    if (rc == 0 && ((int)idx.dims[1] != s.h || (int)idx.dims[2] != s.w || s.c != 1))
-        rc = err_set(err, ERR_INVALID,
-                     "%s: images of %ux%u; the model was trained on images of %dx%d", path,
-                     idx.dims[1], idx.dims[2], s.h, s.w);
-    if (rc == 0) {
-        *file = xmalloc(idx.header + idx.payload);
-        rc = idx_unpack(&idx, *file, err);
-        *pixels = *file + idx.header;
-        *n = idx.dims[0];
-    }
-    buf_release(&raw);
-    return rc;
-}
-
-int worker_predict(struct trainer *t, const struct worker_options *o, struct err *err)
-{
-    AUTO(auto_free) uint8_t *file = NULL;
-    const uint8_t *bytes = NULL;
-    uint32_t n = 0;
-    size_t pixels = (size_t)(t->data.train.shape.h * t->data.train.shape.w);
-
-    if (need_checkpoint(t, o, err) != 0)
-        return -1;
-    if (!o->input)
-        return err_set(err, ERR_INVALID, "--input IDX is missing");
-    if (t->data.train.tokens || t->data.train.arrays)
-        return err_set(
-            err, ERR_INVALID,
-            "spec.dataset.name: found %s, but only images can be given to predict; allowed: a "
-            "set of images",
-            t->job->dataset.name);
-    if (read_images(t, o->input, &n, &file, &bytes, err) != 0)
-        return -1;
-    if (o->limit >= 0 && (uint32_t)o->limit < n)
-        n = (uint32_t)o->limit;
-    AUTO(auto_free) float *x = xaligned(pixels * sizeof *x);
-    t->pass.n = 1;
-    t->pass.training = false;
-    for (uint32_t i = 0; i < n && comm_rank(t->comm) == 0; i++) {
-        normalizer_apply(&t->normalizer, x, bytes + i * pixels);
-        send_prediction(t, i, model_forward(&t->model, &t->pass, x));
-    }
     return 0;
 }

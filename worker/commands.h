@@ -6,15 +6,17 @@
 #include "worker/train/usage.h"
 
 struct worker_options {
-    const char *spec, *out, *durable, *checkpoint, *input;
+    const char *spec, *out, *durable, *checkpoint;
+    char *const *inputs; /* [n_inputs] */
+    size_t n_inputs;
     bool resume, resume_if_any, mirror, time_transfer, layers, describe;
-    long limit, batch, steps;                       /* limit -1: all */
+    long limit, batch, steps, top;                  /* limit -1: all */
     long workers, checkpoint_seconds, step_timeout; /* 0: not given */
     double idle[N_USAGE];                           /* when the process began */
 };
 
 typedef int worker_command_fn(struct trainer *t, const struct worker_options *o, struct err *err);
-worker_command_fn worker_run, worker_evaluate, worker_predict, worker_bench, worker_calibrate;
+worker_command_fn worker_run, worker_evaluate, worker_bench, worker_calibrate;
 
 /* What a command changes in the job before anything is made of it. */
 void worker_adjust_job(struct job *job, const struct worker_options *o, const char *command);

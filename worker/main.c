@@ -4,7 +4,7 @@
  *   paceline-worker run --spec JOB --out DIR [--durable DIR] [--resume|--resume-if-any] [--mirror]
  *                       [--workers N] [--checkpoint-seconds N] [--step-timeout N]
  *   paceline-worker evaluate --spec JOB --checkpoint FILE
- *   paceline-worker predict --spec JOB --checkpoint FILE --input IDX [--limit N]
+ *   paceline-worker predict --spec JOB --checkpoint FILE [--limit N] [--top N] INPUT...
  *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
  *   paceline-worker calibrate --spec JOB [--steps N]
  *
@@ -23,6 +23,7 @@
 #include "paceline/mem.h"
 #include "paceline/version.h"
 #include "worker/commands.h"
+#include "worker/predict.h"
 #include "worker/strategy/strategy.h"
 #include "worker/train/agreement.h"
 #include "worker/train/events.h"
@@ -123,8 +124,8 @@ static int parse_options(int argc, char **argv, struct worker_options *o)
         {"checkpoint-seconds", .number = &o->checkpoint_seconds},
         {"step-timeout", .number = &o->step_timeout},
         {"checkpoint", .text = &o->checkpoint},
-        {"input", .text = &o->input},
         {"limit", .number = &o->limit},
+        {"top", .number = &o->top},
         {"batch", .number = &o->batch},
         {"steps", .number = &o->steps},
         {"layers", .flag = &o->layers},
@@ -148,15 +149,21 @@ static int parse_options(int argc, char **argv, struct worker_options *o)
         else if (set_number(known[i].number, known[i].name, optarg) != 0)
             return -1;
     }
-    return o->spec && optind == argc ? 0 : -1;
+    o->inputs = argv + optind;
+    o->n_inputs = (size_t)(argc - optind);
+    return o->spec ? 0 : -1;
 }
 
 static const struct command {
     const char *name;
     worker_command_fn *run;
+    bool predicts; /* without data: worker_predict */
 } commands[] = {
-    {"run", worker_run},     {"evaluate", worker_evaluate},   {"predict", worker_predict},
-    {"bench", worker_bench}, {"calibrate", worker_calibrate},
+    {"run", .run = worker_run},
+    {"evaluate", .run = worker_evaluate},
+    {"predict", .predicts = true},
+    {"bench", .run = worker_bench},
+    {"calibrate", .run = worker_calibrate},
 };
 
 static const struct command *find_command(const char *name)
@@ -210,6 +217,8 @@ static int work(const struct command *command, const struct worker_options *o, s
         return err_set(err, ERR_INVALID, "%s", why);
     if (check_world(comm, job, o, err) != 0)
         return -1;
+    if (command->predicts)
+        return comm_verdict(comm, worker_predict(job, comm, kernels, o, err), err);
     if (loading->threaded)
         pthread_join(loading->thread, NULL);
     loading->threaded = false;
@@ -253,7 +262,7 @@ static void print_problems(const struct problems *problems)
 
 int main(int argc, char **argv)
 {
-    struct worker_options o = {.limit = -1};
+    struct worker_options o = {.limit = -1, .top = PREDICT_TOP};
     struct problems problems = {0};
     struct loading loading = {.rc = 0};
     struct err err = {0};
@@ -273,7 +282,8 @@ int main(int argc, char **argv)
     kernels_thread_init();
     file_map_guard(say_cut_short);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
-    if (!command || parse_options(argc - 1, argv + 1, &o) != 0) {
+    if (!command || parse_options(argc - 1, argv + 1, &o) != 0 ||
+        command->predicts != (o.n_inputs > 0)) {
         fputs(usage, stderr);
         return EXIT_INVALID;
     }
@@ -285,7 +295,8 @@ int main(int argc, char **argv)
     }
     problems_release(&problems);
     worker_adjust_job(job, &o, argv[1]);
-    loading_start(&loading, job);
+    if (!command->predicts)
+        loading_start(&loading, job);
     bool tells = command->run == worker_run && comm_launched_rank() == 0;
     if (tells)
         event_stage("ranks");

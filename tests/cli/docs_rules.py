@@ -95,7 +95,7 @@ NAMES = [
     (r"build/", "made by make"),
     (r"lib/ld\.so$", "beside paceline-agent-portable, in an image"),
     (r"(job|model)\.json$|(best|model)\.safetensors$|events\.jsonl$|report\.html$", "of a run"),
-    (r"\*?\.(safetensors|gz|jpe?g|png|c|key)$", "a suffix"),
+    (r"\*?\.(safetensors|gz|jpe?g|png|npy|csv|bin|c|key)$", "a suffix"),
     (r"(train|test|valid)(-[A-Za-z]+)?\.(npy|txt|bin)$|(data|test)_batch(_\d)?\.bin$", "a user's data"),
     (r"(ptb|wiki)\.(train|valid|test)\.(txt|tokens)$", "a user's data"),
     (r"data\.key$|tls\.(crt|key)$", "of a Secret"),
@@ -103,7 +103,7 @@ NAMES = [
     (r"(app\.kubernetes\.io|paceline\.dev)/", "a label"),
     (r"pods/exec$|samples/s$", "a resource; a unit"),
     (r"discover_hosts\.sh$", "of the mpi-operator"),
-    (r"URL/NAME/FILE$|DIR\b", "stands for something"),
+    (r"URL/NAME/FILE$|DIR\b|NAME\.npy$", "stands for something"),
     (r"[nN]oun_|X\.c$", "stands for something"),
 ]
 

@@ -171,8 +171,6 @@ whole damaged data/train-spectrum.npy: sample 7 (counted from 0) has a value tha
 damaged whole data/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite
 whole other differ in the values of the training set; all ranks must agree
 HOSTS
-check "predict" "$("$PACELINE" predict both/checkpoint-00000150.safetensors --input data/test-image.npy 2>&1)" \
-    "spec.dataset.name: found arrays, but only images can be given to predict"
 refused "a shape" "data/train-image.npy: found samples of 2 x 6 x 6; needed: 2 x 5 x 6" \
     --set 'model.layers[5].shape=[2, 5, 6]'
 refused "flips" "found what is done to pixels, with name arrays; allowed there: none of it" --set dataset.augment.flip=true

@@ -68,6 +68,6 @@ run job.yaml --set training.epochs=0|epochs
 speedup job.yaml|--workers is missing
 speedup job.yaml --workers 1,x|--workers is "1,x"
 speedup job.yaml --workers 1,2 --steps 0|--steps is "0"; it takes a whole number from 1
-predict x.safetensors|--input is missing
+predict x.safetensors|INPUT is missing
 END
 verdict

@@ -22,14 +22,12 @@ check "evaluate, table" "$table" "Ankle boot"
 check "evaluate, table" "$table" "10,000 samples: accuracy "
 
 images=/usr/share/datasets/fashion-mnist/t10k-images-idx3-ubyte.gz
-"$PACELINE" predict "$checkpoint" --input $images --limit 5 --json >predictions ||
-    fail "predict: exit code $?"
+"$PACELINE" predict "$checkpoint" $images --limit 5 --json >predictions || fail "predict: exit code $?"
 same "predict, images" "$(wc -l <predictions)" 5
-same "predict, table" "$("$PACELINE" predict "$checkpoint" --input $images --limit 5 | wc -l)" 6
-if errors=$("$PACELINE" predict "$checkpoint" --input job.yaml 2>&1 >/dev/null); then
-    fail "predict on no images: exit code 0"
-fi
-check "predict on no images" "$errors" "job.yaml: magic number"
+check "predict, a name" "$("$PACELINE" predict one $images --limit 1 --top 10)" "Ankle boot "
+errors=$("$PACELINE" predict "$checkpoint" job.yaml 2>&1 >/dev/null)
+same "predict on no images, exit code" $? 3
+check "predict on no images" "$errors" "job.yaml: no file that this model takes"
 errors=$("$PACELINE" evaluate one/absent.safetensors 2>&1 >/dev/null)
 same "evaluate without a file, exit code" $? 3
 check "evaluate without a file" "$errors" "absent.safetensors"

@@ -72,6 +72,7 @@ static void test_parse(void)
         {"{\"event\":\"error\"}", EVENT_ERROR},
         {"{\"event\":\"evaluation\"}", EVENT_EVALUATION},
         {"{\"event\":\"prediction\"}", EVENT_PREDICTION},
+        {"{\"event\":\"skipped\"}", EVENT_SKIPPED},
         {"{\"event\":\"weather\"}", EVENT_UNKNOWN},
         {"{\"event\":7}", -1},
         {"{\"Event\":\"done\"}", -1},

@@ -51,7 +51,7 @@ static void test_newest_wins(void)
     add_step(&h, "prediction", 1);
     add_step(&h, "prediction", 2);
     CHECK_INT(event_integer(h.checkpoint, "step"), 2);
-    CHECK_INT(cJSON_GetArraySize(h.predictions), 2);
+    CHECK_INT(event_integer(h.prediction, "step"), 2);
 }
 
 /* However long a run is, the points stay bounded, ordered and spread over all of it. */

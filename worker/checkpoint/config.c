@@ -48,25 +48,31 @@ static void print_name(const char *name, struct buf *out)
     json_print_string(text.data, out);
 }
 
+void config_print_names(struct config_names names, size_t max, struct buf *out)
+{
+    const size_t before = out->len;
+    const char *name = names.texts;
+
+    for (size_t i = 0; name && i < names.n && out->len - before <= max; i++) {
+        buf_puts(out, i ? "," : "[");
+        print_name(name, out);
+        name += strlen(name) + 1;
+    }
+    if (out->len > before)
+        buf_puts(out, "]");
+    if (out->len - before > max)
+        out->len = before;
+}
+
 void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
                   struct config_names names)
 {
-    const char *name = names.texts;
-
     buf_init(&c->spec, 0);
     buf_init(&c->names, 0);
     job_record(job, &c->spec);
     snprintf(c->shape, sizeof c->shape, "[%d,%d,%d]", shape.c, shape.h, shape.w);
     snprintf(c->classes, sizeof c->classes, "%d", classes);
-    for (size_t i = 0; name && i < names.n && c->names.len <= CONFIG_NAMES_MAX; i++) {
-        buf_puts(&c->names, i ? "," : "[");
-        print_name(name, &c->names);
-        name += strlen(name) + 1;
-    }
-    if (c->names.len)
-        buf_puts(&c->names, "]");
-    if (c->names.len > CONFIG_NAMES_MAX)
-        c->names.len = 0;
+    config_print_names(names, CONFIG_NAMES_MAX, &c->names);
 }
 
 void config_texts_release(struct config_texts *c)

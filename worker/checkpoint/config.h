@@ -29,6 +29,10 @@ struct config_names {
     size_t n;
 };
 
+/* Appends them as a JSON list, in UTF-8; nothing where there are none, or it has more than max
+ * bytes. */
+void config_print_names(struct config_names names, size_t max, struct buf *out);
+
 /* The texts of a checkpoint that is written. */
 struct config_texts {
     struct buf spec, names;

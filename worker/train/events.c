@@ -3,7 +3,10 @@
 
 #include <stdio.h>
 
+#include "paceline/buf.h"
 #include "paceline/clock.h"
+#include "paceline/mem.h"
+#include "worker/checkpoint/config.h"
 
 cJSON *event_new(const char *name)
 {
@@ -25,10 +28,16 @@ void event_send(cJSON *event)
     cJSON_Delete(event);
 }
 
-void event_add_confusion(cJSON *event, const int64_t *counts, int n)
+void event_add_confusion(cJSON *event, const int64_t *counts, int n, const char *names)
 {
+    AUTO(buf_release) struct buf list;
+
+    buf_init(&list, 0);
     if (!counts)
         return;
+    config_print_names((struct config_names){names, (size_t)n}, CLASSES_BYTES_MAX, &list);
+    if (list.len)
+        cJSON_AddRawToObject(event, "classes", list.data);
     cJSON *rows = cJSON_AddArrayToObject(event, "confusion");
     for (int i = 0; i < n; i++) {
         cJSON *row = cJSON_CreateArray();

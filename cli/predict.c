@@ -1,0 +1,144 @@
+/* paceline predict: what a checkpoint says of files. */
+#include <math.h>
+#include <string.h>
+
+#include "cli/checkpoint_run.h"
+#include "cli/cli.h"
+#include "cli/format.h"
+#include "paceline/mem.h"
+
+static const char usage[] =
+    "usage: paceline predict CHECKPOINT INPUT... [options]\n"
+    "Asks a trained model about files: a line for each sample, the likeliest classes first.\n"
+    "CHECKPOINT is a file, or the folder of a run: its best checkpoint, else its last one.\n"
+    "  INPUT        images: JPEG, PNG, IDX, CIFAR (.bin), .npy, .csv, or a folder, with all\n"
+    "               that is in it; arrays: .npy, .csv, of several inputs NAME=FILE for each,\n"
+    "               or their folder; a text: its perplexity, and which words may come next\n"
+    "  --top N      the N likeliest classes (3)\n"
+    "  --limit N    only the first N samples\n"
+    "  --spec JOB   the job (default: what the checkpoint says of it)\n"
+    "  --set PATH=VALUE  override a field; may be repeated\n"
+    "  --json       print one JSON object per sample, with all probabilities\n"
+    "Exit code 3 when an input cannot be read; all others are answered.\n"
+    "examples:\n"
+    "  paceline predict runs/flowers photo.jpg more/*.png album\n"
+    "  paceline predict runs/sky image=i.npy spectrum=s.npy --json\n";
+
+/* "flower.jpg", "digits.idx[7]". */
+static void print_subject(FILE *out, const cJSON *event)
+{
+    const int64_t sample = event_integer(event, "sample");
+
+    fputs(event_text(event, "input"), out);
+    if (sample >= 0)
+        fprintf(out, "[%lld]", (long long)sample);
+    fputs(": ", out);
+}
+
+static void print_top(const cJSON *event)
+{
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(event, "top"), *item;
+
+    cJSON_ArrayForEach(item, all)
+    {
+        const char *label = event_text(item, "label");
+
+        printf("%s", item == all->child ? "" : ", ");
+        if (*label)
+            printf("%s", label);
+        else
+            printf("%lld", (long long)event_integer(item, "class"));
+        printf(" %s", format_percent(event_number(item, "probability")).s);
+    }
+}
+
+/* Of numbers one for each output; of several labels those that hold, with their probabilities. */
+static void print_outputs(const cJSON *event)
+{
+    const cJSON *values = cJSON_GetObjectItemCaseSensitive(event, "values"), *item;
+    const cJSON *labels = cJSON_GetObjectItemCaseSensitive(event, "labels");
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(event, "probabilities");
+
+    cJSON_ArrayForEach(item, values)
+        printf("%s%s", item == values->child ? "" : ", ", format_number(item->valuedouble).s);
+    cJSON_ArrayForEach(item, labels)
+        printf("%s%d %s", item == labels->child ? "" : ", ", item->valueint,
+               format_percent(cJSON_GetNumberValue(cJSON_GetArrayItem(all, item->valueint))).s);
+    if (labels && !labels->child)
+        printf("none");
+}
+
+/* Of a text: how well it was expected. */
+static void print_text(const cJSON *event)
+{
+    const double unknown = event_number(event, "unknown");
+
+    if (!isfinite(event_number(event, "words")))
+        return;
+    printf(" (%s", format_plural(event_number(event, "words"), "word").s);
+    if (unknown > 0)
+        printf(", %s unknown", format_count(unknown).s);
+    if (isfinite(event_number(event, "perplexity")))
+        printf(", perplexity %s", format_perplexity(event_number(event, "perplexity")).s);
+    printf(")");
+}
+
+static void show(void *arg, enum event_type type, const cJSON *event)
+{
+    (void)arg;
+    if (type == EVENT_SKIPPED) {
+        fflush(stdout);
+        fprintf(stderr, "paceline predict: %s\n", event_text(event, "message"));
+    }
+    if (type != EVENT_PREDICTION)
+        return;
+    print_subject(stdout, event);
+    print_top(event);
+    print_outputs(event);
+    print_text(event);
+    puts("");
+}
+
+/* The engine's own options, then the inputs. */
+static const char **make_arguments(const struct options *o, char limit[24], char top[24], size_t *n)
+{
+    const char **list = xcalloc(o->n_operands + 7, sizeof *list);
+
+    *n = 0;
+    if (o->limit) {
+        snprintf(limit, 24, "%lld", (long long)o->limit);
+        list[(*n)++] = "--limit";
+        list[(*n)++] = limit;
+    }
+    if (o->top) {
+        snprintf(top, 24, "%lld", (long long)o->top);
+        list[(*n)++] = "--top";
+        list[(*n)++] = top;
+    }
+    list[(*n)++] = "--";
+    if (o->input)
+        list[(*n)++] = o->input;
+    for (size_t i = 1; i < o->n_operands; i++)
+        list[(*n)++] = o->operands[i];
+    return list;
+}
+
+int cmd_predict(int argc, char **argv)
+{
+    AUTO(options_release) struct options o;
+    AUTO(session_release) struct session s;
+    AUTO(auto_job) struct job *job = NULL;
+    AUTO(auto_free) const char **arguments = NULL;
+    char limit[24], top[24];
+    size_t n;
+    int code;
+
+    session_init(&s, EVENT_PREDICTION);
+    if (!options_parse(&o, argc, argv, "operands spec set input limit top json", usage, &code))
+        return code;
+    if (!o.input && o.n_operands < 2)
+        return cli_usage_error("predict", "INPUT is missing, the files to ask about");
+    arguments = make_arguments(&o, limit, top, &n);
+    s.show = o.json ? NULL : show;
+    return checkpoint_run(&s, &o, "predict", false, arguments, n, &job);
+}
