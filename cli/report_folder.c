@@ -13,7 +13,7 @@ static const char usage[] =
     "Writes report.html of a run folder, from its job.json and events.jsonl; the run may still go "
     "on.\n"
     "  --output FILE  another place for it (default DIR/report.html)\n"
-    "\n"
+    "examples:\n"
     "  paceline report runs/fashion-cnn\n";
 
 /* When the newest part of the run began: by its start event, else by the age of its job. */

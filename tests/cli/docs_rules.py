@@ -47,6 +47,7 @@ KUBECTL_KINDS = ["tj", "pods", "pod", "pvc", "node", "secret", "crd", "namespace
 # Commands that are not run: a pattern, and why.
 NOT_RUN = [
     (r"paceline(-\w+)? \d", "what --version prints"),
+    (r"paceline predict runs/(flowers|sky) ", "models of pictures and of two arrays; test_predict.sh asks such"),
     (r"git clone \.\.\.$", "the address is the reader's"),
     (r"(docker|ctr|gcloud|kind) ", "programs of others; the names of images are compared elsewhere"),
     (r"mpirun( --version| -np (2|N))?$", "a program of others"),
