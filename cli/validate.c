@@ -199,18 +199,20 @@ static int validate(struct facts *f, const char *path, const struct options *o, 
     AUTO(auto_job) struct job *job = NULL;
     struct err err;
     int code;
+    bool good;
 
     f->job = job = cli_read_job(path, &o->sets, &problems, &code);
-    if (job && gather(f, &err)) {
+    good = job != NULL;
+    if (good && gather(f, &err)) {
         problems_add(&problems, "%s: %s", f->path, err.msg);
         code = err_exit_code(err.code);
+        good = false;
     }
     for (size_t i = 0; i < problems.n; i++)
         fprintf(stderr, "%s\n", problems.items[i]);
     if (results)
-        cJSON_AddItemToArray(results,
-                             code == EXIT_OK ? result_json(f) : problems_json(f->path, &problems));
-    else if (code == EXIT_OK)
+        cJSON_AddItemToArray(results, good ? result_json(f) : problems_json(f->path, &problems));
+    else if (good)
         print_text(f);
     problems_release(&f->warnings);
     net_release(&f->net);
