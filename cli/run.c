@@ -49,6 +49,17 @@ static void run_release(struct run *r)
     buf_release(&r->spec);
 }
 
+/* A caller's own stop file is the caller's to make and to remove; a stale one of ours goes. */
+static char *stop_file(const struct folder *f)
+{
+    const char *given = getenv("PACELINE_STOP_FILE");
+    char *path = given && *given ? xstrdup(given) : folder_file(f, ".stop");
+
+    if (!given || !*given)
+        unlink(path);
+    return path;
+}
+
 static int open_folder(struct run *r, const char *out, struct err *err)
 {
     AUTO(auto_free) char *path = out ? xstrdup(out) : xasprintf("runs/%s", r->job->name);
@@ -59,7 +70,7 @@ static int open_folder(struct run *r, const char *out, struct err *err)
         fprintf(stderr, "paceline run: the earlier run is now in %s\n", r->folder.moved_to);
     r->spec_path = folder_file(&r->folder, "job.json");
     r->new_spec_path = folder_file(&r->folder, "job.json.new");
-    r->stop_path = folder_file(&r->folder, ".stop");
+    r->stop_path = stop_file(&r->folder);
     r->events_path = folder_file(&r->folder, "events.jsonl");
     r->report_path = folder_file(&r->folder, "report.html");
     return 0;

@@ -124,7 +124,10 @@ static bool ask_to_stop(void *arg)
     struct session *s = arg;
     FILE *f = s->stop_file && s->steps && s->last == EVENT_DONE ? fopen(s->stop_file, "we") : NULL;
 
-    if (!f || fclose(f) != 0)
+    if (!f)
+        return false;
+    s->asked = true;
+    if (fclose(f) != 0)
         return false;
     show_log(s, STOPPING, strlen(STOPPING));
     return true;
@@ -196,14 +199,12 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
     struct launch_end end;
     int result;
 
-    s->relaunch = s->steps = false;
+    s->relaunch = s->steps = s->asked = false;
     s->stopped = -1;
-    if (s->stop_file)
-        unlink(s->stop_file);
     if (s->last == EVENT_DONE)
         signal(SIGPIPE, SIG_IGN); /* whoever reads what we print may leave; the training goes on */
     result = launch_run(&launch, &end, err);
-    if (s->stop_file)
+    if (s->asked)
         unlink(s->stop_file);
 
     notices_end(&s->notices, show_log, s);

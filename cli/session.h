@@ -31,6 +31,7 @@ struct session {
     void *on_start_arg;
     const char *stop_file; /* where this is, the engine saves a checkpoint and ends; or NULL */
     bool steps;            /* it makes steps, so that it looks there */
+    bool asked;            /* we have made the stop file, and remove it in the end */
     int64_t stopped;       /* the step that it has ended behind because it was asked to; or -1 */
     char garbage[80];      /* the start of the first line that was no event */
 };

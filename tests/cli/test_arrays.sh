@@ -107,7 +107,7 @@ for set in train test; do
     cp data/$set-image.npy plain/$set-x.npy
     cp data/$set-y.npy plain
 done
-check "x" "$("$PACELINE" validate job.yaml --set 'model={name: mlp}' --set dataset.path=plain 2>&1)" "52,874 parameters"
+check "x" "$("$PACELINE" validate job.yaml --set 'model={name: mlp}' --set dataset.path=plain 2>&1)" "52,100 parameters"
 check "x trains" "$(result x --set 'model={name: mlp, hidden: [8]}' --set dataset.path=plain --set training.epochs=1)" "  -"
 
 # refused NAME SENTENCE [ARGUMENTS...]: before anything runs; ends: what only a run reads.

@@ -77,13 +77,16 @@ servers 3 0
 result on-meets "${order[@]}" --set training.epochs=1 >/dev/null
 same "the next epoch" "$(result on-meets --resume "${order[@]}")" "$on"
 
-# The learning rate by the number of workers, as if it had been given so.
+# The learning rate divided by the number of workers gives the weights of the quotient. Weights are compared,
+# since a checkpoint records which rate was given.
+weights() { result "$@" >"$1.digest" && grep -o '"digest":"[^"]*"' "$1/events.jsonl"; }
 servers 2 1
 order=(--set debug.pushOrder='[0, 1, 1]')
-quarter=$(result rate-given "${s[@]}" "${order[@]}" --set training.optimizer.learningRate=0.03125)
-same "a divided learning rate" "$(result rate-divided "${s[@]}" "${order[@]}" \
-    --set training.optimizer.learningRate=0.0625 --set strategy.divideLearningRate=true)" "$quarter"
-if [ "$quarter" = "$(result rate-whole "${s[@]}" "${order[@]}" \
+half=$(weights rate-given "${s[@]}" "${order[@]}" --set training.optimizer.learningRate=0.03125)
+check "weights" "$half" '"digest":"'
+same "a divided learning rate" "$(weights rate-divided "${s[@]}" "${order[@]}" \
+    --set training.optimizer.learningRate=0.0625 --set strategy.divideLearningRate=true)" "$half"
+if [ "$half" = "$(weights rate-whole "${s[@]}" "${order[@]}" \
     --set training.optimizer.learningRate=0.0625)" ]; then fail "the rate changed nothing"; fi
 
 # What ends it early ends it for all.

@@ -44,6 +44,6 @@ check "too wide" "$errors" "spec.dataset.augment.pad: 28 for images of 28x28; al
 errors=$("$PACELINE" validate job.yaml --set dataset.normalizeBy=channel --set dataset.normalize.mean=0.5 2>&1 >/dev/null)
 check "both" "$errors" "spec.dataset.normalize: found, but it belongs to spec.dataset.normalizeBy: given only"
 errors=$("$PACELINE" run job.yaml --out plain --resume --set dataset.normalizeBy=channel --set training.epochs=3 2>&1 >/dev/null)
-check "resumed otherwise" "$errors" "it is a checkpoint of another spec.dataset.normalizeBy"
+check "resumed otherwise" "$errors" "written with spec.dataset.normalizeBy given, but the job has channel"
 
 verdict
