@@ -16,12 +16,13 @@ enum { CERTIFICATE_MAX = 16384 };
 /*
  * libcrypto copies keys into memory that it gives back as it is: while it reads PEM, and where it
  * asks for a secure heap that is not there. So whatever it gives back is wiped, of the whole
- * program, which has to be said before its first allocation.
+ * program, which has to be said before its first allocation. Where memory runs out the program
+ * ends, as with our own: not every path of libcrypto survives that.
  */
 static void *wiped_malloc(size_t n, const char *file, int line)
 {
     (void)file, (void)line;
-    return n ? malloc(n) : NULL;
+    return n ? xmalloc(n) : NULL;
 }
 
 static void wiped_free(void *block, const char *file, int line)
@@ -37,8 +38,6 @@ static void *wiped_realloc(void *block, size_t n, const char *file, int line)
     size_t old = block ? malloc_usable_size(block) : 0;
     void *larger = wiped_malloc(n, file, line);
 
-    if (!larger && n)
-        return NULL;
     if (block && n)
         memcpy(larger, block, old < n ? old : n);
     wiped_free(block, file, line);
