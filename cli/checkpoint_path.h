@@ -5,9 +5,10 @@
 #include "paceline/err.h"
 
 /*
- * The file itself; of a folder of a run best.safetensors, else its newest checkpoint, else
- * model.safetensors, which get-model writes. The caller's; NULL: there is none (ERR_NOT_FOUND), or
- * the file is no checkpoint (ERR_INVALID), and the message says what would be one.
+ * Returns path itself if it is a file. In the folder of a run it takes best.safetensors, else the
+ * newest checkpoint, else model.safetensors, which get-model writes. The caller frees the result.
+ * NULL: there is no checkpoint (ERR_NOT_FOUND), or the file is not one (ERR_INVALID); the message
+ * says what is allowed.
  */
 char *checkpoint_path_find(const char *given, struct err *err);
 

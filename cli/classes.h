@@ -8,8 +8,8 @@ struct class_name {
     char s[48];
 };
 
-/* Class i by the list `classes` of an event, else as the data set (may be NULL) publishes it; its
- * number where neither has names. Long ones are cut. */
+/* The name of class i: from the list `classes` of an event, else from the published names of the
+ * data set (may be NULL), else its number. Long names are cut. */
 struct class_name class_name(const cJSON *event, const char *dataset, int i);
 
 #endif

@@ -24,8 +24,8 @@ struct folder {
 MUST_CHECK int folder_take(struct folder *f, const char *path, bool keep, struct err *err);
 void folder_release(struct folder *f); /* also fit for AUTO */
 
-/* As if it had not been taken: the folders that were made go, unless something is in them, and an
- * earlier run comes back to its place. */
+/* Undoes folder_take: removes the folders that it made, unless something is in them, and moves an
+ * earlier run back to its place. */
 void folder_give_back(struct folder *f);
 
 /* Makes the folder path and those that lead to it, where they are not there. Fails with ERR_IO. */

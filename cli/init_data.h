@@ -30,9 +30,9 @@ struct init_data {
 };
 
 /*
- * Looks at a folder of images or arrays, or of IDX files, or at a file of such a folder.
- * ERR_INVALID: there is nothing that the engine trains on, and the message says what there is;
- * ERR_DAMAGED: it is not what it should be; ERR_NOT_FOUND, ERR_IO. On failure *d is empty.
+ * Looks at a folder of images, arrays or IDX files, or at a file in such a folder. ERR_INVALID: the
+ * engine cannot train on what is there, and the message says what that is; ERR_DAMAGED: a file is
+ * not what its name says; ERR_NOT_FOUND, ERR_IO. On failure *d is empty.
  */
 MUST_CHECK int init_data_find(struct init_data *d, const char *path, struct err *err);
 void init_data_release(struct init_data *d); /* also fit for AUTO */

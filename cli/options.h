@@ -23,10 +23,11 @@ struct options {
 };
 
 /*
- * Parses argv (argv[0] is the command). allowed: the option names this command takes, separated
- * by spaces; "no-operand" among them: and no operand; "operands": and more than one. usage: "usage:
- * paceline COMMAND OPERAND ...". False when the command ends here, with its exit code: after
- * --help, which prints usage, or after a problem, which was printed. Strings are argv's.
+ * Parses argv (argv[0] is the command). allowed: the names of the options that this command takes,
+ * separated by spaces. With "no-operand" among them the command takes no operand, with "operands"
+ * more than one. usage: "usage: paceline COMMAND OPERAND ...". False when the command ends here,
+ * with its exit code: after --help, which prints usage, or after a problem, which was printed.
+ * Strings are argv's.
  */
 bool options_parse(struct options *o, int argc, char **argv, const char *allowed, const char *usage,
                    int *exit_code);

@@ -32,18 +32,18 @@ struct session {
     const char *stop_file; /* where this is, the engine saves a checkpoint and ends; or NULL */
     bool steps;            /* it makes steps, so that it looks there */
     bool asked;            /* we have made the stop file, and remove it in the end */
-    int64_t stopped;       /* the step that it has ended behind because it was asked to; or -1 */
+    int64_t stopped;       /* the step after which it ended because it was asked to; or -1 */
     char garbage[80];      /* the start of the first line that was no event */
 };
 
 void session_init(struct session *s, enum event_type last);
 void session_release(struct session *s);
 
-/* Events are written to a file from now on: anew, or behind those of the run that is resumed, which
- * go into the history; a last line that was cut goes. */
+/* Events are written to a file from now on: to a new file, or after those of the run that is
+ * resumed. Events of that run go into the history; a last line that was cut off is removed. */
 MUST_CHECK int session_follow(struct session *s, const char *events, bool resume, struct err *err);
 
-/* The file is as before session_follow. */
+/* Undoes session_follow: the file is as it was before. */
 void session_unfollow(struct session *s);
 
 /*

@@ -4,8 +4,8 @@
 
 #include "cli/study_file.h"
 
-/* Relative paths of its jobs become absolute: they count from the folder of the study's file, of a
- * built-in one (file NULL) from the working directory. */
+/* Makes the relative paths of its jobs absolute. They count from the folder of the study's file;
+ * those of a built-in study (file NULL) from the working directory. */
 void study_place(struct study *s, const char *file);
 
 #endif

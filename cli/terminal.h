@@ -7,8 +7,8 @@
 
 #include <stdio.h>
 
-/* Call first in main. Where stdout or stderr is a terminal, from now on bytes that are not
- * printable UTF-8, tabs or line ends appear as \xNN. Files and pipes get every byte as it is. */
+/* Call this first in main. If stdout or stderr is a terminal, bytes that are not printable UTF-8,
+ * tabs or line ends appear there as \xNN from now on. Files and pipes get every byte as it is. */
 void terminal_guard(void);
 
 /* The stream below stdout or stderr, for moving the cursor and for styles; out itself when it is

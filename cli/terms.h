@@ -1,5 +1,5 @@
-/* What the figures of a run are called: of classes accuracy and samples, of a text perplexity and
- * words, of labels that are numbers the mean error. */
+/* Names for the figures of a run: accuracy and samples for classes, perplexity and words for a
+ * text, the mean error for labels that are numbers. */
 #ifndef PACELINE_CLI_TERMS_H
 #define PACELINE_CLI_TERMS_H
 
@@ -19,12 +19,12 @@ struct terms {
     bool values; /* labels are numbers or bits: terms_scores tells a test */
 };
 
-/* Those of an event with metrics: progress, epoch, done, evaluation; NULL: there is none, so those
- * of classes. */
+/* The terms that fit an event with metrics (progress, epoch, done, evaluation). NULL, for no event,
+ * gives those of classes. */
 const struct terms *terms_of(const cJSON *event);
 
-/* "R2 0.9078, MAE 0.4873, loss 0.2107": the metrics that an event has of a set ("test", or "" where
- * there is one only), the most telling ones first. Owned by the caller. */
+/* "R2 0.9078, MAE 0.4873, loss 0.2107": the metrics of one set in an event, the most important
+ * first. set is "test", or "" if the event has one set only. The caller frees the text. */
 char *terms_scores(const cJSON *event, const char *set);
 
 #endif

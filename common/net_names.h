@@ -19,9 +19,9 @@ void net_names_release(struct net_names *names);
  * the layers of that type: conv1, conv2. */
 char *net_names_new(const struct net *net, const struct layer_spec *s);
 
-/* The number of the layer of this name; -1: none has it. */
+/* The number of the layer with this name, or -1. */
 int net_names_find(const struct net_names *names, const struct net *net, const char *name);
-/* Adds the network's last layer, whose name no other has. */
+/* Adds the last layer of the network. No other layer may have its name. */
 void net_names_add(struct net_names *names, const struct net *net);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-/* Whether the text fits the pattern, which must live as long as the program. False for a text that
- * is no pattern. Safe on any thread. */
+/* Whether the text matches the pattern. The pattern must live as long as the program; one that is
+ * not valid matches nothing. Safe on any thread. */
 bool pattern_matches(const char *pattern, const char *text);
 
 #endif

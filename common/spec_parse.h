@@ -33,7 +33,8 @@ void spec_report(struct parse *p, int line, const char *fmt, ...)
 /* Puts override i, path=value, into the tree, as if the file had it. */
 void spec_apply_set(struct parse *p, size_t i);
 
-/* Relative paths that the file has, not an override, begin with the file's folder from now on. */
+/* Puts the file's folder before the relative paths that come from the file. Paths from overrides
+ * stay. */
 void spec_place(struct parse *p, const char *file);
 
 #endif

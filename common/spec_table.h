@@ -126,8 +126,8 @@ void field_belongs(const struct field *f, struct buf *out);
 /* "integer", "string", ... for people. */
 const char *field_kind_name(enum field_kind kind);
 
-/* What becomes of a field when a run is resumed (spec_resume.c is the table). A checkpoint records
- * all but the free ones. */
+/* How a field may change when a run is resumed (spec_resume.c is the table). A checkpoint records
+ * every field that is not free. */
 enum on_resume {
     ON_RESUME_SAME,  /* another value is refused: it would be another model, or another course */
     ON_RESUME_TUNED, /* may change: the training goes on with the new value */
@@ -143,7 +143,8 @@ extern const struct resume_row spec_resume_rows[];
 extern const size_t n_spec_resume_rows;
 enum on_resume field_on_resume(const struct field *f);
 
-/* The fields of a job that are present, apply and are wanted (NULL: all), as a file has them. */
+/* Prints the fields of a job that are present and apply, in the form of a job file. wanted selects
+ * among them; NULL: all. */
 cJSON *job_tree(const struct job *job, bool (*wanted)(const struct field *f));
 
 /*

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Of the data set (may be NULL), in the order of its labels; NULL, and *n 0, where it has none. */
+/* The names of a data set's classes in the order of its labels. NULL, with *n 0, if the data set
+ * has no names or is NULL. */
 const char *const *class_names_of(const char *dataset, size_t *n);
 
 #endif

@@ -6,7 +6,7 @@
 int64_t clock_ms(void);          /* monotonic */
 int64_t clock_realtime_ns(void); /* since 1970 */
 
-/* A time since 1970 as RFC 3339 has it, in UTC: "2026-01-02T03:04:05.678Z". */
+/* Formats a time since 1970 as RFC 3339 in UTC: "2026-01-02T03:04:05.678Z". */
 struct clock_text {
     char s[32];
 };

@@ -18,19 +18,20 @@ MUST_CHECK int file_map_open(struct file_map *m, const char *path, struct err *e
 
 /*
  * Reads the file instead of mapping it. A mapped file changes whenever somebody writes to it, so
- * code that reads a byte twice needs a copy. ERR_IO also where the file grows or shrinks meanwhile.
+ * code that reads a byte twice needs a copy. ERR_IO also if the file grows or shrinks while it is
+ * read.
  */
 MUST_CHECK int file_map_read(struct file_map *m, const char *path, struct err *err);
 
-/* Makes these bytes of a mapped file our own: writing to the file no longer changes them. */
+/* Copies these bytes of the map into private memory. Later writes to the file do not change them.
+ */
 MUST_CHECK int file_map_own(const struct file_map *m, size_t at, size_t n, struct err *err);
 
 void file_map_close(struct file_map *m); /* also of an all-zero struct */
 
 /*
- * From here on a mapped file that is cut short under its reader ends the program with a sentence
- * instead of SIGBUS. `say` is called with it, in the thread that read; the program then exits with
- * EXIT_DATA.
+ * After this call, a mapped file that is truncated while it is read ends the program with EXIT_DATA
+ * instead of SIGBUS. Before that `say` is called with a sentence, in the thread that read.
  */
 void file_map_guard(void (*say)(const char *sentence));
 
@@ -38,9 +39,11 @@ void file_map_guard(void (*say)(const char *sentence));
  * On failure path is as it was and the temporary file is gone. */
 MUST_CHECK int file_write_atomic(const char *path, const void *bytes, size_t n, struct err *err);
 
-/* The same from n_parts pieces, one after the other; nothing is copied. A piece without bytes is
- * loaded when its turn comes, a late one after all others; what load gives stays until the next
- * one is. */
+/*
+ * The same for n_parts pieces, one after the other, without copying them. A piece whose bytes are
+ * NULL is loaded when its turn comes; late pieces are loaded after all others. What load returns
+ * must stay valid until the next call of load.
+ */
 struct file_part {
     const void *bytes;
     size_t n;
@@ -52,13 +55,14 @@ MUST_CHECK int file_write_parts(const char *path, const struct file_part *parts,
                                 struct err *err);
 
 /*
- * A new file beside path, to be renamed to it: its descriptor, -1 on failure. Its name, malloc'ed,
- * is "PATH.tmp." and 16 hex digits that no other writer has. Never opens a file or a symbolic link
- * that is there: neither what somebody has put in the way nor what a run that was killed has left.
+ * Creates a file beside path, to be renamed to path later. Returns its descriptor, or -1. *tmp,
+ * malloc'ed, is its name: "PATH.tmp." and 16 random hex digits. It never opens a file or a symbolic
+ * link that exists, whether somebody put it there or a killed run left it.
  */
 MUST_CHECK int file_temporary(char **tmp, const char *path, struct err *err);
 
-/* Makes path another name of the file `from`, at once; what has that name loses it. ERR_IO. */
+/* Makes path another name of the file `from`. This is atomic, and replaces a file at path. ERR_IO.
+ */
 MUST_CHECK int file_link(const char *from, const char *path, struct err *err);
 
 /* Syncs the folder of path, so that a rename in it is durable; -1 with errno. */

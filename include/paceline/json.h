@@ -24,12 +24,12 @@
 MUST_CHECK int json_parse(cJSON **out, const char *text, size_t len, const char *name,
                           struct err *err);
 
-/* Overwrites every string of the tree, of keys and tokens, so that it can be deleted. NULL is fine.
- */
+/* Overwrites every string of the tree before it is deleted, for trees with keys and tokens. NULL is
+ * fine. */
 void json_wipe(cJSON *tree);
 
-/* Appends the value, NULL as null. indent: spaces per level, one line per entry; 0: one line for
- * all. */
+/* Appends the value; NULL becomes null. indent: spaces per level, with one line per entry; 0: all
+ * on one line. */
 void json_print(const cJSON *value, int indent, struct buf *out);
 
 /* Appends a number in the fewest of 15 to 17 digits that read back to the same double. */

@@ -1,7 +1,7 @@
 /*
- * Logs: one line to stderr, `level ts msg key=value`. Never called from pure modules.
- * log_context ("rank=1", "job=ns/name") is appended to every line. Bytes that are not printable
- * UTF-8 are written as \xNN, so a message can neither begin a line nor command a terminal.
+ * Logs: one line to stderr, `level ts msg key=value`. Never called from pure modules. log_context
+ * ("rank=1", "job=ns/name") is appended to every line. Bytes that are not printable UTF-8 are
+ * written as \xNN, so a message can neither start a new line nor send control codes to a terminal.
  */
 #ifndef PACELINE_LOG_H
 #define PACELINE_LOG_H

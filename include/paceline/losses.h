@@ -1,6 +1,6 @@
 /*
- * The losses that a job may name (spec.model.loss), and the metrics that models are judged by: one
- * row each. worker/model/loss.c has the arithmetic of the losses, by the same enum.
+ * One row for each loss that a job may name (spec.model.loss), and one for each metric.
+ * worker/model/loss.c has the arithmetic of the losses, indexed by the same enum.
  */
 #ifndef PACELINE_LOSSES_H
 #define PACELINE_LOSSES_H
@@ -38,7 +38,7 @@ struct metric_def {
 };
 extern const struct metric_def metric_defs[N_METRICS];
 
-/* Counts of pairs of classes, which some metrics are made of, are kept of so many at most. */
+/* Confusion matrices, which some metrics need, are kept for at most this many classes. */
 #define METRIC_CLASSES_MAX 100
 
 static inline bool metric_fits(enum metric metric, enum label_kind kind)
@@ -46,14 +46,14 @@ static inline bool metric_fits(enum metric metric, enum label_kind kind)
     return metric_defs[metric].labels >> kind & 1;
 }
 
-/* The field of events that has it: of the set "test" "testLoss", of "" (training, or the only set)
- * "loss". */
+/* The name of a metric's field in events: "testLoss" for the set "test"; "loss" for the set "",
+ * which is training or the only set. */
 struct metric_key {
     char s[40];
 };
 struct metric_key metric_key(const char *set, enum metric metric);
 
-/* What "best" checkpoints are chosen by. */
+/* The metric that chooses the best checkpoint. */
 enum metric metric_of_best(enum label_kind kind);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * A sieve reads JSON in pieces of any size, keeps what a table of fields names, and drops the rest
- * while it arrives. Its memory follows from what it keeps, never from what it reads, and a text
- * that it keeps is small enough to make a tree of.
+ * A sieve reads JSON in pieces of any size, keeps the fields that a table names, and drops the rest
+ * as it arrives. Its memory depends on what it keeps, never on what it reads. The text that it
+ * keeps is small enough to be parsed into a tree.
  *
- * A list or a watch is read object by object: each is handed over when it has ended.
+ * A list or a watch is read object by object, and each object is passed on at its end.
  */
 #ifndef PACELINE_SIEVE_H
 #define PACELINE_SIEVE_H
@@ -21,8 +21,8 @@
 #define SIEVE_NAME_SIZE 64       /* of a member in a table */
 
 enum sieve_rule {
-    /* Scalars are kept; of an object the members in `fields`; of a list its elements, each by the
-     * same rule. */
+    /* Keeps scalars, the members of an object that are in `fields`, and the elements of a list,
+     * each by the same rule. */
     SIEVE_FIELDS,
     /* The value is kept as it stands, whatever it is. One of more than max_bytes or max_values is
      * kept as `false`. */
@@ -40,8 +40,8 @@ struct sieve_field {
     const char *only; /* of a list of strings: this one is kept, all others become one null */
 };
 
-/* One item, NUL-terminated and valid during the call. cut: something of it was larger than the
- * bounds above. False ends the feeding. */
+/* Receives one item, NUL-terminated and valid during the call. cut: a part of it exceeded the
+ * bounds above and was left out. Returns false to stop. */
 typedef bool sieve_fn(void *arg, const char *text, size_t len, bool cut);
 
 enum sieve_result {
@@ -74,18 +74,18 @@ struct sieve {
 };
 
 /*
- * fields: the members of the value at the top. stream: there are many such values, with white space
- * between them, and each is an item; else there is one. The tables must outlive the sieve.
+ * fields: the members of the top-level value. stream: there are many top-level values, separated by
+ * white space, and each is an item; otherwise there is one. The tables must outlive the sieve.
  */
 void sieve_init(struct sieve *s, const struct sieve_field *fields, bool stream);
 void sieve_release(struct sieve *s); /* also fit for AUTO */
 
-/* Takes n more bytes and calls fn for each item that they end. After anything but SIEVE_OK, feed no
- * more. Items that are no JSON inside (a bad number) are handed over: who parses them sees it. */
+/* Takes n more bytes and calls fn for each item that ends in them. After any result but SIEVE_OK,
+ * do not feed more. An item may still hold invalid JSON (a bad number); its parser finds that. */
 enum sieve_result sieve_feed(struct sieve *s, const char *bytes, size_t n, sieve_fn *fn, void *arg);
 
-/* Whether the text may end here: the one value is complete, or the stream is between two. Then
- * s->rest is what was kept of the one value. */
+/* Whether the text may end here: the one value is complete, or the stream is between two values. If
+ * so, s->rest is the kept part of the one value. */
 bool sieve_complete(const struct sieve *s);
 
 #endif

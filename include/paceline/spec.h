@@ -306,17 +306,17 @@ void problems_release(struct problems *p);
  */
 struct job *job_parse(const char *text, size_t len, const char *file, const char *const *sets,
                       size_t n_sets, struct problems *problems);
-/* The same of a file; a relative path in it (spec.dataset.path and its like) counts from the file's
- * folder, one of an override from the working directory. */
+/* The same for a file. A relative path in it (such as spec.dataset.path) counts from the file's
+ * folder, and one in an override from the working directory. */
 struct job *job_load(const char *path, const char *const *sets, size_t n_sets,
                      struct problems *problems);
-/* Relative paths become absolute: for a job that is written to another place. */
+/* Makes relative paths absolute, for a job that is written to another place. */
 void job_make_absolute(struct job *job);
 void job_free(struct job *job);
 /*
- * If what only pods and the engine need of the job (templates, labels, rules, layers) takes more
- * than `most` bytes, it is freed, and true returned. What was there stays there, empty, so that the
- * job says the same of itself as before; but nothing can be made of it any more.
+ * Frees the parts of a job that only pods and the engine need (templates, labels, rules, layers) if
+ * they take more than `most` bytes; returns whether it did. The parts stay present but empty, so
+ * decisions about the job do not change, but no pod or job file can be made from it any more.
  */
 bool job_strip(struct job *job, size_t most);
 void auto_job(struct job **job);
@@ -340,14 +340,18 @@ void job_to_json(const struct job *job, struct buf *out);
 /* The same, indented for people: job.json of a run folder. */
 void job_to_text(const struct job *job, struct buf *out);
 
-/* What a checkpoint says of its job, as JSON on one line: the fields that decide its bytes. Where
- * the data are, how the work is shared and how long to train are not among them, so a run that is
- * moved, rescaled, or stopped and resumed records the same. Parses back, but for a data set that
- * needs spec.dataset.path. */
+/*
+ * The record of a job in its checkpoints, as JSON on one line: the fields that decide the
+ * checkpoint's bytes. It leaves out where the data are, how the work is shared and how long to
+ * train, so a run that is moved, rescaled, or stopped and resumed has the same record. The record
+ * can be parsed as a job unless its data set needs spec.dataset.path.
+ */
 void job_record(const struct job *job, struct buf *out);
-/* Whether a run of `there` cannot be resumed as `here`; appends the first field that differs:
- * "spec.training.seed 1, but the job has 2". docs/reference.md lists the fields that may differ;
- * strict: of these only the ones that a checkpoint does not record. */
+/*
+ * Whether a run of `there` cannot be resumed as `here`. If so, it appends the first field that
+ * differs: "spec.training.seed 1, but the job has 2". docs/reference.md lists the fields that may
+ * differ. strict: only fields that a checkpoint does not record may differ.
+ */
 bool job_differs(const struct job *there, const struct job *here, bool strict, struct buf *what);
 
 /* How long the pod that has the model stays for who fetches it: a day, where no volume has it. */

@@ -7,21 +7,21 @@
 
 #define TEXT_CHARACTER_MAX 4 /* bytes of the longest UTF-8 character */
 
-/* Bytes of the UTF-8 character that begins at s; 0 when none does. Reads at most n bytes. */
+/* The length in bytes of the UTF-8 character at s; 0 if there is none. Reads at most n bytes. */
 size_t text_character(const char *s, size_t n);
 
 /* Whether the n bytes at s begin a UTF-8 character that needs more bytes. */
 bool text_is_partial(const char *s, size_t n);
 
 /*
- * Bytes of the printable character at s; 0 when there is none. Not printable are bytes that are not
+ * The length in bytes of the printable character at s; 0 if there is none. Bytes that are not
  * UTF-8, control characters (also C1, which some terminals obey), line separators, and characters
- * that change the direction of writing. Reads at most n bytes.
+ * that change the direction of writing are not printable. Reads at most n bytes.
  */
 size_t text_printable(const char *s, size_t n);
 
-/* Copies text into out, with \xNN for each byte that is not part of a printable character. Cuts
- * between characters when size is too small; out always ends with a NUL. */
+/* Copies text into out, with \xNN for each byte that is not part of a printable character. If size
+ * is too small, it cuts between characters. out always ends with a NUL. */
 void text_escape(char *out, size_t size, const char *text);
 
 #endif

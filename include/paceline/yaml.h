@@ -32,7 +32,7 @@ struct yaml_doc {
  * Parses one document; name is used in messages ("name:line: ..."). Fails (ERR_INVALID) on bad
  * syntax, duplicate keys, keys that are no scalars, tags, a second document, and beyond the limits
  * above; YAML_MAX_BYTES also bounds the text of all values once aliases are expanded. Numbers that
- * are not finite (.inf, 1e999) become strings. The time is in proportion to len. The caller owns
+ * are not finite (.inf, 1e999) become strings. The time is proportional to len. The caller owns
  * *doc (yaml_release), also after a failure.
  */
 MUST_CHECK int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
