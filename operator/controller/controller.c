@@ -7,6 +7,7 @@
 #include "operator/controller/budget.h"
 #include "operator/controller/confirm.h"
 #include "operator/controller/orphans.h"
+#include "operator/controller/place.h"
 #include "operator/controller/run.h"
 #include "operator/controller/state.h"
 #include "operator/reconcile/reconcile.h"
@@ -441,6 +442,7 @@ void controller_step(struct controller *c, struct moment now)
         links_step(c->links);
         look(c);
     }
+    place_step(c);
     outbox_step(&c->outbox);
 }
 
@@ -467,6 +469,7 @@ int64_t controller_next_ms(const struct controller *c, struct moment now)
         if (!c->looked)
             next = 0;
     }
+    next = sooner(next, place_next_ms(c));
     return next < 0 ? SWEEP_MS : next;
 }
 

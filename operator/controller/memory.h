@@ -40,6 +40,7 @@ struct memory {
     int64_t hold_mono_ms;             /* no actions before */
     int64_t status_hold_mono_ms;      /* no status before */
     int64_t status_written_mono_ms;
+    uint64_t turn;                      /* among those that wait for a place (place.h); 0: none */
     int64_t dirty_mono_ms;              /* the first change not yet carried out; 0: none */
     char *events_pod, *events_sentence; /* of the pod whose events were read last: its UID, what
                                          * they say; or NULL */

@@ -3,12 +3,10 @@
 #include <string.h>
 
 #include "operator/controller/budget.h"
+#include "operator/controller/place.h"
 #include "operator/controller/requests.h"
 #include "operator/controller/step.h"
 #include "paceline/mem.h"
-
-/* Large jobs that are whole at once; the others wait. Each takes several times the spec's bound. */
-#define MAX_WHOLE_JOBS 4
 
 const struct tj *run_job(const struct run *run)
 {
@@ -55,21 +53,6 @@ static void remember(struct run *run)
     m->dirty_mono_ms = 0;
 }
 
-/* Those that wait for a place are asked for their next request again. */
-static void give_place_back(struct run *run)
-{
-    struct controller *c = run->c;
-
-    if (!run->holds_place)
-        return;
-    c->n_whole_jobs--;
-    for (struct run *other = c->runs; other; other = other->next)
-        if (other->waits) {
-            other->waits = false;
-            outbox_wake(&c->outbox, &other->source);
-        }
-}
-
 void run_end_if_done(struct run *run)
 {
     struct controller *c = run->c;
@@ -84,7 +67,7 @@ void run_end_if_done(struct run *run)
         c->runs = run->next;
     if (run->next)
         run->next->previous = run->previous;
-    give_place_back(run);
+    place_give_back(run);
     workqueue_add(c->queue, run->key, c->now.mono_ms);
     workqueue_done(c->queue, run->key, c->now.mono_ms);
     run_free(run);
@@ -219,15 +202,13 @@ static bool needs_whole_job(const struct run *run, const struct step *s)
     return !run->plan.status && (size_t)s->action.type < ARRAY_LEN(needs) && needs[s->action.type];
 }
 
-/* Asks for the whole job. False: it is asked for already, or has to wait for others. */
+/* Asks for the whole job. False: it is asked for already, or has to wait for a place. */
 static bool read_whole_job(struct run *run, const struct tj *tj, struct request *r,
                            outbox_done_fn **fn, void **arg)
 {
-    run->waits = !run->holds_place && run->c->n_whole_jobs >= MAX_WHOLE_JOBS;
-    if (run->holds_place || run->waits)
+    if (!place_take(run) || run->asked_whole)
         return false;
-    run->holds_place = true;
-    run->c->n_whole_jobs++;
+    run->asked_whole = true;
     run->n_open++;
     *r = request_get_job(tj->meta.namespace_, tj->meta.name);
     *fn = step_job_read_whole;
@@ -247,7 +228,7 @@ static bool run_next(struct source *source, struct request *r, outbox_done_fn **
     struct run *run = (struct run *)source;
     const struct tj *tj = run_job(run);
 
-    if (!still_holds(run, tj))
+    if (!still_holds(run, tj) || place_is_used_up(run))
         run->give_up = true;
     while (!run->give_up && run->at < run->n_steps) {
         struct step *s = &run->steps[run->at];
@@ -262,9 +243,14 @@ static bool run_next(struct source *source, struct request *r, outbox_done_fn **
         if (made) {
             *arg = s;
             run->n_open++;
+            run->n_made++;
+            if (run->at == run->n_steps)
+                place_give_back(run);
             return true;
         }
     }
+    if (run->whole)
+        place_give_back(run);
     run_end_if_done(run);
     return false;
 }

@@ -33,7 +33,10 @@ struct controller {
     struct orphans *orphans;
     struct links *links;
     struct run *runs; /* plans under way */
-    int n_whole_jobs; /* of them: those that have, or asked for, their whole job */
+    int n_whole_jobs,
+        n_waiting;          /* of them: those that have a place for a whole job, or wait for one */
+    uint64_t last_turn;     /* given to one that waits */
+    int64_t review_mono_ms; /* when those that wait are looked through next */
     int64_t sweep_mono_ms;
     int64_t cut_mono_ms; /* when an object was last said to be too large; 0: never */
     bool leads;          /* as of this step */

@@ -35,8 +35,10 @@ struct run {
     struct pod_maker *makers[N_CLUSTER_ROLES];
     /* Of a job that is stripped in the cache: it is read again before something is made of it. */
     struct tj *whole;
-    bool holds_place; /* among the few that may have one at once */
-    bool waits;       /* for such a place */
+    bool asked_whole;
+    bool holds_place, waits; /* a place for whole jobs, or for one (place.h) */
+    uint64_t turn;           /* its order among those that wait */
+    int n_made;              /* requests */
 };
 
 /* The job that the plan was made for, or NULL when it is gone or another has its name. */

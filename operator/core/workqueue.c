@@ -131,6 +131,13 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
     free(item); /* and key with it, when it is the one that pop gave */
 }
 
+bool workqueue_wanted(const struct workqueue *q, const char *key)
+{
+    const struct table_slot *slot = table_find(&q->by_key, table_hash(key, 0), key);
+
+    return slot && ((const struct item *)slot->object)->again;
+}
+
 void workqueue_forget(struct workqueue *q, const char *key) { timers_cancel(q->timers, key); }
 
 int64_t workqueue_next_ms(const struct workqueue *q, int64_t now_ms)

@@ -19,6 +19,8 @@ void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms);
 /* The next key, or NULL; it is in flight until workqueue_done. Valid until then. */
 const char *workqueue_pop(struct workqueue *q, int64_t now_ms);
 void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms);
+/* Whether a key that is in flight was added meanwhile, and so comes back when it is done. */
+bool workqueue_wanted(const struct workqueue *q, const char *key);
 /* Forgets its timers; a key that is in flight stays so. */
 void workqueue_forget(struct workqueue *q, const char *key);
 

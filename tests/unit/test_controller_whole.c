@@ -7,19 +7,30 @@
 
 #define PADDING 20000
 
-/* A job whose template has PADDING letters in its environment. */
-static void add_large(struct buf *out, const char *name, const char *version, char letter)
+/* Of the jobs to come. */
+static const char *policy = "{}";
+static int workers = 1, generation = 1;
+static int max_writes = 100;
+
+static void add_large_in(struct buf *out, const char *ns, const char *name, const char *version,
+                         char letter)
 {
     buf_printf(out,
                "{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{"
-               "\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"u-%s\",\"resourceVersion\":\"%s\","
-               "\"generation\":1},\"spec\":{\"replicas\":{\"worker\":{\"replicas\":1,"
-               "\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\","
-               "\"env\":[{\"name\":\"A\",\"value\":\"",
-               name, name, version);
+               "\"name\":\"%s\",\"namespace\":\"%s\",\"uid\":\"u-%s\",\"resourceVersion\":\"%s\","
+               "\"generation\":%d},\"spec\":{\"runPolicy\":%s,\"replicas\":{\"worker\":{"
+               "\"replicas\":%d,\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\","
+               "\"image\":\"i\",\"env\":[{\"name\":\"A\",\"value\":\"",
+               name, ns, name, version, generation, policy, workers);
     for (int i = 0; i < PADDING; i++)
         buf_add(out, &letter, 1);
     buf_puts(out, "\"}]}]}}}}}}");
+}
+
+/* A job whose template has PADDING letters in its environment. */
+static void add_large(struct buf *out, const char *name, const char *version, char letter)
+{
+    add_large_in(out, "ns", name, version, letter);
 }
 
 /* n of them, "a", "b", ..., in version 3. */
@@ -28,7 +39,7 @@ static void begin_with(int n)
     struct controller_config config = usual;
     AUTO(buf_release) struct buf list;
 
-    config.max_writes = 100;
+    config.max_writes = max_writes;
     now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
     c = controller_new(&config, &ops, NULL, now);
     controller_step(c, now);
@@ -67,11 +78,10 @@ static void test_read_before_made(void)
     answer_large(open_call(KUBE_GET, "/trainingjobs/a"), "a", "3", 'x');
     dry_run = open_call(KUBE_POST, "/pods?dryRun=All");
     CHECK(dry_run && strlen(dry_run->body) > PADDING && strstr(dry_run->body, "xxxxxxxx"));
-    CHECK_INT(c->n_whole_jobs, 1);
+    CHECK_INT(c->n_whole_jobs, 0); /* the last body is made */
     CHECK(cache_job(c->cache, "ns", "a")->stripped);
     answer(dry_run, 201, "{}");
-    pass(0);
-    CHECK_INT(c->n_whole_jobs, 0); /* a status is next, and needs no template */
+    pass(0); /* a status is next, and needs no template */
     CHECK(!open_call(KUBE_GET, "/trainingjobs/a"));
     CHECK(open_call(KUBE_PATCH, "/trainingjobs/a/status") != NULL);
     end();
@@ -128,8 +138,7 @@ static void test_few_at_once(void)
             break;
         name[0] = read->path[strlen(read->path) - 1];
         answer_large(read, name, "3", 'x');
-        CHECK_INT(count_open(KUBE_GET, "/trainingjobs/") + count_open(KUBE_POST, "/pods"),
-                  i < 8 ? 4 : 11 - i);
+        CHECK_INT(count_open(KUBE_GET, "/trainingjobs/"), i < 7 ? 4 : 10 - i);
         answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
         pass(0);
         dry_runs++;
@@ -138,6 +147,157 @@ static void test_few_at_once(void)
     CHECK_INT(dry_runs, 11);
     CHECK_INT(c->n_whole_jobs, 0);
     end();
+}
+
+/* A new or changed job, told by the watch. */
+static void tell(const char *type, const char *ns, const char *name, const char *version)
+{
+    AUTO(buf_release) struct buf line;
+
+    buf_init(&line, 0);
+    buf_printf(&line, "{\"type\":\"%s\",\"object\":", type);
+    add_large_in(&line, ns, name, version, 'y');
+    buf_puts(&line, "}");
+    watch_line(line.data);
+    pass(0);
+}
+
+/* The oldest read is refused, and its place goes to another job. */
+static void refuse_oldest(void)
+{
+    answer(open_call(KUBE_GET, "/trainingjobs/"), 500, STATUS(500, "InternalError"));
+    pass(0);
+}
+
+/* The fifth has waited before jobs that come later, one with each place that becomes free. */
+static void test_oldest_first(void)
+{
+    begin_with(5);
+    CHECK(!open_call(KUBE_GET, "/trainingjobs/e"));
+    tell("ADDED", "ns", "f", "101");
+    tell("ADDED", "ns", "g", "102");
+    refuse_oldest();
+    CHECK(open_call(KUBE_GET, "/trainingjobs/e") && !open_call(KUBE_GET, "/trainingjobs/f"));
+    tell("ADDED", "ns", "h", "103");
+    refuse_oldest();
+    CHECK(open_call(KUBE_GET, "/trainingjobs/f") && !open_call(KUBE_GET, "/trainingjobs/g"));
+    CHECK_INT(c->n_whole_jobs, 4);
+    end();
+}
+
+/* One namespace has all places and more jobs that wait; those of another one come next, as long as
+ * they have less than their half. */
+static void test_two_namespaces(void)
+{
+    begin_with(8);
+    tell("ADDED", "ns", "i", "101");
+    tell("ADDED", "other", "p", "102");
+    tell("ADDED", "other", "q", "103");
+    tell("ADDED", "other", "r", "104");
+    refuse_oldest();
+    CHECK(open_call(KUBE_GET, "/other/trainingjobs/p") != NULL);
+    refuse_oldest();
+    CHECK(open_call(KUBE_GET, "/other/trainingjobs/q") != NULL);
+    refuse_oldest();
+    CHECK_INT(count_open(KUBE_GET, "/ns/trainingjobs/"), 2);
+    CHECK(open_call(KUBE_GET, "/ns/trainingjobs/e") != NULL);
+    CHECK(!open_call(KUBE_GET, "/other/trainingjobs/r"));
+    end();
+}
+
+/* What happens to a job that waits is acted on, and it keeps its turn. */
+static void test_wanted_while_it_waits(void)
+{
+    begin_with(7);
+    CHECK(!open_call(KUBE_PATCH, "/status"));
+    generation = 2;
+    policy = "{\"suspend\":true}";
+    tell("MODIFIED", "ns", "f", "101");
+    policy = "{}";
+    tell("MODIFIED", "ns", "e", "102");
+    generation = 1;
+    pass(1000);
+    CHECK_INT(count_open(KUBE_PATCH, "/status"), 1);
+    CHECK(open_call(KUBE_PATCH, "/trainingjobs/f/status") != NULL);
+    CHECK_INT(c->n_waiting, 2);
+    refuse_oldest();
+    CHECK(open_call(KUBE_GET, "/trainingjobs/e") != NULL); /* not g, which waits since then */
+    CHECK_INT(c->n_waiting, 1);
+    end();
+}
+
+/* The status of job a is written: the answer is the job with it, and so is what is read later. */
+static void accept_status(struct kube_call *call, struct buf *job)
+{
+    static int version = 1000;
+    AUTO(auto_json) cJSON *patch = cJSON_Parse(call->body);
+    char number[16];
+
+    snprintf(number, sizeof number, "%d", ++version);
+    buf_release(job);
+    buf_init(job, 0);
+    add_large(job, "a", number, 'x');
+    job->len--;
+    buf_puts(job, ",\"status\":");
+    json_print(cJSON_GetObjectItem(patch, "status"), 0, job);
+    buf_puts(job, "}");
+    answer(call, 200, job->data);
+}
+
+/* Answers what is asked for job a. Returns how many pods that made. */
+static int serve_a(struct buf *job)
+{
+    int pods = 0;
+
+    for (size_t i = 0, n = n_calls; i < n; i++) {
+        struct kube_call *call = calls[i];
+
+        if (call->over || strstr(call->path, "watch="))
+            continue;
+        if (strstr(call->path, "dryRun")) {
+            answer(call, 201, "{}");
+        } else if (strstr(call->path, "/trainingjobs/a/status")) {
+            accept_status(call, job);
+        } else if (call->method == KUBE_POST) {
+            pods += strstr(call->path, "/pods") != NULL;
+            echo(call);
+        } else if (strstr(call->path, "/trainingjobs/a")) {
+            answer(call, 200, job->data);
+        }
+    }
+    pass(10);
+    return pods;
+}
+
+/* A job of very many pods makes some of them; then it is the turn of a job that waits. */
+static void test_many_pods(void)
+{
+    AUTO(buf_release) struct buf job;
+    int pods = 0, turns = 0;
+
+    workers = 200;
+    max_writes = 32;
+    begin_with(4);
+    buf_init(&job, 0);
+    add_large(&job, "a", "3", 'x');
+    while (count_open(KUBE_POST, "/pods") < 20 && ++turns < 50)
+        serve_a(&job);
+    workers = 1;
+    tell("ADDED", "ns", "e", "101");
+    CHECK(!open_call(KUBE_GET, "/trainingjobs/e"));
+    workers = 200;
+    for (int i = 0; i < 10; i++)
+        pods += serve_a(&job);
+    CHECK(open_call(KUBE_GET, "/trainingjobs/e") != NULL);
+    CHECK_INT(pods, 64); /* b, c, d and e are being read: a waits */
+    CHECK_INT(c->n_waiting, 1);
+    refuse_oldest();
+    for (int i = 0; i < 50; i++)
+        pods += serve_a(&job);
+    CHECK_INT(pods, 200); /* nobody waits */
+    end();
+    workers = 1;
+    max_writes = 100;
 }
 
 /* An end in the middle of it, with runs that wait for each other. */
@@ -156,6 +316,10 @@ int main(void)
     test_changed_meanwhile();
     test_no_answer();
     test_few_at_once();
+    test_oldest_first();
+    test_two_namespaces();
+    test_wanted_while_it_waits();
+    test_many_pods();
     test_end();
     return test_result();
 }

@@ -52,9 +52,11 @@ static void test_in_flight(void)
 
     workqueue_add(q, "a", 0);
     key = workqueue_pop(q, 0);
+    CHECK(!workqueue_wanted(q, "a"));
     workqueue_add(q, "a", 0);
     workqueue_add(q, "a", 0);
     CHECK_INT(workqueue_depth(q), 1);
+    CHECK(workqueue_wanted(q, "a") && !workqueue_wanted(q, "b"));
     check_pop(q, 0, NULL); /* not twice at a time */
     CHECK_INT(workqueue_next_ms(q, 0), -1);
     workqueue_add(q, "b", 0);
