@@ -36,9 +36,17 @@ static bool has_escaped_nul(const char *text, size_t len)
     return false;
 }
 
-static int compare_keys(const void *a, const void *b)
+struct member {
+    cJSON *item;
+    size_t place; /* in its object */
+};
+
+static int compare_members(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    const struct member *x = a, *y = b;
+    int order = strcmp(x->item->string, y->item->string);
+
+    return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
 /* Whether each key is above the one before it, as the API server writes maps. */
@@ -50,37 +58,44 @@ static bool is_sorted(const cJSON *object)
     return true;
 }
 
-/* A key that the object has twice, or NULL. */
-static const char *duplicate_key(const cJSON *object)
+/* A key that the object has twice, or NULL. lenient: NULL, and only the last one stays. */
+static const char *duplicate_key(cJSON *object, bool lenient)
 {
-    AUTO(auto_free) const char **keys = NULL;
+    AUTO(auto_free) struct member *members = NULL;
     size_t n = 0;
 
     if (is_sorted(object))
         return NULL;
-    keys = xcalloc((size_t)cJSON_GetArraySize(object), sizeof *keys);
-    for (const cJSON *c = object->child; c; c = c->next)
-        keys[n++] = c->string;
-    qsort(keys, n, sizeof *keys, compare_keys);
-    for (size_t i = 1; i < n; i++)
-        if (strcmp(keys[i - 1], keys[i]) == 0)
-            return keys[i];
+    members = xcalloc((size_t)cJSON_GetArraySize(object), sizeof *members);
+    for (cJSON *c = object->child; c; c = c->next, n++)
+        members[n] = (struct member){c, n};
+    qsort(members, n, sizeof *members, compare_members);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(members[i - 1].item->string, members[i].item->string) != 0)
+            continue;
+        if (!lenient)
+            return members[i].item->string;
+        cJSON_Delete(cJSON_DetachItemViaPointer(object, members[i - 1].item));
+    }
     return NULL;
 }
 
-static int check_tree(const cJSON *value, int depth, const char *name, struct err *err)
+static int check_tree(cJSON *value, int depth, bool lenient, const char *name, struct err *err)
 {
     const char *twice;
 
     if (depth > JSON_MAX_DEPTH)
         return err_set(err, ERR_INVALID, "%s: nested deeper than %d levels", name, JSON_MAX_DEPTH);
-    if (value->type & cJSON_Number && !isfinite(value->valuedouble))
-        return err_set(err, ERR_INVALID, "%s: a number is beyond the range of a double", name);
-    if (value->type & cJSON_Object && (twice = duplicate_key(value)))
+    if (value->type & cJSON_Number && !isfinite(value->valuedouble)) {
+        if (!lenient)
+            return err_set(err, ERR_INVALID, "%s: a number is beyond the range of a double", name);
+        value->type = cJSON_NULL;
+    }
+    if (value->type & cJSON_Object && (twice = duplicate_key(value, lenient)))
         return err_set(err, ERR_INVALID, "%s: key \"%.60s\" stands twice in one object", name,
                        twice);
-    for (const cJSON *c = value->child; c; c = c->next)
-        if (check_tree(c, depth + 1, name, err))
+    for (cJSON *c = value->child; c; c = c->next)
+        if (check_tree(c, depth + 1, lenient, name, err))
             return -1;
     return 0;
 }
@@ -94,7 +109,8 @@ static int line_of(const char *text, const char *at)
     return line;
 }
 
-int json_parse(cJSON **out, const char *text, size_t len, const char *name, struct err *err)
+static int parse(cJSON **out, const char *text, size_t len, bool lenient, const char *name,
+                 struct err *err)
 {
     AUTO(auto_json) cJSON *root = NULL;
     const char *end = text;
@@ -112,10 +128,20 @@ int json_parse(cJSON **out, const char *text, size_t len, const char *name, stru
         if (!strchr(" \t\r\n", *rest))
             return err_set(err, ERR_INVALID, "%s:%d: text after the end of the JSON value", name,
                            line_of(text, rest));
-    if (check_tree(root, 1, name, err))
+    if (check_tree(root, 1, lenient, name, err))
         return -1;
     *out = STEAL(root);
     return 0;
+}
+
+int json_parse(cJSON **out, const char *text, size_t len, const char *name, struct err *err)
+{
+    return parse(out, text, len, false, name, err);
+}
+
+int json_parse_lenient(cJSON **out, const char *text, size_t len, const char *name, struct err *err)
+{
+    return parse(out, text, len, true, name, err);
 }
 
 void json_print_number(double number, struct buf *out)

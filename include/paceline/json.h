@@ -24,6 +24,13 @@
 MUST_CHECK int json_parse(cJSON **out, const char *text, size_t len, const char *name,
                           struct err *err);
 
+/*
+ * The same for a value that another program has accepted: of a key that stands twice the last one
+ * stays, and a number beyond the range of a double becomes null.
+ */
+MUST_CHECK int json_parse_lenient(cJSON **out, const char *text, size_t len, const char *name,
+                                  struct err *err);
+
 /* Overwrites every string of the tree before it is deleted, for trees with keys and tokens. NULL is
  * fine. */
 void json_wipe(cJSON *tree);

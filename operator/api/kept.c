@@ -143,6 +143,10 @@ const struct sieve_field kept_pod_event[] = EVENT(kept_pod);
 const struct sieve_field kept_job_event[] = EVENT(kept_job);
 const struct sieve_field kept_owned_event[] = EVENT(kept_owned);
 
+/* With a pod's labels, which say for which of its job's places it stands. */
+const struct sieve_field kept_identity[] = {PART("metadata", pod_meta), END};
+const struct sieve_field kept_identity_event[] = EVENT(kept_identity);
+
 static const struct sieve_field series[] = {KEEP("lastObservedTime"), END};
 static const struct sieve_field event_meta[] = {KEEP("creationTimestamp"), END};
 static const struct sieve_field about_pod[] = {

@@ -24,6 +24,9 @@ extern const struct sieve_field kept_owned_list[];
 extern const struct sieve_field kept_pod_event[];
 extern const struct sieve_field kept_job_event[];
 extern const struct sieve_field kept_owned_event[];
+/* Of an object of any kind that cannot be read, and of an event with one. */
+extern const struct sieve_field kept_identity[];
+extern const struct sieve_field kept_identity_event[];
 /* A list of Events about a pod, in one piece: what pod_events_newest reads. */
 extern const struct sieve_field kept_events[];
 

@@ -178,6 +178,20 @@ int tj_decode(struct tj **out, const cJSON *object, struct err *err)
     return decode(out, object, NULL, false, err);
 }
 
+int tj_decode_unread(struct tj **out, const cJSON *object, struct err *err)
+{
+    struct tj *tj = xcalloc(1, sizeof *tj);
+
+    if (meta_decode(&tj->meta, object, &tj->arena, err)) {
+        tj_free(tj);
+        return err_wrap(err, "TrainingJob");
+    }
+    tj->unread = true;
+    tj->problem = "the object cannot be read";
+    *out = tj;
+    return 0;
+}
+
 bool tj_is_ours(const struct tj *tj)
 {
     return !tj->managed_by || strcmp(tj->managed_by, MANAGED_BY_US) == 0;

@@ -121,6 +121,7 @@ struct tj {
     struct meta meta;
     struct derived *derived; /* owns the next two; shared by versions with the same spec */
     struct job *job;         /* the effective spec; NULL when it is invalid */
+    bool unread;             /* of this version only the metadata could be read: hands off */
     bool stripped;           /* job_strip() has freed what only pods need; tj_decode has it */
     const char *problem;     /* why it is invalid, one sentence; or NULL */
     const char *managed_by;  /* runPolicy.managedBy, of an invalid spec too; or NULL */
@@ -145,6 +146,8 @@ bool tj_spec_is_new(const cJSON *object, const struct tj *known);
 #define TJ_KEPT_BYTES ((size_t)8 << 10) /* of templates and layers; most jobs have less */
 MUST_CHECK int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known,
                                struct err *err);
+/* A version of which nothing but the metadata can be read: it is there, and nothing follows. */
+MUST_CHECK int tj_decode_unread(struct tj **out, const cJSON *object, struct err *err);
 void tj_free(struct tj *tj);
 
 #define SCALING_MAX 256 /* numbers of workers that are kept */

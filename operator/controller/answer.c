@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "operator/api/field.h"
+#include "operator/api/kept.h"
 #include "paceline/mem.h"
 
 static enum answer of_conflict(const cJSON *status)
@@ -38,31 +39,51 @@ static enum answer of_status(const struct kube_response *r, const cJSON *status)
     }
 }
 
+/* The length of the escape at text[0], a backslash. *bad: it stands for no character that we keep.
+ */
+static size_t escape_length(const char *text, size_t n, bool *bad)
+{
+    bool high, low;
+
+    *bad = false;
+    if (n < 6 || text[1] != 'u')
+        return n < 2 ? n : 2;
+    high = (text[2] | 0x20) == 'd' && strchr("89aAbB", text[3]);
+    low = (text[2] | 0x20) == 'd' && strchr("cCdDeEfF", text[3]);
+    if (high && n >= 12 && text[6] == '\\' && text[7] == 'u' && (text[8] | 0x20) == 'd' &&
+        strchr("cCdDeEfF", text[9]))
+        return 12;
+    *bad = high || low || strncmp(text, "\\u0000", 6) == 0;
+    return 6;
+}
+
 /*
- * Blanks what json_parse would not take though the API server does: escaped NULs become U+FFFD, and
- * what is nested too deep leaves its container empty.
+ * Replaces what json_parse refuses although the API server takes it: escaped NULs and halves of
+ * surrogate pairs become U+FFFD, and what is nested too deep leaves its container empty.
  */
 static void tame(char *text, size_t len)
 {
-    size_t depth = 0, outer;
-    bool string = false;
+    size_t depth = 0, outer, step;
+    bool string = false, bad;
 
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i += step) {
         char *at = &text[i];
-        bool escape = string && *at == '\\' && i + 1 < len;
 
         outer = depth;
-        if (!string && strchr("[{", *at))
-            depth++;
-        else if (!string && strchr("]}", *at) && depth)
-            outer = --depth;
-        else if (*at == '"')
+        step = 1;
+        if (string && *at == '\\') {
+            step = escape_length(at, len - i, &bad);
+            if (bad)
+                memcpy(at, "\\ufffd", 6);
+        } else if (*at == '"') {
             string = !string;
-        if (escape && len - i >= 6 && strncmp(at, "\\u0000", 6) == 0)
-            memcpy(at, "\\ufffd", 6);
+        } else if (!string && strchr("[{", *at)) {
+            depth++;
+        } else if (!string && strchr("]}", *at) && depth) {
+            outer = --depth;
+        }
         if (outer >= JSON_MAX_DEPTH)
-            memset(at, ' ', 1 + escape);
-        i += escape;
+            memset(at, ' ', step);
     }
 }
 
@@ -76,7 +97,28 @@ int answer_parse(cJSON **out, const char *text, size_t len, const char *name, st
         return -1;
     copy = memcpy(xcalloc(len + 1, 1), text, len);
     tame(copy, len);
-    return json_parse(out, copy, len, name, err);
+    return json_parse_lenient(out, copy, len, name, err);
+}
+
+static bool take_identity(void *arg, const char *text, size_t len, bool cut)
+{
+    (void)cut;
+    buf_add(arg, text, len);
+    return true;
+}
+
+int answer_parse_identity(cJSON **out, const char *text, size_t len, bool event, const char *name,
+                          struct err *err)
+{
+    const struct sieve_field *keep = event ? kept_identity_event : kept_identity;
+    AUTO(sieve_release) struct sieve sieve;
+    AUTO(buf_release) struct buf identity;
+
+    buf_init(&identity, 0);
+    sieve_init(&sieve, keep, true);
+    if (sieve_feed(&sieve, text, len, take_identity, &identity) != SIEVE_OK || !identity.len)
+        return err_set(err, ERR_INVALID, "%s: not valid JSON", name);
+    return answer_parse(out, identity.data, identity.len, name, err);
 }
 
 bool answer_is_list(const cJSON *body)

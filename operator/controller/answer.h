@@ -21,12 +21,19 @@ enum answer {
 };
 
 /*
- * json_parse for what the API server says. One object that a user made odd ("\\u0000" in an
- * annotation or a termination message, a hundred lists in each other) must not make a whole list
- * unreadable: such places are blanked.
+ * json_parse for what the API server says. The server has decided what an object is, so no content
+ * of an object makes a list unreadable: what json_parse would refuse ("\\u0000" in an annotation, a
+ * hundred lists in each other, two keys that are one after that) is replaced or left out.
  */
 MUST_CHECK int answer_parse(cJSON **out, const char *text, size_t len, const char *name,
                             struct err *err);
+
+/*
+ * For an object (or a watch's event with one) that answer_parse still refuses: its metadata, which
+ * the API server has checked, says which object it is and whose. Fails if that cannot be read.
+ */
+MUST_CHECK int answer_parse_identity(cJSON **out, const char *text, size_t len, bool event,
+                                     const char *name, struct err *err);
 
 /* Whatever else answers 200 (a proxy's page, an empty object) must not pass for an empty list. */
 bool answer_is_list(const cJSON *body);

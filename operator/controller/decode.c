@@ -57,26 +57,34 @@ static void charge(struct controller *c, const char *namespace_, const char *job
     budget_charge(c, key, began_us);
 }
 
-static bool decode_job(struct controller *c, const cJSON *object, enum cache_source source)
+/* Takes the job, which has been read since began_us. */
+static void take_job(struct controller *c, struct tj *tj, enum cache_source source,
+                     int64_t began_us)
 {
-    int64_t began = budget_begin(c);
-    struct tj *tj;
-    struct err err;
     char namespace_[256], name[256];
 
-    if (tj_decode_again(&tj, object, known_job(c, object), &err)) {
-        log_warn("a TrainingJob that cannot be read: %s", err.msg);
-        return false;
-    }
     if (orphans_knows_gone(c, &tj->meta)) {
         tj_free(tj);
-        return true;
+        return;
     }
     snprintf(namespace_, sizeof namespace_, "%s", tj->meta.namespace_);
     snprintf(name, sizeof name, "%s", tj->meta.name);
     if (cache_put_job(c->cache, tj, source))
         controller_touch(c, namespace_, name);
-    charge(c, namespace_, name, began);
+    charge(c, namespace_, name, began_us);
+}
+
+static bool decode_job(struct controller *c, const cJSON *object, enum cache_source source)
+{
+    int64_t began = budget_begin(c);
+    struct tj *tj;
+    struct err err;
+
+    if (tj_decode_again(&tj, object, known_job(c, object), &err)) {
+        log_warn("a TrainingJob that cannot be read: %s", err.msg);
+        return false;
+    }
+    take_job(c, tj, source, began);
     return true;
 }
 
@@ -210,6 +218,18 @@ bool decode_object(struct controller *c, enum resource resource, const cJSON *ob
         return decode_pod(c, object, source);
     decode_owned(c, owned_of[resource], object, source);
     return true;
+}
+
+void decode_unread(struct controller *c, enum resource resource, const cJSON *object)
+{
+    int64_t began = budget_begin(c);
+    struct tj *tj;
+    struct err err;
+
+    if (resource != RESOURCE_JOBS)
+        decode_object(c, resource, object, CACHE_WATCH);
+    else if (tj_decode_unread(&tj, object, &err) == 0)
+        take_job(c, tj, CACHE_WATCH, began);
 }
 
 /* True: the event is left unread. Its job has used up its share of the time and is read again

@@ -13,6 +13,8 @@ bool decode_object(struct controller *c, enum resource resource, const cJSON *ob
 /* The same of an event of a watch, but a spec of a job without a share of the time (budget.h) is
  * left for later. */
 void decode_event(struct controller *c, enum resource resource, const cJSON *object);
+/* A list or a watch shows an object of which only the metadata could be read: it is there. */
+void decode_unread(struct controller *c, enum resource resource, const cJSON *object);
 /* The last state of an object that is gone. */
 void decode_deleted(struct controller *c, enum resource resource, const cJSON *object);
 /* The API server says that there is no job of this UID any more; tj is freed. */

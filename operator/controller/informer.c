@@ -96,8 +96,9 @@ static const char *text_of(const cJSON *object, const char *key)
     return text ? text : "?";
 }
 
-/* Said once a minute: somebody may make many such objects, or change one often. */
-static void note_cut(struct informer *inf, const cJSON *object)
+/* Counts an object of which something is left out. It is said once a minute: somebody may make many
+ * such objects, or change one often. */
+static void note_cut(struct informer *inf, const cJSON *object, const char *what)
 {
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
     struct controller *c = inf->c;
@@ -106,11 +107,13 @@ static void note_cut(struct informer *inf, const cJSON *object)
     if (c->cut_mono_ms && c->now.mono_ms - c->cut_mono_ms < CUT_MS)
         return;
     c->cut_mono_ms = c->now.mono_ms;
-    log_warn("an object is larger than the operator reads, and the rest of it is left out: "
-             "resource=%s object=%s/%s uid=%s; objects so far: %llu",
+    log_warn("%s: resource=%s object=%s/%s uid=%s; objects so far: %llu", what,
              resources[inf->resource].name, text_of(meta, "namespace"), text_of(meta, "name"),
              text_of(meta, "uid"), (unsigned long long)c->stats.objects_cut);
 }
+
+#define TOO_LARGE "an object is larger than the operator reads, and the rest of it is left out"
+#define UNREAD "an object cannot be read, and is left as it is until it changes"
 
 /* Later pages have as many objects as fit into PAGE_BYTES, if they are like those of this one. */
 static void fit_page(struct informer *inf, uint64_t received)
@@ -128,14 +131,17 @@ static void on_object(void *arg, const char *text, size_t len, bool cut)
     struct err err;
 
     inf->n_items++;
-    if (answer_parse(&object, text, len, "list", &err)) {
+    if (answer_parse(&object, text, len, "list", &err) == 0) {
+        if (cut)
+            note_cut(inf, object, TOO_LARGE);
+        decode_object(inf->c, inf->resource, object, CACHE_WATCH);
+    } else if (answer_parse_identity(&object, text, len, false, "list", &err) == 0) {
+        note_cut(inf, object, UNREAD);
+        decode_unread(inf->c, inf->resource, object);
+    } else {
         log_warn("list: bad object resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->bad = true;
-        return;
     }
-    if (cut)
-        note_cut(inf, object);
-    decode_object(inf->c, inf->resource, object, CACHE_WATCH);
 }
 
 /* All objects of the page are taken. */
@@ -230,10 +236,12 @@ static void on_event(void *arg, const char *text, size_t len, bool cut)
     AUTO(auto_json) cJSON *event = NULL;
     const char *type;
     const cJSON *object;
+    bool unread;
     struct err err;
 
     inf->line = true;
-    if (answer_parse(&event, text, len, "watch", &err)) {
+    unread = answer_parse(&event, text, len, "watch", &err) != 0;
+    if (unread && answer_parse_identity(&event, text, len, true, "watch", &err)) {
         log_warn("watch: bad event resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->again = true; /* what it said is unknown: only a list tells */
         inf->failed = true;
@@ -246,12 +254,14 @@ static void on_event(void *arg, const char *text, size_t len, bool cut)
         return;
     }
     decode_version(object, inf->version);
-    if (cut)
-        note_cut(inf, object);
+    if (cut || unread)
+        note_cut(inf, object, unread ? UNREAD : TOO_LARGE);
     if (!type || strcmp(type, "BOOKMARK") == 0)
         return;
     if (strcmp(type, "DELETED") == 0)
         decode_deleted(inf->c, inf->resource, object);
+    else if (unread)
+        decode_unread(inf->c, inf->resource, object);
     else
         decode_event(inf->c, inf->resource, object);
 }

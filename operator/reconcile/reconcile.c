@@ -90,6 +90,8 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
         release_pods(&l);
         return;
     }
+    if (o->tj->unread)
+        return;
     story_tell(&l);
     if (status_terminal(&l.next)) {
         l.spec_applied = true;

@@ -7,7 +7,7 @@
  * the look (the plan is that status alone):
  *
  *  1. managedBy of somebody else: nothing. A job that is being deleted: release every pod that is
- *     being deleted or finished, nothing else.
+ *     being deleted or finished, nothing else. A job that cannot be read (tj->unread): nothing.
  *  2. A spec that is invalid (tj->problem): condition Failed, reason InvalidSpec - but only while
  *     no world exists; a running job keeps its world and says so in an event. A damaged status (a
  *     problem beside a job): an event and nothing else, so that nothing runs twice.

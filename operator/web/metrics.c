@@ -92,7 +92,7 @@ static void encode_requests(const struct snapshot *s, struct buf *out)
          "Full lists, the first of each kind included; more mean watches that could not go on.");
     sample(out, "paceline_relists_total", "", s->relists);
     head(out, "paceline_objects_cut_total", "counter",
-         "Objects that were larger than the operator reads; the rest of them was left out.");
+         "Objects that were larger than the operator reads, or unreadable; the rest was left out.");
     sample(out, "paceline_objects_cut_total", "", s->objects_cut);
 }
 

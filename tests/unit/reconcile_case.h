@@ -115,9 +115,11 @@ static inline void tj_word(struct reconcile_case *c, const char *key, const char
         c->tj.meta.generation = strtoll(value, NULL, 10);
     else if (strcmp(key, "deleting") == 0)
         c->tj.meta.deletion_ms = case_ms(value);
+    else if (strcmp(key, "unread") == 0)
+        c->tj.unread = true;
     else
         c->tj.problem = arena_strdup(&c->arena, value);
-    if (strcmp(key, "invalid") == 0)
+    if (strcmp(key, "invalid") == 0 || c->tj.unread)
         c->tj.job = NULL;
 }
 

@@ -223,6 +223,87 @@ static void test_one_object_does_not_spoil_a_list(void)
     end();
 }
 
+/* "k\\u0000" and "k\\ufffd" are two keys for the API server, in a template or a volume. So are
+ * other things that no tree can hold. In a list and in a watch, the job's neighbours go on. */
+static void test_odd_content_spoils_nothing(void)
+{
+    static const char *const odd[] = {
+        "{\"k\\u0000\":1,\"k\xef\xbf\xbd\":2}",
+        "{\"k\\u0000\":{\"b\":1,\"a\":[]},\"j\":1,\"k\\ufffd\":2,\"k\\u0000\":3}",
+        "1e999",
+        "[-1e999,1]",
+        "{\"\\ud800\":\"\\udc00\",\"\\ud800\\u0041\":\"\\ud83d\\ude00\"}",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        AUTO(auto_free)
+        char *evil = xasprintf(
+            "{\"metadata\":{\"name\":\"evil\",\"namespace\":\"ns\",\"uid\":\"u9\","
+            "\"resourceVersion\":"
+            "\"20\"},\"spec\":{\"x\":%s,\"replicas\":{\"worker\":{\"template\":{\"spec\":{"
+            "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}}}}}",
+            odd[i]);
+        AUTO(auto_free)
+        char *list = xasprintf("{\"metadata\":{\"resourceVersion\":\"30\"},\"items\":[%s,%s,%s]}",
+                               JOB("a", "u1", "3", ""), evil, JOB("b", "u2", "4", ""));
+        AUTO(auto_free) char *event = xasprintf("{\"type\":\"MODIFIED\",\"object\":%s}", evil);
+
+        begin(false);
+        sync_lists(list, EMPTY_LIST);
+        CHECK(c->informers[RESOURCE_JOBS].synced);
+        CHECK(cache_job(c->cache, "ns", "a") && cache_job(c->cache, "ns", "b"));
+        CHECK(cache_job(c->cache, "ns", "evil") && !cache_job(c->cache, "ns", "evil")->unread);
+        end();
+        begin(false);
+        sync_lists(one_job, EMPTY_LIST);
+        watch_line(event);
+        pass(40000);
+        CHECK(cache_job(c->cache, "ns", "evil") && !cache_job(c->cache, "ns", "evil")->unread);
+        CHECK(open_call(KUBE_GET, "/trainingjobs?watch=1") != NULL);
+        CHECK(!open_call(KUBE_GET, "/trainingjobs?limit"));
+        end();
+    }
+}
+
+#define UNREAD(version)                                                                        \
+    "{\"metadata\":{\"name\":\"odd\",\"namespace\":\"ns\",\"uid\":\"u7\",\"resourceVersion\":" \
+    "\"" version "\"},\"spec\":{\"x\":nothing},\"status\":[}}"
+
+/* An object that is not JSON but for its metadata is there, and nobody touches it or its pods. */
+static void test_unreadable_object_is_kept(void)
+{
+    static const char pod[] = "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[" ORPHAN_IN(
+        "ns", "odd-worker-0-0", "p1", "odd", "u7") "]}";
+    static const char list[] = "{\"metadata\":{\"resourceVersion\":\"30\"},\"items\":[" JOB(
+        "a", "u1", "3", "") "," UNREAD("7") "," JOB("b", "u2", "4", "") "]}";
+    const struct tj *odd;
+
+    begin(false);
+    sync_lists(list, pod);
+    odd = cache_job(c->cache, "ns", "odd");
+    CHECK(odd && odd->unread && cache_job(c->cache, "ns", "a") && cache_job(c->cache, "ns", "b"));
+    CHECK_INT(c->stats.objects_cut, 1);
+    pass(40000);
+    CHECK_INT(c->stats.relists, N_RESOURCES);
+    for (size_t i = 0; i < n_calls; i++)
+        CHECK(!strstr(calls[i]->path, "/odd"));
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" UNREAD("41") "}");
+    pass(0);
+    CHECK_STR(cache_job(c->cache, "ns", "odd")->meta.resource_version, "41");
+    CHECK_STR(c->informers[RESOURCE_JOBS].version, "41");
+    CHECK(open_call(KUBE_GET, "/trainingjobs?watch=1") != NULL);
+    CHECK(open_call(KUBE_POST, "/pods?dryRun=All") != NULL); /* of the others */
+    /* Once it can be read it is a job like others. */
+    watch_line("{\"type\":\"MODIFIED\",\"object\":" JOB("odd", "u7", "42", "") "}");
+    pass(0);
+    CHECK(!cache_job(c->cache, "ns", "odd")->unread);
+    watch_line("{\"type\":\"DELETED\",\"object\":" UNREAD("43") "}");
+    pass(0);
+    CHECK(!cache_job(c->cache, "ns", "odd"));
+    CHECK(open_call(KUBE_PATCH, "/pods/odd-worker-0-0") != NULL);
+    end();
+}
+
 /* 200 and no list at all: nothing is gone, and nobody asks again at once. */
 static void test_answer_that_is_no_list(void)
 {
@@ -295,6 +376,8 @@ int main(void)
     test_foreign_pod_does_not_end_a_job();
     test_namespace_forgets_its_own();
     test_one_object_does_not_spoil_a_list();
+    test_odd_content_spoils_nothing();
+    test_unreadable_object_is_kept();
     test_answer_that_is_no_list();
     test_pod_of_nobody_is_let_go();
     test_spec_is_kept();

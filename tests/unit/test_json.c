@@ -38,6 +38,31 @@ static void test_refused(void)
     }
 }
 
+/* What another program has accepted loses no more than it must. */
+static void test_lenient(void)
+{
+    static const struct {
+        const char *text, *kept;
+    } cases[] = {
+        {"{\"b\":1,\"a\":2,\"b\":{\"c\":3},\"b\":[4]}", "{\"a\":2,\"b\":[4]}"},
+        {"[{\"a\":1,\"a\":2},{\"a\":{\"b\":1,\"b\":null}}]", "[{\"a\":2},{\"a\":{\"b\":null}}]"},
+        {"[1e999,-1e999,1e308]", "[null,null,1e+308]"},
+        {"{}", "{}"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_json) cJSON *value = NULL;
+        AUTO(buf_release) struct buf text;
+        struct err err;
+
+        buf_init(&text, 0);
+        CHECK_INT(json_parse_lenient(&value, cases[i].text, strlen(cases[i].text), "t", &err), 0);
+        json_print(value, 0, &text);
+        CHECK_STR(text.data, cases[i].kept);
+        CHECK(cJSON_IsObject(value) || cJSON_IsObject(value->child) || cJSON_IsNull(value->child));
+    }
+}
+
 static void test_round_trip(void)
 {
     static const char text[] = "{\"a\":[1,-0.1,3.14e-300,4194304,9007199254740991,"
@@ -99,6 +124,7 @@ static void test_numbers(void)
 int main(void)
 {
     test_refused();
+    test_lenient();
     test_round_trip();
     test_controls();
     test_numbers();
