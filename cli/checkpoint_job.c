@@ -6,7 +6,7 @@
 #include "paceline/mem.h"
 #include "worker/checkpoint/config.h"
 
-/* job.json beside the checkpoint; owned by the caller. */
+/* The path of job.json beside the checkpoint. The caller frees it. */
 static char *file_beside(const char *checkpoint)
 {
     const char *slash = strrchr(checkpoint, '/');
@@ -14,7 +14,7 @@ static char *file_beside(const char *checkpoint)
     return xasprintf("%.*sjob.json", slash ? (int)(slash + 1 - checkpoint) : 0, checkpoint);
 }
 
-/* Where the data are is no part of a checkpoint: by the run's own job.json. */
+/* A checkpoint does not say where the data are; the job.json of the run does. */
 static void take_place(struct job *job, const char *beside)
 {
     AUTO(problems_release) struct problems problems = {0};
@@ -28,7 +28,7 @@ static void take_place(struct job *job, const char *beside)
     job->training.threads = run->training.threads;
 }
 
-/* A place that nobody looks at, for a job that has none. */
+/* Sets a path that is never opened, for a job that has none. */
 static void add_place(struct cli_sets *sets, const struct cli_sets *given, const struct job *job)
 {
     if (!job->dataset.path)

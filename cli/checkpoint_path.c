@@ -33,7 +33,7 @@ static char *find_in(const char *folder, struct err *err)
     return path;
 }
 
-/* A file of a run, or a job, is easily taken for the checkpoint that lies beside it. */
+/* Refuses a job or another file of a run, which is easily mistaken for the checkpoint beside it. */
 static int check_kind(const char *path, struct err *err)
 {
     static const char *const others[] = {".json", ".jsonl", ".html", ".yaml", ".yml"};

@@ -10,7 +10,7 @@
 #include "paceline/clock.h"
 #include "paceline/mem.h"
 
-/* The effective spec as a file that the worker inherits and that needs no removal. */
+/* Writes the effective spec to a file that the worker inherits and that nobody has to remove. */
 static int spec_file(const struct job *job, char path[32], struct err *err)
 {
     AUTO(buf_release) struct buf spec;

@@ -1,4 +1,4 @@
-/* paceline evaluate: what a checkpoint is worth. */
+/* paceline evaluate: how good a checkpoint is. */
 #include <math.h>
 #include <string.h>
 

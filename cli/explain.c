@@ -290,7 +290,7 @@ static const struct field *find(const char *word)
     return NULL;
 }
 
-/* The nearest path, or a field that the last word of it may mean. */
+/* The nearest path, or a field that its last word may mean. */
 static int unknown(const char *word)
 {
     const char *names[SPEC_MAX_FIELDS] = {0};

@@ -49,7 +49,7 @@ char *folder_newest_checkpoint(const char *path)
     return found;
 }
 
-/* made: the first that was not there, the caller's; NULL if all were. */
+/* *made: the first folder that did not exist, which the caller frees; NULL if all existed. */
 static int make(const char *path, char **made, struct err *err)
 {
     AUTO(auto_free) char *part = xstrdup(path);

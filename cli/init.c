@@ -21,7 +21,8 @@ static const char usage[] =
     "  paceline init photos -o job.yaml && paceline run job.yaml\n"
     "  paceline init arrays >job.yaml\n";
 
-/* What was written has to be a job that fits the data; what the data have wrong is told now. */
+/* The job that was written must be valid and fit the data. Mistakes in the data are reported here.
+ */
 static int check(const struct buf *text, struct err *err)
 {
     AUTO(problems_release) struct problems problems = {0};

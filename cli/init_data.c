@@ -56,7 +56,7 @@ static struct init_input *add_input(struct init_data *d, struct shape shape)
     return &d->inputs[d->n_inputs++];
 }
 
-/* Classes, or columns: the first few. */
+/* The first few names of classes or columns. */
 static char *list_names(const char *const *names, size_t n)
 {
     struct buf text;
@@ -72,9 +72,9 @@ static char *list_names(const char *const *names, size_t n)
     return text.data;
 }
 
-/* The sizes of images, some of all classes. */
+/* The sizes of some images of every class. */
 struct sizes {
-    int sides[MEASURED_MAX]; /* the shorter ones */
+    int sides[MEASURED_MAX]; /* the shorter side of each */
     int n;
     struct shape first;
     bool alike, gray;
@@ -105,7 +105,7 @@ static void measure(struct sizes *s, const struct image_folder *f)
 
 static int by_size(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
 
-/* A size that half of them have, and that a CPU trains in minutes. */
+/* A size that half of the images reach and that a CPU trains in minutes. */
 static int choose_size(const int *sides, int n)
 {
     static const int sizes[] = {64, 48, 32, 28};
@@ -297,7 +297,7 @@ static int find_idx(struct init_data *d, struct err *err)
     return 0;
 }
 
-/* A table: what it has, for the engine cannot train on it. */
+/* Describes a table in the error, because the engine cannot train on it. */
 static int explain_table(const char *path, struct err *err)
 {
     AUTO(file_map_close) struct file_map map = {0};
@@ -324,7 +324,7 @@ static int explain_table(const char *path, struct err *err)
         path, rows, numbers, c.n_columns - numbers, names);
 }
 
-/* A file of a set stands for its folder. */
+/* A file of a data set stands for its folder. */
 static int look_at_file(struct init_data *d, struct err *err)
 {
     char *slash = strrchr(d->path, '/');

@@ -33,7 +33,7 @@ static void job_name(char name[NAME_MAX_LENGTH + 1], const char *path)
         memcpy(name, "job", sizeof "job");
 }
 
-/* What the labels are, in words. */
+/* A description of the labels. */
 struct words {
     const char *labels, *outputs, *loss;
 };
@@ -75,7 +75,7 @@ static void write_dense(struct buf *out, int units)
     buf_printf(out, "    - {type: dense, units: %d}\n    - {type: relu}\n", units);
 }
 
-/* Of one input a chain; of several a branch for each, side by side. */
+/* One input gets a chain of layers; several inputs get a branch each, side by side. */
 static void write_layers(struct buf *out, const struct init_data *d)
 {
     const bool several = d->n_inputs > 1;

@@ -108,7 +108,7 @@ static int start(struct engine *e, struct err *err)
     AUTO(process_close_pipe) int out[2] = {-1, -1};
     AUTO(process_close_pipe) int log[2] = {-1, -1};
     bool many = e->launch->ranks > 1;
-    /* mpirun ends its ranks; a worker alone has nobody to end. */
+    /* mpirun ends its ranks; a single worker has no other ranks. */
     struct process process = {.death_signal = many ? SIGTERM : SIGKILL};
 
     make_environment(&env, e->launch);
@@ -171,7 +171,7 @@ static void take_signal(struct engine *e, int signals, struct launch_end *end)
         return;
     }
     e->asked = true;
-    if (info.ssi_signo != SIGINT) /* nobody is there to do it once more */
+    if (info.ssi_signo != SIGINT) /* nobody is there to press Ctrl-C again */
         e->deadline_ms = clock_ms() + ASKED_MS;
 }
 

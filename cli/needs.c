@@ -65,7 +65,7 @@ static double data_bytes(const struct job *job, size_t pixels, const uint32_t n[
     if (strcmp(job->dataset.name, "text") == 0)
         return lists + all * (double)pixels * sizeof(float);
     if (!labels_are_classes(job_labels(job)))
-        return lists; /* what was read of files is the system's */
+        return lists; /* the page cache holds what was read from files */
     if (strcmp(job->dataset.name, "arrays") == 0 || !kept)
         return lists + all * sizeof(uint16_t);
     return lists + all * (sizeof(uint16_t) + image);
@@ -295,7 +295,7 @@ static int add_split(struct needs *e, struct part *p, struct err *err)
     return 0;
 }
 
-/* Of a sample: its class, or a value for each output. */
+/* The label of a sample: its class, or a value for each output. */
 static size_t label_words(const struct job *job, const struct net *net)
 {
     return labels_are_classes(job_labels(job)) ? 1 : 1 + (size_t)net->out.c;

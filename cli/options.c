@@ -84,7 +84,7 @@ static const struct option_def *find(const char *argument, const char *allowed, 
     return NULL;
 }
 
-/* Says that there is no such option, and what it may have been: another, or a field of the job. */
+/* Reports an unknown option and suggests another option, or a field of the job. */
 static int unknown_option(const char *command, const char *argument, size_t len,
                           const char *allowed)
 {

@@ -1,4 +1,4 @@
-/* paceline predict: what a checkpoint says of files. */
+/* paceline predict: asks a model about files. */
 #include <math.h>
 #include <string.h>
 
@@ -52,7 +52,8 @@ static void print_top(const cJSON *event)
     }
 }
 
-/* Of numbers one for each output; of several labels those that hold, with their probabilities. */
+/* For numbers, one for each output; for several labels, those that are 1, with their probabilities.
+ */
 static void print_outputs(const cJSON *event)
 {
     const cJSON *values = cJSON_GetObjectItemCaseSensitive(event, "values"), *item;
@@ -68,7 +69,7 @@ static void print_outputs(const cJSON *event)
         printf("none");
 }
 
-/* Of a text: how well it was expected. */
+/* For a text: how well the model predicted it. */
 static void print_text(const cJSON *event)
 {
     const double unknown = event_number(event, "unknown");

@@ -28,7 +28,7 @@ static const char *style(const struct progress *p, enum style s)
     return p->colour ? style_codes[s] : "";
 }
 
-/* A text of an event or a path, fit for the raw stream. */
+/* A text from an event or a path, safe for the raw stream. */
 struct shown {
     char s[640];
 };
@@ -255,7 +255,7 @@ summary_line(const struct progress *p, const char *name, const char *fmt, ...)
     va_end(args);
 }
 
-/* What the test set says. */
+/* The results on the test set. */
 static void summary_test(const struct progress *p, const cJSON *done)
 {
     const struct terms *terms = terms_of(done);

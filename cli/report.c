@@ -116,7 +116,7 @@ static void curves(struct buf *out, const struct history *h)
     buf_puts(out, "</section>\n");
 }
 
-/* Beside the metric that a run is told by. */
+/* The metrics beside the main one. */
 static struct text quality_note(const cJSON *done)
 {
     const double r2 = event_number(done, "testR2"), f1 = event_number(done, "testF1");
@@ -273,7 +273,7 @@ struct text report_when(time_t time)
     return text;
 }
 
-/* How far a run has come that is not done. */
+/* The progress of a run that is not done. */
 static void add_progress(const struct history *h, struct buf *out)
 {
     const cJSON *last = cJSON_GetArrayItem(h->progress, cJSON_GetArraySize(h->progress) - 1);

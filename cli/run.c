@@ -49,7 +49,7 @@ static void run_release(struct run *r)
     buf_release(&r->spec);
 }
 
-/* A caller's own stop file is the caller's to make and to remove; a stale one of ours goes. */
+/* A caller that names its own stop file makes and removes it. A stale one of ours is removed. */
 static char *stop_file(const struct folder *f)
 {
     const char *given = getenv("PACELINE_STOP_FILE");
@@ -100,7 +100,8 @@ static int write_spec(struct run *r, struct err *err)
     return err_set(err, ERR_IO, "cannot write %.300s: %s", r->new_spec_path, strerror(errno));
 }
 
-/* The engine has taken the job. Until then job.json is that of the checkpoints in the folder. */
+/* Called when the engine has accepted the job. Until then job.json is that of the checkpoints in
+ * the folder. */
 static void keep_spec(void *arg)
 {
     struct run *r = arg;
@@ -109,7 +110,7 @@ static void keep_spec(void *arg)
         fprintf(stderr, "paceline run: cannot write %s: %s\n", r->spec_path, strerror(errno));
 }
 
-/* The folder is as before the run. */
+/* Restores the folder as it was before the run. */
 static void leave_no_trace(struct run *r)
 {
     session_unfollow(&r->session);

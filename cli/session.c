@@ -202,7 +202,7 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
     s->relaunch = s->steps = s->asked = false;
     s->stopped = -1;
     if (s->last == EVENT_DONE)
-        signal(SIGPIPE, SIG_IGN); /* whoever reads what we print may leave; the training goes on */
+        signal(SIGPIPE, SIG_IGN); /* our reader may exit; the training goes on */
     result = launch_run(&launch, &end, err);
     if (s->asked)
         unlink(s->stop_file);

@@ -545,7 +545,7 @@ static int take_folder(struct command *c)
     return err_exit_code(err.code);
 }
 
-/* --check: what there would be to run. No run has begun, so nothing is left. */
+/* --check: prints what would run. No run has begun, so there is nothing to clean up. */
 static void say_checked(struct command *c)
 {
     int variants = 0;

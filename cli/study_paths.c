@@ -23,7 +23,7 @@ static void place(cJSON *item, const char *folder)
     item->valuestring = STEAL(whole);
 }
 
-/* Whatever has overrides: scales, presets, variants. */
+/* Everything that has overrides: scales, presets, variants. */
 static void place_overrides(cJSON *node, const char *folder)
 {
     cJSON *child;

@@ -30,7 +30,8 @@ struct facts {
     struct problems warnings;
 };
 
-/* What the files say; where a named set is not here, what was published of it. */
+/* Reads the facts from the files. If a named set is not on this machine, takes its published sizes.
+ */
 static int read_data(const struct facts *f, struct data_facts *d, uint32_t n[2],
                      struct problems *notes, struct err *err)
 {
@@ -44,12 +45,13 @@ static int read_data(const struct facts *f, struct data_facts *d, uint32_t n[2],
     if (err->code != ERR_NOT_FOUND || !datasets_published(f->job, &shape, &rest))
         return -1;
     *d = (struct data_facts){.shape = shape};
-    if (strcmp(f->job->dataset.name, "text") != 0) /* of which only the most words are known */
+    if (strcmp(f->job->dataset.name, "text") != 0) /* of a text only a maximum is known */
         d->classes = job_published_classes(f->job);
     return datasets_divide(f->job, n[0], &d->n_train, &rest, err);
 }
 
-/* What the job does with its data, and on this machine, that was hardly meant. */
+/* Warns about things that the job does with its data, or on this machine, and that are probably not
+ * intended. */
 static void warn(struct facts *f, const struct data_facts *d)
 {
     const struct job *job = f->job;
@@ -192,7 +194,7 @@ static cJSON *problems_json(const char *path, const struct problems *problems)
     return root;
 }
 
-/* Checks the job at path (-: standard input) and prints what was found, or adds it to results. */
+/* Checks the job at path (-: standard input) and prints the result, or adds it to results. */
 static int validate(struct facts *f, const char *path, const struct options *o, cJSON *results)
 {
     AUTO(problems_release) struct problems problems = {0};

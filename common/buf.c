@@ -27,7 +27,7 @@ void buf_release(struct buf *b)
     *b = (struct buf){0};
 }
 
-/* By hand where it is secret: realloc would leave a copy behind. */
+/* A secret buffer is moved by hand, because realloc would leave a copy in freed memory. */
 static void grow(struct buf *b, size_t cap)
 {
     if (b->secret) {

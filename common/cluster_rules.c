@@ -27,8 +27,8 @@ static bool broken_nobody(const struct job *job, struct buf *found)
     return job->replicas[ROLE_CHIEF].replicas + job->replicas[ROLE_WORKER].replicas == 0;
 }
 
-/* The template's list of this key, "containers" or "initContainers", the caller's; NULL: it has
- * none. */
+/* The template's list under this key, "containers" or "initContainers"; NULL if it has none. The
+ * caller frees it. */
 static cJSON *template_list(const char *template_, const char *key)
 {
     AUTO(auto_json) cJSON *root = NULL;
@@ -81,7 +81,8 @@ static bool has_bare(const char *template_, const char *key)
     return false;
 }
 
-/* Init containers, and so sidecars, are asked here alone: the CRD has no room for their fields. */
+/* Init containers, including sidecars, are checked only here: the CRD has no room for their fields.
+ */
 static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
 {
     const char *template_ = job->replicas[role].template_;

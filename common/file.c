@@ -10,11 +10,11 @@
 
 #include "paceline/mem.h"
 
-#define TEMPORARY_NAMES 100 /* are tried, where others are taken */
+#define TEMPORARY_NAMES 100 /* to try if others are taken */
 
 static void (*say_cut_short)(const char *);
 
-/* SIGBUS of another cause comes again and kills, as it did before. */
+/* A SIGBUS with another cause is raised again and kills the program, as it would without us. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -57,7 +57,7 @@ static int size_of(int fd, size_t *n, const char *path, struct err *err)
     return 0;
 }
 
-/* Of file fd, or of memory alone where fd is -1. */
+/* Maps file fd, or anonymous memory if fd is -1. */
 static int map(struct file_map *m, int fd, size_t len, const char *path, struct err *err)
 {
     const int flags = MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0);
@@ -82,7 +82,7 @@ int file_map_open(struct file_map *m, const char *path, struct err *err)
     return fd < 0 || size_of(fd, &n, path, err) ? -1 : map(m, fd, n, path, err);
 }
 
-/* Exactly n bytes, which is all there is. */
+/* Reads exactly n bytes and checks that the file ends there. */
 static int read_all(int fd, uint8_t *to, size_t n, const char *path, struct err *err)
 {
     uint8_t beyond;
@@ -211,7 +211,7 @@ int file_temporary(char **tmp, const char *path, struct err *err)
     }
 }
 
-/* link(2) neither follows nor replaces what has the name. */
+/* link(2) neither follows nor replaces a file that has the name. */
 static int link_temporary(char **tmp, const char *from, const char *path)
 {
     for (int attempt = 0;; attempt++) {
@@ -234,7 +234,7 @@ int file_link(const char *from, const char *path, struct err *err)
         return err_set(err, ERR_IO, "%s: link to %s: %s", path, from, strerror(errno));
     const int rc = rename(tmp, path);
     const int cause = errno;
-    unlink(tmp); /* rename leaves it where both are names of one file already */
+    unlink(tmp); /* rename keeps it if both names are already the same file */
     return rc ? err_set(err, ERR_IO, "%s: link to %s: %s", path, from, strerror(cause)) : 0;
 }
 

@@ -31,7 +31,7 @@ void log_at(enum log_level level, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
-    text_escape(line, sizeof line, message); /* other people's words are in it */
+    text_escape(line, sizeof line, message); /* messages contain text from others */
     fprintf(stderr, "%s %s.%03ldZ %s%s%s\n", names[level], stamp, now.tv_nsec / 1000000, line,
             log_context[0] ? " " : "", log_context);
 }

@@ -41,7 +41,7 @@ const char *nearest(const char *word, const char *const *words, size_t n)
         int d = distance(word, words[i]);
 
         if (d < best && d < len &&
-            d < (int)strlen(words[i])) { /* else nothing of the word is left */
+            d < (int)strlen(words[i])) { /* otherwise no letter of the word is left */
             best = d;
             found = words[i];
         }

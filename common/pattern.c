@@ -40,7 +40,7 @@ static bool take_set(const char **text, bool set[256])
     return true;
 }
 
-/* A name of a layer fits such a pattern, and a job has up to 16,384 of them: regexec takes a
+/* Names of layers have such a pattern, and a job may have 16,384 of them; regexec takes a
  * microsecond for each. */
 static bool is_simple(struct pattern *p, const char *text)
 {
@@ -53,8 +53,8 @@ static bool is_simple(struct pattern *p, const char *text)
     return strcmp(end, "}$") == 0;
 }
 
-/* Compiling takes a hundred times as long as matching: each pattern is compiled once. NULL: it is
- * no pattern, or there are more than expected. */
+/* Compiling takes a hundred times as long as matching, so each pattern is compiled once. Returns
+ * NULL if it is not valid, or the table is full. */
 static const struct pattern *compiled(const char *text)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -4,7 +4,7 @@
 
 #include "paceline/mem.h"
 
-#define KEEP_BYTES ((size_t)64 << 10) /* one large item must not cost its memory for ever */
+#define KEEP_BYTES ((size_t)64 << 10) /* one large item must not keep its memory for ever */
 #define LITERAL_MAX 32                /* a number, true, false or null */
 
 enum state {
@@ -66,7 +66,7 @@ static struct sieve_frame *top(struct sieve *s)
     return s->depth ? &s->frames[s->depth - 1] : NULL;
 }
 
-/* How many of the n bytes inside a string's quotes make whole characters and escapes. */
+/* How many of the n bytes inside a string's quotes form complete characters and escapes. */
 static size_t whole_characters(const char *text, size_t n)
 {
     size_t at = 0, step;
@@ -87,7 +87,7 @@ static size_t whole_characters(const char *text, size_t n)
     return at;
 }
 
-/* A scalar is here as far as it is kept. */
+/* Ends a scalar; the buffer has the part of it that is kept. */
 static void end_scalar(struct sieve *s)
 {
     struct buf *b = out(s);
@@ -123,7 +123,7 @@ static bool end_item(struct sieve *s, sieve_fn *fn, void *arg)
     return go_on;
 }
 
-/* A value has ended, and with it perhaps an item. */
+/* Ends a value; an item may end with it. */
 static enum sieve_result end_value(struct sieve *s, sieve_fn *fn, void *arg)
 {
     const struct sieve_frame *f = top(s);
@@ -135,7 +135,7 @@ static enum sieve_result end_value(struct sieve *s, sieve_fn *fn, void *arg)
     return end_item(s, fn, arg) ? SIEVE_OK : SIEVE_STOPPED;
 }
 
-/* The rule of the value that begins; NULL: it is dropped. */
+/* The rule for the value that begins; NULL: drop it. */
 static const struct sieve_field *rule_of_next(struct sieve *s)
 {
     const struct sieve_frame *f = top(s);
@@ -158,7 +158,7 @@ static void begin_inside(struct sieve *s, enum policy policy)
     s->string = s->escaped = false;
 }
 
-/* What stands before a value that is kept: a comma, and its name. */
+/* Writes what comes before a kept value: a comma and its name. */
 static void announce(struct sieve *s, const struct sieve_field *rule)
 {
     struct sieve_frame *f = top(s);
@@ -176,7 +176,8 @@ static void announce(struct sieve *s, const struct sieve_field *rule)
     }
 }
 
-/* c begins a value. True: c is read; else the value's own state reads it. */
+/* Begins a value whose first byte is c. Returns whether it consumed c; otherwise the value's own
+ * state does. */
 static bool begin_value(struct sieve *s, char c)
 {
     const struct sieve_field *rule = rule_of_next(s);
@@ -209,8 +210,8 @@ static bool begin_value(struct sieve *s, char c)
     return true;
 }
 
-/* One byte of a value outside strings. True: it is read. *ended: the value has ended, with it or
- * before it. */
+/* Scans one byte of a value outside strings and returns whether it belongs to the value. *ended:
+ * the value ends with this byte or before it. */
 static bool scan_byte(struct sieve *s, char c, bool *ended)
 {
     switch (c) {
@@ -237,7 +238,7 @@ static bool scan_byte(struct sieve *s, char c, bool *ended)
     }
 }
 
-/* How many of the bytes belong to the value. *ended: it has ended. */
+/* How many of the n bytes belong to the value. *ended: the value ends among them. */
 static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
 {
     size_t i = 0;
@@ -263,7 +264,7 @@ static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
     return i;
 }
 
-/* The next bytes of a value that is dropped, copied or a scalar. */
+/* Takes the next bytes of a scalar, or of a value that is dropped or copied. */
 static void keep(struct sieve *s, const char *bytes, size_t n)
 {
     const struct sieve_field *rule = top(s) ? s->member : &s->root;
@@ -315,7 +316,7 @@ static void end_key(struct sieve *s)
     s->state = COLON;
 }
 
-/* One byte of a key. One with an escape in it is none of ours. */
+/* Takes one byte of a key. A key with an escape in it is in no table. */
 static void read_key(struct sieve *s, char c)
 {
     if (s->escaped) {
@@ -349,7 +350,7 @@ static void begin_key(struct sieve *s)
     s->escaped = false;
 }
 
-/* One byte between values. *read false: it begins a value, whose own state reads it. */
+/* Takes one byte between values. *read is false if it begins a value, whose own state reads it. */
 static enum sieve_result read_between(struct sieve *s, char c, bool *read, sieve_fn *fn, void *arg)
 {
     *read = true;

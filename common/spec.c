@@ -10,7 +10,7 @@
 #include "paceline/suggest.h"
 
 #define MAX_SHOWN 60   /* bytes of a value in a message */
-#define MAX_LISTED 100 /* of what is allowed, where a suggestion is made as well */
+#define MAX_LISTED 100 /* bytes of the allowed values, beside a suggestion */
 #define APPLIED_COPY "kubectl.kubernetes.io/last-applied-configuration"
 
 /* One object of fields: the job, or one of its layers. */
@@ -116,7 +116,8 @@ static void suggest_form(const struct field *f, const cJSON *value, struct buf *
     }
 }
 
-/* A list of words that is too long: who shows it. Brackets of a path are the shell's. */
+/* Names the command that shows a list of words too long for a message. Brackets are left out, since
+ * the shell would interpret them. */
 static void put_explain(const struct field *f, struct buf *out)
 {
     buf_puts(out, "; `paceline explain ");
@@ -367,7 +368,7 @@ static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
     return node_at(p, "spec");
 }
 
-/* False after a rule that stands alone. */
+/* Returns false after a rule that ends the checks. */
 static bool check_rules(struct parse *p)
 {
     const struct rule *rule;
@@ -403,7 +404,7 @@ static void hand_over_problems(struct parse *p, struct problems *out)
                      p->n_left_out);
 }
 
-/* An object of another kind: what is in it is judged by nobody. */
+/* Reports an object of another kind; its contents are not checked. */
 static bool is_other_kind(struct parse *p)
 {
     static const struct {
@@ -447,7 +448,7 @@ static void read_job(struct parse *p, size_t n_sets)
         check_sections(p);
 }
 
-/* place: the file that its relative paths count from; NULL: they stay. */
+/* place: the file whose folder relative paths count from; NULL: they stay relative. */
 static struct job *parse_text(const char *text, size_t len, const char *file, const char *place,
                               const char *const *sets, size_t n_sets, struct problems *problems)
 {
@@ -528,7 +529,7 @@ static void free_scope(void *base, bool layer)
             field_free(&spec_fields[i], base);
 }
 
-/* The text of a field whose content nobody but the API server understands; or NULL. */
+/* The text of a field whose content only the API server understands; or NULL. */
 static char **carried_text(const struct field *f, struct job *job)
 {
     bool carried = f->kind == FIELD_MAP || f->kind == FIELD_OPAQUE || f->kind == FIELD_OPAQUES;

@@ -1,5 +1,5 @@
-/* Paths of a job that are relative: a file's count from its folder, an override's from where its
- * command runs. */
+/* Relative paths in a job. Those in a file count from the file's folder, those in an override from
+ * the working directory. */
 #include <unistd.h>
 
 #include "common/spec_parse.h"
@@ -13,7 +13,7 @@ static char **path_in(struct job *job, const struct field *f)
     return (char **)(void *)((char *)job + f->offset);
 }
 
-/* Where *path is relative. */
+/* Only if *path is relative. */
 static void put_before(char **path, const char *folder)
 {
     char *whole;

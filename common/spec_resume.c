@@ -6,8 +6,8 @@
 
 #define SHOWN_MAX 60 /* bytes of a value in a message */
 
-/* A field, and all below it that have no row of their own. A field without any is ON_RESUME_SAME,
- * so a new field is safe until somebody decides otherwise. */
+/* Each row is for a field and all fields below it that have no row of their own. A field without a
+ * row is ON_RESUME_SAME, so a new field is safe until somebody decides otherwise. */
 const struct resume_row spec_resume_rows[] = {
     {"metadata", ON_RESUME_FREE},
     {"metadata.name", ON_RESUME_TUNED},
@@ -58,7 +58,7 @@ const struct resume_row spec_resume_rows[] = {
 };
 const size_t n_spec_resume_rows = ARRAY_LEN(spec_resume_rows);
 
-/* Whether path is above, or a field below it. */
+/* Whether path is `above` itself, or a field below it. */
 static bool covers(const char *above, const char *path)
 {
     const size_t n = strlen(above);
@@ -94,7 +94,7 @@ void job_record(const struct job *job, struct buf *out)
     json_print(root, 0, out);
 }
 
-/* A value as a message shows it: words without quotes. */
+/* Prints a value for a message: words without quotes. */
 static void show(const cJSON *value, struct buf *out)
 {
     AUTO(buf_release) struct buf text;
@@ -124,7 +124,8 @@ static bool differ_at(const char *path, const cJSON *there, const cJSON *here, s
     return true;
 }
 
-/* Below path: what is first in `there`, else what is in `here` alone. */
+/* Finds the first difference below path: in the order of `there`, then fields that only `here` has.
+ */
 static bool find_difference(const char *path, const cJSON *there, const cJSON *here,
                             struct buf *what)
 {

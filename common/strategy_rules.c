@@ -95,7 +95,7 @@ static bool broken_staleness(const struct job *job, struct buf *found)
     return high > 0 && high < low;
 }
 
-/* Names the numbers that are allowed, where they are few. */
+/* The message names the allowed numbers if there are few. */
 static bool broken_groups(const struct job *job, struct buf *found)
 {
     const int64_t groups = job->strategy.groups > 0 ? job->strategy.groups : 0;

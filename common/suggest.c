@@ -14,8 +14,8 @@
 #define MOST 3 /* fields that one suggestion names */
 
 /*
- * where: the field whose words these are, or with a dot at its end the object whose keys they are;
- * "": a key of any object outside of layers. Letter case, '_' and '-' do not count.
+ * where: the field that these words are values of, or, with a dot at its end, the object that they
+ * are keys of; "": any object outside of layers. Letter case, '_' and '-' do not count.
  */
 static const struct alias {
     const char *where, *words;
@@ -103,8 +103,8 @@ static const struct alias {
     {"", "network architecture", "spec.model", NULL},
 };
 
-/* What a field is called where it does not apply: the field, the words of its selector, what they
- * have. */
+/* For fields that do not apply to all values of their selector: the field, those values, and the
+ * field that these have instead. */
 static const struct {
     const char *path, *selected, *instead;
 } instead[] = {
@@ -119,7 +119,7 @@ static const struct {
 
 static bool is_filler(char c) { return c == '_' || c == '-'; }
 
-/* Whether the n bytes at a are the word b, but for letter case, '_' and '-'. */
+/* Whether the n bytes at a are the word b, ignoring letter case, '_' and '-'. */
 static bool is_alike(const char *a, size_t n, const char *b)
 {
     const char *end = a + n;
@@ -136,7 +136,7 @@ static bool is_alike(const char *a, size_t n, const char *b)
     }
 }
 
-/* Whether word is one of those that spaces separate. */
+/* Whether word is in a list of words separated by spaces. */
 static bool is_among(const char *words, const char *word)
 {
     for (const char *w = words; *w; w += strspn(w, " ")) {

@@ -26,7 +26,7 @@ static bool may_follow(unsigned char first, unsigned char second)
     return second >= low && second <= high;
 }
 
-/* How many of the first n bytes fit the character that begins at s. */
+/* How many of the first n bytes can belong to the character at s. */
 static size_t fitting(const unsigned char *s, size_t n)
 {
     size_t i = 1, wanted = announced(s[0]);
@@ -83,7 +83,7 @@ size_t text_printable(const char *s, size_t n)
 void text_escape(char *out, size_t size, const char *text)
 {
     size_t left = strlen(text);
-    char *end = out + size - 1; /* of what may be written before the NUL */
+    char *end = out + size - 1; /* the last byte, for the NUL */
 
     while (left) {
         size_t n = text_printable(text, left), needed = n ? n : 4;

@@ -144,7 +144,7 @@ static bool broken_boundaries(const struct job *job, struct buf *found)
     return false;
 }
 
-/* A text has a file to validate with, or not: nobody has looked. */
+/* A text may have a file of its own to validate with; this rule does not look at files. */
 static bool broken_best(const struct job *job, struct buf *found)
 {
     buf_puts(found, "true without a validation set");

@@ -109,7 +109,7 @@ static void plain_scalar(const char *s, cJSON **out)
     else if (is_decimal(s) && isfinite(strtod(s, NULL)))
         *out = cJSON_CreateNumber(strtod(s, NULL));
     else
-        *out = cJSON_CreateString(s); /* also what is not finite: the field is reported */
+        *out = cJSON_CreateString(s); /* also if it is not finite: then the field is reported */
 }
 
 /* A few aliases could otherwise copy one long string thousands of times. */
@@ -167,7 +167,8 @@ static int compare_keys(const void *a, const void *b)
     return order ? order : x->place - y->place;
 }
 
-/* Refuses the first key that an earlier one equals. Sorted, as a mapping may have thousands. */
+/* Refuses the first key that equals an earlier one. It sorts them, because a mapping may have
+ * thousands. */
 static int check_twice(const struct reader *r, struct key *keys, size_t n)
 {
     const struct key *first = NULL, *second = NULL;
@@ -257,7 +258,7 @@ static int convert(struct reader *r, int id, int key_line, int depth, cJSON **ou
     return 0;
 }
 
-/* The byte at the mark, which counts characters, in a text of UTF-8; 0: it is the end. */
+/* The byte at the mark in a UTF-8 text; 0 at its end. Marks count characters. */
 static char marked(const char *text, size_t len, const yaml_mark_t *mark)
 {
     size_t i = 0;
@@ -271,7 +272,7 @@ static char marked(const char *text, size_t len, const yaml_mark_t *mark)
     return i < len ? text[i] : '\0';
 }
 
-/* What libyaml could not read. text is what it was given. */
+/* Reports what libyaml could not read. */
 static int load_error(const yaml_parser_t *p, const struct input *in, const char *name,
                       struct err *err)
 {
@@ -313,14 +314,14 @@ static int load(struct reader *r, yaml_parser_t *parser, const struct input *in)
     return rc ? rc : convert(r, 1, 0, 1, &r->doc->root);
 }
 
-/* UTF-8 is said, so that check_blanks reads what libyaml reads. */
+/* Sets UTF-8, so that libyaml and check_blanks read the same characters. */
 static void set_input(yaml_parser_t *parser, const char *text, size_t len)
 {
     yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(parser, (const unsigned char *)text, len);
 }
 
-/* Bytes of the blank or the line break that text begins with; 0: it begins with neither. */
+/* The length of the blank or the line break at the start of text; 0 if there is neither. */
 static size_t blank_bytes(const char *text, size_t len)
 {
     static const char *const wide[] = {"\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};

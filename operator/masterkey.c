@@ -122,7 +122,7 @@ static void on_read(void *arg, const struct kube_response *r)
     AUTO(auto_json) cJSON *secret = NULL;
     struct err err;
 
-    k->call = NULL; /* the body is wiped by whoever received it */
+    k->call = NULL; /* its receiver wipes the body */
     if (r->status == 404) {
         k->absent = true;
     } else if (r->status != 200) {

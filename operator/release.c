@@ -83,7 +83,7 @@ static bool is_tracked(const cJSON *meta)
     return false;
 }
 
-/* Takes our finalizer off this version of the pod, whichever others it has. */
+/* Removes our finalizer from this version of the pod and leaves all others. */
 static void patch(struct release *r, const cJSON *meta)
 {
     AUTO(buf_release) struct buf text;

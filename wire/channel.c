@@ -233,7 +233,7 @@ static int finish_connect(struct channel *c, short revents, int64_t now_ms, stru
     return 0;
 }
 
-/* Most of what a connection costs, so it waits until somebody answers. */
+/* This is most of a connection's cost, so it waits until somebody answers. */
 static void begin_tls(struct channel *c)
 {
     c->ssl = channel_tls_session(c->tls, c->fd, false);

@@ -36,10 +36,10 @@ struct channel;
 
 /*
  * A channel on a non-blocking socket, which the channel owns from now on. channel_connect takes one
- * whose connect is under way (channel_dial) or done. Its tls may be NULL: a key takes time to make,
- * and perhaps nobody answers. Then channel_set_tls gives it once channel_needs_tls is true, and a
- * step follows. Messages go to fn during channel_step; pings do not. fn may send, but not free the
- * channel: it returns -1 for that.
+ * whose connect is under way (channel_dial) or done. Its tls may be NULL, so that the key is made
+ * only if somebody answers. Call channel_set_tls, then channel_step, once channel_needs_tls is
+ * true. Messages go to fn during channel_step; pings do not. fn may send, but not free the channel:
+ * it returns -1 for that.
  */
 struct channel *channel_connect(struct channel_tls *tls, int fd, frame_fn *fn, void *arg,
                                 int64_t now_ms);
@@ -69,7 +69,7 @@ MUST_CHECK int channel_step(struct channel *c, short revents, int64_t now_ms, st
  * that is too large, end the connection at the next step. */
 void channel_send(struct channel *c, const cJSON *message);
 
-/* What has come so far, pings included, and what the channel holds of what comes and goes. */
+/* Bytes received so far, pings included, and bytes that the channel buffers in both directions. */
 uint64_t channel_received(const struct channel *c); /* bytes */
 uint64_t channel_messages(const struct channel *c);
 size_t channel_memory(const struct channel *c); /* bytes */

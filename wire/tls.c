@@ -14,10 +14,10 @@
 enum { CERTIFICATE_MAX = 16384 };
 
 /*
- * libcrypto copies keys into memory that it gives back as it is: while it reads PEM, and where it
- * asks for a secure heap that is not there. So whatever it gives back is wiped, of the whole
- * program, which has to be said before its first allocation. Where memory runs out the program
- * ends, as with our own: not every path of libcrypto survives that.
+ * libcrypto copies keys into memory that it frees without wiping: while it reads PEM, and where it
+ * asks for a secure heap that does not exist. So every block that it frees in this program is
+ * wiped. This must be set before its first allocation. If memory runs out the program ends, as it
+ * does for our own allocations: not every path of libcrypto survives that.
  */
 static void *wiped_malloc(size_t n, const char *file, int line)
 {

@@ -6,8 +6,8 @@
 
 #define PREDICT_TOP 3 /* likeliest classes, unless --top says otherwise */
 
-/* Collective; rank 0 answers, with one event for each sample of o->inputs, and one for each that
- * cannot be read. Fails when there is any of the latter, after all others have been answered. */
+/* Collective. Rank 0 sends one event for each sample of o->inputs, and one for each input that
+ * cannot be read. If there are any of these, it fails after it has answered all others. */
 MUST_CHECK int worker_predict(const struct job *job, struct comm *comm,
                               const struct kernels *kernels, const struct worker_options *o,
                               struct err *err);

@@ -10,8 +10,8 @@
 /*
  * Reads the file's words one after the other, from a state of zeros, and sends a `prediction` event
  * about it: the perplexity of its second word and those after it, and the `top` likeliest words
- * after its last one. t is of inference_init, with one sample in a pass. ERR_DAMAGED: it is no
- * text, or has no word; ERR_INVALID: the checkpoint does not list its words.
+ * after its last one. t comes from inference_init with one sample per pass. ERR_DAMAGED: the file
+ * is not a text, or has no word; ERR_INVALID: the checkpoint does not list its words.
  */
 MUST_CHECK int predict_text(struct trainer *t, const struct config *config, const char *path,
                             int64_t index, long top, struct err *err);

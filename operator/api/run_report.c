@@ -169,7 +169,7 @@ static void take_switch(struct run_report *r, const cJSON *event, bool now)
     take_text(r->switched.reason, sizeof r->switched.reason, from, "reason");
 }
 
-/* Of the validation samples, else of the test samples. Shares of 1 have four digits. */
+/* The metrics of the validation samples, else of the test samples. Shares of 1 have four digits. */
 static void take_metrics(struct progress *p, const cJSON *epoch)
 {
     p->has_metrics = 0;

@@ -44,7 +44,7 @@ struct progress {
     unsigned has_metrics;      /* 1 << metric, or-ed */
     double metrics[N_METRICS]; /* of the last epoch, on the validation (else the test) samples; all
                                   but the loss, which is that of training */
-    int64_t early_epoch;       /* behind which the training stopped early; 0: it did not */
+    int64_t early_epoch;       /* the training stopped early after this epoch; 0: it did not */
 };
 
 /* StrategySwitch: what the engine last said of it. */
@@ -136,12 +136,12 @@ struct tj {
  * (tj_free).
  */
 MUST_CHECK int tj_decode(struct tj **out, const cJSON *object, struct err *err);
-/* Whether this is a version of a known job with another spec, which takes its time to read. */
+/* Whether this is a known job with a new spec, which is slow to decode. */
 bool tj_spec_is_new(const cJSON *object, const struct tj *known);
 /*
- * The same for the cache, of another version of an object that is known (or NULL): where UID,
- * generation, labels and annotations are those of the known one, nothing of the spec is read again.
- * A large spec is stripped.
+ * The same for the cache, given the known version of the object (or NULL). If UID, generation,
+ * labels and annotations are the same as in the known version, the spec is not decoded again. A
+ * large spec is stripped.
  */
 #define TJ_KEPT_BYTES ((size_t)8 << 10) /* of templates and layers; most jobs have less */
 MUST_CHECK int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known,

@@ -14,7 +14,7 @@ struct limit {
 void limit_init(struct limit *l, double per_second, double burst, int64_t now_ms);
 /* True: go. A clock that goes back makes no tokens. */
 bool limit_take(struct limit *l, int64_t now_ms);
-/* Takes so much, also what is not there: limit_take then waits until all of it is made up for. */
+/* Takes this many tokens, even if there are fewer; limit_take then fails until the debt is paid. */
 void limit_spend(struct limit *l, double tokens, int64_t now_ms);
 int64_t limit_next_ms(const struct limit *l, int64_t now_ms); /* until one token is there */
 

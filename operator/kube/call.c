@@ -6,7 +6,7 @@
 #include "operator/kube/secret.h"
 #include "paceline/mem.h"
 
-#define REFUSAL_BYTES ((size_t)64 << 10) /* kept of an answer that refuses */
+#define REFUSAL_BYTES ((size_t)64 << 10) /* kept of a refusal */
 
 const char *const kube_method_names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
@@ -124,7 +124,7 @@ static bool on_item(void *arg, const char *text, size_t len, bool cut)
     return !call->cancelled;
 }
 
-/* Whether the answer goes through the sieve: not those that refuse, whose form is another one. */
+/* Whether the answer goes through the sieve. A refusal does not: its format is another one. */
 static bool is_sieved(const struct kube_call *call)
 {
     long status = 0;
@@ -252,7 +252,7 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
-    if (!call->watch) /* of a watch only the headers have a time */
+    if (!call->watch) /* a watch has a time limit for its headers only */
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
                          call->deadline_ms > now_ms ? (long)(call->deadline_ms - now_ms) : 1L);
     set_method(call);

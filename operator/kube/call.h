@@ -73,7 +73,7 @@ CURL *call_detach(struct kube_call *call);
 
 /* The status of the answer; 0: none, or it was cut. Before call_detach. */
 int call_status(struct kube_call *call, CURLcode result);
-/* What was kept of the body. */
+/* The kept part of the body. */
 const struct buf *call_body(const struct kube_call *call);
 
 /* A sentence on why there is no answer, into text. */

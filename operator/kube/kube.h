@@ -21,8 +21,10 @@ struct kube_request {
     const char *body;         /* NULL: none */
     size_t body_len;
     int64_t timeout_ms; /* to the whole answer; of a watch: to its headers */
-    /* What is kept of an answer of 200 or 201 (static tables). NULL: all of it, which is for
-     * answers that nobody but the operator can make large. Of a watch: the members of each event.
+    /*
+     * The fields to keep of an answer with status 200 or 201; of a watch, those of each event
+     * (static tables). NULL keeps all of it, which is only for answers that nobody but the operator
+     * can make large.
      */
     const struct sieve_field *keep;
 };
@@ -40,15 +42,18 @@ struct kube_call; /* a request on its way */
 
 /* Everything passed in is copied; no callback is called from inside these functions. */
 typedef void kube_done_fn(void *arg, const struct kube_response *response);
-/* An object of a list or an event of a watch, as JSON, NUL-terminated. cut: it was larger than the
- * bounds of its sieve. */
+/* Receives an object of a list or an event of a watch, as JSON, NUL-terminated. cut: it exceeded
+ * the bounds of its sieve, so a part is missing. */
 typedef void kube_item_fn(void *arg, const char *text, size_t len, bool cut);
 
 struct kube_ops {
     struct kube_call *(*send)(void *kube, const struct kube_request *request, kube_done_fn *done,
                               void *arg);
-    /* A GET whose answer has a list of objects, which `keep` names (SIEVE_ITEMS). Each goes to item
-     * as it arrives; done comes after them, with the rest, and also if they broke off. */
+    /*
+     * A GET whose answer has a list of objects, which `keep` marks with SIEVE_ITEMS. item gets each
+     * object as it arrives. done is called after the last one, with the rest of the answer, and
+     * also if the answer broke off.
+     */
     struct kube_call *(*list)(void *kube, const struct kube_request *request, kube_item_fn *item,
                               kube_done_fn *done, void *arg);
     /* A GET whose answer is a stream of events; done comes once, when it ends for any reason. */

@@ -7,8 +7,8 @@
 
 /* Volumes whose names begin so are ours. */
 #define OUR_VOLUMES "paceline-"
-/* Each gets an environment and defaults of ours, so that a small template would make a large pod.
- */
+/* Each container gets an environment and defaults of ours, so a small template could make a large
+ * pod. */
 #define CONTAINERS_MAX 128
 
 struct place {

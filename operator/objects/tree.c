@@ -61,7 +61,7 @@ static int compare_keys(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The keys of an object's members that are not null, by rising bytes; the caller frees them. */
+/* The keys of an object's members that are not null, in byte order; the caller frees them. */
 static const char **sorted_keys(const cJSON *object, size_t *n)
 {
     const char **keys = xcalloc((size_t)cJSON_GetArraySize(object), sizeof *keys);
@@ -74,7 +74,7 @@ static const char **sorted_keys(const cJSON *object, size_t *n)
     return keys;
 }
 
-/* Looked up among sorted keys, as labels and annotations may be thousands. */
+/* Looks keys up in a sorted list, because there may be thousands of labels and annotations. */
 void tree_merge(cJSON *object, const cJSON *from)
 {
     AUTO(auto_free) const char **keys = NULL;

@@ -78,8 +78,9 @@ static void describe_running(struct look *l, const struct census *c)
 }
 
 /*
- * The Secret that the first waiting pod cannot mount, as it lacks what the operator's has; NULL:
- * none is known. The operator may not read Secrets, so it is the node that finds somebody else's.
+ * The Secret that the first waiting pod cannot mount because it lacks the keys that the operator
+ * puts into its own; NULL: none. The operator may not read Secrets, so a Secret of somebody else is
+ * found by the node.
  */
 static const char *foreign_secret(const struct census *c)
 {

@@ -102,7 +102,7 @@ bool rule_owned(struct look *l)
         if (!job_wants_owned(l->job, kind) || (l->o->have[kind] && !is_doubtful(l, kind)))
             continue;
         complete = false;
-        /* The ConfigMap stands for both when they are of a former world (drop_old). */
+        /* For a former world the ConfigMap stands for both (drop_old). */
         if (kind == OWNED_POD_GROUP && !l->o->have[OWNED_CONFIG_MAP])
             continue;
         if (l->o->hold_until_ms > l->now) {

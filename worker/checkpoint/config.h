@@ -1,6 +1,6 @@
 /*
- * What a checkpoint says of the model in it, so that it can be used without the file of its job:
- * texts in the metadata of its file.
+ * The description of a model in its checkpoint, so that the checkpoint can be used without the
+ * job's file. It consists of texts in the metadata of the safetensors file.
  *
  *     version     of the program that wrote it: "0.1.0"
  *     spec        the fields of the job that decide its bytes (job_record), as JSON
@@ -9,8 +9,8 @@
  *     classNames  their names by label, of a text the words, as a JSON list; absent where the data
  *                 have none, or more than CONFIG_NAMES_MAX bytes of them
  *
- * The values that samples were normalised by are in the spec (dataset.normalize), or, where they
- * were learnt, the tensors normalize.mean and normalize.std.
+ * The values for normalising samples are in the spec (dataset.normalize). If they were computed
+ * from the data, they are the tensors normalize.mean and normalize.std.
  */
 #ifndef PACELINE_CONFIG_H
 #define PACELINE_CONFIG_H
@@ -29,8 +29,8 @@ struct config_names {
     size_t n;
 };
 
-/* Appends them as a JSON list, in UTF-8; nothing where there are none, or it has more than max
- * bytes. */
+/* Appends the names as a JSON list, in UTF-8; nothing if there are none or the list has more than
+ * max bytes. */
 void config_print_names(struct config_names names, size_t max, struct buf *out);
 
 /* The texts of a checkpoint that is written. */
@@ -41,7 +41,7 @@ struct config_texts {
 void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
                   struct config_names names);
 void config_texts_release(struct config_texts *c); /* also fit for AUTO */
-/* At most CONFIG_ITEMS; they point into c. Returns how many. */
+/* Lists the items of c, at most CONFIG_ITEMS, and returns how many there are. They point into c. */
 size_t config_items(const struct config_texts *c, struct st_meta *items);
 
 /* What was read. */
@@ -52,8 +52,8 @@ struct config {
     int classes;         /* 0: not said */
     cJSON *names;        /* a list of `classes` strings, or NULL */
 };
-/* ERR_DAMAGED: what stands there is nothing that an engine writes. ERR_INVALID: the spec has fields
- * or values that this engine does not know, as a later one may have written. f must outlive c. */
+/* ERR_DAMAGED: no engine writes such metadata. ERR_INVALID: the spec has fields or values that this
+ * engine does not know; a later engine may have written them. f must outlive c. */
 MUST_CHECK int config_read(struct config *c, const struct st_file *f, const char *path,
                            struct err *err);
 void config_release(struct config *c); /* also fit for AUTO */

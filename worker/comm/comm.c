@@ -57,7 +57,7 @@ static void on_mpi_error(MPI_Comm *where, int *code, ...)
     _exit(EXIT_UNEXPECTED);
 }
 
-/* Its receivers name the rank. */
+/* The receivers of the error name the rank. */
 static void on_checked_error(MPI_Comm *where, int *code, ...)
 {
     int class = MPI_SUCCESS;

@@ -72,7 +72,7 @@ void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);
 int64_t comm_max(struct comm *c, int64_t value);
 /* n bytes of rank `from` to rank `to`; called by these two, which are not one. */
 void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to);
-/* An error of the root's becomes everybody's. */
+/* If the root fails, every rank gets its error. */
 void comm_broadcast_err(struct comm *c, struct err *err, int root);
 /* Over the ranks of this host alone. */
 uint64_t comm_local_sum(struct comm *c, uint64_t value);
@@ -80,10 +80,10 @@ uint64_t comm_local_sum(struct comm *c, uint64_t value);
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root);
 
 /*
- * Ends the world because of a message that no rank of this program sends: one line names the rank,
- * as c counts ranks, and says what it sent and what is allowed ("a note of kind 9; allowed: 0 to
- * 3"). Messages are not authenticated, so what indexes, sizes or selects is checked before it is
- * used.
+ * Ends the world because of a message that no rank of this program sends. One line names the
+ * sender, by its rank in c, and says what it sent and what is allowed ("a note of kind 9; allowed:
+ * 0 to 3"). Messages are not authenticated, so every index, size and kind in them is checked before
+ * it is used.
  */
 _Noreturn void comm_refuse(struct comm *c, int rank, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

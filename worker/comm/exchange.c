@@ -348,7 +348,7 @@ static int take_deferred(struct exchange *e, int rank, void *note, size_t n)
     return -1;
 }
 
-/* A note is as long as its receiver's room. Who tells something unasked is a worker. */
+/* A note must have the length of its receiver's buffer. Only workers send without being asked. */
 static void check_note(const struct exchange *e, int asked, const MPI_Status *status, size_t n)
 {
     const int source = status->MPI_SOURCE;

@@ -110,7 +110,7 @@ static void land(struct reducer *r, struct piece *p, size_t bytes, double now)
     p->ready = ready > p->ready ? ready : p->ready;
 }
 
-/* What has come is as long as it was to be; code: MPI's of the test. */
+/* Checks the length of the message received. code: what MPI's test returned. */
 static void check_received(struct reducer *r, int n, int code)
 {
     for (int i = 0; i < n; i++) {

@@ -18,7 +18,8 @@ void wait_on(struct comm *c, int64_t patience, struct wait *w, const char *what,
 void wait_for(struct comm *c, int64_t patience, MPI_Request *requests, int n, const char *what,
               const char *whom);
 
-/* Until this receive of so many bytes from a rank is done; another length ends the world, too. */
+/* Waits until this receive from a rank is done. A message that does not have exactly this many
+ * bytes ends the world, too. */
 void wait_received(struct comm *c, int64_t patience, MPI_Request *request, int rank, size_t bytes,
                    const char *what);
 

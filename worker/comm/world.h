@@ -31,16 +31,17 @@ struct comm {
     int *lanes_counts, *lanes_offsets; /* per rank */
 };
 
-/* The world once more, for messages whose receiver checks what has come: one that is longer than
- * its room is an error that MPI returns, and not the end. */
+/* A duplicate of the world for messages that their receiver checks. A message that is longer than
+ * its buffer is an error that MPI returns; it does not abort. */
 MPI_Comm comm_dup_checked(const struct comm *c);
 
-/* After a receive from this rank is done, with MPI's return code: ends the world unless exactly so
- * many bytes have come. */
+/* Call after a receive from this rank is done, with MPI's return code. Ends the world unless the
+ * message has exactly this many bytes. */
 void comm_check_received(struct comm *c, int rank, int code, const MPI_Status *status, size_t bytes,
                          const char *what);
 
-/* After a sum over all ranks, with MPI's return code: ends the world unless it is MPI_SUCCESS. */
+/* Call after a sum over all ranks, with MPI's return code. Ends the world unless it is MPI_SUCCESS.
+ */
 void comm_check_sum(struct comm *c, int code);
 
 /* Bytes are on their way to a rank; to this one itself: nobody knows to whom. */

@@ -26,9 +26,9 @@ void arrays_free(struct arrays *a); /* NULL is fine */
 /* Whether an array's rows can be samples of an input of this shape. ERR_DAMAGED. */
 MUST_CHECK int arrays_check(const struct npy *f, struct shape s, struct err *err);
 
-/* The input layers of the job's network; 0: its one input has no layer. */
+/* How many input layers the job's network has; 0: its one input has no layer. */
 size_t arrays_inputs(const struct job *job);
-/* The name in the names of an input's files; the caller's. */
+/* The NAME in the file names of input i. The caller frees it. */
 char *arrays_input_name(const struct job *job, size_t i);
 struct shape arrays_input_shape(const struct job *job, size_t i); /* of input layer i */
 
@@ -36,14 +36,14 @@ struct shape arrays_input_shape(const struct job *job, size_t i); /* of input la
  * become shorter; ERR_IO. From many threads at once. */
 MUST_CHECK int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err);
 
-/* The label of sample `id` where labels are values (set->values of them). Otherwise as
- * arrays_sample.
- */
+/* The label of sample `id`, set->values numbers, if labels are values. Fails as arrays_sample. */
 MUST_CHECK int arrays_values(const struct dataset *set, uint32_t id, float *values,
                              struct err *err);
-/* Of n samples (1 or more; index NULL: the first ones) and each of their label's values: the sum of
- * the squared distances from the mean, added up in the order of the samples. Fails as
- * arrays_values. */
+/*
+ * For each value of the labels, the sum over n samples of the squared distance from the mean, added
+ * up in the order of the samples. n is at least 1; index NULL: the first n samples. Fails as
+ * arrays_values.
+ */
 MUST_CHECK int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n,
                              double *spread, struct err *err);
 

@@ -31,8 +31,8 @@ struct csv {
 };
 
 /*
- * Reads the names; bytes and name must outlive c. ERR_DAMAGED: no row at all, a row of numbers
- * where the names should be, or one that csv_next would refuse. On failure *c is empty.
+ * Reads the names; bytes and name must outlive c. ERR_DAMAGED: there is no row, or the first row
+ * has only numbers, or csv_next would refuse it. On failure *c is empty.
  */
 MUST_CHECK int csv_open(struct csv *c, const uint8_t *bytes, size_t len, const char *name,
                         struct err *err);
@@ -40,12 +40,12 @@ void csv_release(struct csv *c); /* also fit for AUTO */
 
 /*
  * The next row: 1, or 0 after the last one. -1 (ERR_DAMAGED): the row is too long, has another
- * number of fields, a byte 0, an unmatched quote, or text after a closing quote; the message has
- * the file and the line, and the next call goes on with the row after it.
+ * number of fields, a byte 0, an unmatched quote, or text after a closing quote; the message names
+ * the file and the line, and the next call returns the row after it.
  */
 MUST_CHECK int csv_next(struct csv *c, struct err *err);
 
-/* Whether the field, spaces around it aside, is a finite decimal number; its value. */
+/* Whether the field is a finite decimal number, ignoring spaces around it; *value is the number. */
 bool csv_number(const char *field, double *value);
 
 #endif

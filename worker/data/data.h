@@ -70,8 +70,8 @@ void datasets_release(struct datasets *d);
 MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
                              uint32_t *n_test, struct err *err);
 
-/* How many of so many samples are trained with, and how many validate. ERR_INVALID: none are left.
- */
+/* Divides `all` samples into those to train with and those to validate with. ERR_INVALID: none are
+ * left to train with. */
 MUST_CHECK int datasets_divide(const struct job *job, uint32_t all, uint32_t *n_train,
                                uint32_t *n_validation, struct err *err);
 
@@ -130,9 +130,8 @@ uint32_t batcher_batches(const struct batcher *b); /* per epoch, by lastBatch */
 uint32_t batcher_samples(const struct batcher *b, uint32_t batch, uint32_t n);
 /* The next batch, across epoch ends; valid until the following call. Fails only by its failure. */
 const struct batch *batcher_next(struct batcher *b);
-/* Bytes of one batch of so many samples, labels counting with their values, and how many a batcher
- * has: what is made ahead included.
- */
+/* The bytes of one batch of this many samples, with the values of their labels, and the number of
+ * batches in a batcher, including those made ahead. */
 size_t batch_bytes(size_t pixels, size_t labels, size_t samples);
 size_t batch_slots(const struct job *job, enum batch_order order);
 size_t batcher_bytes(const struct batcher *b);

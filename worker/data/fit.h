@@ -16,13 +16,14 @@ struct data_facts {
     char skipped[256];  /* the first of them */
 };
 
-/* Of sets that are loaded. */
+/* The facts of loaded sets. */
 struct data_facts data_facts_of(const struct datasets *d);
 
-/* From the files of a set, of which headers, labels and words are read. Errors as datasets_load. */
+/* The facts of a set from its files; reads their headers, labels and words. Errors as
+ * datasets_load. */
 MUST_CHECK int data_facts_read(struct data_facts *f, const struct job *job, struct err *err);
 
-/* ERR_INVALID: what the data have and the job does not fit. */
+/* ERR_INVALID: the job does not fit the data; the message says what the data have. */
 MUST_CHECK int data_fit(const struct data_facts *f, const struct job *job, const struct net *net,
                         struct err *err);
 

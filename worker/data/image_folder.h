@@ -47,8 +47,8 @@ MUST_CHECK int image_folder_stamp(uint64_t *stamp, const char *path, struct err 
 
 void image_folder_release(struct image_folder *f); /* also fit for AUTO */
 
-/* The images of a folder and of all folders within it, whatever they are called: those of a folder
- * before those within, both by the bytes of their names. Links to folders are not followed. */
+/* The images of a folder and of all folders within it, whatever their names. Files come before
+ * subfolders, both in byte order of their names. Links to folders are not followed. */
 struct image_tree {
     struct arena names;
     const char **paths;

@@ -11,7 +11,7 @@ struct image_reader; /* a thread's file, picture and tools; they grow with what 
 struct image_reader *image_reader_new(const struct job *job);
 void image_reader_free(struct image_reader **r); /* for AUTO */
 
-/* From now on images of other sizes are resized, also where dataset.imageSize is 0. */
+/* Makes the reader resize images of other sizes from now on, even if dataset.imageSize is 0. */
 void image_reader_fit(struct image_reader *r);
 
 /*

@@ -7,8 +7,8 @@
  *     npy          rows of [c][h][w] or as many values; of several inputs a file for each
  *     csv          a row for each sample, by the ending .csv; columns of numbers, in their order
  *
- * Models of pictures take all of them, and values of 0 to 255; models of arrays take npy and csv,
- * and any numbers. What comes out is normalised as in training, by the same functions.
+ * Image models take all of these, with values from 0 to 255. Models of arrays take npy and csv,
+ * with any numbers. Samples are normalised as in training, by the same functions.
  */
 #ifndef PACELINE_INPUT_H
 #define PACELINE_INPUT_H
@@ -16,31 +16,31 @@
 #include "worker/data/normalize.h"
 
 struct input_reader; /* the tools of one thread */
-/* What is given by address must outlive the reader. */
+/* The reader keeps its pointer arguments; they must outlive it. */
 struct input_reader *input_reader_new(const struct job *job, struct shape shape,
                                       const struct normalizer *normalizer);
 void input_reader_free(struct input_reader **r); /* for AUTO */
 
-/* A file that is open; of a model of several inputs, the files of all of them. */
+/* An open file, or for a model of several inputs, one open file for each. */
 struct input;
 
 /*
- * paths: one file, or a .npy file for each input in the order of the input layers. NULL: it cannot
- * be read. ERR_NOT_FOUND, ERR_IO; ERR_DAMAGED: it is not whole, or no file that is known;
- * ERR_INVALID: it is none that this model takes. The message names the file. r, and paths, must
- * outlive the input.
+ * paths: one file, or a .npy file for each input in the order of the input layers. Returns NULL if
+ * it cannot be read: ERR_NOT_FOUND, ERR_IO; ERR_DAMAGED: the file is not whole, or of no known
+ * kind; ERR_INVALID: this model does not take such files. The message names the file. r and paths
+ * must outlive the input.
  */
 struct input *input_open(struct input_reader *r, const char *const *paths, size_t n_paths,
                          struct err *err);
 void input_close(struct input **in); /* also fit for AUTO */
 
 /*
- * The next sample, as the model sees it, to x, [c][h][w]: 1, or 0 after the last one. -1: it cannot
- * be read (errors as above); the next call goes on with the sample after it.
+ * Writes the next sample, normalised, to x, [c][h][w]. Returns 1, or 0 after the last one, or -1 if
+ * it cannot be read (errors as above); the next call goes on with the sample after it.
  */
 MUST_CHECK int input_next(struct input *in, float *x, struct err *err);
 
-/* Whether it is a file of many samples, of which each needs its number. */
+/* Whether the file holds many samples, so that answers need a sample's number. */
 bool input_is_many(const struct input *in);
 
 #endif

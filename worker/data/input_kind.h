@@ -1,4 +1,4 @@
-/* The kinds of files behind input.h. */
+/* The kinds of files that input.h reads. */
 #ifndef PACELINE_INPUT_KIND_H
 #define PACELINE_INPUT_KIND_H
 
@@ -27,7 +27,8 @@ struct input {
 struct input_kind {
     bool many;
     bool numbers; /* models of arrays take it, too */
-    /* By its name and the first bytes, as far as there are so many; the others are 0. */
+    /* Whether a file is of this kind, by its name and its first bytes; bytes beyond its end are 0.
+     */
     bool (*is)(const struct input_reader *r, const char *path, const uint8_t head[INPUT_HEAD]);
     int (*open)(struct input *in, struct err *err); /* close is called if it fails */
     int (*next)(struct input *in, float *x, struct err *err);
@@ -41,7 +42,7 @@ static inline size_t input_values(const struct input_reader *r)
     return (size_t)r->shape.c * (size_t)r->shape.h * (size_t)r->shape.w;
 }
 
-/* Whether the file's name ends so, in letters of any case. */
+/* Whether the file's name has this ending, in upper or lower case. */
 bool input_ends_with(const char *path, const char *ending);
 
 #endif

@@ -39,11 +39,11 @@ MUST_CHECK int npy_open(struct npy *f, const uint8_t *bytes, size_t len, const c
  * f is of floats, or of u1. -1: one of them is not finite. */
 MUST_CHECK int npy_floats(const struct npy *f, size_t i, float *x);
 
-/* Row i as floats that are the numbers in the file: of any kind of values, none of them scaled. -1:
- * one is not finite, or an integer beyond 2^24, which not every float tells from its neighbours. */
+/* Row i as floats, unscaled, from values of any type. Returns -1 if one is not finite, or is an
+ * integer beyond 2^24, where floats no longer represent every integer. */
 MUST_CHECK int npy_numbers(const struct npy *f, size_t i, float *x);
 
-/* Value i of an array of integers or bools; what is above INT64_MAX becomes -1. */
+/* Value i of an array of integers or bools; values above INT64_MAX become -1. */
 int64_t npy_integer(const struct npy *f, size_t i);
 
 #endif

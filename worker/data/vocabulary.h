@@ -32,8 +32,8 @@ struct vocabulary {
 MUST_CHECK int vocabulary_build(struct vocabulary *v, const uint8_t *text, size_t len,
                                 const char *name, int bound, struct err *err);
 /*
- * A vocabulary whose words are known, by their numbers; they must outlive it. Of equal ones the
- * first counts. ERR_DAMAGED: <unk> is not among them; *v is to be released then, too.
+ * Makes a vocabulary from known words; words[i] gets number i. The words must outlive it. Of equal
+ * words the first counts. ERR_DAMAGED: <unk> is not among them; release *v then, too.
  */
 MUST_CHECK int vocabulary_list(struct vocabulary *v, const char *const *words, size_t n,
                                struct err *err);

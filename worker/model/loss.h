@@ -1,5 +1,5 @@
 /*
- * Losses: of one sample the loss, the gradient of the outputs, and what metrics are made of.
+ * Losses: for one sample its loss, the gradient of its outputs, and the scores that metrics need.
  *
  * Every function is plain C in double, in the order of the outputs, with the elementary functions
  * of kernels/math.h: the same bytes on every CPU. Gradients are of the mean over n_global samples;
@@ -14,11 +14,13 @@
 #include "paceline/losses.h"
 #include "worker/kernels/kernels.h"
 
-/* Of one sample. What scores are depends on the labels:
+/*
+ * The result for one sample. The meaning of scores depends on the labels:
  *     classes   1 if the largest output is the label's (the first of equals); 1 if the label is
  *               among the five largest
  *     numbers   the mean over the outputs of |error|; of error^2
- *     bits      1 if all outputs are right; the share that is. An output above 0 says 1. */
+ *     bits      1 if all outputs are right; the share that is. An output above 0 says 1.
+ */
 struct loss_result {
     double loss;
     double scores[2];
@@ -26,9 +28,9 @@ struct loss_result {
 };
 
 /*
- * Labels that are classes: of one sample, or one word of a text. y has n_classes outputs in a row
- * of `row` floats; dy (may be NULL) gets their gradient. probabilities: [n_classes]; may be NULL or
- * dy where dy is not NULL.
+ * For labels that are classes: one sample, or one word of a text. y has n_classes outputs in a row
+ * of `row` floats; dy (may be NULL) gets their gradient. probabilities has [n_classes]; if dy is
+ * not NULL it may be NULL or dy.
  *     softmaxCrossEntropy   log(sum exp y) - y[label]
  *     squaredError          half the squared distance to the one-hot label
  */
@@ -37,9 +39,9 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
                                float *probabilities);
 
 /*
- * Labels that have a value t for each of the n outputs. Losses and gradients are means over the
- * outputs, as PyTorch's with reduction="mean" (MSELoss, L1Loss, HuberLoss, BCEWithLogitsLoss).
- * With d = y - t:
+ * For labels with a value t for each of the n outputs. Losses and gradients are means over the
+ * outputs, as PyTorch's with reduction="mean" (MSELoss, L1Loss, HuberLoss, BCEWithLogitsLoss). With
+ * d = y - t:
  *
  *     mse                   d^2
  *     mae                   |d|, with the gradient 0 at 0

@@ -16,14 +16,14 @@
 struct durable;
 
 /*
- * Makes dir when it is not there. ERR_INVALID when it holds checkpoints of a job that trains
- * otherwise, so that nothing goes on from them by mistake; more epochs, other workers and the like
- * make no other job.
+ * Makes dir when it is not there. ERR_INVALID if it holds checkpoints of a job that trains
+ * differently, so that no job resumes from them by mistake. More epochs or another number of
+ * workers do not make a job different.
  */
 MUST_CHECK int durable_open(struct durable **out, const char *dir, const struct job *job,
                             struct err *err);
-/* Writes job.json, once the training is known to begin: until then that of before is right. Fails
- * when it cannot be written. */
+/* Writes job.json. Call it only when the training is sure to begin; until then the earlier job.json
+ * is right. Fails if the file cannot be written. */
 MUST_CHECK int durable_begin(const struct durable *d, const struct job *job, struct err *err);
 /* Waits for a copy that is under way. NULL is fine. */
 void durable_free(struct durable *d);

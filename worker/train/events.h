@@ -10,14 +10,16 @@
 cJSON *event_new(const char *name);
 void event_send(cJSON *event);
 
-/* Counts as rows [label][predicted], and the names of the n classes (NUL-terminated, one after the
- * other; or NULL). counts NULL: there are none; names beyond CLASSES_BYTES_MAX bytes are left out:
- * a line is bounded. */
+/*
+ * Adds counts as rows [label][predicted], and the names of the n classes (NUL-terminated, one after
+ * the other; or NULL). counts may be NULL. Names beyond CLASSES_BYTES_MAX bytes are left out,
+ * because a line is bounded.
+ */
 #define CLASSES_BYTES_MAX 8192
 void event_add_confusion(cJSON *event, const int64_t *counts, int n, const char *names);
 
-/* The share of samples whose label is among the 5 likeliest of n classes; left out up to 5, where
- * it says nothing. */
+/* Adds the share of samples whose label is among the 5 likeliest of n classes. With 5 classes or
+ * fewer it would always be 1, so it is left out. */
 void event_add_top5(cJSON *event, double share, int n);
 
 /* {"event":"stage"}: what is waited for before training. */

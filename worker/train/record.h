@@ -19,7 +19,8 @@ struct record {
     size_t n;
 };
 
-/* Of t as it stands, but for its config (worker/checkpoint/config.h); there is room for this. */
+/* The record of t as it is now, without its config (worker/checkpoint/config.h), for which there is
+ * room. */
 void record_init(struct record *r, const struct trainer *t);
 
 /* ERR_INVALID, and what differs, when a training of t cannot go on from f. */

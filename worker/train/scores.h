@@ -1,4 +1,4 @@
-/* What follows from a whole evaluated set, beyond means over its samples. Pure. */
+/* Scores of a whole evaluated set that are not means over its samples. Pure. */
 #ifndef PACELINE_SCORES_H
 #define PACELINE_SCORES_H
 
@@ -9,9 +9,10 @@
 
 /*
  * Precision, recall and F1 are macro averages, in which each class, or each output of bits, counts
- * alike. Of one: precision, the share of what was named it that is it; recall, the share of it that
- * was named it; F1, their harmonic mean. What would be 0/0 is 0. A class that no sample has or was
- * named is left out; of bits every output counts: both as in scikit-learn (average="macro").
+ * alike. For one class: precision is the share of the samples predicted to be in it that are;
+ * recall is the share of its samples that were predicted to be in it; F1 is their harmonic mean.
+ * 0/0 counts as 0. A class that occurs neither as a label nor as a prediction is left out; of bits
+ * every output counts. Both are as in scikit-learn (average="macro").
  *
  * R^2 is the mean over the outputs of 1 - (sum of squared errors) / (sum of squared distances of
  * the labels from their mean); where the labels are all the same it is 1 without any error, else 0:
@@ -34,7 +35,8 @@ struct bit_counts {
 };
 struct scores scores_of_bits(const struct bit_counts *counts, int n);
 
-/* Of each of n outputs the squared errors, and the squared distances of labels from their mean. */
+/* errors and spread: for each of n outputs the sum of squared errors, and the sum of squared
+ * distances of the labels from their mean. */
 struct scores scores_of_numbers(const double *errors, const double *spread, int n);
 
 extern const struct scores no_scores; /* all NaN */

@@ -4,18 +4,20 @@
 
 #include "worker/train/trainer.h"
 
-/* The next batch of a batcher. A rank that cannot read its samples ends the world: the others wait
- * for what it would send. */
+/* The next batch of a batcher. A rank that cannot read its samples ends the world, because the
+ * others wait for its messages. */
 const struct batch *step_next(const struct trainer *t, struct batcher *batches);
 /* The next batch of this rank to train with. */
 const struct batch *step_batch(struct trainer *t);
 /* A pass's i-th lane block: the samples of each lane of b in a batch of n, counted from the batch's
  * sample `from`, with which the pass begins. */
 void step_cut(struct trainer *t, int i, struct lane_block b, uint32_t n, uint32_t from);
-/* Losses and scores per lane (t->lane_values) of the lanes l of a batch of n, from the outputs y of
- * their samples b; also to the tally, unless it is NULL. dy is overwritten: with n_mean by the
- * gradient of the outputs, for a mean over so many samples, and the side outputs' losses are added.
- * Of a text a sample's loss is the sum over its words. */
+/*
+ * Computes losses and scores per lane (t->lane_values) for the lanes l of a batch of n, from the
+ * outputs y of their samples b, and adds them to the tally unless it is NULL. dy is overwritten. If
+ * n_mean is not 0, dy gets the gradient of the outputs for a mean over n_mean samples, and the side
+ * outputs' losses are added. For a text a sample's loss is the sum over its words.
+ */
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
                  const float *y, float *dy, uint32_t n_mean, struct tally *tally);
 /* Before step_losses of a training batch, on the worker of a side output at least: the losses of

@@ -1,7 +1,7 @@
 /*
- * What is added up of a set while it is evaluated, beside the totals: per class or output, so that
- * scores of the whole set follow (scores.h). Counts are integers, which may be added in any order;
- * squared errors are doubles, kept lane by lane until the set's end.
+ * Sums per class or per output over a set that is evaluated, beside its totals; scores of the whole
+ * set are computed from them (scores.h). Counts are integers, which may be added in any order.
+ * Squared errors are doubles and are kept lane by lane until the end of the set.
  */
 #ifndef PACELINE_TALLY_H
 #define PACELINE_TALLY_H
@@ -25,11 +25,13 @@ void tally_release(struct tally *t);
 size_t tally_bytes(const struct tally *t);
 
 void tally_clear(struct tally *t);
-/* A sample (or word) of a lane: its number in the batch of this rank, its outputs and result. */
+/* Adds a sample (or word) of a lane: its number in the batch of this rank, its outputs and its
+ * result. */
 void tally_add(struct tally *t, int lane, const struct batch *b, size_t sample, const float *y,
                const struct loss_result *r);
 
-/* The counts as one list of integers, for adding up over ranks; NULL, and *n 0: there are none. */
+/* The counts as one list of integers, to be summed over ranks; NULL, with *n 0, if there are none.
+ */
 int64_t *tally_counts(const struct tally *t, size_t *n);
 
 /* Of all that was added. errors: [n] of numbers, over all lanes; else NULL. */

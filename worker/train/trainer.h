@@ -22,15 +22,15 @@
 #include "worker/train/switch_point.h"
 #include "worker/train/tally.h"
 
-/* Sums over samples, in the one order: per batch by lanes, then batch by batch. Of a text samples
- * are words here. Scores are those of struct loss_result. */
+/* Sums over samples in a fixed order: within a batch by lanes, then batch by batch. For a text,
+ * samples are words here. Scores are those of struct loss_result. */
 struct totals {
     double loss;
     int64_t samples;
     double scores[2];
 };
 
-/* Of a set. */
+/* The evaluation of a set. */
 struct evaluation {
     struct totals totals;
     struct scores scores;
@@ -79,8 +79,9 @@ struct strategy {
      * (slot -1) or of an optimiser slot, as others read it, in trainer_room on the ranks that write
      * checkpoints; NULL on others. May use the gradients' slab. */
     const float *(*collect)(struct trainer *t, int slot, const struct param *param);
-    /* Losses and scores of a batch of evaluation, of all lanes, to t->all_lane_values; those of the
-     * rank's own lanes also to the tally. NULL: the rank computes its lanes by itself. */
+    /* Writes losses and scores of an evaluation batch, of all lanes, to t->all_lane_values, and
+     * adds those of the rank's own lanes to the tally. NULL: the rank computes its lanes by itself.
+     */
     void (*evaluate)(struct trainer *t, const struct batch *b, struct tally *tally);
     void (*report)(const struct trainer *t, cJSON *done); /* adds to the last event; or NULL */
 };
@@ -137,7 +138,7 @@ struct trainer {
     int orders; /* what rank 0 wished in the last step; the same on every rank */
 };
 
-/* Of a lane, or of a batch: loss and scores; of the first one rank 0's orders too. */
+/* Values per lane or per batch: loss and scores; the first lane also carries rank 0's orders. */
 #define LANE_VALUES 4
 #define LANE_ORDERS 3
 
@@ -173,8 +174,8 @@ double trainer_seconds(void); /* a monotonic clock */
  * finite; the weights of that step are not to be kept. */
 MUST_CHECK int trainer_step(struct trainer *t, struct err *err);
 
-/* Collective: totals and scores of the validation samples, which there are, and of the test set;
- * the same on every rank. */
+/* Collective. Totals and scores of the validation samples, of which there must be some, and of the
+ * test set; the same on every rank. */
 struct evaluation trainer_validate(struct trainer *t);
 struct evaluation trainer_test(struct trainer *t);
 
@@ -191,7 +192,8 @@ MUST_CHECK int trainer_check_replicas(struct trainer *t, struct err *err);
 int64_t trainer_planned_steps(const struct trainer *t); /* in all, unless it stops early */
 double trainer_learning_rate(const struct trainer *t);
 uint32_t trainer_batches_per_epoch(const struct trainer *t);
-/* Ends the world unless the position, which this rank has sent, is one of the training. */
+/* Checks a position that this rank has sent; ends the world unless the training has such a
+ * position. */
 void trainer_check_position(const struct trainer *t, int rank, const struct position *at);
 uint32_t trainer_samples_per_epoch(const struct trainer *t); /* of all workers */
 /* An update sees training.accumulate batches; an epoch's last one may see fewer. */
