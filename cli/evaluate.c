@@ -12,9 +12,9 @@
 
 static const char evaluate_usage[] =
     "usage: paceline evaluate CHECKPOINT [options]\n"
-    "Runs the job's test set through a checkpoint, and says how well each class is known.\n"
+    "Runs the job's test set through a checkpoint, and shows the results for each class.\n"
     "CHECKPOINT is a file, or the folder of a run: its best checkpoint, else its last one.\n"
-    "  --spec JOB   the job (default: what the checkpoint says of it)\n"
+    "  --spec JOB   the job (default: the one in the checkpoint)\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
     "  --json       print the result as one JSON object, with the confusion matrix\n"
     "examples:\n"

@@ -12,9 +12,9 @@
 
 static const char usage[] =
     "usage: paceline init DATA [options]\n"
-    "Writes a job for the data in a folder: a file with comments, that validates and trains.\n"
+    "Writes a job for the data in a folder: a commented file that can be trained as it is.\n"
     "  -o, --out FILE  write it there, instead of printing it\n"
-    "  --force         also where the file exists\n"
+    "  --force         overwrite an existing file\n"
     "DATA is a folder of images (train/CLASS/ and test/CLASS/, or CLASS/ alone), of arrays\n"
     "(train-x.npy, train-y.npy, test-x.npy, test-y.npy; docs/data.md), or of IDX files.\n"
     "examples:\n"

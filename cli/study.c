@@ -36,7 +36,7 @@ static const char usage[] =
     "  -o, --out DIR     folder of runs and report (default runs/study-<name>-<scale>)\n"
     "  --check           only see that every variant is a job that can be trained\n"
     "  --json            print the result as one JSON object\n"
-    "Started again it goes on: runs that are there and have ended are taken as they are.\n"
+    "A study that is started again continues: it keeps the runs that have ended.\n"
     "examples:\n"
     "  paceline study\n"
     "  paceline study 002\n"

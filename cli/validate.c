@@ -10,12 +10,12 @@
 
 static const char usage[] =
     "usage: paceline validate JOB... [options]\n"
-    "Checks jobs without running them; a JOB of - is standard input. Exit code 0 when all are\n"
-    "right, else that of the first which is not: 2, or 3 where a file cannot be read.\n"
+    "Checks jobs without running them; a JOB of - is standard input. Exit code 0 if all are\n"
+    "valid, else that of the first one that is not: 2, or 3 if a file cannot be read.\n"
     "  --set PATH=VALUE  override a field; may be repeated\n"
     "  --workers N       the same as --set replicas.worker.replicas=N\n"
-    "  --json            print the result, with the effective job, as one JSON object; of several\n"
-    "                    jobs a list of them\n"
+    "  --json            print the result, with the effective job, as one JSON object, or for\n"
+    "                    several jobs as a list of them\n"
     "examples:\n"
     "  paceline validate job.yaml\n"
     "  paceline validate examples/mlp.yaml examples/cifar10.yaml --set training.epochs=1\n"

@@ -241,7 +241,7 @@ static int work(const struct command *command, const struct worker_options *o, s
     return 0;
 }
 
-/* Ends this rank, and so its world. */
+/* Ends this rank, and with it the world. */
 static void say_cut_short(const char *sentence)
 {
     if (comm_launched_rank() == 0)

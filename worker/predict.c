@@ -1,4 +1,4 @@
-/* predict: what a checkpoint says of files. See docs/cli.md. */
+/* predict: asks a model about files. See docs/cli.md. */
 #include "worker/predict.h"
 
 #include <dirent.h>
@@ -206,7 +206,7 @@ static bool is_folder(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-/* What cannot be read costs its own answers alone. */
+/* An image that cannot be read does not stop the others. */
 static int ask_tree(struct predictor *p, const char *folder, struct err *err)
 {
     AUTO(image_tree_release) struct image_tree tree = {0};
@@ -240,7 +240,7 @@ static struct array_list array_list_new(const struct job *job)
     return (struct array_list){xcalloc(n, sizeof(char *)), n};
 }
 
-/* NAME.npy of each input, else the test set's. */
+/* Takes NAME.npy for each input, else the test set's file. */
 static int ask_arrays_folder(struct predictor *p, const char *folder, struct err *err)
 {
     AUTO(array_list_free) struct array_list list = array_list_new(p->t.job);
@@ -262,7 +262,8 @@ static int ask_arrays_folder(struct predictor *p, const char *folder, struct err
     return ask(p, (const char *const *)list.paths, list.n, err);
 }
 
-/* The input that "NAME=FILE" is of, and *file; -1: it is no such word, or its name is a file's. */
+/* The number of the input that "NAME=FILE" names, and *file; -1 if the word has another form, or is
+ * itself the name of a file. */
 static int named_input(const struct predictor *p, const char *word, const char **file)
 {
     const char *equals = strchr(word, '=');
@@ -280,7 +281,7 @@ static int named_input(const struct predictor *p, const char *word, const char *
     return -1;
 }
 
-/* All words NAME=FILE are one question. */
+/* Answers all words NAME=FILE together. */
 static int ask_named(struct predictor *p, struct err *err)
 {
     AUTO(array_list_free) struct array_list list = array_list_new(p->t.job);
@@ -327,7 +328,7 @@ static int ask_word(struct predictor *p, const char *word, struct err *err)
     return p->t.normalizer.floats ? ask_arrays_folder(p, word, err) : ask_tree(p, word, err);
 }
 
-/* A file of an older engine does not say what it was trained on: then the data must be there. */
+/* A file of an older engine does not describe its model, so the data must be there. */
 static int learn_data(struct predictor *p, const struct job *job, struct err *err)
 {
     struct datasets data;

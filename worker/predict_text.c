@@ -40,7 +40,7 @@ static int open_vocabulary(struct vocabulary *v, const char ***words, const stru
     return vocabulary_list(v, *words, (size_t)n, err);
 }
 
-/* A line end at the very end is no word that somebody wrote: the answer goes on with the line. */
+/* A final line end does not count as a word: the answer continues the line. */
 static size_t last_word(const struct vocabulary *v, const uint32_t *words, size_t n)
 {
     size_t len;
@@ -68,7 +68,7 @@ static void read_scores(struct reading *r, size_t i, const float *y)
     r->predicted = result.predicted;
 }
 
-/* Row by row; what is left of the last row is padded, after which nothing is asked. */
+/* Reads row by row. The last row is padded; nothing is read after it. */
 static void read_rows(struct reading *r)
 {
     const size_t steps = (size_t)r->t->model.positions;

@@ -12,7 +12,7 @@ struct limit {
 };
 /* Full at first. A burst below 1 counts as 1. */
 void limit_init(struct limit *l, double per_second, double burst, int64_t now_ms);
-/* True: go. A clock that goes back makes no tokens. */
+/* Takes a token if there is one. A clock that goes back makes no tokens. */
 bool limit_take(struct limit *l, int64_t now_ms);
 /* Takes this many tokens, even if there are fewer; limit_take then fails until the debt is paid. */
 void limit_spend(struct limit *l, double tokens, int64_t now_ms);

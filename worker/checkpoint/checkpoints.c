@@ -38,7 +38,8 @@ static bool is_unfinished(const char *name)
     return strncmp(name, PREFIX, strlen(PREFIX)) == 0 && strstr(name, SUFFIX ".tmp.");
 }
 
-/* Whether it is another file's temporary name, and so old that no writer of this folder has it. */
+/* Whether name is the temporary name of another file, and so old that no writer in this folder uses
+ * it. */
 static bool is_left(int folder, const char *name)
 {
     static const char *const ours[] = {"best" SUFFIX ".tmp.", "model" SUFFIX ".tmp."};

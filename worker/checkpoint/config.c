@@ -9,8 +9,8 @@
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define SIDE_MAX (1 << 28)
 
-/* The bytes of the UTF-8 character at s; 0: there is none. Overlong forms and surrogates are none.
- */
+/* The length of the UTF-8 character at s; 0 if there is none. Overlong forms and surrogates do not
+ * count. */
 static size_t utf8_length(const char *s)
 {
     const uint8_t *b = (const uint8_t *)s;
@@ -30,7 +30,7 @@ static size_t utf8_length(const char *s)
     return n;
 }
 
-/* Readers of safetensors files want UTF-8; names of folders and words may be anything. */
+/* Readers of safetensors files expect UTF-8; names of folders and words may be any bytes. */
 static void print_name(const char *name, struct buf *out)
 {
     AUTO(buf_release) struct buf text;
@@ -99,7 +99,8 @@ static int bad(const char *path, const char *key, const char *why, struct err *e
     return err_set(err, ERR_DAMAGED, "%s: __metadata__.%s: %s", path, key, why);
 }
 
-/* The job, strictly: a field that nobody knows may have decided what the model computes. */
+/* Reads the job and refuses unknown fields: such a field may have decided what the model computes.
+ */
 static int read_job(struct config *c, const char *text, const char *path, struct err *err)
 {
     static const char *const place[] = {"spec.dataset.path=/"}; /* for sets that need one */

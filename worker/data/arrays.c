@@ -161,7 +161,7 @@ static int check_classes(const struct npy *f, struct err *err)
                    f->name, f->n_each, f->kind == 'f' ? "floats" : "integers");
 }
 
-/* A number, or a row of them: of as many as in the other set. */
+/* Checks that a label is a number, or a row of as many numbers as in the other set. */
 static int check_values(const struct npy *f, const struct npy *train, struct err *err)
 {
     if (f->n_dims > 2 || f->n_each > NET_INPUT_MAX)
@@ -329,7 +329,8 @@ static int check_bits(const struct npy *f, uint32_t i, const float *row, struct 
     return 0;
 }
 
-/* Labels of values stay in their files, as inputs do; each is looked at once, and digested. */
+/* Labels that are values stay in their files, as inputs do. This reads each of them once, to check
+ * and digest it. */
 static int read_values(struct arrays *a, struct err *err)
 {
     const size_t each = a->labels.of[SET_TRAIN].npy.n_each;
@@ -455,9 +456,11 @@ int arrays_values(const struct dataset *set, uint32_t id, float *values, struct 
     return read_row(&set->arrays->labels.of[set->number], id, npy_numbers, values, err);
 }
 
-/* The mean first, then the distances from it: a difference of large sums would lose them. Of labels
- * that are all the same the sum of up to 2^29 floats is exact, so the mean is their value, and the
- * spread 0. */
+/*
+ * Computes the mean first and then the distances from it, because a difference of large sums would
+ * lose them. If all labels are the same, the sum of up to 2^29 floats is exact, so the mean is
+ * their value and the spread is 0.
+ */
 int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n, double *spread,
                   struct err *err)
 {

@@ -13,8 +13,8 @@ static const char *bound(const char *p, const char *end)
     return end - p > CSV_MAX_ROW ? p + CSV_MAX_ROW : end;
 }
 
-/* Where the row at c->at ends: at its line end, or at the end of the file. NULL: too long, and
- * c->at is after its line. */
+/* Finds the end of the row at c->at: its line end, or the end of the file. Returns NULL if the row
+ * is too long; c->at is then after its line. */
 static const char *row_end(struct csv *c)
 {
     const char *most = bound(c->at, c->end);
@@ -38,7 +38,8 @@ static const char *row_end(struct csv *c)
     return NULL;
 }
 
-/* A field in quotes, without them; NULL: no quote closes it. p is behind the first quote. */
+/* Copies a quoted field without its quotes; p is after the first quote. Returns NULL if no quote
+ * closes it. */
 static const char *copy_quoted(const char *p, const char *end, char **to)
 {
     for (; p < end; p++) {
@@ -58,8 +59,8 @@ static const char *find_separator(const char *p, const char *end, char separator
     return found ? found : end;
 }
 
-/* Takes a row apart into texts that end with 0. How many there are, those beyond `most` included,
- * which are not stored; -1: a quote that does not fit. */
+/* Splits a row into NUL-terminated fields and stores at most `most` of them. Returns the number of
+ * all fields, or -1 for a misplaced quote. */
 static int64_t split_row(const char *p, const char *end, char separator, char *to,
                          const char **fields, size_t most)
 {
@@ -87,7 +88,8 @@ static int64_t split_row(const char *p, const char *end, char separator, char *t
     }
 }
 
-/* Of len bytes: in place of each separator, and of the row end, a field has its 0. */
+/* Makes room for a row of len bytes: the NUL of each field takes the place of a separator or of the
+ * row's end. */
 static void make_room(struct csv *c, size_t len)
 {
     const size_t need = len + 1;
@@ -98,7 +100,7 @@ static void make_room(struct csv *c, size_t len)
     c->room = need;
 }
 
-/* The bytes of the next row that is not empty, without its line end: 1; 0: there is none. */
+/* Finds the next row that is not empty, without its line end. Returns 1, or 0 if there is none. */
 static int take_row(struct csv *c, const char **row, const char **end, struct err *err)
 {
     for (;;) {
@@ -147,7 +149,7 @@ static char find_kind(const char *p, const char *end)
     return ',';
 }
 
-/* Names that are all numbers are a first row of a table that has no names. */
+/* If all names are numbers, the table has no row of names. */
 static int check_names(const struct csv *c, struct err *err)
 {
     double value;

@@ -70,8 +70,8 @@ void datasets_release(struct datasets *d);
 MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
                              uint32_t *n_test, struct err *err);
 
-/* Divides `all` samples into those to train with and those to validate with. ERR_INVALID: none are
- * left to train with. */
+/* Divides `all` samples into those to train with and those to validate with. ERR_INVALID: one part
+ * would be empty, or less than a whole batch is left to train with. */
 MUST_CHECK int datasets_divide(const struct job *job, uint32_t all, uint32_t *n_train,
                                uint32_t *n_validation, struct err *err);
 

@@ -234,7 +234,7 @@ static int load_bytes(struct datasets *d, const struct job *job, const char *run
     return 0;
 }
 
-/* Of folders of images those of the folders; else as published. */
+/* Folders of images name the classes; other sets have published names. */
 static int name_classes(struct datasets *d, const struct job *job, struct err *err)
 {
     size_t n, found = 0;

@@ -50,7 +50,7 @@ static int read_source(struct data_facts *f, const struct job *job, struct err *
 
     if (source_open(&s, job, err))
         return -1;
-    /* Folders are the classes of images, and what the engine makes has those that the job says. */
+    /* Image folders define their classes, and generated data have as many as the job says. */
     if (s.set->kind == &idx_source || s.set->kind == &cifar_source) {
         train = xcalloc(s.n[SET_TRAIN] + 1, sizeof *train);
         test = xcalloc(s.n[SET_TEST] + 1, sizeof *test);

@@ -43,7 +43,7 @@ static bool is_picture(const struct input_reader *r, const char *path, const uin
 
     (void)r;
     for (size_t i = 0; i < ARRAY_LEN(endings); i++)
-        if (input_ends_with(path, endings[i])) /* so that a damaged one is told to be that */
+        if (input_ends_with(path, endings[i])) /* then it can be reported as damaged */
             return true;
     return memcmp(head, "\xff\xd8", 2) == 0 || memcmp(head, "\x89PNG", 4) == 0;
 }
@@ -75,11 +75,11 @@ static void picture_close(struct input *in) { free(in->own); }
 static const struct input_kind input_picture = {
     .is = is_picture, .open = picture_open, .next = picture_next, .close = picture_close};
 
-/* Those that the bytes show first. */
+/* Kinds that are recognised by their bytes come first. */
 static const struct input_kind *const kinds[] = {&input_picture, &input_idx, &input_npy, &input_csv,
                                                  &input_cifar};
 
-/* The first bytes of a file, and zeros where it has fewer. */
+/* Reads the first bytes of a file; bytes beyond its end are 0. */
 static int read_head(const char *path, uint8_t head[INPUT_HEAD], struct err *err)
 {
     AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);

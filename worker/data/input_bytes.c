@@ -91,7 +91,7 @@ static int idx_input_open(struct input *in, struct err *err)
 const struct input_kind input_idx = {
     .many = true, .is = is_idx, .open = idx_input_open, .next = bytes_next, .close = bytes_close};
 
-/* The files begin with a label: nothing but their name tells them apart. */
+/* The files begin with a label, so only their name tells their kind. */
 static bool is_cifar(const struct input_reader *r, const char *path, const uint8_t *head)
 {
     (void)head;

@@ -132,7 +132,7 @@ static void list_names(const struct csv *c, char *text, size_t size)
         snprintf(text + SHOWN, size - SHOWN, "...");
 }
 
-/* By the first row: columns of words are left alone. */
+/* Chooses the columns of numbers by the first row; columns of words are ignored. */
 static int find_columns(struct csv_input *own, size_t want, struct err *err)
 {
     const struct csv *c = &own->csv;

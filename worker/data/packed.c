@@ -53,7 +53,8 @@ static int packed_check(const uint8_t *bytes, size_t len, uint64_t stamp, struct
     return 0;
 }
 
-/* What is checked must stay as it is, whoever writes to the file: the head, then the labels. */
+/* Copies the head and the labels, which must not change after they are checked, whoever writes to
+ * the file. */
 static int packed_own(const struct file_map *file, uint64_t stamp, struct err *err)
 {
     const size_t head = sizeof(struct packed_head);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Of one output. */
+/* The loss of one output, and its gradient. */
 struct term {
     double loss, slope;
 };
@@ -42,8 +42,8 @@ static double log_1_plus(double x)
     return sum == 1 ? x : math_log(sum) * (x / (sum - 1));
 }
 
-/* No exponential of a number above 0, so that none overflows; neither the probability nor what it
- * lacks to 1 is a difference. */
+/* No exponential of a number above 0, so none overflows. Neither p nor 1 - p is computed as a
+ * difference. */
 static struct term sigmoid_cross_entropy(double y, double t, double delta)
 {
     const double e = math_exp(-fabs(y)), larger = 1 / (1 + e), smaller = e / (1 + e);

@@ -336,7 +336,7 @@ static void on_meet(struct trainer *t, int worker, const struct note *note)
     b->n_met++;
 }
 
-/* What indexes, and what is counted, before it is used. */
+/* Checks the indices and counts of a note before they are used. */
 static void check_note(const struct trainer *t, const struct backup *b, int worker,
                        const struct note *note)
 {
@@ -398,7 +398,7 @@ static void tell_servers(const struct trainer *t, const struct note *note)
         exchange_tell(b->exchange, t->placement.first + s, note, sizeof *note);
 }
 
-/* A batch that is given is one of an update, within the epoch. */
+/* Checks that a batch that is handed out belongs to an update within the epoch. */
 static void check_answer(const struct trainer *t, const struct answer *a, bool gives)
 {
     const int64_t most = t->job->training.accumulate;

@@ -31,7 +31,7 @@ struct durable {
     struct durable_result result;
 };
 
-/* A job that was made anew goes on from there without being asked to, so the comparison is strict.
+/* A job that was created again resumes from there without being asked, so the comparison is strict.
  */
 static int check_same(const char *dir, const char *path, const struct job *job, struct err *err)
 {

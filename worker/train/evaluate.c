@@ -13,7 +13,8 @@ static void evaluate_lanes(struct trainer *t, const struct batch *b, struct tall
     comm_lanes_end(t->comm, t->all_lane_values);
 }
 
-/* Collective: of each rank's n values, in rank order, on rank 0 in `sum`, which may be `mine`. */
+/* Collective. On rank 0, sum gets the sums of each rank's n values, added in rank order; sum may be
+ * mine. */
 static void sum_doubles(struct trainer *t, const double *mine, size_t n, double *sum)
 {
     const size_t size = (size_t)comm_size(t->comm);
@@ -27,7 +28,7 @@ static void sum_doubles(struct trainer *t, const double *mine, size_t n, double 
     }
 }
 
-/* Collective: the counts of all ranks become everybody's. */
+/* Collective. Every rank gets the sum of all ranks' counts. */
 static void sum_counts(struct trainer *t, const struct tally *tally)
 {
     const size_t size = (size_t)comm_size(t->comm);
@@ -46,8 +47,8 @@ static void sum_counts(struct trainer *t, const struct tally *tally)
     comm_broadcast(t->comm, counts, n * sizeof *counts, 0);
 }
 
-/* Collective: each output's squared errors, folded over the lanes of batches of n. A lane is one
- * rank's, so what the others add to it is 0. */
+/* Collective. Each output's squared errors, folded over the lanes of batches of n. A lane belongs
+ * to one rank; the others add 0 to it. */
 static double *fold_errors(struct trainer *t, const struct tally *tally, uint32_t n)
 {
     const size_t each = (size_t)tally->n, lanes = (size_t)tally->lanes;

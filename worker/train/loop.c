@@ -141,7 +141,7 @@ static int due(const struct trainer *t, const struct watch *w)
     return w->own_due ? SAVE_OWN : SAVE_MEMORY;
 }
 
-/* Whether it is, and if so it is the one from now on. */
+/* Whether this is the best evaluation so far; if so, remembers it. */
 static bool is_best(struct trainer *t, const struct evaluation *judge)
 {
     const enum metric metric = metric_of_best(job_labels(t->job));

@@ -32,7 +32,7 @@ static void describe_switch(const struct position *at, struct record *m)
     add(m, "losses", "%s", losses);
 }
 
-/* Of classes their hits alone. */
+/* For classes, only the hits are recorded. */
 static void describe_scores(const struct trainer *t, struct record *m)
 {
     const double *scores = t->at.epoch_totals.scores;

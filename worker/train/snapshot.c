@@ -378,7 +378,7 @@ static int share(struct trainer *t, struct reading *r, const char *path, int rc,
         keep_tensor(t, s);
     }
     normalizer_use(&t->normalizer);
-    if (r->extent != OF_ALL) /* nothing goes on from there */
+    if (r->extent != OF_ALL) /* such a snapshot is never resumed */
         return 0;
     comm_broadcast(t->comm, &r->at, sizeof r->at, root);
     trainer_check_position(t, root, &r->at);

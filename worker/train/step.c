@@ -48,7 +48,7 @@ struct loss_task {
     uint32_t n, n_mean;
 };
 
-/* Of position i of the rank's samples, by what its label is. */
+/* The loss of position i of the rank's samples, for its kind of label. */
 static struct loss_result position_loss(const struct loss_task *task, int i, const float *y,
                                         size_t row, float *dy, float *probabilities)
 {
