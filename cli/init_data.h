@@ -1,4 +1,4 @@
-/* What paceline init finds at a path: the data of a job that nobody has written yet. */
+/* The data that paceline init finds at a path, for a job that does not exist yet. */
 #ifndef PACELINE_CLI_INIT_DATA_H
 #define PACELINE_CLI_INIT_DATA_H
 
@@ -22,7 +22,7 @@ struct init_data {
     int outputs;         /* classes, or values of a label */
     char *class_names;   /* the first of them: "cat, dog, ..."; NULL: they have none */
     uint32_t n_train, n_test;
-    /* Of images: */
+    /* For images: */
     int image_size;  /* that all are brought to; 0: they have one size */
     bool gray;       /* all that were looked at */
     int least, most; /* pixels of the shorter side */

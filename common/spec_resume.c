@@ -1,4 +1,4 @@
-/* What a checkpoint records of its job, and which of these fields may change when a run is resumed.
+/* The fields of a job that its checkpoints record, and those that may change when a run is resumed.
  */
 #include "common/spec_table.h"
 #include "paceline/json.h"

@@ -9,7 +9,7 @@
 
 #include "paceline/spec.h"
 
-/* What the label of a sample is. */
+/* The kinds of labels of a sample. */
 enum label_kind {
     LABELS_CLASS,   /* one of the outputs */
     LABELS_WORDS,   /* the same for each position of a text */

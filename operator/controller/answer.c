@@ -58,8 +58,8 @@ static size_t escape_length(const char *text, size_t n, bool *bad)
 }
 
 /*
- * Replaces what json_parse refuses although the API server takes it: escaped NULs and halves of
- * surrogate pairs become U+FFFD, and what is nested too deep leaves its container empty.
+ * Replaces content that json_parse refuses although the API server accepts it: escaped NULs and
+ * halves of surrogate pairs become U+FFFD, and what is nested too deep leaves its container empty.
  */
 static void tame(char *text, size_t len)
 {

@@ -21,16 +21,18 @@ enum answer {
 };
 
 /*
- * json_parse for what the API server says. The server has decided what an object is, so no content
- * of an object makes a list unreadable: what json_parse would refuse ("\\u0000" in an annotation, a
- * hundred lists in each other, two keys that are one after that) is replaced or left out.
+ * json_parse for answers of the API server. The server has already accepted the objects, so no
+ * content of an object makes a list unreadable: content that json_parse would refuse ("\\u0000" in
+ * an annotation, a hundred nested lists, two keys that become equal by this) is replaced or left
+ * out.
  */
 MUST_CHECK int answer_parse(cJSON **out, const char *text, size_t len, const char *name,
                             struct err *err);
 
 /*
- * For an object (or a watch's event with one) that answer_parse still refuses: its metadata, which
- * the API server has checked, says which object it is and whose. Fails if that cannot be read.
+ * For an object, or a watch's event with one, that answer_parse still refuses: parses its metadata,
+ * which the API server has checked and which names the object and its owner. Fails if the metadata
+ * cannot be parsed.
  */
 MUST_CHECK int answer_parse_identity(cJSON **out, const char *text, size_t len, bool event,
                                      const char *name, struct err *err);

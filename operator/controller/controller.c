@@ -212,9 +212,11 @@ static void settle_hold(struct controller *c, struct memory *m)
     m->failed = m->status_failed = false;
 }
 
-/* Until when the plan has to wait, on the monotonic clock: for the end of a back-off, for those
- * that are more urgent, or for its job's share of the writes. 0: not at all; then its write is
- * counted. */
+/*
+ * The time until which the plan must wait, on the monotonic clock: for the end of a back-off, for
+ * more urgent plans, or for its job's share of the writes. 0: it need not wait, and its write is
+ * counted.
+ */
 static int64_t held_until(struct controller *c, struct memory *m, const struct plan *plan)
 {
     int64_t now = c->now.mono_ms, until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
@@ -346,7 +348,7 @@ static void sync_key(struct controller *c, const char *key)
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
 
-/* A job without a share of the time comes again when it has one. */
+/* A job without credit is queued again for the time when it has some. */
 static void look_at(struct controller *c, const char *key)
 {
     int64_t wait = budget_wait_ms(c, key), began = budget_begin(c);

@@ -46,7 +46,7 @@ static const struct tj *known_job(const struct controller *c, const cJSON *objec
     return namespace_ && name ? cache_job(c->cache, namespace_, name) : NULL;
 }
 
-/* What was read since began_us concerns this job. */
+/* Charges the decoding since began_us to this job. */
 static void charge(struct controller *c, const char *namespace_, const char *job, int64_t began_us)
 {
     char key[KEY_SIZE];
@@ -232,8 +232,8 @@ void decode_unread(struct controller *c, enum resource resource, const cJSON *ob
         take_job(c, tj, CACHE_WATCH, began);
 }
 
-/* True: the event is left unread. Its job has used up its share of the time and is read again
- * before its next plan, when it has a share. */
+/* Returns true if the event is left unread because its job has used up its share of the time. The
+ * job is read again before its next plan, when it has credit. */
 static bool postpone(struct controller *c, const cJSON *object)
 {
     const struct tj *known = known_job(c, object);

@@ -218,7 +218,7 @@ static void try(struct lease *l)
     }
 }
 
-/* When the next try is due, after an answer. */
+/* The time of the next attempt, after an answer. */
 static int64_t next_try_ms(const struct lease *l)
 {
     int64_t wait_ms = l->c->config.retry_ms;

@@ -44,8 +44,8 @@ bool lease_leads(const struct lease *l);
  */
 int64_t lease_write_ms(const struct lease *l, int64_t wanted_ms);
 /*
- * Gives the Lease back, so that another operator can lead at once. Repeats a request that failed;
- * released is set when the Lease is given back, or is no longer ours.
+ * Releases the Lease, so that another operator can lead at once. Repeats a failed request. released
+ * is set once the Lease is released, or is no longer ours.
  */
 void lease_give_back(struct lease *l);
 

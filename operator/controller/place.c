@@ -50,7 +50,7 @@ static struct run *next_waiting(const struct controller *c)
     return best;
 }
 
-/* What is remembered of the run's job, or NULL when that is another one by now. */
+/* The memory of the run's job, or NULL if another job has its name by now. */
 static struct memory *memory_of(const struct run *run)
 {
     struct memory *m = memories_find(run->c->memories, run->key);

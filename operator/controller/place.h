@@ -1,8 +1,8 @@
 /*
- * The places for jobs that are whole at once. A large job is kept without its templates and is read
- * again before something is made of it; it then takes several times the bound of a spec, so few may
- * be whole at a time. A plan waits for a place in the order in which jobs came, and a namespace
- * gets at most half of the places while plans of others wait.
+ * Places bound the number of large jobs that are whole in memory. A large job is kept without its
+ * templates and is read again before objects are made from it. It then takes several times the
+ * limit of a spec, so few jobs may be whole at a time. Plans get places in the order in which their
+ * jobs came. A namespace gets at most half of the places while plans of others wait.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_PLACE_H
 #define PACELINE_OPERATOR_CONTROLLER_PLACE_H
@@ -16,14 +16,15 @@ struct run;
 #define MAX_WHOLE_JOBS 4
 #define PLACE_REQUESTS 64 /* made in one place while others wait; the rest is planned again */
 
-/* True: the run holds a place. False: it waits, and is woken when it has one. */
+/* Returns true if the run holds a place. Otherwise it waits, and is woken when it gets one. */
 bool place_take(struct run *run);
-/* Gives back the run's place or its wait for one, with the whole job; does nothing without them. */
+/* Gives back the run's place, or stops waiting for one, and frees the whole job. Does nothing for a
+ * run without either. */
 void place_give_back(struct run *run);
-/* Whether the run has had its place for long enough, and others wait. */
+/* Whether others wait and the run has made all the requests that one place allows. */
 bool place_is_used_up(const struct run *run);
-/* Ends waiting plans whose job wants a look: nothing that happens to a job waits for a place. The
- * job keeps its turn. */
+/* Ends waiting plans of jobs that are due for a reconcile, so that no change of a job waits for a
+ * place. The job keeps its turn. */
 void place_step(struct controller *c);
 int64_t place_next_ms(const struct controller *c); /* -1: none waits */
 

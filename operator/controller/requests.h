@@ -12,7 +12,7 @@ void query_escape(struct buf *out, const char *text);
 struct request request_list_events(const struct meta *pod); /* about it */
 struct request request_get_job(const char *namespace_, const char *name);
 struct request request_get_pod(const char *namespace_, const char *name);
-/* A page of the job's pods; after NULL: the first. Each pod goes to item. */
+/* Requests a page of the job's pods; the first if after is NULL. item gets each pod. */
 struct request request_list_pods(const struct tj *tj, int limit, const char *after,
                                  void (*item)(void *arg, const cJSON *pod));
 struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);

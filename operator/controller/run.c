@@ -189,7 +189,7 @@ static bool make_request(struct step *s, const struct tj *tj, struct request *r,
     return false;
 }
 
-/* Whether the step makes something of templates or layers. */
+/* Whether the step creates something from templates or layers. */
 static bool needs_whole_job(const struct run *run, const struct step *s)
 {
     static const bool needs[] = {
@@ -202,7 +202,7 @@ static bool needs_whole_job(const struct run *run, const struct step *s)
     return !run->plan.status && (size_t)s->action.type < ARRAY_LEN(needs) && needs[s->action.type];
 }
 
-/* Asks for the whole job. False: it is asked for already, or has to wait for a place. */
+/* Requests the whole job. Returns false if it was requested before, or has to wait for a place. */
 static bool read_whole_job(struct run *run, const struct tj *tj, struct request *r,
                            outbox_done_fn **fn, void **arg)
 {

@@ -33,7 +33,7 @@ struct config_names {
  * max bytes. */
 void config_print_names(struct config_names names, size_t max, struct buf *out);
 
-/* The texts of a checkpoint that is written. */
+/* The texts for a checkpoint to be written. */
 struct config_texts {
     struct buf spec, names;
     char shape[48], classes[24];
@@ -44,7 +44,7 @@ void config_texts_release(struct config_texts *c); /* also fit for AUTO */
 /* Lists the items of c, at most CONFIG_ITEMS, and returns how many there are. They point into c. */
 size_t config_items(const struct config_texts *c, struct st_meta *items);
 
-/* What was read. */
+/* The description as it was read. */
 struct config {
     struct job *job; /* without spec.dataset.path; NULL: the file is of an engine that wrote none */
     const char *version; /* "" where it is not said; as the file is */

@@ -53,7 +53,8 @@ static struct term sigmoid_cross_entropy(double y, double t, double delta)
     return (struct term){(y > 0 ? y : 0) - y * t + log_1_plus(e), (1 - t) * p - t * rest};
 }
 
-/* Of a row of outputs with one label, and what the gradient is made of: p. */
+/* The loss of a row of outputs with one label. p gets the values that the gradient is computed
+ * from. */
 static double softmax_cross_entropy(const struct kernels *k, float *p, const float *y, int n,
                                     int label)
 {

@@ -27,7 +27,7 @@ struct scores {
 /* counts: rows [label][predicted] of n classes. */
 struct scores scores_of_classes(const int64_t *counts, int n);
 
-/* Of bits, how often an output ... */
+/* For bits, how often an output ... */
 struct bit_counts {
     int64_t right; /* said 1, and was 1 */
     int64_t named; /* said 1 */

@@ -34,7 +34,8 @@ void tally_add(struct tally *t, int lane, const struct batch *b, size_t sample, 
  */
 int64_t *tally_counts(const struct tally *t, size_t *n);
 
-/* Of all that was added. errors: [n] of numbers, over all lanes; else NULL. */
+/* The scores of everything added. errors: [n] for numbers, summed over all lanes; otherwise NULL.
+ */
 struct scores tally_scores(const struct tally *t, const double *errors);
 
 #endif
