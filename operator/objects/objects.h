@@ -32,6 +32,13 @@ MUST_CHECK int owned_body(const struct objects_config *config, const struct tj *
                           enum owned_kind kind, struct buf *out, struct err *err);
 
 /*
+ * Whether the job's NetworkPolicy keeps the operator from this TCP port of its pods. False where
+ * there is none, where it may open the port to anybody, and where the job's rules are not known
+ * (tj->stripped).
+ */
+bool network_policy_denies(const struct objects_config *config, const struct tj *tj, int port);
+
+/*
  * Makes bodies of a role's pods; the role's template is parsed and merged once.
  * Fails (ERR_INVALID) naming the template's path when it cannot be a pod template.
  */

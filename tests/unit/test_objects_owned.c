@@ -238,8 +238,12 @@ static void test_network_policy(void)
                  "networkPolicy: {extraIngress: [{}, {ports: [{port: 1}]}]}, replicas: "
                  "{worker: {" T("b") "}}");
     policy = test_owned(&tj, OWNED_NETWORK_POLICY);
-    test_expect("policy", policy, "spec.ingress[1]", "{}");
-    test_expect("policy", policy, "spec.ingress[2]", "{\"ports\":[{\"port\":1}]}");
+    /* The operator needs the agent's port and no other; the job's own pods have all. */
+    test_expect("policy", policy, "spec.ingress[0].ports", "absent");
+    test_expect("policy", policy, "spec.ingress[1].ports",
+                "[{\"protocol\":\"TCP\",\"port\":7420}]");
+    test_expect("policy", policy, "spec.ingress[2]", "{}");
+    test_expect("policy", policy, "spec.ingress[3]", "{\"ports\":[{\"port\":1}]}");
     test_expect("policy", policy, "spec.policyTypes", "[\"Ingress\"]");
     /* Whatever the job adds, it is about its own pods. */
     test_expect("policy", policy, "spec.podSelector",
@@ -251,7 +255,50 @@ static void test_network_policy(void)
     tree = test_parse(&text);
     test_expect("outside", tree, "spec.ingress[0].from",
                 "[{\"podSelector\":{\"matchLabels\":{\"paceline.dev/job-name\":\"j\"}}}]");
+    test_expect("outside", tree, "spec.ingress[1]", "{}"); /* the job's own */
     test_tj_release(&tj);
+}
+
+static void test_denies(void)
+{
+    static const struct {
+        const char *policy;
+        bool denies;
+    } cases[] = {
+        {"{}", true},
+        {"{type: None}", false},
+        {"{extraIngress: [{}]}", false},
+        {"{extraIngress: [{ports: []}]}", false},
+        {"{extraIngress: [{from: [{podSelector: {}}]}]}", false},
+        {"{extraIngress: [{ports: [{port: 7500}]}]}", false},
+        {"{extraIngress: [{ports: [{protocol: TCP}]}]}", false},
+        {"{extraIngress: [{ports: [{port: mine}]}]}", false},
+        {"{extraIngress: [{ports: [{port: 7400, endPort: 7500}]}]}", false},
+        {"{extraIngress: [{ports: [{port: 7500, endPort: 7600}]}]}", false},
+        {"{extraIngress: [{ports: [{port: 1}, {port: 7500}]}]}", false},
+        {"{extraIngress: [{ports: [{port: 1}]}, {ports: [{port: 7500}]}]}", false},
+        {"{extraIngress: [{ports: [{port: 7400, endPort: 7499}]}]}", true},
+        {"{extraIngress: [{ports: [{port: 7501, endPort: 7600}]}]}", true},
+        {"{extraIngress: [{ports: [{protocol: UDP, port: 7500}]}]}", true},
+    };
+    struct objects_config outside = test_config;
+    struct tj tj;
+
+    outside.operator_namespace = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_free)
+        char *spec =
+            xasprintf("networkPolicy: %s, replicas: {worker: {" T("b") "}}", cases[i].policy);
+
+        test_tj_spec(&tj, "j", spec);
+        if (network_policy_denies(&test_config, &tj, 7500) != cases[i].denies)
+            TEST_FAIL("%s", cases[i].policy);
+        CHECK(!network_policy_denies(&test_config, &tj, 7420));
+        CHECK(!network_policy_denies(&outside, &tj, 7500));
+        tj.stripped = true;
+        CHECK(!network_policy_denies(&test_config, &tj, 7500));
+        test_tj_release(&tj);
+    }
 }
 
 static void test_service(void)
@@ -335,6 +382,7 @@ int main(void)
     test_exact_limit();
     test_config_map_limit();
     test_network_policy();
+    test_denies();
     test_service();
     test_event();
     return test_result();
