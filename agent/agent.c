@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "agent/canary.h"
 #include "agent/door.h"
 #include "agent/model.h"
 #include "agent/mpi_folder.h"
@@ -35,6 +36,7 @@ struct agent {
     bool pending_stop;    /* and was asked to stop meanwhile */
     long long fence;      /* the highest generation seen */
     int listener, signals;
+    struct canary canary;
     bool ending; /* SIGTERM came */
     int64_t end_ms;
     int exit_code; /* -1: go on */
@@ -289,6 +291,8 @@ static void greet(void *arg, enum guest guest, struct channel *c)
     cJSON_AddNumberToObject(hello, "generation", (double)a->fence);
     if (guest == GUEST_CONTROL)
         cJSON_AddNumberToObject(hello, "run", (double)newest_generation(a));
+    if (guest == GUEST_CONTROL && canary_port(&a->canary))
+        cJSON_AddNumberToObject(hello, "canary", canary_port(&a->canary));
     channel_send(c, hello);
     if (guest != GUEST_CONTROL || !a->run)
         return;
@@ -359,6 +363,7 @@ static void loop(struct agent *a)
         waits_clear(&w);
         waits_add(&w, a->signals, POLLIN);
         door_wait(a->door, &w);
+        canary_wait(&a->canary, &w, a->now_ms);
         remotes_wait(a->remotes, &w);
         if (a->run)
             run_wait(a->run, &w);
@@ -376,6 +381,7 @@ static void loop(struct agent *a)
             run_step(a->run, &w, a->now_ms);
         remotes_step(a->remotes, &w);
         door_step(a->door, &w, a->now_ms);
+        canary_step(&a->canary, &w, a->now_ms);
         settle(a);
     }
     waits_release(&w);
@@ -403,6 +409,15 @@ static int open_door(struct agent *a, struct err *err)
         return err_wrap(err, "--listen");
     a->listener = listener_open(&address, err);
     return a->listener < 0 ? err_wrap(err, "--listen %s", a->options->listen) : 0;
+}
+
+/* The training does without it. */
+static void open_canary(struct agent *a)
+{
+    struct err err;
+
+    if (canary_open(&a->canary, a->options->listen, &err) < 0)
+        log_warn("whether NetworkPolicies are enforced is not tested: %s", err.msg);
 }
 
 static int catch_signals(void)
@@ -456,6 +471,7 @@ static void take_apart(struct agent *a)
     world_release(&a->pending);
     door_free(a->door);
     channel_tls_free(a->tls);
+    canary_release(&a->canary);
     close(a->listener);
     close(a->signals);
 }
@@ -472,6 +488,7 @@ int agent_serve(const struct agent_options *options, struct err *err)
         channel_tls_free(a.tls);
         return -1;
     }
+    open_canary(&a);
     mpi_folder_sweep(options->scratch);
     assemble(&a);
     log_info("listening port=%d", listener_port(a.listener));

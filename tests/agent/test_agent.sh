@@ -19,7 +19,7 @@ rm -r scratch/mine state/checkpoint
 mode stage start log garbage epoch 'done'
 start_agent
 out=$(talk "$(phase 3 'done')" "$(world 3)")
-check "hello" "$out" '{"type":"hello","protocol":1,"pod":"p-0","generation":0,"run":0}'
+check "hello" "$out" '{"type":"hello","protocol":1,"pod":"p-0","generation":0,"run":0,"canary":'
 check "at first" "$out" "$(phase 3 starting),\"stage\":\"ranks\",\"step\":0,"
 check "its stage" "$out" "$(phase 3 starting),\"stage\":\"data\""
 check "training" "$out" "$(phase 3 training),\"stage\":\"\",\"step\":5,"
@@ -54,7 +54,7 @@ check "a flood" "$(talk "$(phase 6 failed)" "$(world 6)")" "without an end"
 mode start progress copied epoch exit1
 talk "$(phase 7 failed)" "$(world 7)" >/dev/null
 out=$(talk '"event":"epoch"')
-check "the fence" "$out" '"pod":"p-0","generation":7,"run":7}'
+check "the fence" "$out" '"pod":"p-0","generation":7,"run":7,'
 check "the newest report" "$out" "$(phase 7 failed)"
 check "the newest start" "$out" '"generation":7,"event":{"event":"start"'
 check "the newest progress" "$out" '"event":"progress"'
@@ -70,6 +70,17 @@ refusal "no job" 'job: it must be' '{"type":"world","generation":8,"hosts":[]}'
 refusal "no generation" 'generation: it must be' '{"type":"world","hosts":[]}'
 refusal "a bad address" 'hosts[0].address: found \"-x y\"' \
     '{"type":"world","generation":8,"job":{},"hosts":[{"pod":"p-0","host":"h","address":"-x y"}]}'
+
+# The port that the operator tries: each connection is closed at once without a word, also the hundredth.
+canary=$(sed -n 's/.*"type":"hello".*"canary":\([0-9]*\)}.*/\1/p' <<<"$out")
+open_files() { find "/proc/$agent_pid/fd" | wc -l; }
+before=$(open_files)
+for _ in {1..100}; do
+    exec {fd}<>"/dev/tcp/127.0.0.1/$canary" || fail "nobody listens on port $canary"
+    same "its answer" "$(timeout 20 cat <&"$fd" && echo closed)" closed
+    exec {fd}>&-
+done
+same "files that the agent has open" "$(open_files)" "$before"
 
 # Stop and kill; the agent stays. Orders for other generations change nothing.
 mode start wait

@@ -54,5 +54,5 @@ check "the run goes on" "$(talk "$(phase 2 stopped)" "$(order stop 2)")" "stoppe
 exec_line() { echo "{\"type\":\"exec\",\"generation\":$1,\"pod\":\"p-0\",\"host\":\"h-0\",\"job\":{},\"argv\":[\"sh\"]}"; }
 check "an old daemon" "$(first "$(exec_line 1)" exec)" "generation 1: a higher one was seen"
 check "no daemon" "$(first "$(exec_line 3)" exec)" '"refused"'
-check "the fence has risen" "$(talk '"type":"hello"')" '"generation":3,"run":2}'
+check "the fence has risen" "$(talk '"type":"hello"')" '"generation":3,"run":2,'
 verdict

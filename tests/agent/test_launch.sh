@@ -22,6 +22,7 @@ check_ranks() {
             sed -n 's/^OMPI_COMM_WORLD_RANK=//p')" "$i"
         same "ports in pod $i" "$(in_pod "$i" ss -tlnH | awk '$4 !~ /^(127\.|\[::1\])/ {
             sub(/.*:/, "", $4); if ($4 < 7420 || $4 > 7999) print $4 }')" ""
+        check "pod $i's port to be tried" "$(in_pod "$i" ss -tlnH)" ":7500 "
     done
 }
 
