@@ -112,6 +112,7 @@ static int run(const struct options *o, const char *namespace_, struct kube_clie
         .cluster_domain = o->cluster_domain,
         .worker_image = o->worker_image,
         .seed = random_number(),
+        .in_cluster = !o->reach_pods && incluster_offered(),
     };
     log_info("starting version=" PACELINE_VERSION " namespace=%s own=%s identity=%s web=%d",
              o->all_namespaces ? "*" : namespace_, own, identity, web ? web_port(web) : 0);

@@ -5,6 +5,8 @@
 #ifndef PACELINE_OPERATOR_AGENTS_AGENTS_H
 #define PACELINE_OPERATOR_AGENTS_AGENTS_H
 
+#include <stdbool.h>
+
 #include <cjson/cJSON.h>
 
 struct agent_link; /* one connection's attempt and life */
@@ -13,6 +15,9 @@ struct agent_link; /* one connection's attempt and life */
 typedef void agent_message_fn(void *arg, const cJSON *message);
 /* The connection could not be made or is over; comes once, then the link is gone. */
 typedef void agent_end_fn(void *arg, const char *why);
+
+/* Whether TCP came to be connected. */
+typedef void agent_probe_fn(void *arg, bool connected);
 
 struct agent_target {
     const char *address;      /* numeric */
@@ -26,6 +31,12 @@ struct agent_ops {
     void (*send)(void *net, struct agent_link *link, const cJSON *message);
     /* Ends it without callbacks. Safe from inside a callback. */
     void (*close)(void *net, struct agent_link *link);
+    /*
+     * Tries whether another TCP port of the link's address can be connected to, within 2 s. done
+     * comes once, with open's arg, unless the link ends before. False: too many are under way, or
+     * one of this link is; done does not come.
+     */
+    bool (*probe)(void *net, struct agent_link *link, int port, agent_probe_fn *done);
 };
 
 #endif

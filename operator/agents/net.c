@@ -8,6 +8,7 @@
 
 #include <openssl/crypto.h>
 
+#include "operator/agents/probe.h"
 #include "operator/core/limit.h"
 #include "operator/objects/keys.h"
 #include "paceline/buf.h"
@@ -27,6 +28,7 @@
 #define SMALL_MEMORY ((size_t)64 << 10) /* what any connection may hold for ever */
 /* Each takes a descriptor for CHANNEL_CONNECT_MS where nobody answers; more wait for their turn. */
 #define DIALS_MAX 256
+#define PROBES_MAX 64 /* likewise for PROBE_MS */
 
 struct agent_link {
     struct agent_net *net;
@@ -44,6 +46,8 @@ struct agent_link {
     struct err err;
     agent_message_fn *message;
     agent_end_fn *end;
+    agent_probe_fn *probed; /* NULL: no probe is under way */
+    struct probe probe;
     void *arg;
     short revents;
     short waits_for; /* as epoll knows it */
@@ -53,7 +57,7 @@ struct agent_link {
 struct agent_net {
     int epoll;
     struct agent_link *first;
-    size_t n_dialing, n_waiting, memory;
+    size_t n_dialing, n_waiting, n_probes, memory;
     int64_t now_ms;
 };
 
@@ -68,8 +72,16 @@ int agent_net_new(struct agent_net **out, struct err *err)
     return 0;
 }
 
+static void end_probe(struct agent_link *k)
+{
+    k->net->n_probes -= k->probed != NULL;
+    k->probed = NULL;
+    probe_end(&k->probe);
+}
+
 static void link_free(struct agent_link *k)
 {
+    end_probe(k);
     k->net->n_dialing -= k->dialing;
     k->net->n_waiting -= !k->channel && !k->failed;
     k->net->memory -= k->memory;
@@ -167,8 +179,12 @@ static struct agent_link *net_open(void *arg, const struct agent_target *target,
     struct agent_net *net = arg;
     struct agent_link *k = xcalloc(1, sizeof *k);
 
-    *k = (struct agent_link){
-        .net = net, .next = net->first, .message = message, .end = end, .arg = owner};
+    *k = (struct agent_link){.net = net,
+                             .next = net->first,
+                             .message = message,
+                             .end = end,
+                             .arg = owner,
+                             .probe = {.fd = -1}};
     snprintf(k->address, sizeof k->address, "%s", target->address);
     memcpy(k->key, target->key, sizeof k->key);
     limit_init(&k->rate, RATE_BYTES, BURST_BYTES, net->now_ms);
@@ -192,7 +208,23 @@ static void net_close(void *net, struct agent_link *k)
     k->closed = true; /* freed by the next step */
 }
 
-static const struct agent_ops ops = {net_open, net_send, net_close};
+/* Its events name no link. They wake agent_net_step, which looks at all probes. */
+static bool net_probe(void *arg, struct agent_link *k, int port, agent_probe_fn *done)
+{
+    struct agent_net *net = arg;
+    struct epoll_event event = {.events = EPOLLOUT};
+
+    if (k->probed || net->n_probes == PROBES_MAX)
+        return false;
+    k->probed = done;
+    net->n_probes++;
+    probe_begin(&k->probe, k->address, port, net->now_ms);
+    if (k->probe.fd >= 0)
+        epoll_ctl(net->epoll, EPOLL_CTL_ADD, k->probe.fd, &event);
+    return true;
+}
+
+static const struct agent_ops ops = {net_open, net_send, net_close, net_probe};
 
 const struct agent_ops *agent_net_ops(void) { return &ops; }
 
@@ -302,10 +334,28 @@ static void collect(struct agent_net *net)
     for (int i = 0; i < n; i++) {
         struct agent_link *k = events[i].data.ptr;
 
+        if (!k)
+            continue;
         k->revents |= (events[i].events & EPOLLIN ? POLLIN : 0) |
                       (events[i].events & EPOLLOUT ? POLLOUT : 0) |
                       (events[i].events & EPOLLHUP ? POLLHUP : 0) |
                       (events[i].events & EPOLLERR ? POLLERR : 0);
+    }
+}
+
+static void step_probes(struct agent_net *net)
+{
+    for (struct agent_link *k = net->first; k && net->n_probes; k = k->next) {
+        agent_probe_fn *done = k->probed;
+        enum probe_result result;
+
+        if (!done || k->closed)
+            continue;
+        result = probe_step(&k->probe, net->now_ms);
+        if (result == PROBE_WAITS)
+            continue;
+        end_probe(k);
+        done(k->arg, result == PROBE_CONNECTED);
     }
 }
 
@@ -327,6 +377,7 @@ void agent_net_step(struct agent_net *net, int64_t mono_ms)
     collect(net);
     dial_waiting(net);
     make_room(net);
+    step_probes(net);
     while (*at) {
         struct agent_link *k = *at;
 
@@ -343,9 +394,24 @@ void agent_net_step(struct agent_net *net, int64_t mono_ms)
     }
 }
 
-int64_t agent_net_next_ms(const struct agent_net *net, int64_t mono_ms)
+/* -1: no probe is under way. */
+static int64_t next_probe_ms(const struct agent_net *net, int64_t mono_ms)
 {
     int64_t next = -1;
+
+    for (const struct agent_link *k = net->first; k && net->n_probes; k = k->next) {
+        int64_t wait =
+            k->probe.fd < 0 || k->probe.until_ms < mono_ms ? 0 : k->probe.until_ms - mono_ms;
+
+        if (k->probed && (next < 0 || wait < next))
+            next = wait;
+    }
+    return next;
+}
+
+int64_t agent_net_next_ms(const struct agent_net *net, int64_t mono_ms)
+{
+    int64_t next = next_probe_ms(net, mono_ms);
 
     for (const struct agent_link *k = net->first; k; k = k->next) {
         int64_t wait = 0;

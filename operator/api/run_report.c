@@ -9,6 +9,9 @@
 
 #define MAX_STEP 1000000000000
 #define MAX_GENERATION LEDGER_MAX_VALUE
+/* What agents and Open MPI listen on (docs/agent.md); an agent has the operator try no other. */
+#define MIN_PORT 7421
+#define MAX_PORT 7999
 #define MAX_WORLD (((int64_t)1 << 53) - 1)
 
 const char *const run_phase_names[N_RUN_PHASES] = {
@@ -51,8 +54,12 @@ static void take_text(char *out, size_t size, const cJSON *from, const char *key
 
 static void take_hello(struct run_report *r, const cJSON *message)
 {
+    int64_t canary = field_int(message, "canary", 0, MAX_PORT + 1);
+
     *r = (struct run_report){.seen = field_int(message, "generation", 0, MAX_GENERATION),
                              .announced = field_int(message, "run", 0, MAX_GENERATION)};
+    if (canary >= MIN_PORT && canary <= MAX_PORT)
+        r->canary = (int)canary;
     take_text(r->pod, sizeof r->pod, message, "pod");
 }
 

@@ -28,6 +28,7 @@ struct run_report {
     char pod[NAME_SIZE]; /* whose agent it is */
     int64_t seen;        /* the highest generation it has seen */
     int64_t announced;   /* the run that it will speak of; 0: none */
+    int canary;          /* the port that a NetworkPolicy keeps us from; 0: it has none */
     int64_t told;        /* the generation that we have sent on this connection; 0: none */
     int64_t killed;      /* the one that we have had killed on it; 0: none */
     int64_t generation;  /* of its newest run; 0: there was none */

@@ -36,6 +36,7 @@ struct controller_config {
     int64_t (*cpu_us)(void);        /* of this thread; NULL: jobs have no budgets of time */
     const struct agent_ops *agents; /* NULL: agents are not spoken to */
     void *net;                      /* theirs */
+    bool in_cluster;                /* the operator is a pod that jobs' NetworkPolicies name */
 };
 
 struct controller *controller_new(const struct controller_config *config,

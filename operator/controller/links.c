@@ -5,6 +5,7 @@
 
 #include "operator/controller/state.h"
 #include "operator/objects/keys.h"
+#include "operator/objects/objects.h"
 #include "operator/objects/tree.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -15,6 +16,8 @@
 #define DOUBT_MS 1000
 #define DOUBT_MAX_MS 3000 /* more between two looks: this process stood still */
 #define DOUBTS 5
+#define PROBE_AFTER_MS 10000 /* network plugins take a while until a new pod is guarded */
+#define PROBE_AGAIN_MS 1000
 #define UNREACHABLE_MS 10000 /* without a word from the agent of a pod that runs */
 
 /* How far a run is, as far as a run that goes on must change it. */
@@ -38,7 +41,11 @@ struct link {
     int64_t greeted_mono_ms;
     int doubts; /* looks at a run that told nothing new for too long */
     int64_t doubted_mono_ms;
+    bool probing;
+    int64_t probing_for; /* this launch generation */
+    int64_t probed;      /* the launch generation whose probe has ended; 0: none has */
     char why[600];
+    char unenforced[600]; /* what the probe of that generation has found; "": nothing */
 };
 
 struct links {
@@ -154,6 +161,7 @@ static void on_end(void *arg, const char *why)
     struct link *k = arg;
     struct controller *c = k->all->c;
 
+    k->probing = false;
     if (k->greeted)
         k->since_mono_ms = c->now.mono_ms;
     if (k->greeted && c->now.mono_ms - k->greeted_mono_ms >= STEADY_MS)
@@ -245,6 +253,42 @@ static bool is_stalled(struct link *k, const struct tj *tj)
     return k->doubts > DOUBTS;
 }
 
+static void on_probe(void *arg, bool connected)
+{
+    struct link *k = arg;
+
+    k->probing = false;
+    k->probed = k->probing_for;
+    *k->unenforced = '\0';
+    if (!connected)
+        return;
+    snprintf(k->unenforced, sizeof k->unenforced,
+             "the operator could connect to port %d of pod %s at %s, which the job's NetworkPolicy "
+             "does not allow: any pod of the cluster may be able to connect to Open MPI there. The "
+             "network plugin does not enforce NetworkPolicies, or another policy opens the port",
+             k->report.canary, k->pod, k->address);
+    touch(k);
+}
+
+/* Whether the job's NetworkPolicy is enforced is tried once for each launch. */
+static void probe(struct link *k, const struct tj *tj)
+{
+    struct controller *c = k->all->c;
+    int64_t generation = tj->status.launch.generation, from = k->greeted_mono_ms + PROBE_AFTER_MS;
+
+    if (!c->config.in_cluster || !generation || !k->greeted || !k->report.canary || k->probing ||
+        k->probed == generation || !network_policy_denies(&c->objects, tj, k->report.canary))
+        return;
+    if (c->now.mono_ms < from) {
+        workqueue_add_at(c->queue, k->key, from);
+        return;
+    }
+    k->probing_for = generation;
+    k->probing = c->config.agents->probe(c->config.net, k->connection, k->report.canary, on_probe);
+    if (!k->probing)
+        workqueue_add_at(c->queue, k->key, c->now.mono_ms + PROBE_AGAIN_MS);
+}
+
 void links_observe(struct links *all, const char *key, struct observed *o)
 {
     const struct tj *tj = o->tj;
@@ -263,6 +307,9 @@ void links_observe(struct links *all, const char *key, struct observed *o)
     o->linked = k->greeted && run_report_complete(&k->report);
     o->quiet_ms = all->c->now.mono_ms - k->moved_mono_ms;
     o->stalled = is_stalled(k, tj);
+    probe(k, tj);
+    if (*k->unenforced && k->probed == tj->status.launch.generation)
+        o->unenforced = k->unenforced;
     if (k->greeted)
         return;
     if (all->c->now.mono_ms - k->since_mono_ms >= UNREACHABLE_MS)

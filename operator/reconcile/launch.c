@@ -437,6 +437,16 @@ static bool is_outgrown(struct look *l, const struct run_report *r)
     return false;
 }
 
+static void tell_unenforced(struct look *l)
+{
+    char key[64];
+
+    if (!l->o->unenforced)
+        return;
+    snprintf(key, sizeof key, "unenforced-%lld", (long long)l->next.launch.generation);
+    plan_event(l->plan, true, key, "NetworkPolicyNotEnforced", "%s", l->o->unenforced);
+}
+
 void rule_run(struct look *l)
 {
     const struct run_report *r = job_launched(l->job) ? chief_report(l) : NULL;
@@ -447,6 +457,7 @@ void rule_run(struct look *l)
         tell_waits(l, r);
     if (!r || status_is(&l->next, COND_SUSPENDED))
         return;
+    tell_unenforced(l);
     if (silent_pod(l, r)) {
         plan_add(l->plan, ACTION_DELETE_POD)->pod = silent_pod(l, r);
     } else if (active && l->next.launch.stalled == generation) {

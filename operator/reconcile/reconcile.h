@@ -122,8 +122,8 @@
  *
  * Events tell what the status that was observed says and reached less than ten minutes ago, in the
  * order in which it happened; only Scaled and PlaceGiven come with the plan that writes it, and
- * what a launch waits for (LaunchWaits, AgentUnreachable) is told once for each generation,
- * unwritten.
+ * what a launch waits for (LaunchWaits, AgentUnreachable), and that nothing enforces the job's
+ * NetworkPolicy (NetworkPolicyNotEnforced), is told once for each generation, unwritten.
  *
  * Times are wall-clock milliseconds. Every wait (deadline, TTL, back-off, fence, hold, status
  * interval) leaves a requeue_ms.
@@ -176,6 +176,7 @@ struct observed {
     const struct run_report *run; /* what the chief's agent last said; or NULL */
     bool linked;                  /* it is connected */
     const char *unreachable;      /* why it is not, once it should be; or NULL */
+    const char *unenforced;       /* what shows that nothing enforces its NetworkPolicy; or NULL */
     int64_t quiet_ms;             /* since it last told of a new step, stage or phase */
     bool stalled;                 /* for progressDeadlineSeconds, while we listened */
 };

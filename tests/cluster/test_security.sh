@@ -50,7 +50,8 @@ for i in 0 1; do
     mapfile -t ports < <(pod_network $pod ss -tlnH | awk '$4 !~ /^127\.|^\[::1\]/ { sub(/.*:/, "", $4); print $4 }' | sort -un)
     echo "  $pod listens on ${ports[*]}"
     check "its agent" " ${ports[*]} " " 7420 "
-    at_least "its daemon and rank listen, too" ${#ports[@]} 3
+    check "the port that the operator tries" " ${ports[*]} " " 7500 "
+    at_least "its daemon and rank listen, too" ${#ports[@]} 4
     for port in "${ports[@]}"; do
         if [ "$port" -lt 7420 ] || [ "$port" -gt 7999 ]; then fail "$pod listens on $port"; fi
     done
@@ -59,6 +60,20 @@ for i in 0 1; do
 done
 t exec guarded-worker-1-0 -- nc -w 3 "$(ip_of guarded-worker-0-0)" 7420 </dev/null >/dev/null ||
     fail "the job's own pods do not reach each other"
+
+# The operator tries whether it gets beyond the agent's port, 10 s after it has greeted the agent and then at
+# each launch. It says nothing while the policy is enforced, and once for the first launch after that ends.
+told() { t get events -o jsonpath='{range .items[*]}{.reason} {.involvedObject.name}{"\n"}{end}' | grep '^NetworkPolicyNotEnforced'; }
+sleep 15
+same "what the operator says of a policy that is enforced" "$(told)" ""
+cluster_signal policy STOP
+cluster_node nft delete table ip network_policy
+before=$(generation_of guarded)
+kill_in guarded-worker-1-0 paceline-worker
+until_relaunched guarded "$before"
+until_true told
+same "what the operator says when nothing enforces it" "$(told)" "NetworkPolicyNotEnforced guarded"
+cluster_signal policy CONT
 
 # Without a policy, TLS alone.
 address=$(ip_of open-worker-0-0)

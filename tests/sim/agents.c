@@ -397,7 +397,7 @@ static void link_close(void *net, struct agent_link *l)
         link_free(l);
 }
 
-const struct agent_ops agents_ops = {link_open, link_send, link_close};
+const struct agent_ops agents_ops = {link_open, link_send, link_close, NULL};
 
 const char *agents_unsettled(struct world *w)
 {

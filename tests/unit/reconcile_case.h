@@ -10,6 +10,7 @@
  *   pod worker 0-3 0 running ready kubelet=2 exit=1 deleting=990 ...    role, indices, incarnation;
  *       unasked: seen finished before it was being deleted
  *   now 1000 | unreachable sentence | quiet 10 | stalled        times are seconds
+ *   unenforced sentence
  *   missing Service | seen Secret=900 (else now) | old-generations 1 2 | groups-gone 1 | dry-run-ok
  * worker | hold 1010 | written 999 blocked sentence | name-taken | invalid-template sentence
  * launched gen=3 step=9 failures=1 forgiven=2 pods=worker-0-0,worker-1-0     status.launch;
@@ -411,6 +412,8 @@ static inline void case_line(struct reconcile_case *c, const char *line)
         each_word(c, rest, events_word);
     } else if (strncmp(line, "unreachable ", 12) == 0) {
         c->o.unreachable = arena_strdup(&c->arena, rest);
+    } else if (strncmp(line, "unenforced ", 11) == 0) {
+        c->o.unenforced = arena_strdup(&c->arena, rest);
     } else if (strcmp(line, "stalled") == 0) {
         c->o.stalled = true;
     } else if (strncmp(line, "quiet ", 6) == 0) {

@@ -43,7 +43,7 @@ SSL_CTX *SSL_CTX_new(const SSL_METHOD *method)
 /* What one link has told its owner. */
 struct told {
     struct agent_link *link;
-    int n_messages, n_ends;
+    int n_messages, n_ends, n_probes, n_connected;
     size_t longest;
     char why[300];
 };
@@ -92,9 +92,9 @@ static int count_fds(void)
     return n;
 }
 
-static int listen_at(const char *address, int backlog)
+static int listen_on(const char *address, int port, int backlog)
 {
-    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(CHANNEL_PORT)};
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
     inet_pton(AF_INET, address, &in.sin_addr);
@@ -102,6 +102,11 @@ static int listen_at(const char *address, int backlog)
     CHECK_INT(bind(fd, (const void *)&in, sizeof in), 0);
     CHECK_INT(listen(fd, backlog), 0);
     return fd;
+}
+
+static int listen_at(const char *address, int backlog)
+{
+    return listen_on(address, CHANNEL_PORT, backlog);
 }
 
 /* Nobody listens there: no key is made and no TLS begun. */
@@ -359,6 +364,141 @@ static void test_nonsense(void)
     close(listener);
 }
 
+enum { CANARY = 7500 };
+
+static void on_probe(void *arg, bool connected)
+{
+    struct told *t = arg;
+
+    t->n_probes++;
+    t->n_connected += connected;
+}
+
+static bool probe(struct told *t) { return agent_net_ops()->probe(net, t->link, CANARY, on_probe); }
+
+/* Steps as the loop does; true: an event has woken it. */
+static bool until_probed(const struct told *t)
+{
+    struct pollfd wait = {agent_net_fd(net), POLLIN, 0};
+    bool woken = false;
+
+    for (int i = 0; i < 100 && !t->n_probes; i++) {
+        woken |= poll(&wait, 1, 100) > 0;
+        agent_net_step(net, now);
+    }
+    CHECK_INT(t->n_probes, 1);
+    return woken;
+}
+
+/* A link whose agent has said all that it has to say. */
+static void meet_and_hush(struct told *t, struct liar *l, const char *address, int listener)
+{
+    begin();
+    open_link(t, address);
+    liar_meet(l, listener);
+    for (int i = 0; i < 20; i++) {
+        agent_net_step(net, now);
+        usleep(1000);
+    }
+}
+
+/* A port that somebody listens on, then one that refuses. */
+static void test_probe(void)
+{
+    int listener = listen_at("127.0.77.6", 16), canary = listen_on("127.0.77.6", CANARY, 16);
+    struct told t;
+    struct liar l;
+    int before;
+
+    meet_and_hush(&t, &l, "127.0.77.6", listener);
+    before = count_fds();
+    CHECK(probe(&t));
+    CHECK(!probe(&t)); /* one is under way */
+    CHECK(until_probed(&t));
+    CHECK_INT(t.n_connected, 1);
+    CHECK_INT(count_fds(), before);
+    close(canary);
+    t.n_probes = t.n_connected = 0;
+    CHECK(probe(&t)); /* and the next */
+    CHECK(until_probed(&t));
+    CHECK_INT(t.n_connected, 0);
+    CHECK_INT(t.n_ends, 0); /* the connection to the agent goes on */
+    liar_leave(&l);
+    agent_net_free(net);
+    close(listener);
+}
+
+/* A port whose packets vanish: 2 s, without a busy loop, or until it refuses. Once the link is
+ * closed there is no callback. */
+static void test_probe_silence(void)
+{
+    int listener = listen_at("127.0.77.7", 16), canary = listen_on("127.0.77.7", CANARY, 0);
+    int fillers[4], before;
+    struct told t;
+    struct liar l;
+    struct err err;
+
+    for (size_t i = 0; i < ARRAY_LEN(fillers); i++) {
+        fillers[i] = channel_dial("127.0.77.7", CANARY, &err);
+        usleep(1000);
+    }
+    meet_and_hush(&t, &l, "127.0.77.7", listener);
+    before = count_fds();
+    CHECK(probe(&t));
+    now += 1999;
+    agent_net_step(net, now);
+    CHECK_INT(agent_net_next_ms(net, now), 1);
+    CHECK_INT(t.n_probes, 0);
+    agent_net_step(net, ++now);
+    CHECK_INT(t.n_probes, 1);
+    CHECK_INT(t.n_connected, 0);
+    CHECK_INT(count_fds(), before);
+
+    CHECK(probe(&t));
+    for (size_t i = 0; i < ARRAY_LEN(fillers); i++)
+        close(fillers[i]);
+    close(canary); /* the next packet is answered by a refusal */
+    t.n_probes = 0;
+    CHECK(until_probed(&t));
+    CHECK_INT(t.n_connected, 0);
+
+    CHECK(probe(&t));
+    agent_net_ops()->close(net, t.link);
+    now += 2000;
+    agent_net_step(net, now);
+    CHECK_INT(t.n_probes, 1);
+    liar_leave(&l);
+    agent_net_free(net);
+    CHECK_INT(count_fds(), before - 8);
+    close(listener);
+}
+
+/* So many at once and no more; those that end make room. */
+static void test_many_probes(void)
+{
+    enum { LINKS = 66 };
+    static struct told all[LINKS];
+    int listener = listen_at("127.0.77.8", 128), n = 0;
+
+    begin();
+    for (int i = 0; i < LINKS; i++) {
+        open_link(&all[i], "127.0.77.8");
+        n += probe(&all[i]);
+    }
+    CHECK_INT(n, 64);
+    agent_net_ops()->close(net, all[0].link);
+    for (int i = 0; i < 100 && !all[1].n_probes; i++) {
+        agent_net_step(net, now);
+        usleep(1000);
+    }
+    CHECK_INT(all[0].n_probes, 0);
+    for (int i = 1; i < 64; i++)
+        CHECK_INT(all[i].n_probes, 1);
+    CHECK(probe(&all[64]) && probe(&all[65]));
+    agent_net_free(net);
+    close(listener);
+}
+
 int main(void)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -368,6 +508,9 @@ int main(void)
     test_flood();
     test_endless_messages();
     test_nonsense();
+    test_probe();
+    test_probe_silence();
+    test_many_probes();
     channel_tls_free(tls);
     return test_result();
 }

@@ -38,7 +38,7 @@ static void agent_close(void *net, struct agent_link *link)
     connected = false;
 }
 
-static const struct agent_ops agents = {agent_open, agent_send, agent_close};
+static const struct agent_ops agents = {agent_open, agent_send, agent_close, NULL};
 
 static void __attribute__((format(printf, 1, 2))) say(const char *fmt, ...)
 {

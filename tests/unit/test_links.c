@@ -18,6 +18,7 @@ struct agent_link {
     agent_end_fn *end;
     void *arg;
     char *said; /* the last message sent */
+    agent_probe_fn *probed;
     bool closed;
 };
 static struct agent_link opened[16];
@@ -48,7 +49,20 @@ static void fake_close(void *net, struct agent_link *k)
     k->closed = true;
 }
 
-static const struct agent_ops fake_ops = {fake_open, fake_send, fake_close};
+static int n_probes, probed_port;
+static bool probes_full;
+
+static bool fake_probe(void *net, struct agent_link *k, int port, agent_probe_fn *done)
+{
+    (void)net;
+    n_probes++;
+    probed_port = port;
+    k->probed = done;
+    return !probes_full;
+}
+
+static const struct agent_ops fake_ops = {fake_open, fake_send, fake_close, fake_probe};
+static int launched = 4; /* the generation in status */
 static const unsigned char master_key[32] = {1};
 static struct controller c;
 static struct observed o;
@@ -84,8 +98,8 @@ static void put_job(const char *spec, int workers, int servers)
         "\"image\":\"i\",\"command\":[\"a\"]}]"
         "}}},\"ps\":{\"replicas\":%d}}}"
         ",\"status\":{\"world\":{\"generation\":1,\"worker\":%d,\"ps\":%d},"
-        "\"launch\":{\"generation\":4,\"world\":9%s}}}",
-        workers + servers, spec, workers, servers, workers, servers,
+        "\"launch\":{\"generation\":%d,\"world\":9%s}}}",
+        workers + servers + 100 * launched, spec, workers, servers, workers, servers, launched,
         servers ? ",\"without\":\"1\"" : "");
     AUTO(auto_json) cJSON *object = cJSON_Parse(text);
     struct tj *tj;
@@ -423,6 +437,129 @@ static void test_not_ours(void)
     end();
 }
 
+#define CANARY "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":3,\"canary\":%s}"
+
+/* The agent of a job says which port the job's NetworkPolicy keeps the operator from. */
+static void begin_guarded(const char *spec, const char *canary)
+{
+    AUTO(auto_free) char *hello = xasprintf(CANARY, canary);
+
+    n_probes = 0;
+    launched = 4;
+    begin(spec);
+    c.config.in_cluster = true;
+    c.objects.operator_namespace = "ops";
+    observe();
+    say(&opened[0], hello);
+    popped();
+}
+
+/* Ten seconds after the hello, when the network plugin has had time. */
+static void wait_and_observe(void)
+{
+    c.now.mono_ms += 10000;
+    CHECK_STR(popped(), "ns/j");
+    observe();
+}
+
+static void test_unenforced(void)
+{
+    begin_guarded(BUILTIN, "7500");
+    observe();
+    c.now.mono_ms += 9999;
+    observe();
+    CHECK_INT(n_probes, 0);
+    c.now.mono_ms++;
+    CHECK_STR(popped(), "ns/j");
+    observe();
+    CHECK_INT(n_probes, 1);
+    CHECK_INT(probed_port, 7500);
+    observe();
+    CHECK_INT(n_probes, 1); /* it is under way */
+    CHECK(!o.unenforced);
+    opened[0].probed(opened[0].arg, true);
+    CHECK_STR(popped(), "ns/j");
+    observe();
+    CHECK_CONTAINS(o.unenforced ? o.unenforced : "", "port 7500 of pod j-worker-0-0 at 10.0.0.7");
+    CHECK_INT(n_probes, 1);
+
+    /* The next launch has a probe of its own. Nobody answers, so nothing is said. */
+    launched = 5;
+    put_job(BUILTIN, 2, 0);
+    observe();
+    CHECK(!o.unenforced);
+    CHECK_INT(n_probes, 2);
+    opened[0].probed(opened[0].arg, false);
+    observe();
+    CHECK(!o.unenforced);
+    CHECK_INT(n_probes, 2);
+    launched = 4;
+    end();
+}
+
+/* A probe that the end of its connection took along, or for which there was no room, is made later.
+ */
+static void test_probe_again(void)
+{
+    begin_guarded(BUILTIN, "7500");
+    probes_full = true;
+    observe();
+    wait_and_observe();
+    CHECK_INT(n_probes, 1);
+    probes_full = false;
+    c.now.mono_ms += 1000;
+    CHECK_STR(popped(), "ns/j");
+    observe();
+    CHECK_INT(n_probes, 2);
+    opened[0].end(opened[0].arg, "reset");
+    observe();
+    CHECK_INT(n_probes, 2);
+    c.now.mono_ms += links_next_ms(c.links, c.now.mono_ms);
+    links_step(c.links);
+    say(&opened[1], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"canary\":7500}");
+    popped();
+    observe();
+    wait_and_observe();
+    CHECK_INT(n_probes, 3);
+    end();
+}
+
+/* Where a connection would mean nothing none is tried. */
+static void test_no_probe(void)
+{
+    static const struct {
+        const char *spec, *canary;
+        int n;
+    } cases[] = {
+        {BUILTIN, "null", 0}, /* an older agent */
+        {BUILTIN, "22", 0},   /* not one of the ports that pods of a job use */
+        {BUILTIN, "7420", 0},
+        {BUILTIN, "8000", 0},
+        {BUILTIN, "1e300", 0},
+        {BUILTIN "\"networkPolicy\":{\"type\":\"None\"},", "7500", 0},
+        {BUILTIN "\"networkPolicy\":{\"extraIngress\":[{}]},", "7500", 0},
+        {BUILTIN "\"networkPolicy\":{\"extraIngress\":[{\"ports\":[{\"port\":80}]}]},", "7500", 1},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        begin_guarded(cases[i].spec, cases[i].canary);
+        c.now.mono_ms += 10000;
+        observe();
+        CHECK_INT(n_probes, cases[i].n);
+        end();
+    }
+    begin_guarded(BUILTIN, "7500");
+    c.config.in_cluster = false; /* --reach-pods */
+    c.now.mono_ms += 10000;
+    observe();
+    CHECK_INT(n_probes, 0);
+    c.config.in_cluster = true;
+    c.objects.operator_namespace = NULL;
+    observe();
+    CHECK_INT(n_probes, 0);
+    end();
+}
+
 int main(void)
 {
     test_life();
@@ -433,5 +570,8 @@ int main(void)
     test_orders();
     test_servers();
     test_not_ours();
+    test_unenforced();
+    test_probe_again();
+    test_no_probe();
     return test_result();
 }
