@@ -166,12 +166,13 @@ static void take_signal(struct engine *e, int signals, struct launch_end *end)
         return;
     }
     end->interrupted = true;
-    if (e->asked || !l->on_stop || !l->on_stop(l->arg)) {
+    if (e->asked ? info.ssi_signo == SIGINT : !l->on_stop || !l->on_stop(l->arg)) {
         stop(e);
         return;
     }
     e->asked = true;
-    if (info.ssi_signo != SIGINT) /* nobody is there to press Ctrl-C again */
+    /* Nobody may be there to press Ctrl-C. A terminal that closes sends SIGHUP twice. */
+    if (info.ssi_signo != SIGINT && e->pid > 0 && !e->deadline_ms)
         e->deadline_ms = clock_ms() + ASKED_MS;
 }
 

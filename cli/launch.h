@@ -35,8 +35,9 @@ struct launch_end {
  * Runs the engine to its end; no process of it is left when this returns, whatever the result.
  * Ctrl-C, SIGTERM and SIGHUP ask the engine to end by itself (on_stop). After Ctrl-C it may take as
  * long as it needs, after the other two 30 s. If it cannot end by itself, the group gets SIGTERM
- * and is killed 5 s later. A second Ctrl-C kills at once. Fails when it cannot be started
- * (ERR_NOT_FOUND) or floods us with a line without an end (ERR_INVALID).
+ * and is killed 5 s later. A second Ctrl-C kills at once; a second SIGTERM or SIGHUP does not.
+ * Fails when it cannot be started (ERR_NOT_FOUND) or floods us with a line without an end
+ * (ERR_INVALID).
  */
 MUST_CHECK int launch_run(const struct launch *l, struct launch_end *end, struct err *err);
 

@@ -9,7 +9,7 @@
 #include "paceline/clock.h"
 #include "paceline/mem.h"
 
-#define STOPPING "stopping after the next step, with a checkpoint; once more to kill at once"
+#define STOPPING "stopping after the next step, with a checkpoint; Ctrl-C again kills at once"
 
 void session_init(struct session *s, enum event_type last)
 {

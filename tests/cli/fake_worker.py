@@ -77,8 +77,10 @@ def hang():
     """Says where it is, and ends when it is asked to by a file, or never."""
     with open(os.environ["FAKE_PIDS"], "a") as f:
         f.write(f"{os.getpid()}\n")
-    while MODE != "hang" or not os.path.exists(os.environ.get("PACELINE_STOP_FILE", "")):
+    while MODE not in ("hang", "hang-slow") or not os.path.exists(os.environ.get("PACELINE_STOP_FILE", "")):
         time.sleep(0.1)
+    if MODE == "hang-slow":
+        time.sleep(1)  # as the last step and its checkpoint do
     emit(event="stopped", step=100, checkpoint=os.path.join(out_folder(), "step-100.safetensors"))
     sys.exit(0)
 
@@ -96,7 +98,7 @@ def main():
     if MODE == "notices":
         print(NOTICES, file=sys.stderr, flush=True)
     start()
-    if MODE in ("hang", "hang-early", "hang-hard", "hang-child"):
+    if MODE in ("hang", "hang-slow", "hang-early", "hang-hard", "hang-child"):
         deaf = MODE in ("hang-hard", "hang-child")
         signal.signal(signal.SIGTERM, signal.SIG_IGN if deaf else signal.SIG_DFL)
         checkpoint()

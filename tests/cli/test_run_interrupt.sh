@@ -1,6 +1,6 @@
 #!/bin/bash
-# Ctrl-C lets the engine save a checkpoint; a second one kills, and the death of the command itself does, too: no rank is left,
-# the checkpoint stays.
+# Ctrl-C, SIGTERM and SIGHUP let the engine save a checkpoint. A second Ctrl-C kills it, and so does the death of the
+# command: no rank is left, the checkpoint stays.
 . tests/cli/lib.sh
 fake
 
@@ -32,7 +32,7 @@ for workers in 1 2; do
         wait $command
         same "$signal, $workers workers, exit code" $? 130
         all_gone || fail "$signal, $workers workers: a rank is left"
-        check "$signal" "$(cat errors)" "stopping after the next step, with a checkpoint; once more to kill at once"
+        check "$signal" "$(cat errors)" "stopping after the next step, with a checkpoint; Ctrl-C again kills at once"
         check "$signal" "$(cat errors)" "stopped after step 100, as asked to"
         check "$signal" "$(cat errors)" "continue with: paceline run out/job.json --out out --resume"
         check "$signal, report" "$(cat out/report.html 2>&1)" "Effective spec"
@@ -48,11 +48,23 @@ for workers in 1 2; do
         check "early $signal" "$(cat errors)" "interrupted; every worker has ended"
     done
 
+    # A terminal that closes sends SIGHUP twice; systemd sends SIGTERM and SIGHUP.
+    for signals in "HUP HUP" "TERM HUP" "INT TERM"; do
+        begin hang-slow $workers
+        kill -"${signals% *}" $command
+        until_true grep -q "stopping after the next step" errors
+        kill -"${signals#* }" $command
+        wait $command
+        same "$signals, $workers workers, exit code" $? 130
+        all_gone || fail "$signals, $workers workers: a rank is left"
+        check "$signals" "$(cat errors)" "stopped after step 100, as asked to"
+    done
+
     # Ranks that ignore SIGTERM, one of them with a child in a session of its own.
     begin hang-child $workers
     kill -INT $command
     until_true grep -q "stopping after the next step" errors
-    kill -TERM $command
+    kill -INT $command
     wait $command
     same "deaf ranks, $workers workers, exit code" $? 130
     all_gone || fail "deaf ranks, $workers workers: a process is left"
