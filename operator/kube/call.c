@@ -6,7 +6,9 @@
 #include "operator/kube/secret.h"
 #include "paceline/mem.h"
 
-#define REFUSAL_BYTES ((size_t)64 << 10) /* kept of a refusal */
+/* What is kept of a Status: the API server quotes what it refuses, whatever its size. */
+static const struct sieve_field refusal[] = {
+    {.name = "code"}, {.name = "reason"}, {.name = "message"}, {.name = NULL}};
 
 const char *const kube_method_names[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
@@ -124,17 +126,30 @@ static bool on_item(void *arg, const char *text, size_t len, bool cut)
     return !call->cancelled;
 }
 
-/* Whether the answer goes through the sieve. A refusal does not: its format is another one. */
+/* Whether the answer is what `keep` is for. 202: an object that goes later is deleted. */
 static bool is_sieved(const struct kube_call *call)
 {
     long status = 0;
 
     curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
-    return call->keep && (status == 200 || status == 201);
+    return call->keep && status >= 200 && status <= 202;
+}
+
+/* The next bytes of an answer that refuses. One that is no JSON (a proxy's page) says nothing. */
+static void read_refusal(struct kube_call *call, const char *bytes, size_t n)
+{
+    if (!call->refused) {
+        sieve_release(&call->sieve);
+        sieve_init(&call->sieve, refusal, false);
+    }
+    call->refused = true;
+    call->garbled = call->garbled || sieve_feed(&call->sieve, bytes, n, on_item, call) != SIEVE_OK;
 }
 
 const struct buf *call_body(const struct kube_call *call)
 {
+    if (call->refused && !sieve_complete(&call->sieve))
+        return &call->answer;
     return call->sieve.rest.len ? &call->sieve.rest : &call->answer;
 }
 
@@ -155,9 +170,13 @@ static size_t on_write(char *bytes, size_t size, size_t n, void *arg)
             call->end = CALL_BAD_JSON;
         return result == SIEVE_OK ? n : n + 1;
     }
+    if (call->keep) {
+        read_refusal(call, bytes, n);
+        return n;
+    }
     buf_add(&call->answer, bytes, n);
-    if (!call->answer.overflowed || call->keep)
-        return n; /* of a refusal the beginning is enough */
+    if (!call->answer.overflowed)
+        return n;
     call->end = CALL_TOO_LARGE;
     return n + 1;
 }
@@ -229,19 +248,18 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
                 struct identity *identity, int64_t now_ms)
 {
     AUTO(auto_free) char *url = xasprintf("%s%s", endpoint->base, call->path);
-    size_t max = call->keep ? REFUSAL_BYTES : call->config->max_body;
 
     identity_unref(call->identity);
     call->identity = identity;
     call->easy = easy;
     call->body_sent = 0;
-    call->has_headers = false;
+    call->has_headers = call->refused = call->garbled = false;
     call->heard_ms = now_ms;
     call->end = CALL_NOT_ENDED;
     call->retry_after_ms = -1;
     call->curl_error[0] = '\0';
     buf_release(&call->answer);
-    buf_init_secret(&call->answer, max); /* Secrets come, too */
+    buf_init_secret(&call->answer, call->config->max_body); /* Secrets come, too */
     call->received = 0;
     sieve_release(&call->sieve);
     sieve_init(&call->sieve, call->keep, call->watch);
@@ -295,7 +313,7 @@ int call_status(struct kube_call *call, CURLcode result)
     if (status < 400 || !call->has_headers)
         return 0;
     curl_easy_getinfo(call->easy, CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
-    return length == (curl_off_t)call->answer.len ? (int)status : 0;
+    return length == (curl_off_t)call->received ? (int)status : 0;
 }
 
 static const char *ca_of(const struct kube_access *access)

@@ -44,10 +44,11 @@ struct kube_call {
     char curl_error[CURL_ERROR_SIZE];
 
     bool cancelled, retried, has_headers;
+    bool refused, garbled; /* the answer is a Status, not what `keep` is for; it is no JSON */
     enum call_end end;
     int64_t heard_ms, idle_ms; /* of a watch */
     int64_t retry_after_ms;
-    struct buf answer; /* the body as it comes, where no sieve reads it */
+    struct buf answer; /* the body as it comes, where `keep` is NULL */
     struct sieve sieve;
     uint64_t received;
     bool *called_back; /* set when item is called */

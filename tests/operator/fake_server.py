@@ -111,6 +111,10 @@ def watch(conn, query):
         conn.stream([b'{"x":"', *[b"x" * 1000] * int(query["n"]), b'","n":1}\n'])
     elif kind == "gone":
         conn.answer(410, {"code": 410, "message": "too old"}, ["Retry-After: 3"])
+    elif kind == "refused":
+        conn.answer(422, {"details": ["x" * 5000] * 40, "message": "no" * 5000, "reason": "Invalid"})
+    elif kind == "page":
+        conn.answer(502, b"<html>" + b"x" * 100000)
     elif kind == "many":
         conn.stream([b"".join(b'{"n":%d}\n' % i for i in range(int(query["n"])))])
 

@@ -181,13 +181,37 @@ static void test_lists(const struct fake *f)
     CHECK_INT(strncmp(large.lines.data, "{\"n\":0}\n{\"n\":1}\n", 16), 0);
     CHECK_INT(cut.status, 0); /* what has come is true nevertheless */
     CHECK_STR(cut.lines.data, "{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n");
-    CHECK_INT(gone.status, 410); /* a refusal is no list, and comes as it is */
+    CHECK_INT(gone.status, 410); /* a refusal is no list */
     CHECK_INT(gone.n_lines, 0);
     CHECK_CONTAINS(gone.body, "too old");
     CHECK_INT(page.status, 0);
     CHECK_CONTAINS(page.error, "the answer is not valid JSON");
     CHECK_INT(none.status, 0);
     CHECK_CONTAINS(none.error, "the answer is not valid JSON");
+}
+
+/* A refusal of any length keeps its sentence; one that is no JSON keeps its status. */
+static void test_refusals(const struct fake *f)
+{
+    AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
+
+    for (int i = 0; i < 2; i++) {
+        AUTO(answer_release)
+        struct answer refused =
+            i ? watch(client, "/watch?kind=refused") : list(client, "/watch?kind=refused");
+        AUTO(answer_release)
+        struct answer page =
+            i ? watch(client, "/watch?kind=page") : list(client, "/watch?kind=page");
+
+        CHECK_INT(refused.status, 422);
+        CHECK_INT(refused.n_lines, 0);
+        CHECK_CONTAINS(refused.body, "\"message\":\"nono");
+        CHECK_CONTAINS(refused.body, "\"reason\":\"Invalid\"}");
+        CHECK(refused.len > 4000 && refused.len < 5000);
+        CHECK(refused.received > 200000);
+        CHECK_INT(page.status, 502);
+        CHECK_STR(page.body, "");
+    }
 }
 
 static void test_watches(const struct fake *f)
@@ -377,6 +401,7 @@ int main(void)
     test_times(&f);
     test_limits(&f);
     test_lists(&f);
+    test_refusals(&f);
     test_watches(&f);
     test_silent_watch(&f);
     test_parallel(&f);
