@@ -80,9 +80,26 @@ static void hidden(struct run *run, const char *kind, const char *name)
         run_block(run, sentence);
 }
 
+/* Whether the object is of a job of this namespace and name, this one or one before it. */
+static bool has_name_of(const struct run *run, const struct meta *object)
+{
+    char key[KEY_SIZE];
+
+    if (!object->owner_uid)
+        return false;
+    key_make(key, object->namespace_, object->owner_name);
+    return strcmp(key, run->key) == 0;
+}
+
+static bool run_owns(const struct run *run, const struct meta *object)
+{
+    return has_name_of(run, object) && strcmp(object->owner_uid, run->uid) == 0;
+}
+
 /*
  * An object of this name is there and is not the job's: that becomes a condition. One that is being
- * deleted (that of a job of the same name that was there before, say) is waited for first.
+ * deleted is waited for first. So is one of a former job of the same name, as the garbage
+ * collector takes its time.
  */
 static void foreign(struct run *run, const char *kind, const struct meta *object)
 {
@@ -92,22 +109,12 @@ static void foreign(struct run *run, const char *kind, const struct meta *object
              "%s %s exists and does not belong to this job: delete it, or create the job with "
              "another name",
              kind, object->name);
-    if (object->deletion_ms && run_memory(run)->failures < 3) {
+    if ((object->deletion_ms || has_name_of(run, object)) && run_memory(run)->failures < 3) {
         fail(run, ANSWER_UNKNOWN, sentence);
         return;
     }
     run_block(run, sentence);
     run_memory(run)->name_taken = true;
-}
-
-static bool run_owns(const struct run *run, const struct meta *object)
-{
-    char key[KEY_SIZE];
-
-    if (!object->owner_uid || strcmp(object->owner_uid, run->uid) != 0)
-        return false;
-    key_make(key, object->namespace_, object->owner_name);
-    return strcmp(key, run->key) == 0;
 }
 
 /* Whether the pod that a step wanted to make is there, as far as we see. */

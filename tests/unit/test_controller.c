@@ -161,9 +161,13 @@ static void test_name_of_another_is_not_taken(void)
     end();
 }
 
-/* That of a job of the same name that was there before is on its way, most likely. */
-static void test_name_of_another_that_goes_is_waited_for(void)
+/* How often a job asks for the name of an object with this in its metadata before it says so. */
+static int tries_for_name(const char *object)
 {
+    AUTO(auto_free)
+    char *there = xasprintf("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"x\","
+                            "\"resourceVersion\":\"2\",%s}}",
+                            object);
     int tries = 0;
 
     begin(false);
@@ -178,15 +182,27 @@ static void test_name_of_another_that_goes_is_waited_for(void)
             tries++;
             answer(call, 409, STATUS(409, "AlreadyExists"));
             pass(0);
-            answer(open_call(KUBE_GET, "/networkpolicies/a"), 200,
-                   "{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"x\","
-                   "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"resourceVersion\":\"2\"}}");
+            answer(open_call(KUBE_GET, "/networkpolicies/a"), 200, there);
         }
         pass(100);
     }
-    CHECK_INT(tries, 4);
     CHECK_CONTAINS(open_call(KUBE_PATCH, "/trainingjobs/a/status")->body, "NameTaken");
     end();
+    return tries;
+}
+
+#define FORMER(kind, name)                                                      \
+    "\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"" kind \
+    "\",\"name\":\"" name "\",\"uid\":\"u0\",\"controller\":true}]"
+
+/* What is being deleted is waited for, and what a job of the same name has left, whether or not the
+ * garbage collector has come to it. */
+static void test_name_that_will_be_free_is_waited_for(void)
+{
+    CHECK_INT(tries_for_name("\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""), 4);
+    CHECK_INT(tries_for_name(FORMER("TrainingJob", "a")), 4);
+    CHECK_INT(tries_for_name(FORMER("TrainingJob", "b")), 1);
+    CHECK_INT(tries_for_name(FORMER("Deployment", "a")), 1);
 }
 
 static void test_status_that_is_not_kept(void)
@@ -369,7 +385,7 @@ int main(void)
     test_job_that_is_gone_stays_gone();
     test_busy_server_is_left_alone();
     test_name_of_another_is_not_taken();
-    test_name_of_another_that_goes_is_waited_for();
+    test_name_that_will_be_free_is_waited_for();
     test_status_that_is_not_kept();
     test_sentence_is_cut_between_characters();
     test_standby_stays_small();
