@@ -104,6 +104,8 @@ static void end_scalar(struct sieve *s)
         buf_puts(b, "null");
         s->cut = true;
     }
+    if (f && !f->list && f->rule->when && strcmp(s->member->name, f->rule->when) == 0)
+        f->chosen = strcmp(b->data + s->start, "true") == 0;
     if (!only || (b->len - s->start == strlen(only) + 2 &&
                   memcmp(b->data + s->start + 1, only, strlen(only)) == 0))
         return;
@@ -128,6 +130,11 @@ static enum sieve_result end_value(struct sieve *s, sieve_fn *fn, void *arg)
 {
     const struct sieve_frame *f = top(s);
 
+    if (f && f->large) {
+        buf_add(out(s), "]", 1);
+        s->depth--;
+        f = top(s);
+    }
     s->state = f ? AFTER : s->stream ? BETWEEN : COMPLETE;
     if (f ? !f->items : !s->stream)
         return SIEVE_OK;
@@ -204,6 +211,7 @@ static bool begin_value(struct sieve *s, char c)
     s->frames[s->depth++] =
         (struct sieve_frame){.rule = rule,
                              .list = c == '[',
+                             .mark = s->mark,
                              .items = c == '[' && rule->rule == SIEVE_ITEMS && !s->in_item};
     buf_add(out(s), &c, 1);
     s->state = FIRST;
@@ -264,10 +272,33 @@ static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
     return i;
 }
 
+/* The value that is copied, of which n bytes are here, becomes larger than its rule allows. */
+static bool is_too_large(const struct sieve *s, const struct sieve_field *rule, size_t n)
+{
+    return s->policy == COPY && (s->read + n > rule->max_bytes || s->values > rule->max_values);
+}
+
+/* What was copied so far is read once more, by the rule for large values. */
+static enum sieve_result begin_large(struct sieve *s, const struct sieve_field *rule, sieve_fn *fn,
+                                     void *arg)
+{
+    struct buf *b = out(s);
+    size_t n = b->len - s->start;
+    AUTO(auto_free) char *copied = memcpy(xmalloc(n + 1), b->data + s->start, n);
+
+    cut_to(b, s->start);
+    buf_add(b, "[", 1);
+    s->cut = true;
+    s->frames[s->depth++] = (struct sieve_frame){.rule = rule->large, .list = true, .large = true};
+    s->state = VALUE;
+    return sieve_feed(s, copied, n, fn, arg);
+}
+
 /* Takes the next bytes of a scalar, or of a value that is dropped or copied. */
 static void keep(struct sieve *s, const char *bytes, size_t n)
 {
     const struct sieve_field *rule = top(s) ? s->member : &s->root;
+    bool too_large = is_too_large(s, rule, n);
     struct buf *b = out(s);
 
     s->read += n;
@@ -278,7 +309,7 @@ static void keep(struct sieve *s, const char *bytes, size_t n)
     }
     if (s->policy != COPY)
         return;
-    if (s->read <= rule->max_bytes && s->values <= rule->max_values) {
+    if (!too_large) {
         buf_add(b, bytes, n);
         return;
     }
@@ -291,9 +322,14 @@ static void keep(struct sieve *s, const char *bytes, size_t n)
 static enum sieve_result read_inside(struct sieve *s, const char *bytes, size_t n, size_t *used,
                                      sieve_fn *fn, void *arg)
 {
+    const struct sieve_field *rule = top(s) ? s->member : &s->root;
     bool ended;
 
     *used = scan(s, bytes, n, &ended);
+    if (is_too_large(s, rule, *used) && rule->large && s->depth < SIEVE_DEPTH) {
+        *used = 0;
+        return begin_large(s, rule, fn, arg);
+    }
     keep(s, bytes, *used);
     if (!ended)
         return SIEVE_OK;
@@ -336,10 +372,18 @@ static void read_key(struct sieve *s, char c)
 
 static enum sieve_result close_frame(struct sieve *s, char c, sieve_fn *fn, void *arg)
 {
-    if (top(s)->list != (c == ']'))
+    const struct sieve_frame *closed = top(s);
+    struct sieve_frame *f;
+
+    if (closed->list != (c == ']'))
         return SIEVE_BAD;
     s->depth--;
+    f = top(s);
     buf_add(out(s), &c, 1);
+    if (f && f->list && f->rule->when && !closed->list && !closed->chosen) {
+        cut_to(out(s), closed->mark);
+        f->n--;
+    }
     return end_value(s, fn, arg);
 }
 

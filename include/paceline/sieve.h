@@ -25,7 +25,7 @@ enum sieve_rule {
      * each by the same rule. */
     SIEVE_FIELDS,
     /* The value is kept as it stands, whatever it is. One of more than max_bytes or max_values is
-     * kept as `false`. */
+     * kept as `false`; if `large` is set, as a list of one: what the rule `large` keeps of it. */
     SIEVE_WHOLE,
     /* Each element of this list is an item. The list itself is kept empty. */
     SIEVE_ITEMS,
@@ -36,8 +36,10 @@ struct sieve_field {
     const char *name;
     const struct sieve_field *fields; /* of the member's own members; NULL: none is kept */
     enum sieve_rule rule;
-    size_t max_bytes, max_values; /* SIEVE_WHOLE */
+    size_t max_bytes, max_values;    /* SIEVE_WHOLE */
+    const struct sieve_field *large; /* SIEVE_WHOLE; may be NULL */
     const char *only; /* of a list of strings: this one is kept, all others become one null */
+    const char *when; /* of a list of objects: those are kept in which this member is true */
 };
 
 /* Receives one item, NUL-terminated and valid during the call. cut: a part of it exceeded the
@@ -54,6 +56,9 @@ struct sieve_frame { /* an object or a list that is open, and kept in part */
     const struct sieve_field *rule;
     uint32_t n;              /* members or elements kept so far */
     bool list, items, other; /* items: its elements are; other: it has its null */
+    bool large;              /* the list of one around what is kept of a large value */
+    bool chosen;             /* its member `when` is true */
+    size_t mark;             /* where its text begins, with the comma before it */
 };
 
 struct sieve {

@@ -25,11 +25,12 @@ static const struct sieve_field owner_reference[] = {
     KEEP("apiVersion"), KEEP("kind"), KEEP("name"), KEEP("uid"), KEEP("controller"), END,
 };
 
-/* Of other finalizers than ours only that there are some. */
+/* Of the owners only the one that controls the object; of other finalizers than ours only that
+ * there are some. */
 #define META                                                                                      \
     KEEP("name"), KEEP("namespace"), KEEP("uid"), KEEP("resourceVersion"), KEEP("generation"),    \
         KEEP("creationTimestamp"), KEEP("deletionTimestamp"), KEEP("deletionGracePeriodSeconds"), \
-        PART("ownerReferences", owner_reference),                                                 \
+        {.name = "ownerReferences", .fields = owner_reference, .when = "controller"},             \
     {                                                                                             \
         .name = "finalizers", .only = TRACKING_FINALIZER                                          \
     }
@@ -105,10 +106,20 @@ static const struct sieve_field job_meta[] = {
     LARGE("annotations", 1 << 20, 32768),
     END,
 };
+/* A job of another controller is left alone, however large it is. */
+static const struct sieve_field large_run_policy[] = {KEEP("managedBy"), END};
+static const struct sieve_field large_spec_fields[] = {PART("runPolicy", large_run_policy), END};
+static const struct sieve_field large_spec = {.fields = large_spec_fields};
 const struct sieve_field kept_job[] = {
     TOP,
     PART("metadata", job_meta),
-    LARGE("spec", KEPT_SPEC_BYTES, KEPT_SPEC_VALUES),
+    {
+        .name = "spec",
+        .rule = SIEVE_WHOLE,
+        .max_bytes = KEPT_SPEC_BYTES,
+        .max_values = KEPT_SPEC_VALUES,
+        .large = &large_spec,
+    },
     LARGE("status", 1 << 20, 32768),
     END,
 };

@@ -38,9 +38,18 @@ static int check_network(const struct job *job, struct err *err)
     return 0;
 }
 
+/* The sieve has cut the spec: to `false`, or to a list of what it keeps of a large one. */
+static bool spec_is_cut(const cJSON *object)
+{
+    const cJSON *spec = field_get(object, "spec");
+
+    return cJSON_IsFalse(spec) || cJSON_IsArray(spec);
+}
+
 static const char *managed_by(const cJSON *object, struct arena *a)
 {
-    const cJSON *policy = field_get(field_get(object, "spec"), "runPolicy");
+    const cJSON *spec = field_get(object, "spec");
+    const cJSON *policy = field_get(cJSON_IsArray(spec) ? spec->child : spec, "runPolicy");
     const char *manager = cJSON_GetStringValue(field_get(policy, "managedBy"));
 
     return manager ? arena_strdup(a, manager) : NULL;
@@ -62,7 +71,7 @@ static struct derived *derived_new(const cJSON *object, uint32_t notes)
     struct derived *d = xcalloc(1, sizeof *d);
     struct err misfit;
 
-    if (cJSON_IsFalse(field_get(object, "spec"))) { /* left there by its sieve */
+    if (spec_is_cut(object)) {
         *d = (struct derived){.n_users = 1, .notes = notes};
         d->problem = xasprintf("spec: found more than the %zu KiB of JSON or the %zu values that a "
                                "spec may have with its templates: put scripts and data into a "

@@ -73,6 +73,9 @@ static inline void expect_list(cJSON *out, const cJSON *list, const struct sieve
     {
         bool scalar = !cJSON_IsObject(item) && !cJSON_IsArray(item);
 
+        if (rule->when && cJSON_IsObject(item) &&
+            !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, rule->when)))
+            continue;
         if (rule->only && scalar && !is_only(item, rule->only)) {
             if (!other)
                 cJSON_AddItemToArray(out, cJSON_CreateNull());

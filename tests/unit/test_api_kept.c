@@ -69,6 +69,38 @@ static void test_too_large(void)
     }
 }
 
+/* The job of another controller is another's, however large its spec is and wherever that stands.
+ */
+static void test_large_of_another(void)
+{
+    static const struct {
+        const char *before, *part, *after;
+        bool ours;
+    } rows[] = {
+        {"\"runPolicy\":{\"managedBy\":\"a.b/c\"},\"x\":[0", ",[]", "]", false},
+        {"\"replicas\":{\"worker\":{\"template\":{\"x\":\"", "xxxxxxxx",
+         "\"}}},\"runPolicy\":{\"backoffLimit\":1,\"managedBy\":\"a.b/c\"}", false},
+        {"\"x\":[0", ",[]", "],\"runPolicy\":{\"managedBy\":\"paceline.dev/operator\"}", true},
+        {"\"x\":[0", ",{\"managedBy\":\"a.b/c\"}", "],\"managedBy\":\"a.b/c\"", true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO(buf_release) struct buf text;
+        AUTO(auto_tj) struct tj *tj = NULL;
+
+        buf_init(&text, 0);
+        buf_puts(&text, "{" HEAD ",\"spec\":{");
+        buf_puts(&text, rows[i].before);
+        for (int k = 0; k < 40000; k++)
+            buf_puts(&text, rows[i].part);
+        buf_puts(&text, rows[i].after);
+        buf_puts(&text, "}}");
+        tj = decode(text.data);
+        CHECK_CONTAINS(tj->problem, "spec: found more than the 256 KiB");
+        CHECK_INT(tj_is_ours(tj), rows[i].ours);
+    }
+}
+
 /* A large job in the cache has lost what only pods need, and says the same of itself as before. */
 static void test_stripped(void)
 {
@@ -132,5 +164,6 @@ int main(void)
 {
     test_stripped();
     test_too_large();
+    test_large_of_another();
     return test_result();
 }

@@ -304,6 +304,10 @@ static void test_largest(void)
         {META(",\"managedFields\":[{\"f\":[0"), ",{}", "]}]},"},
         {META(",\"finalizers\":[\"a/b\""), ",\"c/d\"", ",\"paceline.dev/tracking\"]},"},
         {META("") ",\"other\":[0", ",[]", "],"},
+        {META(",\"ownerReferences\":[{\"uid\":\"x\"}"), ",{\"uid\":\"y\",\"controller\":false}",
+         ",{\"apiVersion\":\"paceline.dev/"
+         "v1\",\"kind\":\"TrainingJob\",\"name\":\"j\",\"uid\":\"o\","
+         "\"controller\":true}]},"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -315,7 +319,7 @@ static void test_largest(void)
         buf_init(&text, 0);
         buf_puts(&text, "{");
         buf_puts(&text, rows[i].before);
-        if (i < 3) { /* inside of metadata, whose end META has */
+        if (i != 3) { /* inside of metadata, whose end META has */
             end = strrchr(text.data, '}');
             text.len = (size_t)(end - text.data);
         }
@@ -330,6 +334,7 @@ static void test_largest(void)
         CHECK_INT(p->phase, POD_FAILED);
         CHECK_INT(p->exit_code, 3);
         CHECK(p->tracked == (i == 2));
+        CHECK(i != 4 || (p->meta.owner_uid && strcmp(p->meta.owner_uid, "o") == 0));
         sieve_text(&seen, kept_pod, false, text.data, text.len, 100000);
         CHECK(seen.rest.len < 2000);
     }

@@ -124,6 +124,70 @@ static void test_whole(void)
           "{\"metadata\":{\"labels\":false},\"message\":3}");
 }
 
+/* Of a value that is too large its own rule keeps something, wherever it stands in it. */
+static void test_large(void)
+{
+    static const struct sieve_field inner[] = {{.name = "by"}, {.name = NULL}};
+    static const struct sieve_field fields[] = {{.name = "policy", .fields = inner},
+                                                {.name = NULL}};
+    static const struct sieve_field large = {.fields = fields};
+    static const struct sieve_field spec[] = {
+        {.name = "spec", .rule = SIEVE_WHOLE, .max_bytes = 36, .max_values = 6, .large = &large},
+        {.name = "status"},
+        {.name = NULL},
+    };
+    static const struct sieve_field specs[] = {
+        {.name = "items", .rule = SIEVE_ITEMS, .fields = spec},
+        {.name = NULL},
+    };
+#define LONG "\"0123456789 \\\"]}{[ 01234567890123456789\""
+
+    check(spec, false, "{\"spec\":{\"policy\":{\"by\":\"a\",\"c\":1}},\"status\":1}", "",
+          "{\"spec\":{\"policy\":{\"by\":\"a\",\"c\":1}},\"status\":1}");
+    check(spec, false, "{\"spec\":{\"policy\":{\"by\":\"a\",\"c\":1},\"x\":" LONG "},\"status\":1}",
+          "", "{\"spec\":[{\"policy\":{\"by\":\"a\"}}],\"status\":1}");
+    check(spec, false, "{\"spec\":{\"x\":" LONG ",\"policy\":{\"by\":\"a\",\"c\":1}},\"status\":1}",
+          "", "{\"spec\":[{\"policy\":{\"by\":\"a\"}}],\"status\":1}");
+    check(spec, false, "{\"spec\":{\"x\":[1,2,3,4,5,[],6],\"policy\":{\"by\":null}}}", "",
+          "{\"spec\":[{\"policy\":{\"by\":null}}]}");
+    check(spec, false, "{\"status\":2,\"spec\":[{\"x\":[1,2,3,4,5,6,7]},[{}]]}", "",
+          "{\"status\":2,\"spec\":[[{},[{}]]]}");
+    check(spec, false, "{\"spec\":" LONG ",\"status\":3}", "",
+          "{\"spec\":[" LONG "],\"status\":3}");
+    check(specs, false, "{\"items\":[{\"spec\":{\"x\":" LONG "}},{\"spec\":{\"policy\":4}}]}",
+          "cut {\"spec\":[{}]}\n{\"spec\":{\"policy\":4}}\n", "{\"items\":[]}");
+}
+
+/* Of a list of objects only those are kept that are marked, however many there are. */
+static void test_when(void)
+{
+    static const struct sieve_field member[] = {{.name = "uid"}, {.name = "on"}, {.name = NULL}};
+    static const struct sieve_field fields[] = {
+        {.name = "owners", .fields = member, .when = "on"},
+        {.name = "name"},
+        {.name = NULL},
+    };
+    AUTO(sieved_release) struct sieved seen = {0};
+    AUTO(buf_release) struct buf text;
+
+    check(fields, false, "{\"owners\":[{\"uid\":1,\"on\":true},{\"uid\":2}],\"name\":3}", "",
+          "{\"owners\":[{\"uid\":1,\"on\":true}],\"name\":3}");
+    check(fields, false,
+          "{\"owners\":[{\"on\":false,\"uid\":0},{\"uid\":{\"on\":true}},{},{\"on\" : true "
+          ",\"uid\":2,"
+          "\"x\":{}},{\"on\":\"true\"},{\"on\":true}]}",
+          "", "{\"owners\":[{\"on\":true,\"uid\":2},{\"on\":true}]}");
+    check(fields, false, "{\"name\":1,\"owners\":{\"uid\":1}}", "",
+          "{\"name\":1,\"owners\":{\"uid\":1}}");
+    buf_init(&text, 0);
+    buf_puts(&text, "{\"owners\":[");
+    for (int i = 0; i < 3 * SIEVE_ELEMENTS_MAX; i++)
+        buf_printf(&text, "{\"uid\":%d},", i);
+    buf_puts(&text, "{\"uid\":\"last\",\"on\":true}]}");
+    sieve_text(&seen, fields, false, text.data, text.len, 1000);
+    CHECK_STR(seen.rest.data, "{\"owners\":[{\"uid\":\"last\",\"on\":true}]}");
+}
+
 static void test_bad(void)
 {
     static const char *const texts[] = {
@@ -373,6 +437,8 @@ int main(void)
     test_items();
     test_stream();
     test_whole();
+    test_large();
+    test_when();
     test_bad();
     test_broken_off();
     test_stop();
