@@ -33,7 +33,7 @@
 static const char usage[] =
     "usage: paceline-worker run --spec JOB --out DIR [options]\n"
     "       paceline-worker evaluate --spec JOB --checkpoint FILE\n"
-    "       paceline-worker predict --spec JOB --checkpoint FILE --input FILE ...\n"
+    "       paceline-worker predict --spec JOB --checkpoint FILE [--limit N] [--top N] INPUT...\n"
     "       paceline-worker bench --spec JOB [--batch N] [--steps N] [--layers] [--describe]\n"
     "       paceline-worker calibrate --spec JOB [--steps N]\n"
     "One rank of the engine: `paceline` and mpirun start it. Rank 0 prints events, one JSON "

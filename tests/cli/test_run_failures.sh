@@ -1,6 +1,7 @@
 #!/bin/bash
 # However the engine ends, there is one sentence and the documented exit code.
 . tests/cli/lib.sh
+real_worker=$PACELINE_WORKER
 fake
 
 while IFS='|' read -r mode code sentence; do
@@ -52,6 +53,15 @@ check "no mpirun" "$errors" "install Open MPI"
 errors=$("$PACELINE" run absent.yaml 2>&1 >/dev/null)
 same "no job file, exit code" $? 3
 check "no job file" "$errors" "absent.yaml"
+
+# Each option that the worker's usage names is one that it has.
+for option in $("$real_worker" --help | grep -o -e '--[a-z-]*' | sort -u); do
+    case $option in --version | --help) continue ;; esac
+    errors=$("$real_worker" run "$option" 2>&1 >/dev/null)
+    case $errors in *"unrecognized option"*) fail "the worker's usage names $option, which it does not have" ;; esac
+done
+check "the worker's usage" "$("$real_worker" --help)" "predict --spec JOB --checkpoint FILE [--limit N] [--top N] INPUT..."
+
 while IFS='|' read -r arguments sentence; do
     # shellcheck disable=SC2086
     errors=$("$PACELINE" $arguments 2>&1 >/dev/null)
