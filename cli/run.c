@@ -31,7 +31,7 @@ struct run {
     struct folder folder;
     struct session session;
     struct progress progress;
-    char *spec_path, *new_spec_path, *events_path, *report_path, *stop_path;
+    char *spec_path, *new_spec_path, *events_path, *new_events_path, *report_path, *stop_path;
     struct buf spec;
     bool resume, json;
 };
@@ -45,6 +45,7 @@ static void run_release(struct run *r)
     free(r->new_spec_path);
     free(r->stop_path);
     free(r->events_path);
+    free(r->new_events_path);
     free(r->report_path);
     buf_release(&r->spec);
 }
@@ -72,6 +73,7 @@ static int open_folder(struct run *r, const char *out, struct err *err)
     r->new_spec_path = folder_file(&r->folder, "job.json.new");
     r->stop_path = stop_file(&r->folder);
     r->events_path = folder_file(&r->folder, "events.jsonl");
+    r->new_events_path = folder_file(&r->folder, "events.jsonl.new");
     r->report_path = folder_file(&r->folder, "report.html");
     return 0;
 }
@@ -100,14 +102,21 @@ static int write_spec(struct run *r, struct err *err)
     return err_set(err, ERR_IO, "cannot write %.300s: %s", r->new_spec_path, strerror(errno));
 }
 
-/* Called when the engine has accepted the job. Until then job.json is that of the checkpoints in
- * the folder. */
-static void keep_spec(void *arg)
+static void keep_file(const char *new_path, const char *path)
+{
+    if (rename(new_path, path) < 0)
+        fprintf(stderr, "paceline run: cannot write %s: %s\n", path, strerror(errno));
+}
+
+/* Called when the engine has accepted the job. Until then job.json and events.jsonl are those of
+ * the earlier run in the folder. */
+static void keep_files(void *arg)
 {
     struct run *r = arg;
 
-    if (rename(r->new_spec_path, r->spec_path) < 0)
-        fprintf(stderr, "paceline run: cannot write %s: %s\n", r->spec_path, strerror(errno));
+    keep_file(r->new_spec_path, r->spec_path);
+    if (!r->resume)
+        keep_file(r->new_events_path, r->events_path);
 }
 
 /* Restores the folder as it was before the run. */
@@ -116,7 +125,7 @@ static void leave_no_trace(struct run *r)
     session_unfollow(&r->session);
     unlink(r->new_spec_path);
     if (!r->resume)
-        unlink(r->events_path);
+        unlink(r->new_events_path);
     folder_give_back(&r->folder);
 }
 
@@ -127,7 +136,8 @@ static int prepare(struct run *r, const char *out, struct err *err)
     check_resume(r);
     if (write_spec(r, err) < 0)
         return -1;
-    return session_follow(&r->session, r->events_path, r->resume, err);
+    return session_follow(&r->session, r->resume ? r->events_path : r->new_events_path, r->resume,
+                          err);
 }
 
 static int write_report(struct run *r, int64_t started_ns, struct err *err)
@@ -189,7 +199,7 @@ static int train(struct run *r, int64_t started_ns)
     r->session.json = r->json;
     r->session.show = r->json ? NULL : progress_show;
     r->session.show_arg = &r->progress;
-    r->session.on_start = keep_spec;
+    r->session.on_start = keep_files;
     r->session.on_start_arg = r;
     r->session.stop_file = r->stop_path;
     code = launch(r, started_ns, &err);

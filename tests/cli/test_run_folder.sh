@@ -53,6 +53,14 @@ same "a run that has not begun, exit code" $? 7
 same "a run that has not begun" "$(sum runs)" "$before"
 FAKE=no-reason "$PACELINE" run job.yaml --out new/er/run >/dev/null 2>&1
 if [ -e new ]; then fail "a run that has not begun: folders are left"; fi
+FAKE=garbage "$PACELINE" run job.yaml --out bare >/dev/null 2>&1 # begun, but without a checkpoint
+before=$(sum bare)
+check "events without a checkpoint" "$before" "bare/events.jsonl"
+FAKE=no-reason "$PACELINE" run job.yaml --out bare --set training.epochs=9 >/dev/null 2>&1
+same "a run that has not begun, in the folder of one without a checkpoint" "$(sum bare)" "$before"
+"$PACELINE" run job.yaml --out bare >/dev/null 2>&1
+same "a run that has begun there has its own events" "$(wc -l <bare/events.jsonl)" 16
+same "and only those files" "$(cd bare && echo ./*)" "./events.jsonl ./job.json ./report.html ./step-100.safetensors"
 mkdir given
 FAKE=no-reason "$PACELINE" run job.yaml --out given/run >/dev/null 2>&1
 same "a run that has not begun, in a folder that was there" "$(find given)" given
