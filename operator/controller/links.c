@@ -414,6 +414,10 @@ void links_stop(struct links *all, const char *key, int64_t generation)
 {
     struct link *k = greeted(all, key);
 
+    /* The order may have waited, and the run has ended since. Its end is told only once, so it must
+     * not be overwritten. */
+    if (k && k->report.generation == generation && !run_is_active(&k->report))
+        return;
     if (order(k, "stop", generation))
         k->report.phase = RUN_STOPPING;
 }

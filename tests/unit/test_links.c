@@ -393,6 +393,13 @@ static void test_orders(void)
     CHECK_INT(o.run->told, 5); /* it is not sent twice */
     links_stop(c.links, "ns/j", 5);
     CHECK_STR(opened[0].said, "{\"type\":\"stop\",\"generation\":5}");
+
+    /* A run that has ended before the order to stop it is sent stays as it ended. */
+    say(&opened[0], RUN("failed", "", 8));
+    links_stop(c.links, "ns/j", 2);
+    CHECK_STR(opened[0].said, "{\"type\":\"stop\",\"generation\":5}");
+    observe();
+    CHECK_INT(o.run->phase, RUN_FAILED);
     end();
 }
 
