@@ -79,7 +79,7 @@ check "progress before" "$(cat early.json)" '"event":"firstStep"'
 for workers in 1 2; do
     errors=$("$PACELINE" run job.yaml --out bad$workers --workers $workers "${stream[@]}" 2>&1 >/dev/null)
     same "damaged, exit code" $? 3
-    check "damaged" "$errors" "an image is damaged (dataset.staging: stream takes none): data/images/test/eel/9.png: neither a JPEG"
+    check "damaged" "$errors" "an image is damaged (dataset.staging: stream takes none): $PWD/data/images/test/eel/9.png: neither a JPEG"
 done
 "$PACELINE" run job.yaml --out first --set training.steps=2 --json >first.json 2>&1
 same "exit code of what decodes first" $? 3
