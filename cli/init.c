@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
-#include "worker/data/data.h"
+#include "worker/data/fit.h"
 
 static const char usage[] =
     "usage: paceline init DATA [options]\n"
@@ -29,12 +29,13 @@ static int check(const struct buf *text, struct err *err)
     AUTO(auto_job)
     struct job *job = job_parse(text->data, text->len, "the job", NULL, 0, &problems);
     AUTO(net_release) struct net net = {0};
-    struct shape shape;
-    uint32_t n[2];
+    struct data_facts facts;
 
     if (!job)
         return err_set(err, ERR_INVALID, "%s", problems.n ? problems.items[0] : "no job");
-    return datasets_peek(job, &shape, &n[0], &n[1], err) || job_network(job, shape, 0, &net, err)
+    return data_facts_read(&facts, job, err) ||
+                   job_network(job, facts.shape, facts.classes, &net, err) ||
+                   data_fit(&facts, job, &net, err)
                ? -1
                : 0;
 }

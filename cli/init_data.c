@@ -9,11 +9,14 @@
 #include <unistd.h>
 
 #include "cli/format.h"
+#include "common/pattern.h"
+#include "common/spec_table.h"
 #include "paceline/buf.h"
 #include "paceline/file.h"
 #include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "paceline/spec.h"
+#include "paceline/text.h"
 #include "worker/data/csv.h"
 #include "worker/data/data.h"
 #include "worker/data/image_folder.h"
@@ -220,13 +223,30 @@ static int read_labels(struct init_data *d, struct err *err)
     return y->kind == 'f' || y->n_each != 1 ? read_values(d, y, err) : read_classes(d, y, err);
 }
 
+/* The NAME of train-NAME.npy, for the input layer that has this file. */
+static int input_name(char **name, const char *folder, const char *file, struct err *err)
+{
+    const struct field *f = spec_field_find("spec.model.layers[].name");
+    const size_t before = strlen("train-"), after = strlen(".npy");
+    char shown[256], shown_file[256];
+
+    *name = xasprintf("%.*s", (int)(strlen(file) - before - after), file + before);
+    if (pattern_matches(f->pattern, *name))
+        return 0;
+    text_escape(shown_file, sizeof shown_file, file);
+    text_escape(shown, sizeof shown, *name);
+    return err_set(err, ERR_INVALID, "%s/%s: found %s as the name of an input; allowed: %s", folder,
+                   shown_file, **name ? shown : "nothing", f->pattern_text);
+}
+
 /* Rows are vectors, [height][width], or [channels][height][width]. */
 static int add_array(struct init_data *d, const char *file, struct err *err)
 {
     AUTO(npy_open_close) struct npy_open f = {0};
+    AUTO(auto_free) char *name = NULL;
     const size_t *dims = f.npy.dims;
 
-    if (open_npy(&f, d->path, file, err))
+    if (input_name(&name, d->path, file, err) || open_npy(&f, d->path, file, err))
         return -1;
     if (f.npy.n_each > NET_INPUT_MAX)
         return err_set(err, ERR_DAMAGED, "%s: found samples of %zu values; at most %d are allowed",
@@ -240,9 +260,7 @@ static int add_array(struct init_data *d, const char *file, struct err *err)
     const struct shape shape =
         n <= 2 ? (struct shape){n > 1 ? (int)dims[1] : 1, 1, 1}
                : (struct shape){n > 3 ? (int)dims[1] : 1, (int)dims[n - 2], (int)dims[n - 1]};
-    const size_t before = strlen("train-"), after = strlen(".npy");
-    struct init_input *in = add_input(d, shape);
-    in->name = xasprintf("%.*s", (int)(strlen(file) - before - after), file + before);
+    add_input(d, shape)->name = STEAL(name);
     return 0;
 }
 

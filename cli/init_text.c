@@ -3,11 +3,13 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "cli/yaml_text.h"
 #include "paceline/json.h"
 #include "paceline/losses.h"
 #include "paceline/mem.h"
 
 #define NAME_MAX_LENGTH 40
+#define LAYER_NAME_MAX 50
 #define FILTERS_MAX 128
 #define SIDE_MIN 8 /* pixels that are worth another convolution */
 
@@ -53,60 +55,137 @@ static const struct words *tell(const struct init_data *d)
 
 static int shorter(struct shape s) { return s.h < s.w ? s.h : s.w; }
 
+/* The layers while they are written. A layer without a name gets its type and number as its name.
+ */
+struct layers {
+    struct buf *out;
+    const struct init_data *data;
+    int count[LAYER_FLATTEN + 1]; /* of each type, up to the last that is written here */
+};
+
+static bool is_input(const struct init_data *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_inputs; i++)
+        if (d->inputs[i].name && strcmp(d->inputs[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Adds '_' until no input has the name. Other layers' names do not end in a number and '_'. */
+static void make_unique(char name[LAYER_NAME_MAX + 1], const struct init_data *d)
+{
+    for (size_t n = strlen(name); n < LAYER_NAME_MAX && is_input(d, name); n++)
+        memcpy(name + n, "_", 2);
+}
+
+/* Begins a layer. It has a name where an input has the one that it would get. */
+static void begin(struct layers *l, enum layer_type type)
+{
+    char name[LAYER_NAME_MAX + 1];
+
+    snprintf(name, sizeof name, "%s%d", layer_type_names[type], ++l->count[type]);
+    buf_printf(l->out, "    - {type: %s", layer_type_names[type]);
+    if (!is_input(l->data, name))
+        return;
+    make_unique(name, l->data);
+    buf_printf(l->out, ", name: %s", name);
+}
+
+static void add(struct layers *l, enum layer_type type)
+{
+    begin(l, type);
+    buf_puts(l->out, "}\n");
+}
+
 /* Convolutions, each with half of the rows and columns of the one before it, then a flat vector. */
-static void write_features(struct buf *out, struct shape s)
+static void write_features(struct layers *l, struct shape s)
 {
     int filters = 16;
 
     for (int side = shorter(s); side >= SIDE_MIN; side /= 2) {
-        buf_printf(out,
-                   "    - {type: conv, filters: %d, kernel: 3, padding: same}\n"
-                   "    - {type: relu}\n"
-                   "    - {type: maxpool, kernel: 2}\n",
-                   filters);
+        begin(l, LAYER_CONV);
+        buf_printf(l->out, ", filters: %d, kernel: 3, padding: same}\n", filters);
+        add(l, LAYER_RELU);
+        begin(l, LAYER_MAXPOOL);
+        buf_puts(l->out, ", kernel: 2}\n");
         filters = filters < FILTERS_MAX ? 2 * filters : filters;
     }
     if (s.h > 1 || s.w > 1)
-        buf_puts(out, "    - {type: flatten}\n");
+        add(l, LAYER_FLATTEN);
 }
 
-static void write_dense(struct buf *out, int units)
+static void write_dense(struct layers *l, int units)
 {
-    buf_printf(out, "    - {type: dense, units: %d}\n    - {type: relu}\n", units);
+    begin(l, LAYER_DENSE);
+    buf_printf(l->out, ", units: %d", units);
 }
 
-/* One input gets a chain of layers; several inputs get a branch each, side by side. */
-static void write_layers(struct buf *out, const struct init_data *d)
+static void write_input(struct buf *out, const struct init_input *in)
 {
-    const bool several = d->n_inputs > 1;
+    const struct shape s = in->shape;
+
+    buf_puts(out, "    - {type: input, name: ");
+    yaml_text_string(in->name, out);
+    if (s.h == 1 && s.w == 1)
+        buf_printf(out, ", shape: [%d]} # train-%s.npy\n", s.c, in->name);
+    else
+        buf_printf(out, ", shape: [%d, %d, %d]} # train-%s.npy: channels, height, width\n", s.c,
+                   s.h, s.w, in->name);
+}
+
+/* The name of a branch's last layer: of_NAME, unless an input has it or it is too long. */
+static void branch_name(char name[LAYER_NAME_MAX + 1], const struct init_data *d, size_t i)
+{
+    const int n = snprintf(name, LAYER_NAME_MAX + 1, "of_%s", d->inputs[i].name);
+
+    if (n <= LAYER_NAME_MAX && !is_input(d, name))
+        return;
+    snprintf(name, LAYER_NAME_MAX + 1, "branch_%zu", i + 1);
+    make_unique(name, d);
+}
+
+/* Each input has layers of its own, and the rest of the network takes their outputs. */
+static void write_branches(struct layers *l)
+{
+    const struct init_data *d = l->data;
+    char name[LAYER_NAME_MAX + 1];
 
     for (size_t i = 0; i < d->n_inputs; i++) {
-        const struct init_input *in = &d->inputs[i];
-        const struct shape s = in->shape;
+        write_input(l->out, &d->inputs[i]);
+        write_features(l, d->inputs[i].shape);
+        write_dense(l, 32);
+        branch_name(name, d, i);
+        l->count[LAYER_RELU]++;
+        buf_printf(l->out, "}\n    - {type: relu, name: %s}\n", name);
+    }
+    begin(l, LAYER_CONCAT);
+    for (size_t i = 0; i < d->n_inputs; i++) {
+        branch_name(name, d, i);
+        buf_printf(l->out, "%s%s", i ? ", " : ", inputs: [", name);
+    }
+    buf_puts(l->out, "]}\n");
+}
 
-        if (in->name && s.h == 1 && s.w == 1)
-            buf_printf(out, "    - {type: input, name: %s, shape: [%d]} # train-%s.npy\n", in->name,
-                       s.c, in->name);
-        else if (in->name)
-            buf_printf(out,
-                       "    - {type: input, name: %s, shape: [%d, %d, %d]} # train-%s.npy: "
-                       "channels, height, width\n",
-                       in->name, s.c, s.h, s.w, in->name);
-        write_features(out, s);
-        if (several)
-            buf_printf(out, "    - {type: dense, units: 32}\n    - {type: relu, name: of_%s}\n",
-                       in->name);
+static void write_layers(struct buf *out, const struct init_data *d)
+{
+    struct layers l = {.out = out, .data = d};
+
+    if (d->n_inputs > 1) {
+        write_branches(&l);
+    } else {
+        if (d->inputs[0].name)
+            write_input(out, &d->inputs[0]);
+        write_features(&l, d->inputs[0].shape);
     }
-    if (several) {
-        buf_puts(out, "    - {type: concat, inputs: [");
-        for (size_t i = 0; i < d->n_inputs; i++)
-            buf_printf(out, "%sof_%s", i ? ", " : "", d->inputs[i].name);
-        buf_puts(out, "]}\n");
+    write_dense(&l, 64);
+    buf_puts(out, "}\n");
+    add(&l, LAYER_RELU);
+    if (loss_defs[d->loss].labels != LABELS_NUMBERS) { /* it would blur them */
+        begin(&l, LAYER_DROPOUT);
+        buf_puts(out, ", rate: 0.2} # against learning the samples by heart\n");
     }
-    write_dense(out, 64);
-    if (loss_defs[d->loss].labels != LABELS_NUMBERS) /* it would blur them */
-        buf_puts(out, "    - {type: dropout, rate: 0.2} # against learning the samples by heart\n");
-    buf_printf(out, "    - {type: dense, units: %d} # %s\n", d->outputs, tell(d)->outputs);
+    write_dense(&l, d->outputs);
+    buf_printf(out, "} # %s\n", tell(d)->outputs);
 }
 
 static void write_images(struct buf *out, const struct init_data *d)
@@ -169,7 +248,9 @@ void init_text(struct buf *out, const struct init_data *d)
              "# `paceline explain FIELD` says what a field means and allows.\n"
              "apiVersion: paceline.dev/v1\n"
              "kind: TrainingJob\n");
-    buf_printf(out, "metadata: {name: %s}\nspec:\n  model:\n", name);
+    buf_puts(out, "metadata: {name: ");
+    yaml_text_string(name, out);
+    buf_puts(out, "}\nspec:\n  model:\n");
     if (tell(d)->loss)
         buf_printf(out, "    loss: %s # %s\n", loss_defs[d->loss].name, tell(d)->loss);
     buf_puts(out, "    layers:");

@@ -21,12 +21,12 @@ static bool is_plain(const char *s)
     if (!isalpha((unsigned char)*s))
         return false;
     for (; *s; s++)
-        if (!isalnum((unsigned char)*s) && !strchr("-./", *s))
+        if (!isalnum((unsigned char)*s) && !strchr("-_./", *s))
             return false;
     return true;
 }
 
-static void add_string(const char *s, struct buf *out)
+void yaml_text_string(const char *s, struct buf *out)
 {
     if (is_plain(s))
         buf_puts(out, s);
@@ -37,7 +37,7 @@ static void add_string(const char *s, struct buf *out)
 static void add_scalar(const cJSON *value, struct buf *out)
 {
     if (cJSON_IsString(value))
-        add_string(value->valuestring, out);
+        yaml_text_string(value->valuestring, out);
     else
         json_print(value, 0, out);
 }
@@ -55,7 +55,7 @@ static void add_row(const cJSON *value, struct buf *out)
     buf_puts(out, list ? "[" : "{");
     for (const cJSON *c = value->child; c; c = c->next) {
         if (!list) {
-            add_string(c->string, out);
+            yaml_text_string(c->string, out);
             buf_puts(out, ": ");
         }
         add_scalar(c, out);
@@ -112,7 +112,7 @@ static void add_entries(const cJSON *value, int indent, bool first_in_place, str
         if (cJSON_IsArray(value)) {
             buf_puts(out, "-");
         } else {
-            add_string(c->string, out);
+            yaml_text_string(c->string, out);
             buf_puts(out, ":");
         }
         add_value(c, indent, cJSON_IsArray(value), out);

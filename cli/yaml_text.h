@@ -9,4 +9,8 @@
 /* Appends the object; it reads back to the same tree. */
 void yaml_text(const cJSON *object, struct buf *out);
 
+/* Appends the string, in quotes where a reader of YAML may take the bare word for something else.
+ */
+void yaml_text_string(const char *s, struct buf *out);
+
 #endif

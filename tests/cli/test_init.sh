@@ -78,6 +78,19 @@ def gray(path, height, width):
     chunk = lambda kind, data: struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
     open(path, "wb").write(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, 0, 0, 0, 0)) +
                            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+# Arrays whose names are no names of layers, are words of YAML, or are names that init gives; labels beyond the classes.
+def named(folder, *names):
+    os.makedirs(folder)
+    for part in ("train", "test"):
+        for name in names:
+            open(f"{folder}/{part}-{name}.npy", "wb").write(npy("<f4", (4, 3), struct.pack("<12f", *range(12))))
+        open(f"{folder}/{part}-y.npy", "wb").write(npy("|u1", (4,), bytes([0, 1, 2, 1])))
+named("null", "null")
+named("names", "dense1", "x", "of_x", "relu2", "branch_1")
+named("digit", "1")
+named("space", "a b\x1b\nc")
+named("beyond", "x")
+open("beyond/test-y.npy", "wb").write(npy("|u1", (4,), bytes([0, 1, 3, 1])))
 for name in "ab":
     os.makedirs("big/" + name)
     for i in range(5):
@@ -87,6 +100,13 @@ big=$("$PACELINE" init big)
 check "large images" "$big" "imageSize: 64 # every image becomes 64 x 64; the shorter sides have 70 to 73 pixels"
 check "large images" "$big" "# for samples of 1 x 64 x 64: channels, height, width"
 check "large images" "$big" "color: gray"
+for data in null names; do
+    "$PACELINE" init "$data" -o "$data.yaml" 2>said || fail "arrays called $data: $(cat said)"
+    "$PACELINE" run "$data.yaml" --out "run-$data" --set training.steps=2 >said 2>&1 || fail "arrays called $data: $(cat said)"
+done
+refused 2 digit "digit/train-1.npy: found 1 as the name of an input; allowed: 1 to 50 letters, digits, '_' and '-', from a letter"
+refused 2 space "/train-a b\\x1b\\x0ac.npy: found a b\\x1b\\x0ac as the name of an input; allowed: 1 to 50 letters"
+refused 3 beyond "test-y.npy: label 3 of sample 2; 0 to 2 are allowed"
 refused 3 absent "paceline init: absent: No such file or directory"
 refused 2 flowers.csv "flowers.csv: a table of 3 rows, with 2 columns of numbers and 1 of words (length, width, kind); the engine does not train on tables"
 refused 2 job.yaml "job.yaml: a file; needed: a folder of folders of images, one per class, a folder of arrays (.npy), or a table (.csv)"

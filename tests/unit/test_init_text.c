@@ -1,4 +1,4 @@
-// LINK: cli/init_text.c common
+// LINK: cli/init_text.c cli/yaml_text.c common
 /* What paceline init writes is a job, and its network takes the samples, whatever their shapes. */
 #include "cli/init_text.h"
 
@@ -75,9 +75,43 @@ static void test_arrays(void)
     check_text(&d, "job");
 }
 
+/* Names that YAML reads as something else, that layers have by default, and that the names of
+ * branches could be. */
+static void test_names(void)
+{
+    static const char longest[] = "a1234567890123456789012345678901234567890123456789",
+                      other[] = "a1234567890123456789012345678901234567890123456780";
+    static const char *const sets[][5] = {
+        {"null"},
+        {"y", "no", "On", "true", "N"},
+        {"dense1"},
+        {"relu7", "x"},
+        {"relu1", "relu2", "dropout1", "dense2", "dense2_"},
+        {"conv1", "maxpool1", "flatten1", "concat1", "dense3"},
+        {"x", "of_x", "of_of_x", "branch_1", "branch_1_"},
+        {"input", longest, "a-b", other, "branch_2"},
+    };
+
+    for (size_t k = 0; k < ARRAY_LEN(sets); k++) {
+        struct init_input in[5] = {0};
+        struct init_data d = {.dataset = "arrays",
+                              .path = (char *)"/data/null",
+                              .inputs = in,
+                              .outputs = 4,
+                              .n_train = 10,
+                              .n_test = 2};
+
+        for (; d.n_inputs < 5 && sets[k][d.n_inputs]; d.n_inputs++)
+            in[d.n_inputs] =
+                (struct init_input){.name = (char *)sets[k][d.n_inputs], .shape = {1, 16, 16}};
+        check_text(&d, "null");
+    }
+}
+
 int main(void)
 {
     test_images();
     test_arrays();
+    test_names();
     return test_result();
 }
