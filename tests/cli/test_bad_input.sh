@@ -141,7 +141,8 @@ resumed "a diverging job" 4 "the first layer with NaN or infinity is dense" job.
 # Fresh runs: what they refuse is not there to be resumed either.
 refused "initial weights that are not there" 3 "absent.safetensors" job.yaml --out fresh \
     --set model.initialWeights=absent.safetensors
-refused "initial weights of another network" 2 "it is a checkpoint of another model" job.yaml \
+refused "initial weights of another network" 2 \
+    "dense1.weight is F32 [32, 784], but the job's model has F32 [9, 784] there; it is a checkpoint of another model" job.yaml \
     --out fresh --workers 2 --set model.initialWeights=good/best.safetensors --set 'model.hidden=[9]'
 same "fresh runs" "$(ls fresh/*.safetensors 2>/dev/null)" ""
 refused "a batch smaller than the workers" 2 "a batch of 1 for 2 workers" job.yaml --workers 2 \

@@ -13,6 +13,7 @@
 #include "worker/train/record.h"
 
 #define DIGEST "digest"
+#define SHAPE_TEXT 128          /* bytes of the text of up to 4 dimensions */
 #define PIECE ((size_t)1 << 20) /* bytes of a file that are read at once, for its digest */
 
 /* The slab of slot -1 (weights) or of an optimiser slot. */
@@ -221,25 +222,38 @@ int snapshot_write(struct trainer *t, const char *dir, bool best, char **path, s
     return 0;
 }
 
+/* "F32 [32, 784]". */
+static void shape_text(char *text, size_t size, enum st_dtype dtype, int n_dims,
+                       const int64_t *dims)
+{
+    size_t n = (size_t)snprintf(text, size, "%s [", st_dtype_name(dtype));
+
+    for (int i = 0; i < n_dims; i++)
+        n += (size_t)snprintf(text + n, size - n, "%s%" PRId64, i ? ", " : "", dims[i]);
+    snprintf(text + n, size - n, "]");
+}
+
 static int check_tensor(const struct tensor *tensor, const struct st_file *f, const char *path,
                         struct err *err)
 {
     const struct st_tensor *s = st_find(f, tensor->name);
+    char found[SHAPE_TEXT], needed[SHAPE_TEXT];
+
     if (!s)
         return err_set(err, ERR_INVALID, "%s: no tensor %s; it is a checkpoint of another %s", path,
                        tensor->name,
                        tensor->statistic  ? "spec.dataset.normalizeBy"
                        : tensor->slot < 0 ? "model"
                                           : "optimizer");
-    bool same = s->dtype == ST_F32 && s->n_dims == tensor->n_dims &&
-                memcmp(s->dims, tensor->dims, sizeof(int64_t) * (size_t)s->n_dims) == 0;
-    if (!same)
-        return err_set(err, ERR_INVALID,
-                       "%s: %s has another shape than the job's model (%lld outputs there, %lld "
-                       "here); it is a checkpoint of another model",
-                       path, tensor->name, (long long)(s->n_dims ? s->dims[0] : 0),
-                       (long long)tensor->dims[0]);
-    return 0;
+    if (s->dtype == ST_F32 && s->n_dims == tensor->n_dims &&
+        memcmp(s->dims, tensor->dims, sizeof(int64_t) * (size_t)s->n_dims) == 0)
+        return 0;
+    shape_text(found, sizeof found, s->dtype, s->n_dims, s->dims);
+    shape_text(needed, sizeof needed, ST_F32, tensor->n_dims, tensor->dims);
+    return err_set(err, ERR_INVALID,
+                   "%s: %s is %s, but the job's model has %s there; it is a checkpoint of another "
+                   "model",
+                   path, tensor->name, found, needed);
 }
 
 /* Piece by piece: the model may be larger than the memory of whoever reads. */
