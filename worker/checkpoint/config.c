@@ -138,7 +138,9 @@ static int read_shape(struct config *c, const char *text, const char *path, stru
 
         if (!cJSON_IsNumber(side) || !(side->valuedouble >= 1 && side->valuedouble <= SIDE_MAX) ||
             side->valuedouble != side->valueint)
-            return bad(path, "shape", "needed: three whole numbers from 1 on", err);
+            return err_set(err, ERR_DAMAGED,
+                           "%s: __metadata__.shape: needed: three whole numbers from 1 to %d", path,
+                           SIDE_MAX);
         *sides[i] = side->valueint;
     }
     return 0;
@@ -150,7 +152,9 @@ static int read_classes(struct config *c, const char *text, const char *path, st
     const long n = strtol(text, &end, 10);
 
     if (*text < '0' || *text > '9' || *end || n < 1 || n > CONFIG_CLASSES_MAX)
-        return bad(path, "classes", "needed: a whole number from 1 on", err);
+        return err_set(err, ERR_DAMAGED,
+                       "%s: __metadata__.classes: needed: a whole number from 1 to %d", path,
+                       CONFIG_CLASSES_MAX);
     c->classes = (int)n;
     return 0;
 }
