@@ -344,9 +344,8 @@ static const struct rule rules[] = {
             "warmupEpochs} <= double({spec.training.epochs})",
      .cel_found = "a longer warm-up"},
     {{"spec.checkpoint.best", "spec.dataset.validationSplit"},
-     .allowed =
-         "the test set chooses the best checkpoint, so its result is not one of samples that "
-         "nobody has looked at; dataset.validationSplit keeps some apart",
+     .allowed = "the test set chooses the best checkpoint, so the test result is too good; "
+                "dataset.validationSplit sets samples apart for this choice",
      .warning = true,
      .job = RULE_BUILTIN,
      .broken = broken_best},

@@ -138,7 +138,7 @@ warned "spec.dataset.path: found 1 file that end" --set dataset='{name: images, 
     --set training.batchSize=8 --set "$(layers "$DENSE 3}")"
 check "the file that is skipped" "$(cat errors)" "/notes.txt"
 warned "spec.replicas: found 4 ranks of 64 threads for the" --workers 4 --set training.threads=64
-warned "spec.checkpoint.best: found true without a validation set; the test set chooses" --set checkpoint.best=true
+warned "spec.checkpoint.best: found true without a validation set; the test set chooses the best checkpoint, so the test result is too good; dataset.validationSplit" --set checkpoint.best=true
 silent --set checkpoint.best=true --set dataset.validationSplit=0.1
 
 verdict
