@@ -234,6 +234,7 @@ void progress_show(void *arg, enum event_type type, const cJSON *event)
         show_plain(p, event);
     else if (type != EVENT_FIRST_STEP && type != EVENT_CHECKPOINT)
         progress_end(p);
+    p->trained |= type == EVENT_FIRST_STEP || type == EVENT_PROGRESS || type == EVENT_EPOCH;
     if (type == EVENT_START)
         show_start(p, event);
     if (type == EVENT_EPOCH)
@@ -282,31 +283,54 @@ static void summary_test(const struct progress *p, const cJSON *done)
                      format_percent(event_number(done, "testRecall")).s);
 }
 
+/* What this run of the command has trained: nothing where it was resumed at its end or beyond. */
+static void summary_trained(const struct progress *p, const struct history *h)
+{
+    const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);
+    const double step = event_number(h->done, "step");
+
+    if (p->trained)
+        summary_line(p, "trained", "%s, %s",
+                     format_plural(last ? event_number(last, "epoch") : 0, "epoch").s,
+                     format_plural(step, "step").s);
+    else
+        summary_line(p, "trained", "nothing: at step %s already, and the job has %s",
+                     format_count(step).s,
+                     format_plural(event_number(h->start, "steps"), "step").s);
+}
+
+static void summary_time(const struct progress *p, const struct history *h)
+{
+    const struct terms *terms = terms_of(h->done);
+    const struct text seconds = format_seconds(event_number(h->done, "seconds"));
+
+    if (p->trained)
+        summary_line(p, "time", "%s  (first step after %s)", seconds.s,
+                     format_seconds(event_number(h->first_step, "seconds")).s);
+    else
+        summary_line(p, "time", "%s", seconds.s);
+    if (event_true(h->done, "simulated"))
+        summary_line(p, "simulated", "%s", FORMAT_SIMULATED);
+    if (p->trained)
+        summary_line(p, "throughput", "%s %s", format_rate(event_number(h->done, terms->rate)).s,
+                     terms->unit);
+}
+
 void progress_summary(const struct progress *p, const struct history *h, const char *report)
 {
     const cJSON *done = h->done, *start = h->start;
-    const struct terms *terms = terms_of(done);
     const char *cpu = event_text(start, "cpu");
     const struct text switched = history_switch(h);
     AUTO(auto_free) char *early = history_early_stop(h);
-    const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);
 
     fputc('\n', p->out);
-    summary_line(p, "trained", "%s, %s",
-                 format_plural(last ? event_number(last, "epoch") : 0, "epoch").s,
-                 format_plural(event_number(done, "step"), "step").s);
+    summary_trained(p, h);
     if (early)
         summary_line(p, "stopped early", "%s", early);
     if (switched.s[0])
         summary_line(p, "switched", "%s", shown(switched.s).s);
     summary_test(p, done);
-    summary_line(p, "time", "%s  (first step after %s)",
-                 format_seconds(event_number(done, "seconds")).s,
-                 format_seconds(event_number(h->first_step, "seconds")).s);
-    if (event_true(done, "simulated"))
-        summary_line(p, "simulated", "%s", FORMAT_SIMULATED);
-    summary_line(p, "throughput", "%s %s", format_rate(event_number(done, terms->rate)).s,
-                 terms->unit);
+    summary_time(p, h);
     summary_line(p, "ran on", "%s x %s, %s%s%s",
                  format_plural(event_number(start, "ranks"), "rank").s,
                  format_plural(event_number(start, "threads"), "thread").s,

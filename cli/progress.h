@@ -16,8 +16,8 @@ struct progress {
     bool live; /* redraw in place */
     bool utf8; /* block characters */
     bool colour;
-    bool drawn; /* a bar is on the screen now */
-    bool resumed;
+    bool drawn;   /* a bar is on the screen now */
+    bool trained; /* a step was made, so there is a throughput */
     double epochs, steps, batches_per_epoch, steps_per_epoch; /* of the start event */
     int64_t quarter;        /* plain: the last quarter of an epoch shown */
     int64_t quiet_until_ms; /* plain: no line before */
