@@ -165,7 +165,9 @@ static int judge(const struct session *s, const struct launch_end *end, struct e
                         : s->last == EVENT_CALIBRATION ? h->calibration
                                                        : h->prediction;
 
-    if (end->interrupted && !(h->done && end->exit_code == 0)) {
+    const bool stopped = s->stopped >= 0 && end->exit_code == 0;
+
+    if ((end->interrupted || stopped) && !(h->done && end->exit_code == 0)) {
         if (s->stopped >= 0)
             err_set(err, ERR_INTERRUPTED, "stopped after step %lld, as asked to",
                     (long long)s->stopped);

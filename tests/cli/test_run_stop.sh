@@ -1,6 +1,6 @@
 #!/bin/bash
 # TIMEOUT: 300
-# Ctrl-C with the real engine: the checkpoint of the next step, the report, and a run that goes on from
+# Ctrl-C and SIGTERM with the real engine: the checkpoint of the next step, the report, and a run that goes on from
 # there to the bytes of one that was not stopped.
 . tests/cli/lib.sh
 
@@ -33,4 +33,25 @@ for workers in 1 2; do
     "$PACELINE" run job.yaml --json --out $out --resume >events 2>errors || fail "resumed, $workers: $(cat errors)"
     cmp $out/$last whole/$last || fail "resumed, $workers: other bytes"
 done
+
+# A service manager sends SIGTERM to every process; a single worker then saves its checkpoint, too.
+for whom in all worker; do
+    begin --out $whom --workers 1 --set debug.gradientSeconds=0.05
+    worker=$(pgrep -P $command)
+    kill -TERM "$worker"
+    if [ $whom = all ]; then kill -TERM $command; fi
+    wait $command
+    same "SIGTERM to $whom, exit code" $? 130
+    check "SIGTERM to $whom" "$(cat errors)" "stopped after step "
+    check "SIGTERM to $whom: a checkpoint" "$(echo $whom/checkpoint-*.safetensors)" "checkpoint-0"
+    "$PACELINE" run job.yaml --json --out $whom --resume >events 2>errors || fail "resumed, $whom: $(cat errors)"
+    cmp $whom/$last whole/$last || fail "resumed, $whom: other bytes"
+done
+
+# Resumed where there is nothing left to train.
+"$PACELINE" run job.yaml --out all --resume >table 2>errors || fail "resumed at the end: $(cat errors)"
+check "resumed at the end" "$(cat table)" "trained        nothing: at step 300 already, and the job has 300 steps"
+"$PACELINE" run job.yaml --out all --resume --set training.steps=9 >table 2>errors || fail "beyond the end: $(cat errors)"
+check "beyond the end" "$(cat table)" "trained        nothing: at step 300 already, and the job has 9 steps"
+case $(cat table) in *throughput* | *"first step"*) fail "beyond the end: $(cat table)" ;; esac
 verdict

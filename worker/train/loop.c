@@ -1,5 +1,6 @@
 /* The training loop: epochs, evaluation, checkpoints and events; see trainer.h. */
 #include <math.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "paceline/log.h"
@@ -112,6 +113,26 @@ static int save(struct trainer *t, struct watch *w, int why, struct err *err)
     return rc;
 }
 
+static volatile sig_atomic_t terminated;
+
+static void take_sigterm(int signal)
+{
+    (void)signal;
+    terminated = 1;
+}
+
+/* A service manager may send SIGTERM to the command and to its worker alike: a worker that can be
+ * asked to stop takes the first one as the stop file, and the second one ends it. Where there are
+ * more ranks, mpirun ends them within a second of its SIGTERM, so they let it. */
+static void catch_sigterm(const struct trainer *t, const struct watch *w)
+{
+    const struct sigaction action = {.sa_handler = take_sigterm,
+                                     .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+
+    if (w->options->stop_file && comm_size(t->comm) == 1)
+        sigaction(SIGTERM, &action, NULL);
+}
+
 /* What rank 0 sees before a step, for all ranks to do behind it. */
 static int wish(const struct trainer *t, struct watch *w)
 {
@@ -122,7 +143,7 @@ static int wish(const struct trainer *t, struct watch *w)
 
     if (!w->lead)
         return 0;
-    if (stop && access(stop, F_OK) == 0)
+    if (terminated || (stop && access(stop, F_OK) == 0))
         orders |= ORDER_STOP;
     w->own_due = own && trainer_seconds() - w->own_saved >= (double)own;
     if (w->own_due || (seconds && trainer_seconds() - w->saved >= (double)seconds))
@@ -276,6 +297,7 @@ static int loop(struct trainer *t, struct watch *w, struct evaluation *test, str
     const uint32_t batches = trainer_batches_per_epoch(t);
     const int64_t check = t->job->debug.check_replicas;
 
+    catch_sigterm(t, w);
     while (t->at.step < t->steps && !(t->orders & ORDER_STOP)) {
         if (w->lead && t->together && t->at.step == w->first_step)
             watch_first_step();
