@@ -154,7 +154,6 @@ static void catch_signals(void)
 
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         sigaction(signals[i], &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write */
 }
 
 static const struct data_set *find_set(const char *name, int *code)

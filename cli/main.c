@@ -1,4 +1,6 @@
 /* paceline: the dispatcher. */
+#include <signal.h>
+
 #include "cli/cli.h"
 #include "cli/terminal.h"
 #include "paceline/mem.h"
@@ -50,6 +52,7 @@ int main(int argc, char **argv)
     const char *names[ARRAY_LEN(commands)], *word = argc > 1 ? argv[1] : "", *near;
 
     terminal_guard();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write */
     for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
         names[i] = commands[i].name;
         if (strcmp(word, names[i]) == 0)

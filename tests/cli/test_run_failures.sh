@@ -29,6 +29,15 @@ END
 errors=$(FAKE=killed "$PACELINE" run job.yaml --out kept 2>&1 >/dev/null)
 check "what remains" "$errors" "the checkpoint kept/step-100.safetensors remains; continue with: paceline run kept/job.json --out kept --resume"
 
+# The report is larger than a file may be: an error like a full disk, and nothing half-written is left.
+errors=$(
+    ulimit -f 10
+    "$PACELINE" run job.yaml --out limited 2>&1 >/dev/null
+)
+same "a file that may not grow, exit code" $? 5
+check "a file that may not grow" "$errors" "limited/report.html: could not be written: File too large"
+same "a file that may not grow, files" "$(cd limited && echo ./*)" "./events.jsonl ./job.json ./step-100.safetensors"
+
 errors=$(FAKE=unknown-event "$PACELINE" run job.yaml --out unknown 2>&1 >/dev/null)
 same "unknown events are ignored, exit code" $? 0
 same "unknown events are ignored" "$errors" ""
