@@ -26,12 +26,12 @@ void auto_json(cJSON **value) { cJSON_Delete(*value); }
 /* cJSON would cut a string there without a word. A backslash stands only inside strings. */
 static bool has_escaped_nul(const char *text, size_t len)
 {
-    for (size_t i = 0; i + 1 < len; i++) {
-        if (text[i] != '\\')
-            continue;
-        if (len - i >= 6 && memcmp(text + i + 1, "u0000", 5) == 0)
+    const char *end = text + len, *at = text;
+
+    while ((at = memchr(at, '\\', (size_t)(end - at))) && end - at >= 6) {
+        if (memcmp(at + 1, "u0000", 5) == 0)
             return true;
-        i++;
+        at += 2;
     }
     return false;
 }
@@ -162,41 +162,55 @@ void json_print_number(double number, struct buf *out)
     buf_puts(out, isfinite(number) ? text : "null");
 }
 
+/* By hand: printf would take longer than all the rest of a text of control characters. */
+static void print_code(unsigned char c, struct buf *out)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    buf_add(out, (const char[]){'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]}, 6);
+}
+
+/* What ends a run of plain bytes: 'u' is written by its code, 0xc2 begins U+0080 to U+009F among
+ * others, the rest is written as a backslash and this letter. strcspn would make such a table for
+ * each string. */
+#define UP_TO_7 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u'
+static const unsigned char special[256] = {
+    UP_TO_7, 'b',     't',     'n',         'u',           'f',          'r',           'u',
+    'u',     UP_TO_7, UP_TO_7, ['"'] = '"', ['\\'] = '\\', [0x7f] = 'u', [0xc2] = 0xc2,
+};
+#undef UP_TO_7
+
 /* Prints the special character at s and returns its length in bytes. */
 static size_t print_special(const unsigned char *s, struct buf *out)
 {
-    static const char escapes[] = "\"\"\\\\\bb\ff\nn\rr\tt";
+    unsigned char how = special[*s];
 
-    for (size_t i = 0; i + 1 < sizeof escapes; i += 2)
-        if (escapes[i] == (char)*s) {
-            buf_add(out, (const char[]){'\\', escapes[i + 1]}, 2);
-            return 1;
-        }
-    if (*s < 0x80) {
-        buf_printf(out, "\\u%04x", *s);
+    if (how == 'u') {
+        print_code(*s, out);
+        return 1;
+    }
+    if (how != 0xc2) {
+        buf_add(out, (const char[]){'\\', (char)how}, 2);
         return 1;
     }
     if (s[1] < 0x80 || s[1] > 0x9f) {
         buf_add(out, s, 1);
         return 1;
     }
-    buf_printf(out, "\\u%04x", s[1]); /* C1: some terminals obey these control characters */
+    print_code(s[1], out); /* C1: some terminals obey these control characters */
     return 2;
 }
 
 void json_print_string(const char *s, struct buf *out)
 {
-    /* Control characters, quotes, backslashes, and the first byte of U+0080 to U+009F. */
-    static const char special[] = "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f"
-                                  "\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f"
-                                  "\"\\\x7f\xc2";
-
     buf_add(out, "\"", 1);
     for (;;) {
-        size_t plain = strcspn(s, special);
+        const char *end = s;
 
-        buf_add(out, s, plain);
-        s += plain;
+        while (!special[(unsigned char)*end])
+            end++;
+        buf_add(out, s, (size_t)(end - s));
+        s = end;
         if (!*s)
             break;
         s += print_special((const unsigned char *)s, out);
