@@ -27,28 +27,32 @@ static bool broken_nobody(const struct job *job, struct buf *found)
     return job->replicas[ROLE_CHIEF].replicas + job->replicas[ROLE_WORKER].replicas == 0;
 }
 
-/* The template's list under this key, "containers" or "initContainers"; NULL if it has none. The
- * caller frees it. */
-static cJSON *template_list(const char *template_, const char *key)
+/* The template's pod spec; NULL if it has none. The caller frees it. */
+static cJSON *template_spec(const char *template_)
 {
     AUTO(auto_json) cJSON *root = NULL;
-    cJSON *spec, *list;
     struct err err;
 
     if (!template_ || json_parse(&root, template_, strlen(template_), "template", &err))
         return NULL;
-    spec = cJSON_GetObjectItemCaseSensitive(root, "spec");
-    list = cJSON_GetObjectItemCaseSensitive(spec, key);
-    return cJSON_IsArray(list) && list->child ? cJSON_DetachItemViaPointer(spec, list) : NULL;
+    return cJSON_DetachItemFromObjectCaseSensitive(root, "spec");
+}
+
+/* The pod spec's list under this key, "containers" or "initContainers"; NULL if it has none. */
+static const cJSON *container_list(const cJSON *spec, const char *key)
+{
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(spec, key);
+
+    return cJSON_IsArray(list) && list->child ? list : NULL;
 }
 
 static bool broken_template(const struct job *job, enum cluster_role role, struct buf *found)
 {
     const struct job_role *r = &job->replicas[role];
-    AUTO(auto_json) cJSON *containers = template_list(r->template_, "containers");
+    AUTO(auto_json) cJSON *spec = r->replicas > 0 ? template_spec(r->template_) : NULL;
 
     buf_printf(found, "no container, and replicas: %lld", (long long)r->replicas);
-    return r->replicas > 0 && !containers;
+    return r->replicas > 0 && !container_list(spec, "containers");
 }
 
 static bool broken_no_model(const struct job *job, struct buf *found)
@@ -68,9 +72,8 @@ static bool has_text(const cJSON *object, const char *key)
     return text && *text;
 }
 
-static bool has_bare(const char *template_, const char *key)
+static bool has_bare(const cJSON *list)
 {
-    AUTO(auto_json) cJSON *list = template_list(template_, key);
     const cJSON *c;
 
     cJSON_ArrayForEach(c, list)
@@ -85,10 +88,11 @@ static bool has_bare(const char *template_, const char *key)
  */
 static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
 {
-    const char *template_ = job->replicas[role].template_;
+    AUTO(auto_json) cJSON *spec = template_spec(job->replicas[role].template_);
 
     buf_puts(found, CONTAINER_BARE);
-    return has_bare(template_, "containers") || has_bare(template_, "initContainers");
+    return has_bare(container_list(spec, "containers")) ||
+           has_bare(container_list(spec, "initContainers"));
 }
 
 static bool broken_worker_containers(const struct job *job, struct buf *found)
@@ -189,8 +193,8 @@ static bool broken_mpi_scale(const struct job *job, struct buf *found)
 
 static bool broken_mpi_command(const struct job *job, struct buf *found)
 {
-    AUTO(auto_json)
-    cJSON *containers = template_list(job->replicas[ROLE_WORKER].template_, "containers");
+    AUTO(auto_json) cJSON *spec = template_spec(job->replicas[ROLE_WORKER].template_);
+    const cJSON *containers = container_list(spec, "containers");
     const cJSON *first = containers ? containers->child : NULL;
     const cJSON *command = cJSON_GetObjectItemCaseSensitive(first, "command");
 

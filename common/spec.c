@@ -270,7 +270,7 @@ static void fill_absent(struct parse *p, struct scope *s, const struct field *f,
 static void report_not_applicable(struct parse *p, struct scope *s, const struct field *f,
                                   const struct choice *choice)
 {
-    AUTO(auto_json) cJSON *selected = field_load(spec_field_find(choice->selector), s->base);
+    AUTO(auto_json) cJSON *selected = field_load(choice_selector(choice), s->base);
     AUTO(buf_release) struct buf why;
 
     buf_init(&why, 0);
@@ -311,7 +311,7 @@ static void finish_scope(struct parse *p, struct scope *s)
         if (field_in_layer(f) != layer)
             continue;
         applies = field_applies(f, s->base, &choice);
-        if (choice && s->bad[index_of(spec_field_find(choice->selector))])
+        if (choice && s->bad[index_of(choice_selector(choice))])
             continue;
         if (applies && !s->nodes[i])
             fill_absent(p, s, f, choice);

@@ -3,6 +3,7 @@
 #include "common/spec_table.h"
 
 #include <pthread.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,9 @@ static struct place {
     const struct field *field, *above;
     const struct choice *choices;
     size_t n_choices;
-} places[SPEC_MAX_FIELDS]; /* by rising paths */
+} places[SPEC_MAX_FIELDS];                            /* by rising paths */
+static const struct place *of_field[SPEC_MAX_FIELDS]; /* as the fields are in their table */
+static const struct field **selectors;                /* as the choices are in theirs */
 
 static int compare_places(const void *a, const void *b)
 {
@@ -50,37 +53,58 @@ static void fill(void)
     qsort(places, n_spec_fields, sizeof *places, compare_places);
     for (size_t i = 0; i < n_spec_fields; i++)
         places[i].above = find_above(places[i].field);
+    for (size_t i = 0; i < n_spec_fields; i++)
+        of_field[i] = find(spec_fields[i].path);
+    selectors = xcalloc(n_spec_choices, sizeof *selectors);
     for (size_t i = 0; i < n_spec_choices; i++) {
         struct place *place = find(spec_choices[i].path);
 
+        selectors[i] = field_of(find(spec_choices[i].selector));
         if (place && !place->n_choices++)
             place->choices = &spec_choices[i];
     }
 }
 
-static const struct place *place_of(const char *path)
+static void fill_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, fill);
-    return find(path);
 }
 
-const struct field *spec_field_find(const char *path) { return field_of(place_of(path)); }
+/* The status has fields that are not in the table, and the CRD copies of those that are: these are
+ * found by their paths. */
+static const struct place *place_of(const struct field *f)
+{
+    const uintptr_t at = (uintptr_t)f - (uintptr_t)spec_fields;
 
-/* By the path: the status has fields that are not in the table, and the CRD copies of those that
- * are. */
+    fill_once();
+    return at / sizeof *f < n_spec_fields ? of_field[at / sizeof *f] : find(f->path);
+}
+
+const struct field *spec_field_find(const char *path)
+{
+    fill_once();
+    return field_of(find(path));
+}
+
 const struct field *field_above(const struct field *f)
 {
-    const struct place *place = place_of(f->path);
+    const struct place *place = place_of(f);
 
     return place ? place->above : NULL;
 }
 
 const struct choice *field_choices(const struct field *f, size_t *n)
 {
-    const struct place *place = place_of(f->path);
+    const struct place *place = place_of(f);
 
     *n = place ? place->n_choices : 0;
     return place ? place->choices : NULL;
+}
+
+const struct field *choice_selector(const struct choice *choice)
+{
+    fill_once();
+    return selectors[choice - spec_choices];
 }

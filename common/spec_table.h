@@ -100,6 +100,8 @@ const struct field *spec_field_find(const char *path); /* NULL when there is non
 const struct field *field_above(const struct field *f);
 /* Its choices, which stand together in spec_choices; n 0: it has none. */
 const struct choice *field_choices(const struct field *f, size_t *n);
+/* The field that a row of spec_choices names as its selector. */
+const struct field *choice_selector(const struct choice *choice);
 bool field_in_layer(const struct field *f);   /* of struct layer_spec */
 const char *field_key(const struct field *f); /* the last word of its path */
 

@@ -95,7 +95,7 @@ bool field_applies(const struct field *f, const void *base, const struct choice 
     const struct choice *choices = field_choices(f, &n);
     *choice = NULL;
     for (size_t i = 0; i < n; i++) {
-        const char *word = stored_word(spec_field_find(choices[i].selector), base);
+        const char *word = stored_word(choice_selector(&choices[i]), base);
 
         *choice = &choices[i];
         if (word && has_word(choices[i].values, word))
@@ -190,7 +190,7 @@ void field_belongs(const struct field *f, struct buf *out)
             buf_puts(out, "|");
         else
             buf_printf(out, "%s%s: ", selector ? ", " : "found, but it belongs to ",
-                       field_in_layer(f) ? field_key(spec_field_find(c->selector)) : c->selector);
+                       field_in_layer(f) ? field_key(choice_selector(c)) : c->selector);
         selector = c->selector;
         for (const char *w = c->values; *w; w++)
             buf_printf(out, "%c", *w == ' ' ? '|' : *w);
