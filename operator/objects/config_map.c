@@ -1,5 +1,6 @@
 /* What a generation's processes share: the effective spec, the cluster, the hostfile. */
 #include <stdio.h>
+#include <string.h>
 
 #include "operator/objects/kinds.h"
 #include "paceline/mem.h"
@@ -32,18 +33,24 @@ static size_t add_made(const struct wiring *w, cJSON *data, const char *key,
     return add_value(data, key, &text);
 }
 
-/* The longest TF_CONFIG is that of a role's last process. */
-static int check_tf_config(const struct objects_config *config, const struct tj *tj,
-                           const struct wiring *w, struct err *err)
+/* The longest TF_CONFIG is that of a role's last process. cluster: how many bytes of it the kubelet
+ * puts in the place of its name. */
+static int check_tf_config(const struct wiring *w, size_t cluster, struct err *err)
 {
     for (enum cluster_role r = 0; r < N_CLUSTER_ROLES; r++) {
-        AUTO(buf_release) struct buf text;
+        AUTO(buf_release) struct buf text = {0};
+        char index[24], host[NAME_SIZE];
+        struct process p = {.role = r, .index = index, .host = host};
         size_t bytes;
 
+        if (!w->replicas[r])
+            continue;
         buf_init(&text, 0);
-        if (w->replicas[r])
-            tf_config_text(config, tj, r, (int)w->replicas[r] - 1, &text);
-        bytes = sizeof "TF_CONFIG=" + text.len;
+        snprintf(index, sizeof index, "%lld", (long long)w->replicas[r] - 1);
+        host_name(host, w->job, r, (int)w->replicas[r] - 1);
+        wiring_tf_config(w, &p, true, &text);
+        bytes = sizeof "TF_CONFIG=" + text.len + cluster -
+                strlen(w->dynamic ? "$(PACELINE_PS)" : "$(PACELINE_CLUSTER)");
         if (bytes > ENV_MAX)
             return err_set(err, ERR_INVALID,
                            "spec.replicas: TF_CONFIG of %lld processes takes %zu bytes; Linux "
@@ -58,13 +65,15 @@ int config_map_fill(const struct objects_config *config, const struct tj *tj,
                     const struct wiring *w, cJSON *object, struct err *err)
 {
     cJSON *data = cJSON_AddObjectToObject(object, "data");
-    size_t bytes = add_spec(tj, data);
+    size_t bytes = add_spec(tj, data), cluster = 0;
 
+    (void)config;
     cJSON_AddTrueToObject(object, "immutable");
     if (wiring_has_tf_config(w) && w->dynamic)
-        bytes += add_made(w, data, KEY_SERVERS, wiring_servers);
+        cluster = add_made(w, data, KEY_SERVERS, wiring_servers);
     else if (wiring_has_tf_config(w))
-        bytes += add_made(w, data, KEY_CLUSTER, wiring_cluster);
+        cluster = add_made(w, data, KEY_CLUSTER, wiring_cluster);
+    bytes += cluster;
     if (wiring_has_hostfile(w))
         bytes += add_made(w, data, KEY_HOSTFILE, wiring_hostfile);
     if (bytes > CONFIG_MAP_MAX)
@@ -72,5 +81,5 @@ int config_map_fill(const struct objects_config *config, const struct tj *tj,
                        "spec: with its list of %lld processes it takes %zu bytes; a ConfigMap "
                        "holds %zu: use fewer replicas or smaller templates",
                        (long long)wiring_processes(w), bytes, CONFIG_MAP_MAX);
-    return check_tf_config(config, tj, w, err);
+    return wiring_has_tf_config(w) ? check_tf_config(w, cluster, err) : 0;
 }

@@ -11,20 +11,22 @@
 
 struct kind {
     const char *api_version, *kind, *plural;
+    bool reads_templates; /* its maker wants ports or slots */
     int (*fill)(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
                 cJSON *object, struct err *err);
 };
 
 static const struct kind kinds[N_OWNED] = {
-    [OWNED_SERVICE] = {"v1", "Service", "services", service_fill},
-    [OWNED_SECRET] = {"v1", "Secret", "secrets", secret_fill},
-    [OWNED_CONFIG_MAP] = {"v1", "ConfigMap", "configmaps", config_map_fill},
-    [OWNED_NETWORK_POLICY] = {"networking.k8s.io/v1", "NetworkPolicy", "networkpolicies",
+    [OWNED_SERVICE] = {"v1", "Service", "services", true, service_fill},
+    [OWNED_SECRET] = {"v1", "Secret", "secrets", false, secret_fill},
+    [OWNED_CONFIG_MAP] = {"v1", "ConfigMap", "configmaps", true, config_map_fill},
+    [OWNED_NETWORK_POLICY] = {"networking.k8s.io/v1", "NetworkPolicy", "networkpolicies", false,
                               network_policy_fill},
-    [OWNED_POD_GROUP] = {"scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", pod_group_fill},
+    [OWNED_POD_GROUP] = {"scheduling.volcano.sh/v1beta1", "PodGroup", "podgroups", false,
+                         pod_group_fill},
 };
 static const struct kind plugins_pod_group = {"scheduling.x-k8s.io/v1alpha1", "PodGroup",
-                                              "podgroups", pod_group_fill};
+                                              "podgroups", false, pod_group_fill};
 
 static const struct kind *kind_of(const struct tj *tj, enum owned_kind kind)
 {
@@ -89,6 +91,8 @@ int owned_body(const struct objects_config *config, const struct tj *tj, enum ow
     struct wiring w;
 
     wiring_init(&w, tj, config->cluster_domain);
+    if (k->reads_templates && !w.launched)
+        wiring_read_others(&w, tj->job, N_CLUSTER_ROLES);
     if (kind == OWNED_SECRET)
         secret_name(name, config, tj);
     else

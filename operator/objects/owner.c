@@ -13,7 +13,7 @@ static void carry(cJSON *into, const char *text)
     struct err ignored;
 
     if (text && json_parse(&own, text, strlen(text), "metadata", &ignored) == 0)
-        tree_merge(into, own);
+        tree_move(into, own);
 }
 
 static cJSON *owner_reference(const struct tj *tj)

@@ -39,16 +39,19 @@ struct pod_maker {
 
 static void carry_metadata(const cJSON *template_, cJSON *meta)
 {
-    const cJSON *from = tree_get(template_, "metadata"), *finalizers;
+    const cJSON *from = tree_get(template_, "metadata");
+    cJSON *finalizers = tree_get(from, "finalizers"), *own;
 
     if (tree_get(from, "annotations"))
-        tree_merge(tree_object(meta, "annotations"), tree_get(from, "annotations"));
-    tree_merge(tree_object(meta, "labels"), tree_get(from, "labels"));
-    finalizers = tree_get(from, "finalizers");
-    cJSON_AddItemToArray(tree_list(meta, "finalizers"), cJSON_CreateString(TRACKING_FINALIZER));
-    for (const cJSON *f = finalizers ? finalizers->child : NULL; f; f = f->next)
+        tree_move(tree_object(meta, "annotations"), tree_get(from, "annotations"));
+    tree_move(tree_object(meta, "labels"), tree_get(from, "labels"));
+    own = tree_list(meta, "finalizers");
+    cJSON_AddItemToArray(own, cJSON_CreateString(TRACKING_FINALIZER));
+    for (cJSON *f = finalizers ? finalizers->child : NULL, *next; f; f = next) {
+        next = f->next;
         if (!cJSON_IsString(f) || strcmp(f->valuestring, TRACKING_FINALIZER) != 0)
-            cJSON_AddItemToArray(tree_list(meta, "finalizers"), cJSON_Duplicate(f, true));
+            cJSON_AddItemToArray(own, cJSON_DetachItemViaPointer(finalizers, f));
+    }
 }
 
 static void label(const struct tj *tj, enum cluster_role role, cJSON *meta)
@@ -127,14 +130,16 @@ static cJSON *build(const struct objects_config *config, const struct tj *tj,
     return pod;
 }
 
-static int print_pod(const struct objects_config *config, const struct tj *tj,
-                     const struct wiring *w, enum cluster_role role, bool first, struct buf *out,
-                     struct err *err)
+/* w: of the other roles. */
+static int print_pod(const struct objects_config *config, const struct tj *tj, struct wiring *w,
+                     enum cluster_role role, bool first, struct buf *out, struct err *err)
 {
     AUTO(auto_json) cJSON *template_ = NULL, *pod = NULL;
 
     if (template_parse(&template_, tj->job, role, err))
         return -1;
+    if (tj->job->replicas[role].template_)
+        wiring_read(w, role, template_);
     pod = build(config, tj, w, role, first, template_);
     json_print(pod, 0, out);
     return 0;
@@ -147,6 +152,8 @@ struct pod_maker *pod_maker_new(const struct objects_config *config, const struc
     struct wiring w;
 
     wiring_init(&w, tj, config->cluster_domain);
+    if (!w.launched) /* whose pods hear of no other role */
+        wiring_read_others(&w, tj->job, role);
     buf_init(&m->text, 0);
     buf_init(&m->first, 0);
     if (print_pod(config, tj, &w, role, false, &m->text, err) ||

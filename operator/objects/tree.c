@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "paceline/json.h"
 #include "paceline/mem.h"
 
 cJSON *tree_get(const cJSON *object, const char *key)
@@ -74,13 +75,14 @@ static const char **sorted_keys(const cJSON *object, size_t *n)
     return keys;
 }
 
-/* Looks keys up in a sorted list, because there may be thousands of labels and annotations. */
-void tree_merge(cJSON *object, const cJSON *from)
+/* Deletes the members that `from` has as well. Looks keys up in a sorted list, because there may be
+ * thousands of labels and annotations. */
+static void make_room(cJSON *object, const cJSON *from)
 {
     AUTO(auto_free) const char **keys = NULL;
     size_t n;
 
-    if (!from || !from->child)
+    if (!object->child || !from->child)
         return;
     keys = sorted_keys(from, &n);
     for (cJSON *c = object->child, *next; c; c = next) {
@@ -88,9 +90,25 @@ void tree_merge(cJSON *object, const cJSON *from)
         if (bsearch(&c->string, keys, n, sizeof *keys, compare_keys))
             cJSON_Delete(cJSON_DetachItemViaPointer(object, c));
     }
-    for (const cJSON *c = from->child; c; c = c->next)
-        if (!cJSON_IsNull(c))
-            cJSON_AddItemToObject(object, c->string, cJSON_Duplicate(c, true));
+}
+
+void tree_move(cJSON *object, cJSON *from)
+{
+    if (!from)
+        return;
+    make_room(object, from);
+    for (cJSON *c = from->child, *next; c; c = next) {
+        next = c->next;
+        if (!cJSON_IsNull(c)) /* an object's children are a list's, with names */
+            cJSON_AddItemToArray(object, cJSON_DetachItemViaPointer(from, c));
+    }
+}
+
+void tree_merge(cJSON *object, const cJSON *from)
+{
+    AUTO(auto_json) cJSON *copy = from ? cJSON_Duplicate(from, true) : NULL;
+
+    tree_move(object, copy);
 }
 
 cJSON *tree_find(const cJSON *list, const char *key, const char *value)

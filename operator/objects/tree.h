@@ -24,6 +24,8 @@ bool tree_default_text(cJSON *object, const char *key, const char *value);
 
 /* Copies the members of from (NULL is fine) into object; they win over what is there. */
 void tree_merge(cJSON *object, const cJSON *from);
+/* The same without copies: they are taken out of from. */
+void tree_move(cJSON *object, cJSON *from);
 
 /* The first element whose member key is this text, or NULL. */
 cJSON *tree_find(const cJSON *list, const char *key, const char *value);

@@ -42,8 +42,6 @@ static int limit_cpus(const cJSON *template_, bool launched)
 
 void wiring_init(struct wiring *w, const struct tj *tj, const char *domain)
 {
-    static const char *const tf_ports[] = {"tfjob-port", "paceline", NULL};
-    static const char *const master_ports[] = {"pytorchjob-port", NULL};
     const struct job *job = tj->job;
     int64_t generation = tj->status.world.generation;
 
@@ -57,22 +55,37 @@ void wiring_init(struct wiring *w, const struct tj *tj, const char *domain)
         .list_evaluator = job->cluster_spec.list_evaluator,
         .domain = job->cluster_spec.domain ? job->cluster_spec.domain : domain,
     };
-    for (size_t r = 0; r < N_CLUSTER_ROLES; r++)
-        w->replicas[r] = generation ? tj->status.world.replicas[r] : job->replicas[r].replicas;
-    w->master = w->replicas[ROLE_CHIEF] ? ROLE_CHIEF : ROLE_WORKER;
     for (size_t r = 0; r < N_CLUSTER_ROLES; r++) {
+        w->replicas[r] = generation ? tj->status.world.replicas[r] : job->replicas[r].replicas;
+        w->ports[r] = TF_PORT;
+        w->slots[r] = 1;
+    }
+    w->master = w->replicas[ROLE_CHIEF] ? ROLE_CHIEF : ROLE_WORKER;
+}
+
+void wiring_read(struct wiring *w, enum cluster_role role, const cJSON *template_)
+{
+    static const char *const tf_ports[] = {"tfjob-port", "paceline", NULL};
+    static const char *const master_ports[] = {"pytorchjob-port", NULL};
+    int port = template_port(template_, tf_ports);
+
+    if (port)
+        w->ports[role] = port;
+    w->slots[role] = limit_cpus(template_, w->launched);
+    port = role == w->master ? template_port(template_, master_ports) : 0;
+    if (port)
+        w->master_port = port;
+}
+
+void wiring_read_others(struct wiring *w, const struct job *job, enum cluster_role role)
+{
+    for (enum cluster_role r = 0; r < N_CLUSTER_ROLES; r++) {
         AUTO(auto_json) cJSON *template_ = NULL;
         struct err ignored;
-        int port;
 
-        if (!job->replicas[r].template_ || template_parse(&template_, job, r, &ignored))
-            template_ = NULL;
-        port = template_port(template_, tf_ports);
-        w->ports[r] = port ? port : TF_PORT;
-        w->slots[r] = limit_cpus(template_, w->launched);
-        port = r == w->master ? template_port(template_, master_ports) : 0;
-        if (port)
-            w->master_port = port;
+        if (r != role && job->replicas[r].template_ &&
+            template_parse(&template_, job, r, &ignored) == 0)
+            wiring_read(w, r, template_);
     }
 }
 
@@ -116,18 +129,42 @@ void wiring_address(const struct wiring *w, const char *host, struct buf *out)
         buf_printf(out, ".%s", w->domain);
 }
 
+/* before, an index, after: for each process of a role, and a separator between them. Thousands of
+ * them: printf is asked for what they share, once. */
+static void add_processes(const struct wiring *w, enum cluster_role role, const char *before,
+                          const char *after, const char *between, struct buf *out)
+{
+    AUTO(buf_release) struct buf tail;
+    char first[NAME_SIZE], number[24];
+    size_t head;
+
+    buf_init(&tail, 0);
+    host_name(first, w->job, role, 0);
+    head = strlen(first) - 1; /* without the index */
+    wiring_address(w, "", &tail);
+    buf_puts(&tail, after);
+    for (int64_t i = 0; i < w->replicas[role]; i++) {
+        char *digit = number + sizeof number;
+
+        for (int64_t rest = i; rest || digit == number + sizeof number; rest /= 10)
+            *--digit = (char)('0' + rest % 10);
+        if (i)
+            buf_puts(out, between);
+        buf_puts(out, before);
+        buf_add(out, first, head);
+        buf_add(out, digit, (size_t)(number + sizeof number - digit));
+        buf_add(out, tail.data, tail.len);
+    }
+}
+
 /* ["host:port",...] of a role. */
 static void add_hosts(const struct wiring *w, enum cluster_role role, struct buf *out)
 {
-    buf_puts(out, "[");
-    for (int64_t i = 0; i < w->replicas[role]; i++) {
-        char host[NAME_SIZE];
+    char after[24];
 
-        host_name(host, w->job, role, (int)i);
-        buf_puts(out, i ? ",\"" : "\"");
-        wiring_address(w, host, out);
-        buf_printf(out, ":%d\"", w->ports[role]);
-    }
+    snprintf(after, sizeof after, ":%d\"", w->ports[role]);
+    buf_puts(out, "[");
+    add_processes(w, role, "\"", after, ",", out);
     buf_puts(out, "]");
 }
 
@@ -206,14 +243,12 @@ void wiring_hostfile(const struct wiring *w, struct buf *out)
 {
     static const enum cluster_role by_rank[] = {ROLE_CHIEF, ROLE_WORKER};
 
-    for (size_t r = 0; r < ARRAY_LEN(by_rank); r++)
-        for (int64_t i = 0; i < w->replicas[by_rank[r]]; i++) {
-            char host[NAME_SIZE];
+    for (size_t r = 0; r < ARRAY_LEN(by_rank); r++) {
+        char after[32];
 
-            host_name(host, w->job, by_rank[r], (int)i);
-            wiring_address(w, host, out);
-            buf_printf(out, " slots=%d\n", w->slots[by_rank[r]]);
-        }
+        snprintf(after, sizeof after, " slots=%d\n", w->slots[by_rank[r]]);
+        add_processes(w, by_rank[r], "", after, "", out);
+    }
 }
 
 void tf_config_text(const struct objects_config *config, const struct tj *tj,
@@ -226,6 +261,7 @@ void tf_config_text(const struct objects_config *config, const struct tj *tj,
     wiring_init(&w, tj, config->cluster_domain);
     if (!wiring_has_tf_config(&w))
         return;
+    wiring_read_others(&w, tj->job, N_CLUSTER_ROLES);
     snprintf(number, sizeof number, "%d", index);
     host_name(host, tj->meta.name, role, index);
     wiring_tf_config(&w, &p, false, out);

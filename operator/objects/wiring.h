@@ -7,6 +7,7 @@
 
 #include "operator/api/trainingjob.h"
 #include "paceline/buf.h"
+#include "paceline/json.h"
 
 #define TF_PORT 2222 /* as TFJob */
 /* torchrun's own default, so programs that set no port agree with those that read MASTER_PORT. */
@@ -31,9 +32,14 @@ struct wiring {
     const char *domain; /* of the cluster, or NULL: resolvers know it */
 };
 
-/* tj->job must be there; domain: where the job names none. Templates that cannot be read count as
- * if they said nothing. */
+/* tj->job must be there; domain: where the job names none. Ports and slots are those of templates
+ * that say nothing of them. */
 void wiring_init(struct wiring *w, const struct tj *tj, const char *domain);
+/* Takes the ports and slots of a role from its template. */
+void wiring_read(struct wiring *w, enum cluster_role role, const cJSON *template_);
+/* The same for all roles but one (N_CLUSTER_ROLES: for all), whose templates it parses. A template
+ * that cannot be read counts as if it said nothing. */
+void wiring_read_others(struct wiring *w, const struct job *job, enum cluster_role role);
 
 int64_t wiring_processes(const struct wiring *w); /* of all roles */
 int64_t wiring_world(const struct wiring *w);     /* chief and workers: those with a rank */
