@@ -161,7 +161,7 @@ static void begin_inside(struct sieve *s, enum policy policy)
     s->state = INSIDE;
     s->policy = policy;
     s->start = out(s)->len;
-    s->read = s->values = s->nesting = 0;
+    s->read = s->values = s->digits = s->nesting = 0;
     s->string = s->escaped = false;
 }
 
@@ -241,6 +241,7 @@ static bool scan_byte(struct sieve *s, char c, bool *ended)
         return false;
     default:
         s->values += c == ',';
+        s->digits += c >= '0' && c <= '9';
         *ended = !s->nesting && (c == ',' || is_space(c));
         return !*ended;
     }
@@ -275,7 +276,8 @@ static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
 /* The value that is copied, of which n bytes are here, becomes larger than its rule allows. */
 static bool is_too_large(const struct sieve *s, const struct sieve_field *rule, size_t n)
 {
-    return s->policy == COPY && (s->read + n > rule->max_bytes || s->values > rule->max_values);
+    return s->policy == COPY &&
+           (s->read + n > rule->max_bytes || s->values + s->digits / 4 > rule->max_values);
 }
 
 /* What was copied so far is read once more, by the rule for large values. */

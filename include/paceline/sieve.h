@@ -15,8 +15,8 @@
 #include "paceline/buf.h"
 
 #define SIEVE_TEXT_MAX 4096      /* bytes of a string as it is written; longer ones are cut */
-#define SIEVE_ELEMENTS_MAX 4096  /* of a list; those after them are dropped */
-#define SIEVE_ITEM_MAX (2 << 20) /* bytes kept of one item; what follows is dropped */
+#define SIEVE_ELEMENTS_MAX 1024  /* of a list; those after them are dropped */
+#define SIEVE_ITEM_MAX (1 << 20) /* bytes kept of one item; what follows is dropped */
 #define SIEVE_DEPTH 16           /* of objects and lists that are kept in part */
 #define SIEVE_NAME_SIZE 64       /* of a member in a table */
 
@@ -25,7 +25,9 @@ enum sieve_rule {
      * each by the same rule. */
     SIEVE_FIELDS,
     /* The value is kept as it stands, whatever it is. One of more than max_bytes or max_values is
-     * kept as `false`; if `large` is set, as a list of one: what the rule `large` keeps of it. */
+     * kept as `false`; if `large` is set, as a list of one: what the rule `large` keeps of it. Four
+     * digits of its numbers count as one value more, as long numbers take longer to read and to
+     * write. */
     SIEVE_WHOLE,
     /* Each element of this list is an item. The list itself is kept empty. */
     SIEVE_ITEMS,
@@ -73,7 +75,7 @@ struct sieve {
     struct buf rest, item; /* what is kept outside of items, and of the current item */
     bool in_item, cut;
     /* The scalar, or the value that is kept or dropped whole, which is being read. */
-    size_t start, mark, read, values;
+    size_t start, mark, read, values, digits;
     uint32_t nesting;
     bool string, escaped;
 };

@@ -96,14 +96,10 @@ const struct sieve_field kept_pod[] = {
     TOP, PART("metadata", pod_meta), PART("spec", pod_spec), PART("status", pod_status), END,
 };
 
-/*
- * Annotations are bounded by the API server (256 KiB, before escapes). A status is our own, and as
- * large as the ledgers of a job's indices.
- */
 static const struct sieve_field job_meta[] = {
     META,
-    LARGE("labels", 256 << 10, 4096),
-    LARGE("annotations", 1 << 20, 32768),
+    LARGE("labels", KEPT_LABELS_BYTES, KEPT_NOTES),
+    LARGE("annotations", KEPT_ANNOTATIONS_BYTES, KEPT_NOTES),
     END,
 };
 /* A job of another controller is left alone, however large it is. */
@@ -120,7 +116,7 @@ const struct sieve_field kept_job[] = {
         .max_values = KEPT_SPEC_VALUES,
         .large = &large_spec,
     },
-    LARGE("status", 1 << 20, 32768),
+    LARGE("status", KEPT_STATUS_BYTES, KEPT_STATUS_VALUES),
     END,
 };
 

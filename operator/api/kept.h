@@ -8,9 +8,19 @@
 
 #include "paceline/sieve.h"
 
-/* Anybody who may create TrainingJobs decides what stands in them. */
-#define KEPT_SPEC_BYTES ((size_t)256 << 10)
-#define KEPT_SPEC_VALUES ((size_t)16384)
+/*
+ * Anybody who may create TrainingJobs decides what stands in them. At these bounds no stage of the
+ * work on a job takes 2 ms (tests/unit/test_costs.c). Annotations include kubectl's copy of the
+ * applied file.
+ */
+#define KEPT_SPEC_BYTES ((size_t)128 << 10)
+#define KEPT_SPEC_VALUES ((size_t)5120)
+#define KEPT_LABELS_BYTES ((size_t)64 << 10)
+#define KEPT_ANNOTATIONS_BYTES ((size_t)128 << 10)
+#define KEPT_NOTES ((size_t)512) /* labels, and annotations */
+/* Our own, and as large as the ledgers of a job's indices. */
+#define KEPT_STATUS_BYTES ((size_t)512 << 10)
+#define KEPT_STATUS_VALUES ((size_t)4096)
 
 /* One object, as the answer to a request. Each of them also takes a Status. */
 extern const struct sieve_field kept_pod[];

@@ -64,6 +64,28 @@ struct derived {
     char *problem;
 };
 
+/* The sentence about a part that the sieve has left `false` in the place of; NULL: there is none.
+ */
+static char *too_large(const cJSON *object)
+{
+    const cJSON *meta = field_get(object, "metadata");
+
+    if (spec_is_cut(object))
+        return xasprintf("spec: found more than the %zu KiB of JSON or the %zu values that a spec "
+                         "may have with its templates: put scripts and data into a ConfigMap",
+                         KEPT_SPEC_BYTES >> 10, KEPT_SPEC_VALUES);
+    if (cJSON_IsFalse(field_get(meta, "labels")))
+        return xasprintf(
+            "metadata.labels: found more than %zu labels or %zu KiB; pods get them all", KEPT_NOTES,
+            KEPT_LABELS_BYTES >> 10);
+    if (cJSON_IsFalse(field_get(meta, "annotations")))
+        return xasprintf("metadata.annotations: found more than %zu annotations or %zu KiB; pods "
+                         "get all but kubectl's copy of the applied file, which `kubectl apply "
+                         "--server-side` does not make",
+                         KEPT_NOTES, KEPT_ANNOTATIONS_BYTES >> 10);
+    return NULL;
+}
+
 static struct derived *derived_new(const cJSON *object, uint32_t notes)
 {
     AUTO(problems_release) struct problems problems = {0};
@@ -71,15 +93,10 @@ static struct derived *derived_new(const cJSON *object, uint32_t notes)
     struct derived *d = xcalloc(1, sizeof *d);
     struct err misfit;
 
-    if (spec_is_cut(object)) {
-        *d = (struct derived){.n_users = 1, .notes = notes};
-        d->problem = xasprintf("spec: found more than the %zu KiB of JSON or the %zu values that a "
-                               "spec may have with its templates: put scripts and data into a "
-                               "ConfigMap",
-                               KEPT_SPEC_BYTES >> 10, KEPT_SPEC_VALUES);
+    *d = (struct derived){.n_users = 1, .notes = notes, .problem = too_large(object)};
+    if (d->problem)
         return d;
-    }
-    *d = (struct derived){.n_users = 1, .notes = notes, .job = job_from_json(object, &problems)};
+    d->job = job_from_json(object, &problems);
     if (!d->job) {
         d->problem = xstrdup(join_problems(&problems, &arena));
     } else if (check_network(d->job, &misfit)) {

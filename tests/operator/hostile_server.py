@@ -72,7 +72,7 @@ LAYERS = ('{"apiVersion":"paceline.dev/v1","kind":"TrainingJob","metadata":{"nam
           % "".join('{"type":"dense","units":10,"name":"layer-%d"},' % i for i in range(255)))
 JOB_SHAPES = {
     "refused": [job(1_300_000, "{}"), job(1_300_000, VARIABLE % ("x" * 60000))],
-    "greatest": [job(255_000, VARIABLE % ("x" * 80)), job(255_000, VARIABLE % ("x" * 60000)), LAYERS],
+    "greatest": [job(127_000, VARIABLE % ("x" * 80)), job(127_000, VARIABLE % ("x" * 60000)), LAYERS],
     "none": [],
 }[JOBS]
 OWNED = ('{"metadata":{"name":"NAME","namespace":"tenant","uid":"uid-NAME","resourceVersion":"VERSION",'

@@ -1,14 +1,15 @@
 // LINK: operator/api common
 /* Objects that are larger than what is kept of them. test_api_pod and test_api_trainingjob read
  * ordinary ones through the same tables. */
+#include <glob.h>
+
 #include "operator/api/kept.h"
 #include "operator/api/trainingjob.h"
 #include "tests/test.h"
 #include "tests/unit/sieve_check.h"
 
-#define HEAD                                                                                    \
-    "\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"j\"," \
-    "\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}"
+#define META "\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\""
+#define HEAD "\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\""
 #define MODEL "\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}"
 #define SPEC "\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}}"
 
@@ -44,12 +45,21 @@ static void test_too_large(void)
 {
     static const struct {
         const char *before, *part, *after, *problem;
+        int n;
     } rows[] = {
         {"\"spec\":{\"replicas\":{\"worker\":{\"template\":{\"x\":[0", ",[]", "]}}}}",
-         "spec: found more than the 256 KiB of JSON or the 16384 values"},
+         "spec: found more than the 128 KiB of JSON or the 5120 values", 3080},
         {"\"spec\":{\"replicas\":{\"worker\":{\"template\":{\"x\":\"", "xxxxxxxx", "\"}}}}",
-         "spec: found more than the 256 KiB of JSON or the 16384 values"},
-        {SPEC ",\"status\":{\"x\":[0", ",{}", "]}", "status: larger than"},
+         "spec: found more than the 128 KiB of JSON or the 5120 values", 16384},
+        {"\"spec\":{\"replicas\":{\"worker\":{\"template\":{\"x\":[0", ",0.12345678901234567",
+         "]}}}}", "spec: found more than the 128 KiB of JSON or the 5120 values", 1200},
+        {SPEC ",\"status\":{\"x\":[0", ",{}", "]}", "status: larger than", 2048},
+        {SPEC ",\"metadata\":{" META ",\"labels\":{\"x\":\"0\"", ",\"y\":\"0\"", "}}",
+         "metadata.labels: found more than 512 labels or 64 KiB", 512},
+        {SPEC ",\"metadata\":{" META ",\"annotations\":{\"x\":\"0\"", ",\"y\":\"0\"", "}}",
+         "metadata.annotations: found more than 512 annotations or 128 KiB", 512},
+        {SPEC ",\"metadata\":{" META ",\"annotations\":{\"x\":\"0", "12345678", "\"}}",
+         "metadata.annotations: found more than 512 annotations or 128 KiB", 16384},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
@@ -59,10 +69,10 @@ static void test_too_large(void)
         buf_init(&text, 0);
         buf_puts(&text, "{" HEAD ",");
         buf_puts(&text, rows[i].before);
-        for (int k = 0; k < 40000; k++)
+        for (int k = 0; k < rows[i].n; k++)
             buf_puts(&text, rows[i].part);
         buf_puts(&text, rows[i].after);
-        buf_puts(&text, "}");
+        buf_puts(&text, strstr(rows[i].before, "metadata") ? "}" : ",\"metadata\":{" META "}}");
         tj = decode(text.data);
         CHECK_STR(tj->meta.name, "j");
         CHECK_CONTAINS(tj->problem, rows[i].problem);
@@ -160,8 +170,106 @@ static void test_stripped(void)
     }
 }
 
+/* Numbers, strings, lists and objects, as the sieve counts them. */
+static size_t count_values(const cJSON *value)
+{
+    size_t n = 1;
+
+    for (const cJSON *c = value->child; c; c = c->next)
+        n += count_values(c);
+    return n;
+}
+
+static void add_layers(struct buf *out)
+{
+    for (int i = 0; i < 254; i++)
+        buf_printf(out,
+                   "{name: a_long_name_of_a_layer_%d, type: conv, filters: 128, kernel: [3, 3], "
+                   "stride: [1, 1], padding: same, initializer: he, inputs: [%s%.0d]},",
+                   i, i ? "a_long_name_of_a_layer_" : "input", i ? i - 1 : 0);
+    buf_puts(out, "{type: flatten}, {type: dense, units: 10}");
+}
+
+/* A pod with sidecars, each with all that one writes into a container. */
+static void add_containers(struct buf *out)
+{
+    for (int i = 0; i < 12; i++) {
+        buf_printf(out, "{name: c%d, image: i, command: [a, b, c], args: [", i);
+        for (int k = 0; k < 30; k++)
+            buf_printf(out, "--option-%d=value,", k);
+        buf_puts(out, "], resources: {limits: {cpu: 2, memory: 4Gi}, requests: {cpu: 1}}, env: [");
+        for (int k = 0; k < 40; k++)
+            buf_printf(out, "{name: NAME_%d, value: the value of a variable},", k);
+        buf_puts(out, "], volumeMounts: [");
+        for (int k = 0; k < 12; k++)
+            buf_printf(out, "{name: v%d, mountPath: /v/%d, readOnly: true},", k, k);
+        buf_puts(out, "], livenessProbe: {httpGet: {path: /, port: 80}, periodSeconds: 10}},");
+    }
+}
+
+/* How much of the bounds the largest honest specs take, with all defaults. */
+static void check_fits(const struct job *job, const char *name)
+{
+    AUTO(sieved_release) struct sieved seen = {0};
+    AUTO(buf_release) struct buf text;
+    AUTO(auto_json) cJSON *object = NULL;
+    const cJSON *spec;
+    struct err err;
+
+    buf_init(&text, 0);
+    job_to_json(job, &text);
+    sieve_text(&seen, kept_job, false, text.data, text.len, 1000);
+    CHECK_INT(json_parse(&object, seen.rest.data, seen.rest.len, name, &err), 0);
+    spec = cJSON_GetObjectItemCaseSensitive(object, "spec");
+    printf("%-32s %6zu bytes %5zu values\n", name, text.len, count_values(spec));
+    if (!cJSON_IsObject(spec))
+        TEST_FAIL("%s: %zu bytes of JSON are beyond the bounds of a spec", name, text.len);
+}
+
+static void check_job(const char *name, const char *head, void (*add)(struct buf *out),
+                      const char *tail)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(buf_release) struct buf text;
+    AUTO(auto_job) struct job *job = NULL;
+
+    buf_init(&text, 0);
+    buf_puts(&text,
+             "{apiVersion: paceline.dev/v1, kind: TrainingJob, metadata: {name: j}, spec: {");
+    buf_puts(&text, head);
+    add(&text);
+    buf_puts(&text, tail);
+    job = job_parse(text.data, text.len, "test.yaml", NULL, 0, &problems);
+    for (size_t i = 0; i < problems.n; i++)
+        TEST_FAIL("%s", problems.items[i]);
+    if (job)
+        check_fits(job, name);
+}
+
+static void test_honest(void)
+{
+    AUTO(globfree) glob_t files = {0};
+
+    CHECK_INT(glob("examples/*.yaml", 0, NULL, &files), 0);
+    CHECK(files.gl_pathc > 10);
+    for (size_t i = 0; i < files.gl_pathc; i++) {
+        AUTO(problems_release) struct problems problems = {0};
+        AUTO(auto_job) struct job *job = job_load(files.gl_pathv[i], NULL, 0, &problems);
+
+        if (job)
+            check_fits(job, files.gl_pathv[i]);
+        CHECK(job != NULL);
+    }
+    check_job("256 layers", "dataset: {name: fashion-mnist}, model: {layers: [", add_layers,
+              "]}}}");
+    check_job("12 large containers",
+              "replicas: {worker: {replicas: 4096, template: {spec: {containers: [", add_containers,
+              "]}}}}}}");
+}
+
 int main(void)
 {
+    test_honest();
     test_stripped();
     test_too_large();
     test_large_of_another();

@@ -440,8 +440,33 @@ static void test_world(void)
     test_tj_release(&tj);
 }
 
+/* Labels and annotations of the job are its pods', too; those of the template win. */
+static void test_labels_win(void)
+{
+    static const char text[] =
+        "{apiVersion: paceline.dev/v1, kind: TrainingJob, metadata: {name: j, namespace: ns, "
+        "labels: {a: job, b: job, c: job}, annotations: {a: job, b: job}}, spec: {replicas: "
+        "{worker: {template: {metadata: {labels: {b: own, c: null, d: own}, annotations: {b: "
+        "own}}, "
+        "spec: {containers: [{name: c, image: i}]}}}}}}";
+    struct problems problems = {0};
+    struct job *job = job_parse(text, strlen(text), "test.yaml", NULL, 0, &problems);
+    AUTO(auto_json) cJSON *pod = NULL;
+    struct tj tj;
+
+    test_tj_of(&tj, job, &problems);
+    pod = test_pod(&tj, ROLE_WORKER, 0, 0); /* refuses a key that stands twice */
+    test_expect("labels", pod, "metadata.labels.a", "\"job\"");
+    test_expect("labels", pod, "metadata.labels.b", "\"own\"");
+    test_expect("labels", pod, "metadata.labels.c", "\"job\"");
+    test_expect("labels", pod, "metadata.labels.d", "\"own\"");
+    test_expect("annotations", pod, "metadata.annotations", "{\"a\":\"job\",\"b\":\"own\"}");
+    test_tj_release(&tj);
+}
+
 int main(void)
 {
+    test_labels_win();
     test_security();
     test_pod_fields();
     test_environment();

@@ -118,8 +118,10 @@ static void test_whole(void)
         "{\"metadata\":{\"labels\":\"01234567890123456789012345678901234567890123456789012345678\","
         "\"name\":2}}",
         "", "{\"metadata\":{\"labels\":false,\"name\":2}}");
-    check(object, false, "{\"metadata\":{\"labels\":[1,2,3,4,5,6]}}", "",
-          "{\"metadata\":{\"labels\":[1,2,3,4,5,6]}}");
+    check(object, false, "{\"metadata\":{\"labels\":[1,-2.3,[],true,\"6789\"]}}", "",
+          "{\"metadata\":{\"labels\":[1,-2.3,[],true,\"6789\"]}}");
+    check(object, false, "{\"metadata\":{\"labels\":[1,-2.34,[],true,\"6789\"]}}", "",
+          "{\"metadata\":{\"labels\":false}}");
     check(object, false, "{\"metadata\":{\"labels\":[[],[],[],[1]]},\"message\":3}", "",
           "{\"metadata\":{\"labels\":false},\"message\":3}");
 }
