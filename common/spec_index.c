@@ -55,7 +55,7 @@ static void fill(void)
         places[i].above = find_above(places[i].field);
     for (size_t i = 0; i < n_spec_fields; i++)
         of_field[i] = find(spec_fields[i].path);
-    selectors = xcalloc(n_spec_choices, sizeof *selectors);
+    selectors = xcalloc(n_spec_choices, sizeof(void *));
     for (size_t i = 0; i < n_spec_choices; i++) {
         struct place *place = find(spec_choices[i].path);
 
