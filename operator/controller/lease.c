@@ -9,7 +9,7 @@
 #include "paceline/mem.h"
 
 #define MARGIN_MS 500
-#define FOLLOW_MS 500 /* how often a follower reads the Lease, and a failed release is repeated */
+#define FOLLOW_MS 500 /* how often a follower reads, and a lost renewal or release is repeated */
 
 void lease_init(struct lease *l, struct controller *c)
 {
@@ -52,7 +52,7 @@ static const char *text_of(const cJSON *object, const char *key)
     return s ? s : "";
 }
 
-/* Notes the record; whoever renews it changes it. */
+/* Notes the record; whoever renews it changes it. Our writes over a former version are void. */
 static void see(struct lease *l, const cJSON *body)
 {
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
@@ -66,6 +66,7 @@ static void see(struct lease *l, const cJSON *body)
     l->seen = true;
     snprintf(l->version, sizeof l->version, "%s", version);
     snprintf(l->holder, sizeof l->holder, "%s", text_of(spec, "holderIdentity"));
+    l->claimed = strcmp(l->holder, l->c->config.identity) == 0;
     snprintf(l->renew_time, sizeof l->renew_time, "%s", text_of(spec, "renewTime"));
     l->duration_ms =
         cJSON_IsNumber(duration) && duration->valuedouble >= 0 && duration->valuedouble <= 86400
@@ -94,7 +95,7 @@ static void on_seen(void *arg, const struct kube_response *r)
             l->held = false;
     } else if (answer == ANSWER_NOT_FOUND) {
         l->missing = true;
-        l->seen = l->held = false;
+        l->seen = l->held = l->claimed = false;
         l->holder[0] = '\0';
     } else {
         l->failed = true;
@@ -121,6 +122,7 @@ static void on_written(void *arg, const struct kube_response *r)
         l->contested = l->held;
     } else {
         l->failed = true;
+        l->claimed |= answer == ANSWER_UNKNOWN;
         log_warn("lease: cannot write code=%d: %s", r->status, message);
     }
 }
@@ -205,8 +207,8 @@ static void try(struct lease *l)
     const char *me = l->c->config.identity;
 
     if (l->releasing) {
-        l->released = !l->held;
-        if (l->held)
+        l->released = !l->claimed;
+        if (l->claimed)
             send(l, l->seen ? KUBE_PUT : KUBE_GET, l->seen ? "" : NULL);
     } else if (l->missing) {
         l->missing = false;
@@ -226,7 +228,7 @@ static int64_t next_try_ms(const struct lease *l)
     if (l->missing || l->contested || (l->read && !l->held && is_free(l)) ||
         (l->releasing && !l->failed))
         return l->c->now.mono_ms;
-    if (wait_ms > FOLLOW_MS && (!l->held || l->releasing))
+    if (wait_ms > FOLLOW_MS && (!l->held || l->releasing || l->read))
         wait_ms = FOLLOW_MS;
     return l->sent_mono_ms + wait_ms;
 }

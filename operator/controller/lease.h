@@ -16,7 +16,8 @@ struct kube_call;
 struct lease {
     struct controller *c;
     struct kube_call *call;
-    bool held; /* we are the holder, as of renewed_mono_ms */
+    bool held;    /* we are the holder, as of renewed_mono_ms */
+    bool claimed; /* the record may name us: it does, or a write of ours may be done yet */
     bool releasing, released;
     int64_t renewed_mono_ms; /* when the request that last made or kept us the holder was sent */
     int64_t sent_mono_ms;
@@ -45,7 +46,7 @@ bool lease_leads(const struct lease *l);
 int64_t lease_write_ms(const struct lease *l, int64_t wanted_ms);
 /*
  * Releases the Lease, so that another operator can lead at once. Repeats a failed request. released
- * is set once the Lease is released, or is no longer ours.
+ * is set once the record does not name us and no write of ours can make it do so.
  */
 void lease_give_back(struct lease *l);
 

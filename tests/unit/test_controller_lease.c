@@ -206,6 +206,129 @@ static void test_lease_is_given_back_at_once_after_a_renewal(void)
     end();
 }
 
+/* The record names us, though we have not led since: the next one would wait for it to run out. */
+static void test_lease_whose_renewals_were_lost_is_given_back(void)
+{
+    begin(true);
+    lead();
+    pass(10000);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, ""); /* done, but the answer was lost */
+    pass(0);
+    CHECK(!controller_leads(c));
+    controller_stop(c, now);
+    pass(500);
+    CHECK(!controller_stopped(c));
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(0);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("me", "3"));
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"holderIdentity\":\"\"") != NULL);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("", "4"));
+    pass(0);
+    CHECK(controller_stopped(c));
+    end();
+}
+
+/* Whether we have it is not known: it is read before the end. */
+static void test_lease_that_we_may_have_is_given_back(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+    pass(500);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    controller_stop(c, now);
+    pass(0);
+    CHECK(!controller_stopped(c));
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("me", "2"));
+    pass(0);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"holderIdentity\":\"\"") != NULL);
+    end();
+}
+
+/* The request may be under way still. The record's new version makes it fail when it comes. */
+static void test_lease_that_we_may_yet_get_is_given_back(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+    controller_stop(c, now);
+    pass(500);
+    CHECK(!controller_stopped(c));
+    answer(open_call(KUBE_PUT, "/leases/lead"), 429, STATUS(429, "TooManyRequests"));
+    pass(500);
+    CHECK(!controller_stopped(c));
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"holderIdentity\":\"\"") != NULL);
+    CHECK(strstr(open_call(KUBE_PUT, "/leases/lead")->body, "\"resourceVersion\":\"1\"") != NULL);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("", "2"));
+    pass(0);
+    CHECK(controller_stopped(c));
+    end();
+}
+
+/* Another has taken it, or it was deleted: there is nothing to give back. */
+static void test_lease_of_another_is_left_alone_at_the_end(void)
+{
+    for (int gone = 0; gone < 2; gone++) {
+        begin(true);
+        answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+        pass(0);
+        answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+        pass(500);
+        answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+        pass(500);
+        answer(open_call(KUBE_GET, "/leases/lead"), gone ? 404 : 200,
+               gone ? STATUS(404, "NotFound") : LEASE("other", "2"));
+        controller_stop(c, now);
+        pass(0);
+        CHECK(controller_stopped(c));
+        CHECK(!open_call(KUBE_GET, "/leases/lead") && !open_call(KUBE_PUT, "/leases/lead"));
+        end();
+    }
+}
+
+/* One that may not write the Lease ends at once: it cannot have it. */
+static void test_lease_that_was_refused_delays_no_end(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 403, STATUS(403, "Forbidden"));
+    controller_stop(c, now);
+    pass(500);
+    CHECK(controller_stopped(c));
+    CHECK(!open_call(KUBE_PUT, "/leases/lead"));
+    end();
+}
+
+/* The answer to a renewal was lost: the next one is not delayed until the Lease is lost as well. */
+static void test_lease_that_is_read_back_is_renewed_soon(void)
+{
+    struct controller_config config = usual;
+
+    config.elect = true;
+    config.retry_ms = 4000;
+    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
+    c = controller_new(&config, &ops, NULL, now);
+    controller_step(c, now);
+    lead();
+    pass(4000);
+    pass(4000);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, ""); /* timed out, and done */
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
+    pass(0);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("me", "3"));
+    pass(500);
+    CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 200, LEASE("me", "4"));
+    pass(3000);
+    CHECK(controller_leads(c));
+    end();
+}
+
 /* A Lease that is given back is seen within half a second, whatever the time between renewals. */
 static void test_follower_reads_often(void)
 {
@@ -239,6 +362,12 @@ int main(void)
     test_lease_that_cannot_be_given_back_is_tried_again();
     test_lease_that_was_changed_is_given_back();
     test_lease_is_given_back_at_once_after_a_renewal();
+    test_lease_whose_renewals_were_lost_is_given_back();
+    test_lease_that_we_may_have_is_given_back();
+    test_lease_that_we_may_yet_get_is_given_back();
+    test_lease_of_another_is_left_alone_at_the_end();
+    test_lease_that_was_refused_delays_no_end();
+    test_lease_that_is_read_back_is_renewed_soon();
     test_follower_reads_often();
     return test_result();
 }
