@@ -56,14 +56,14 @@ bool launch_done(const struct look *l)
     return r && r->phase == RUN_DONE && strcmp(r->record_uid, l->tj->meta.uid) == 0;
 }
 
-/* Whether this member is part of the run. */
+/* Whether this member is part of the run. Its workers are the first that are not left out. */
 static bool runs_on(const struct look *l, const struct run_report *r, struct member m)
 {
     const struct ledger *without = &l->next.launch.without;
 
     if (m.role != ROLE_WORKER || !is_current(l, r))
         return m.index < r->replicas[m.role];
-    return m.index < r->replicas[m.role] + ledger_count(without, LEDGER_MAX_INDEX + 1) &&
+    return m.index - ledger_count(without, m.index) < r->replicas[m.role] &&
            !ledger_get(without, m.index);
 }
 
