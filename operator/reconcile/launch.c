@@ -78,12 +78,14 @@ static bool is_needed(const struct look *l, const struct run_report *r, const st
 /* It was told of a world, and will say that it runs it or refuses it. */
 static bool is_asked(const struct run_report *r) { return r->told > r->generation; }
 
-bool launch_may_run(const struct look *l)
+bool launch_may_use(const struct look *l, int worker)
 {
     const struct run_report *r = chief_report(l);
 
-    return l->next.launch.world && members_chief(l) &&
-           (!r || (is_current(l, r) && run_is_active(r)));
+    if (!l->next.launch.world || !members_chief(l))
+        return false;
+    return !r || (is_current(l, r) && run_is_active(r) &&
+                  runs_on(l, r, (struct member){ROLE_WORKER, worker}));
 }
 
 bool launch_holds(const struct look *l, const struct pod *p)

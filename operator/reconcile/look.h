@@ -96,8 +96,8 @@ void describe_progress(struct look *l); /* 12, progress and scaling */
 const struct run_report *launch_report(const struct look *l);
 /* The chief has said that the training is done: its pod may stay, to keep the model. */
 bool launch_done(const struct look *l);
-/* Whether a launch stands that the chief runs, for all that is known. */
-bool launch_may_run(const struct look *l);
+/* Whether the chief may run a launch that this worker is part of. */
+bool launch_may_use(const struct look *l, int worker);
 /* Whether a pod that nobody wants stays until the run that it is part of has stopped. */
 bool launch_holds(const struct look *l, const struct pod *p);
 void describe(struct look *l); /* 11: the descriptive part of next */

@@ -69,7 +69,7 @@ static bool places_clear_queue(struct look *l)
     for (int i = 1; i < l->next.world.replicas[ROLE_WORKER]; i++) {
         const struct pod *p = slot_pod(&l->roles[ROLE_WORKER].slots[i]);
 
-        if (p && pod_is_unschedulable(p)) {
+        if (p && pod_is_unschedulable(p) && !launch_may_use(l, i)) {
             places_leave(l, p);
             cleared = true;
         }
@@ -77,8 +77,10 @@ static bool places_clear_queue(struct look *l)
     return cleared;
 }
 
-/* The last worker that has a place, where enough others keep theirs and what was learned is not
- * lost with it; or NULL. */
+/*
+ * The last worker that has a place and is not part of a run, if enough others keep theirs and the
+ * newest checkpoint is not lost with it; or NULL.
+ */
 static const struct pod *places_offer(const struct look *l)
 {
     int64_t least = l->job->min_workers > 1 ? l->job->min_workers : 1, placed = 0;
@@ -88,12 +90,13 @@ static const struct pod *places_offer(const struct look *l)
     for (int i = 1; i < l->next.world.replicas[ROLE_WORKER]; i++) {
         const struct pod *p = slot_pod(&l->roles[ROLE_WORKER].slots[i]);
 
-        if (pod_has_place(p)) {
+        if (!pod_has_place(p))
+            continue;
+        placed++;
+        if (!launch_may_use(l, i))
             last = p;
-            placed++;
-        }
     }
-    if (placed < least) /* worker 0 makes up for the one that goes */
+    if (!last || placed < least) /* worker 0 makes up for the one that goes */
         return NULL;
     return placed > 1 || led || pod_never_trained(l, last) ? last : NULL;
 }
@@ -104,8 +107,7 @@ void rule_places(struct look *l)
     int64_t at;
     char key[64];
 
-    /* What a chief runs is not disturbed. */
-    if (!places_are_ours(l) || status_is(&l->next, COND_SUSPENDED) || launch_may_run(l))
+    if (!places_are_ours(l) || status_is(&l->next, COND_SUSPENDED))
         return;
     homeless = places_homeless(l);
     if (!homeless)

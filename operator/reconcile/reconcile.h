@@ -96,8 +96,9 @@
  *       the other workers are made when these have nodes. Where one of these finds none, others
  *       that wait for a node make way at once (nothing counted), and once it has found none for
  *       replaceTimeoutSeconds the last worker that has one does, if minReplicas others keep theirs
- *       and it is not the only one that may have a checkpoint; one after the other. A gang's
- *       scheduler places all or none, so its pods come together.
+ *       and it is not the only one that may have a checkpoint; one after the other. A worker that
+ *       is part of a run keeps its place; one that a run is without gives it, while the run goes
+ *       on. A gang's scheduler places all or none, so its pods come together.
  *     - A run is stopped once all wanted pods run and are others than its own, or once those that
  *       run and need not wait are more than its own, or fewer since it was scaled down. Pods beyond
  *       the count stay until it has, and while a chief that runs may still become connected; those
