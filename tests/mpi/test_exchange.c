@@ -106,17 +106,17 @@ static void check_deferred(struct comm *c)
     struct exchange *e = exchange_new(c, &placement, 60);
 
     for (int round = 0; round < 20; round++) {
-        const struct timespec nap = {.tv_nsec = 5000000};
         int note = round, heard = 0;
 
         if (comm_rank(c) < workers) {
             exchange_tell(e, workers, &note, sizeof note);
-            nanosleep(&nap, NULL);
+            comm_barrier(c); /* the server has deferred all first notes */
             slab[0] = (float)round;
             exchange_push(e, slab);
             note = -1;
             exchange_tell(e, workers, &note, sizeof note);
             exchange_await(e, workers, &note, sizeof note);
+            comm_barrier(c); /* no note of the next round comes into this one */
             continue;
         }
         for (int n = 0; n < workers; n++) {
@@ -125,6 +125,7 @@ static void check_deferred(struct comm *c)
             CHECK_INT(note, round);
             exchange_defer(e, worker, &note, sizeof note);
         }
+        comm_barrier(c);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         for (int n = 0; n < workers; n++) {
             int worker = exchange_hear(e, -1, &heard, sizeof heard);
@@ -136,6 +137,7 @@ static void check_deferred(struct comm *c)
             CHECK_INT(heard, -1);
             exchange_answer(e, worker, &note, sizeof note);
         }
+        comm_barrier(c);
     }
     exchange_free(e);
     placement_release(&placement);
