@@ -10,6 +10,8 @@
 struct confirm {
     struct controller *c;
     char *key, *uid;
+    struct page page;
+    int n_items;
 };
 
 static void end(struct confirm *f, bool failed)
@@ -18,6 +20,7 @@ static void end(struct confirm *f, bool failed)
     struct memory *m = memories_find(c->memories, f->key);
 
     if (m && strcmp(m->uid, f->uid) == 0) {
+        m->page = f->page;
         m->uncertain = failed;
         m->failed = m->failed || failed;
     }
@@ -32,8 +35,9 @@ static void ask(struct confirm *f, const struct tj *tj, const char *after);
 
 static void on_pod(void *arg, const cJSON *pod)
 {
-    const struct confirm *f = arg;
+    struct confirm *f = arg;
 
+    f->n_items++;
     decode_object(f->c, RESOURCE_PODS, pod, CACHE_ANSWER);
 }
 
@@ -47,18 +51,30 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
 
     (void)message;
     if (answer != ANSWER_OK || !answer_is_list(body)) {
+        if (answer == ANSWER_UNKNOWN)
+            page_failed(&f->page, c->config.page, c->outbox.received);
         end(f, true);
         return;
     }
-    if (more && *more && tj)
+    page_arrived(&f->page, c->config.page, f->n_items, c->outbox.received);
+    if (more && *more && tj) {
         ask(f, tj, more);
-    else
-        end(f, false);
+        return;
+    }
+    if (!more || !*more)
+        page_complete(&f->page);
+    end(f, false);
 }
 
 static void ask(struct confirm *f, const struct tj *tj, const char *after)
 {
-    outbox_add(&f->c->outbox, request_list_pods(tj, f->c->config.page, after, on_pod), on_page, f);
+    int limit;
+
+    if (!after)
+        page_begin(&f->page);
+    f->n_items = 0;
+    limit = page_limit(&f->page, f->c->config.page);
+    outbox_add(&f->c->outbox, request_list_pods(tj, limit, after, on_pod), on_page, f);
 }
 
 static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
@@ -84,7 +100,9 @@ static void on_job(void *arg, enum answer answer, const cJSON *body, const char 
 void confirm_start(struct controller *c, const char *key, const struct tj *tj)
 {
     struct confirm *f = xcalloc(1, sizeof *f);
+    const struct memory *m = memories_of(c->memories, key, tj->meta.uid, c->now.mono_ms);
 
     *f = (struct confirm){.c = c, .key = xstrdup(key), .uid = xstrdup(tj->meta.uid)};
+    f->page = m->page;
     outbox_add(&c->outbox, request_get_job(tj->meta.namespace_, tj->meta.name), on_job, f);
 }

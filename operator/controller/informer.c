@@ -16,8 +16,6 @@
 #define SILENCE_MS 150000 /* bookmarks come every minute: a watch without one is dead */
 #define HEADERS_MS 30000
 #define CUT_MS 60000
-#define FIRST_PAGE 10 /* objects whose size nobody knows yet; etcd takes 1.5 MB each */
-#define PAGE_BYTES ((uint64_t)4 << 20) /* of later pages, by the size of the objects before */
 
 #define METADATA ";g=meta.k8s.io;v=v1,application/json"
 static const struct {
@@ -44,7 +42,7 @@ static const struct {
 
 void informer_init(struct informer *inf, struct controller *c, enum resource resource)
 {
-    *inf = (struct informer){.c = c, .resource = resource, .again = true, .page = FIRST_PAGE};
+    *inf = (struct informer){.c = c, .resource = resource, .again = true};
     inf->at_mono_ms = c->now.mono_ms;
 }
 
@@ -115,15 +113,6 @@ static void note_cut(struct informer *inf, const cJSON *object, const char *what
 #define TOO_LARGE "an object is larger than the operator reads, and the rest of it is left out"
 #define UNREAD "an object cannot be read, and is left as it is until it changes"
 
-/* Later pages have as many objects as fit into PAGE_BYTES, if they are like those of this one. */
-static void fit_page(struct informer *inf, uint64_t received)
-{
-    uint64_t each = inf->n_items ? received / (uint64_t)inf->n_items : 0;
-    uint64_t fit = PAGE_BYTES / (each ? each : 1), most = (uint64_t)inf->c->config.page;
-
-    inf->page = (int)(fit < most ? fit ? fit : 1 : most);
-}
-
 static void on_object(void *arg, const char *text, size_t len, bool cut)
 {
     struct informer *inf = arg;
@@ -163,6 +152,7 @@ static void end_page(struct informer *inf, const cJSON *list)
     cache_relist_end(c->cache, resources[inf->resource].kind, inf->version, on_gone, c);
     inf->synced = inf->current = true;
     inf->again = false;
+    page_complete(&inf->page);
     c->stats.relists++;
     if (inf->resource == RESOURCE_JOBS)
         c->sweep_mono_ms = c->now.mono_ms; /* pods of jobs that are gone */
@@ -179,7 +169,7 @@ static void on_list(void *arg, const struct kube_response *r)
     inf->call = NULL;
     controller_count(inf->c, KUBE_GET, r->status);
     if (answer == ANSWER_OK && answer_is_list(list) && !inf->bad) {
-        fit_page(inf, r->received);
+        page_arrived(&inf->page, inf->c->config.page, inf->n_items, r->received);
         end_page(inf, list);
         return;
     }
@@ -187,8 +177,8 @@ static void on_list(void *arg, const struct kube_response *r)
              answer != ANSWER_OK ? message
              : inf->bad          ? "an object of it cannot be read"
                                  : "the answer is no list");
-    if (r->status == 0 && inf->page > 1) /* perhaps it took too long */
-        inf->page /= 2;
+    if (r->status == 0)
+        page_failed(&inf->page, inf->c->config.page, r->received);
     free(STEAL(inf->next_page)); /* an expired page or a failure: from the first page again */
     end(inf, true, true, r);
 }
@@ -196,12 +186,13 @@ static void on_list(void *arg, const struct kube_response *r)
 static void start_list(struct informer *inf)
 {
     struct controller *c = inf->c;
-    int page = inf->page < c->config.page ? inf->page : c->config.page;
     AUTO(buf_release) struct buf path;
 
     buf_init(&path, 0);
     collection_path(inf, &path);
-    buf_printf(&path, "limit=%d", page);
+    if (!inf->next_page)
+        page_begin(&inf->page);
+    buf_printf(&path, "limit=%d", page_limit(&inf->page, c->config.page));
     if (inf->next_page) {
         buf_puts(&path, "&continue=");
         query_escape(&path, inf->next_page);

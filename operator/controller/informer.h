@@ -10,6 +10,7 @@
 
 #include "operator/api/meta.h"
 #include "operator/controller/controller.h"
+#include "operator/controller/page.h"
 
 enum resource {
     RESOURCE_JOBS, /* first: jobs are known before their pods */
@@ -31,8 +32,9 @@ struct informer {
     bool again;               /* the next start is a list, not a watch */
     bool ended, failed, line; /* set by callbacks, read by the next step */
     int failures;
-    bool bad;              /* an object of the page could not be read */
-    int page, n_items;     /* objects asked for in a page; that came in it so far */
+    bool bad; /* an object of the page could not be read */
+    struct page page;
+    int n_items;           /* that came in a page so far */
     char version[RV_SIZE]; /* resume from here */
     char *next_page;       /* the continue token, or NULL */
     struct kube_call *call;

@@ -202,6 +202,7 @@ static void on_answer(void *arg, const struct kube_response *r)
     if (s->next)
         s->next->previous = s->previous;
     o->n_sent--;
+    o->received = r->received;
     s->done(s->arg, answer, body, message);
     free(s);
 }

@@ -51,6 +51,7 @@ struct outbox {
     } singles[N_OUTBOX_LISTS];
     struct sent *sent; /* under way */
     int n_sent;
+    uint64_t received;           /* bytes of the answer that a callback is told of */
     int since_last, since_spare; /* requests sent since what can wait had its turn */
     struct limit limit;
     bool closed;

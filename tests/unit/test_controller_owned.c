@@ -179,6 +179,32 @@ static void test_object_that_a_user_deletes(void)
     end();
 }
 
+#define PODS_OF_A "/pods?labelSelector=paceline.dev%2Fjob-name%3Da&"
+#define FIRST_OF_MANY "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"x\"},\"items\":[]}"
+
+/* A page of its pods that does not arrive in time is asked for in smaller pages. */
+static void test_pods_that_arrive_slowly(void)
+{
+    make_all();
+    c->config.page = 100;
+    lose_one("/services?", &cache_owned(c->cache, OWNED_SERVICE, the_job(), "a")->meta);
+    pass(0);
+    answer(open_call(KUBE_GET, "/trainingjobs/a"), 200, JOB("a", "u1", "3", ""));
+    pass(0);
+    answer(open_call(KUBE_GET, PODS_OF_A "limit=10"), 200, FIRST_OF_MANY);
+    pass(0);
+    answer(open_call(KUBE_GET, PODS_OF_A "limit=20&continue=x"), 0, "");
+    pass(60000);
+    answer(open_call(KUBE_GET, "/trainingjobs/a"), 200, JOB("a", "u1", "3", ""));
+    pass(0);
+    answer(open_call(KUBE_GET, PODS_OF_A "limit=10"), 200, FIRST_OF_MANY);
+    pass(0);
+    answer(open_call(KUBE_GET, PODS_OF_A "limit=10&continue=x"), 200, EMPTY_LIST);
+    pass(0);
+    CHECK_INT(count_open(KUBE_POST, "/services"), 1);
+    end();
+}
+
 /* Its outcome may be in a status that our watch of jobs has still to show. */
 static void test_pod_that_vanishes(void)
 {
@@ -248,6 +274,7 @@ int main(void)
     test_relabelled_service();
     test_object_of_job_that_is_gone();
     test_object_that_a_user_deletes();
+    test_pods_that_arrive_slowly();
     test_pod_that_vanishes();
     test_objects_of_the_past();
     test_secret_that_may_be_gone();

@@ -38,9 +38,9 @@ static void test_page_sizes(void)
         const char *next;
     } rows[] = {
         {10, 1300000, "limit=3&continue="},
-        {10, 100, "limit=100&continue="},
+        {10, 100, "limit=20&continue="},
         {1, 9000000, "limit=1&continue="},
-        {0, 0, "limit=100&continue="},
+        {0, 0, "limit=20&continue="},
     };
     struct controller_config config = usual;
 
@@ -64,10 +64,69 @@ static void test_page_sizes(void)
         answer(open_call(KUBE_GET, rows[i].next), 0, "");
         pass(1000);
         if (i == 1)
-            CHECK(open_call(KUBE_GET, "/trainingjobs?limit=50") !=
+            CHECK(open_call(KUBE_GET, "/trainingjobs?limit=10") !=
                   NULL); /* and from the first one */
         end();
     }
+}
+
+/* Answers a page as a server would that has 300 small objects, then 100 of 1.5 MB, and a link that
+ * brings 20 MB in time. Returns whether the page arrived. */
+static bool serve_page(struct kube_call *call, int *served)
+{
+    const char *limit = strstr(call->path, "limit="), *after = strstr(call->path, "continue=");
+    int first = after ? (int)strtol(after + 9, NULL, 10) : 0;
+    int end = first + (int)strtol(limit + 6, NULL, 10);
+    uint64_t bytes = 0;
+    struct kube_response r = {.status = 200, .retry_after_ms = -1};
+    char list[128];
+
+    end = end < 400 ? end : 400;
+    for (int i = first; i < end; i++)
+        bytes += i < 300 ? 300 : 1500000;
+    r.received = bytes < 20000000 ? bytes : 20000000;
+    *served = end;
+    snprintf(list, sizeof list, "{\"metadata\":{\"resourceVersion\":\"10\",\"continue\":\"%d\"}}",
+             end);
+    r.body = end < 400 ? list : "{\"metadata\":{\"resourceVersion\":\"10\"}}";
+    if (bytes > 20000000)
+        r = (struct kube_response){
+            .body = "", .retry_after_ms = -1, .received = r.received, .error = "time-out"};
+    r.len = strlen(r.body);
+    call->over = true;
+    for (int i = first; i < end && r.status; i++) {
+        AUTO(buf_release) struct buf pod;
+
+        buf_init(&pod, 0);
+        buf_printf(&pod, ORPHAN("p%d", "u%d", "o"), i, i);
+        call->item(call->arg, pod.data, pod.len, false);
+    }
+    call->done(call->arg, &r);
+    return r.status != 0;
+}
+
+/* Small objects before large ones: the list does not start again for ever. */
+static void test_small_then_large(void)
+{
+    struct controller_config config = usual;
+    int failures = 0, pages = 0, served = 0;
+
+    config.page = 100;
+    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
+    c = controller_new(&config, &ops, NULL, now);
+    controller_step(c, now);
+    while (!c->informers[RESOURCE_PODS].synced && ++pages < 300) {
+        struct kube_call *call = open_call(KUBE_GET, "/pods?");
+
+        if (call)
+            failures += !serve_page(call, &served);
+        pass(call ? 0 : 1000);
+    }
+    CHECK(c->informers[RESOURCE_PODS].synced);
+    CHECK_INT(served, 400);
+    CHECK(failures >= 1 && failures <= 7); /* 100 is halved seven times at most */
+    CHECK_INT(c->informers[RESOURCE_PODS].page.ceiling, 0);
+    end();
 }
 
 /* What is left out of an object is counted; the object is there. */
@@ -368,6 +427,7 @@ int main(void)
     log_init(LOG_ERROR, "");
     test_pages_and_resume();
     test_page_sizes();
+    test_small_then_large();
     test_cut_object();
     test_bad_object_in_list();
     test_gone_and_damage_list_again();
