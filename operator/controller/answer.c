@@ -63,6 +63,7 @@ static size_t escape_length(const char *text, size_t n, bool *bad)
  */
 static void tame(char *text, size_t len)
 {
+    static const char unknown[6] = {'\\', 'u', 'f', 'f', 'f', 'd'};
     size_t depth = 0, outer, step;
     bool string = false, bad;
 
@@ -74,7 +75,7 @@ static void tame(char *text, size_t len)
         if (string && *at == '\\') {
             step = escape_length(at, len - i, &bad);
             if (bad)
-                memcpy(at, "\\ufffd", 6);
+                memcpy(at, unknown, sizeof unknown);
         } else if (*at == '"') {
             string = !string;
         } else if (!string && strchr("[{", *at)) {
