@@ -1,6 +1,7 @@
 #include "cli/checkpoint_job.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -75,6 +76,14 @@ struct job *cli_checkpoint_job(const char *checkpoint, const char *spec,
     if (st_open_on_disk(&f, checkpoint, &err) || config_read(&config, &f, checkpoint, &err)) {
         fprintf(stderr, "%s\n", err.msg);
         *exit_code = err_exit_code(err.code);
+        return NULL;
+    }
+    if (!config.job && access(beside, F_OK) != 0) {
+        fprintf(stderr,
+                "%s: written before checkpoints named their job, and no job.json is beside it; "
+                "--spec JOB names it\n",
+                checkpoint);
+        *exit_code = err_exit_code(ERR_NOT_FOUND);
         return NULL;
     }
     if (!config.job)

@@ -191,6 +191,10 @@ mkdir many && cp good.png bad.jpg many && cp good.png many/a.png
 same "in a folder, exit code" $? 3
 same "in a folder" "$(sed 's/.*"event":"\([a-z]*\)".*"input":"\([a-z./]*\)".*/\1 \2/; s/.*"event":"error".*/error/' got | xargs)" \
     "prediction many/a.png skipped many/bad.jpg prediction many/good.png error"
+mkfifo pipe.png
+said=$(timeout 60 "$PACELINE" predict $images pipe.png 2>&1)
+same "a pipe, exit code" $? 2
+check "a pipe" "$said" "pipe.png: found no regular file"
 sed -i '3s/;[^;]*$/;x/' table.csv
 "$PACELINE" predict moved/one.safetensors table.csv --limit 3 >got 2>said
 same "a bad row, exit code" $? 3

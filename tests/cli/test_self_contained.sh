@@ -47,6 +47,22 @@ check "evaluated without its data" "$says" "a checkpoint does not say where its 
 same "predicted alone" \
     "$("$PACELINE" predict moved/$last --json --set dataset.path=data --input data/t10k-images-idx3-ubyte | timeless)" \
     "$("$PACELINE" predict whole/$last --json --input data/t10k-images-idx3-ubyte | timeless)"
+# One that an earlier release wrote does not name its job.
+mkdir older
+python3 - whole/$last older/$last <<'PY'
+import json, sys
+data = open(sys.argv[1], "rb").read()
+n = 8 + int.from_bytes(data[:8], "little")
+header = json.loads(data[8:n])
+for key in ["version", "spec", "shape", "classes", "classNames"]:
+    header["__metadata__"].pop(key, None)
+text = json.dumps(header).encode()
+text += b" " * (-len(text) % 8)
+open(sys.argv[2], "wb").write(len(text).to_bytes(8, "little") + text + data[n:])
+PY
+says=$("$PACELINE" evaluate older/$last 2>&1)
+same "an older one alone, exit code" $? 3
+check "an older one alone" "$says" "older/$last: written before checkpoints named their job, and no job.json is beside it; --spec JOB names it"
 # The job of another run beside it is not its job.
 sed "s|path: data|path: $dir/data|" job.yaml >moved/job.json
 same "evaluated beside another job" "$(evaluate moved/$last)" "$beside"

@@ -58,7 +58,7 @@ void image_reader_free(struct image_reader **r)
 /* The file's bytes into r->bytes. */
 static int load(struct image_reader *r, const char *path, struct err *err)
 {
-    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
     ssize_t got;
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "paceline/mem.h"
@@ -79,15 +80,19 @@ static const struct input_kind input_picture = {
 static const struct input_kind *const kinds[] = {&input_picture, &input_idx, &input_npy, &input_csv,
                                                  &input_cifar};
 
-/* Reads the first bytes of a file; bytes beyond its end are 0. */
+/* Reads the first bytes of a file; bytes beyond its end are 0. Opening a pipe must not wait for a
+ * writer. */
 static int read_head(const char *path, uint8_t head[INPUT_HEAD], struct err *err)
 {
-    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat st;
 
     memset(head, 0, INPUT_HEAD);
     if (fd < 0)
         return err_set(err, errno == ENOENT || errno == ENOTDIR ? ERR_NOT_FOUND : ERR_IO, "%s: %s",
                        path, strerror(errno));
+    if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode))
+        return err_set(err, ERR_INVALID, "%s: found no regular file", path);
     if (read(fd, head, INPUT_HEAD) < 0)
         return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
     return 0;
