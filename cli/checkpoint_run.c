@@ -48,7 +48,8 @@ int checkpoint_run(struct session *s, const struct options *o, const char *comma
         return session_fail(s, command, err_exit_code(err.code), &err);
     const char *const first[] = {command, "--spec", spec_path, "--checkpoint", path};
     memcpy(arguments, first, sizeof first);
-    memcpy(arguments + ARRAY_LEN(first), besides, n * sizeof *besides);
+    for (size_t i = 0; i < n; i++) /* without any, besides may be NULL */
+        arguments[ARRAY_LEN(first) + i] = besides[i];
     code = session_run(s, arguments, 1, (int)(*job)->training.threads, clock_realtime_ns(), &err);
     return code == EXIT_OK ? code : session_fail(s, command, code, &err);
 }
