@@ -8,7 +8,7 @@
 
 /* What came of one text. */
 struct sieved {
-    struct buf items; /* each with a newline behind it; one that was cut begins with "cut " */
+    struct buf items; /* each with a newline after it; one that was cut begins with "cut " */
     struct buf rest;
     enum sieve_result result;
     bool complete;

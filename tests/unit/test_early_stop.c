@@ -66,7 +66,7 @@ static void test_delta(void)
 
     check(METRIC_LOSS, 2, 0.25, slow, 0, 7);  /* epochs 1, 3, 5, 7 are the best in turn */
     check(METRIC_LOSS, 1, 0.25, slow, 2, 1);  /* exactly minDelta is not more */
-    check(METRIC_LOSS, 3, 0.875, slow, 4, 1); /* behind the fifth it would have been enough */
+    check(METRIC_LOSS, 3, 0.875, slow, 4, 1); /* after the fifth it would have been enough */
     check(METRIC_LOSS, 4, 0.875, slow, 0, 5);
     check(METRIC_ACCURACY, 2, 0.25, up, 7, 5); /* epochs 1, 3, 5 */
 }
