@@ -165,7 +165,8 @@ static int judge(const struct session *s, const struct launch_end *end, struct e
                         : s->last == EVENT_CALIBRATION ? h->calibration
                                                        : h->prediction;
 
-    const bool stopped = s->stopped >= 0 && end->exit_code == 0;
+    /* A switch of strategy may end the engine as a stop does, and then it is launched again. */
+    const bool stopped = s->stopped >= 0 && end->exit_code == 0 && !s->relaunch;
 
     if ((end->interrupted || stopped) && !(h->done && end->exit_code == 0)) {
         if (s->stopped >= 0)
