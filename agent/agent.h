@@ -1,4 +1,4 @@
-/* The agent's life: one thread, one loop around poll. docs/agent.md says what it does. */
+/* The agent's life: one thread, one loop around poll. docs/reference/agent.md says what it does. */
 #ifndef PACELINE_AGENT_AGENT_H
 #define PACELINE_AGENT_AGENT_H
 

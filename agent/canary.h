@@ -1,7 +1,7 @@
 /*
  * A port that tells nothing. The agent accepts each connection and closes it at once. The job's
  * NetworkPolicy keeps the operator from this port, as it keeps strangers from Open MPI's. So an
- * operator that connects has found that nothing enforces the policy (docs/agent.md).
+ * operator that connects has found that nothing enforces the policy (docs/reference/agent.md).
  */
 #ifndef PACELINE_AGENT_CANARY_H
 #define PACELINE_AGENT_CANARY_H

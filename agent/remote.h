@@ -1,7 +1,7 @@
 /*
- * Open MPI's daemons that the agents of other pods start in this one (docs/agent.md, Exec): checks
- * what is asked for, starts it with an environment of our own, sends its output, and kills it with
- * all that it has started when its connection ends or a higher generation comes.
+ * Open MPI's daemons that the agents of other pods start in this one (docs/reference/agent.md,
+ * Exec): checks what is asked for, starts it with an environment of our own, sends its output, and
+ * kills it with all that it has started when its connection ends or a higher generation comes.
  */
 #ifndef PACELINE_AGENT_REMOTE_H
 #define PACELINE_AGENT_REMOTE_H

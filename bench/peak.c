@@ -1,10 +1,10 @@
 /*
- * The multiply-add rate of this machine's cores, the yardstick of docs/performance.md: independent
- * fused multiply-adds on registers, no memory. One JSON line per instruction set and process count:
- * one process on the first allowed core, then two processes at once on the first two (they may be
- * hyper-threads of one core). Then what one process moves from and to memory: y = y + a * x over
- * arrays far larger than caches, two floats read and one written.
- *   build/gcc/bench/peak [CORE CORE]
+ * The multiply-add rate of this machine's cores, the yardstick of docs/performance/README.md:
+ * independent fused multiply-adds on registers, no memory. One JSON line per instruction set and
+ * process count: one process on the first allowed core, then two processes at once on the first two
+ * (they may be hyper-threads of one core). Then what one process moves from and to memory: y = y +
+ * a * x over arrays far larger than caches, two floats read and one written. build/gcc/bench/peak
+ * [CORE CORE]
  */
 #include <sched.h>
 #include <stdbool.h>

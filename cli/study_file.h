@@ -1,6 +1,6 @@
 /*
- * The file of a study (docs/study.md): one job in several variants, what is measured of each, and
- * what should come out.
+ * The file of a study (docs/tasks/run-a-study.md): one job in several variants, what is measured of
+ * each, and what should come out.
  */
 #ifndef PACELINE_CLI_STUDY_FILE_H
 #define PACELINE_CLI_STUDY_FILE_H

@@ -8,8 +8,8 @@
  *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
  *   paceline-worker calibrate --spec JOB [--steps N]
  *
- * Rank 0 prints events on standard output (docs/cli.md has them and the options); logs go to
- * standard error. Exit codes: include/paceline/err.h.
+ * Rank 0 prints events on standard output (docs/reference/cli.md has them and the options); logs go
+ * to standard error. Exit codes: include/paceline/err.h.
  */
 #include <errno.h>
 #include <getopt.h>

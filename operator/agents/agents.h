@@ -1,6 +1,6 @@
 /*
- * Connections to the agents of built-in jobs (docs/agent.md), asynchronous. operator/agents/net.c
- * makes them, tests stand in for them; the controller knows only this.
+ * Connections to the agents of built-in jobs (docs/reference/agent.md), asynchronous.
+ * operator/agents/net.c makes them, tests stand in for them; the controller knows only this.
  */
 #ifndef PACELINE_OPERATOR_AGENTS_AGENTS_H
 #define PACELINE_OPERATOR_AGENTS_AGENTS_H

@@ -9,7 +9,8 @@
 
 #define MAX_STEP 1000000000000
 #define MAX_GENERATION LEDGER_MAX_VALUE
-/* What agents and Open MPI listen on (docs/agent.md); an agent has the operator try no other. */
+/* What agents and Open MPI listen on (docs/reference/agent.md); an agent has the operator try no
+ * other. */
 #define MIN_PORT 7421
 #define MAX_PORT 7999
 #define MAX_WORLD (((int64_t)1 << 53) - 1)

@@ -1,4 +1,4 @@
-/* What the agent of a built-in job's chief says of its run (docs/agent.md). */
+/* What the agent of a built-in job's chief says of its run (docs/reference/agent.md). */
 #ifndef PACELINE_OPERATOR_API_RUN_REPORT_H
 #define PACELINE_OPERATOR_API_RUN_REPORT_H
 
@@ -49,8 +49,8 @@ struct run_report {
 };
 
 /*
- * Takes a message of the agent into the report. True: it is one that docs/agent.md lists; others,
- * and fields of other types, leave the report as it is.
+ * Takes a message of the agent into the report. True: it is one that docs/reference/agent.md lists;
+ * others, and fields of other types, leave the report as it is.
  */
 bool run_report_take(struct run_report *r, const cJSON *message);
 

@@ -59,7 +59,7 @@ good() {
     out=$(dry_run "$dir/job.yaml") || fail "the API server refuses $1: $out"
 }
 
-# only_offline SPEC: what no rule of the API server can see (docs/reference.md lists it).
+# only_offline SPEC: what no rule of the API server can see (docs/reference/trainingjob.md lists it).
 only_offline() {
     local out
     write "$1"
@@ -459,8 +459,8 @@ only_offline "$MODEL
 only_offline "$MODEL
   training: {clipNorm: 1.0e+301}"
 
-# The policy of docs/install.md against extraIngress.
-sed -n '/^kind: ValidatingAdmissionPolicy$/,/^```$/p' docs/install.md | sed '/^```$/d' |
+# The policy of docs/tasks/install.md against extraIngress.
+sed -n '/^kind: ValidatingAdmissionPolicy$/,/^```$/p' docs/tasks/install.md | sed '/^```$/d' |
     { echo 'apiVersion: admissionregistration.k8s.io/v1' && cat; } >"$dir/policy.yaml"
 cat >>"$dir/policy.yaml" <<'POLICY'
 ---
@@ -469,7 +469,7 @@ kind: ValidatingAdmissionPolicyBinding
 metadata: {name: paceline-no-extra-ingress}
 spec: {policyName: paceline-no-extra-ingress, validationActions: [Deny]}
 POLICY
-k apply -f "$dir/policy.yaml" >"$dir/out" 2>&1 || fail "the policy of docs/install.md: $(cat "$dir/out")"
+k apply -f "$dir/policy.yaml" >"$dir/out" 2>&1 || fail "the policy of docs/tasks/install.md: $(cat "$dir/out")"
 write "$IMAGE
   networkPolicy: {extraIngress: [{from: [{podSelector: {}}]}]}"
 for _ in {1..100}; do # it holds a moment later

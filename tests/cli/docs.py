@@ -515,7 +515,7 @@ def check_words():
 
 def main():
     paths = sorted({os.path.relpath(p, REPO) for pattern in rules.DOCUMENTS
-                    for p in glob.glob(os.path.join(REPO, pattern))})
+                    for p in glob.glob(os.path.join(REPO, pattern), recursive=True)})
     write_studies(paths)
     for path in paths:
         check_document(path)

@@ -3,7 +3,7 @@
 Where a command, a block or a file name is new and no rule fits, docs.py fails and says which table wants a line.
 """
 
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "docs/*.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "ARCHITECTURE.md", "docs/**/*.md"]
 
 # The programs whose command lines are looked for.
 PROGRAMS = ["paceline", "paceline-worker", "paceline-agent", "paceline-operator", "make", "kubectl", "helm",

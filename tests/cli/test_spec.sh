@@ -4,8 +4,8 @@
 . tests/cli/lib.sh
 
 "$PACELINE" explain --markdown >page || fail "explain --markdown"
-cmp page "$repo/docs/reference.md" ||
-    fail "docs/reference.md is out of date: paceline explain --markdown >docs/reference.md"
+cmp page "$repo/docs/reference/trainingjob.md" ||
+    fail "docs/reference/trainingjob.md is out of date: paceline explain --markdown >docs/reference/trainingjob.md"
 
 python3 "$repo/tests/cli/make_values.py" data 40 20 || exit 1
 for example in "$repo"/examples/*.yaml; do

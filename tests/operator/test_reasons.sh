@@ -1,9 +1,9 @@
 #!/bin/bash
 # Every reason of a condition or an event that the operator can give has a heading in
-# docs/troubleshooting.md.
+# docs/tasks/troubleshooting.md.
 set -uo pipefail
 export LC_ALL=C
-page=docs/troubleshooting.md
+page=docs/tasks/troubleshooting.md
 # What is written alike and is none: kinds of objects, values of fields, names of causes in status.
 other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never True False Start Resume Loss Rescale Switch AllReduce ParameterServer '
 missing=0 found=0

@@ -1,7 +1,7 @@
 """TF_CONFIG of the pods in tests/objects, read by TensorFlow's own resolver (test_tf_config.sh).
 
 The environment is expanded as the kubelet does it; what TensorFlow must make of it stands below,
-written by hand from TFJob's semantics and the differences that docs/pods.md lists.
+written by hand from TFJob's semantics and the differences that docs/reference/pods.md lists.
 """
 
 import json

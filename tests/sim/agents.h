@@ -1,6 +1,7 @@
 /*
- * The agents in the pods of built-in jobs (docs/agent.md), on simulated time. agents.c is their
- * connections with operators, runs.c what the engine would do, launches.c what must never happen.
+ * The agents in the pods of built-in jobs (docs/reference/agent.md), on simulated time. agents.c is
+ * their connections with operators, runs.c what the engine would do, launches.c what must never
+ * happen.
  */
 #ifndef PACELINE_TESTS_SIM_AGENTS_H
 #define PACELINE_TESTS_SIM_AGENTS_H

@@ -1,4 +1,5 @@
-/* What rank 0 tells the launcher: one JSON object per line on standard output (docs/cli.md). */
+/* What rank 0 tells the launcher: one JSON object per line on standard output
+ * (docs/reference/cli.md). */
 #ifndef PACELINE_EVENTS_H
 #define PACELINE_EVENTS_H
 

@@ -1,4 +1,5 @@
-/* What the loop knows of its run, and tells the launcher of it: the events of docs/cli.md. */
+/* What the loop knows of its run, and tells the launcher of it: the events of
+ * docs/reference/cli.md. */
 #ifndef PACELINE_WATCH_H
 #define PACELINE_WATCH_H
 
