@@ -74,6 +74,7 @@ const struct field crd_status_fields[] = {
     {"status.launch.generation", FIELD_INT, COUNT, .doc = "Counts launches."},
     {"status.launch.world", FIELD_INT, COUNT,
      .doc = "Stands for the pods that it runs on; 0: it has ended."},
+    {"status.launch.chief", FIELD_INT, COUNT, .doc = "Stands for the pod that leads it."},
     {"status.launch.step", FIELD_INT, COUNT,
      .doc = "How far the training was when a launch last ended."},
     {"status.launch.failures", FIELD_INT, COUNT,

@@ -99,7 +99,8 @@ static bool role_durable_equal(const struct role_status *a, const struct role_st
 static bool launch_equal(const struct tj_status *a, const struct tj_status *b)
 {
     return a->launch.generation == b->launch.generation && a->launch.world == b->launch.world &&
-           a->launch.step == b->launch.step && a->launch.failures == b->launch.failures &&
+           a->launch.chief == b->launch.chief && a->launch.step == b->launch.step &&
+           a->launch.failures == b->launch.failures &&
            a->launch.forgiven == b->launch.forgiven && a->launch.outlived == b->launch.outlived &&
            a->launch.reason == b->launch.reason && text_equal(a->launch.cause, b->launch.cause) &&
            a->launch.from_ms == b->launch.from_ms && a->launch.trained_ms == b->launch.trained_ms &&

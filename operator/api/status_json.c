@@ -117,6 +117,7 @@ static const struct {
 } launch_fields[] = {
     {"generation", offsetof(struct tj_status, launch.generation), LEDGER_MAX_VALUE},
     {"world", offsetof(struct tj_status, launch.world), MAX_WORLD},
+    {"chief", offsetof(struct tj_status, launch.chief), MAX_WORLD},
     {"step", offsetof(struct tj_status, launch.step), MAX_COUNT},
     {"failures", offsetof(struct tj_status, launch.failures), MAX_COUNT},
     {"forgiven", offsetof(struct tj_status, launch.forgiven), MAX_COUNT},

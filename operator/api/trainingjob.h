@@ -104,6 +104,7 @@ struct tj_status {
         int64_t stalled;          /* the last generation that is killed for want of progress */
         int64_t since_ms;         /* since when nothing trains; 0: since the job is active */
         struct ledger without;    /* the workers that it goes on without: their pods do not run */
+        int64_t chief;            /* launch_world() of its chief's UID alone; 0: not recorded */
     } launch;
     struct progress progress;
     struct strategy_status strategy;

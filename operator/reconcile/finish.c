@@ -10,6 +10,9 @@ static bool keeps_chief(const struct look *l, const struct pod *p)
     int64_t model = job_builtin(l->job) ? job_keep_seconds(l->job) : 0;
     int64_t end = l->next.completion_ms + seconds_ms(model) + LEAVE_MS;
 
+    /* A creation whose answer was lost may still be carried out after the end. */
+    if (l->next.launch.chief && l->next.launch.chief != launch_world(0, p->meta.uid))
+        return false;
     if (!job_launched(l->job) || !status_is(&l->next, COND_SUCCEEDED) || p->role != ROLE_WORKER ||
         p->index != 0 || pod_finished(p) || l->now >= end)
         return false;

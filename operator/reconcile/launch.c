@@ -345,6 +345,7 @@ void rule_generation(struct look *l)
                             (long long)l->next.launch.generation));
     l->next.launch.generation++;
     l->next.launch.world = world;
+    l->next.launch.chief = launch_world(0, members_chief(l)->meta.uid);
     l->next.launch.without = without;
 }
 

@@ -57,6 +57,8 @@ static inline void launched_word(struct reconcile_case *c, const char *key, cons
         s->launch.resumed = strtoll(value, NULL, 10);
     else if (strcmp(key, "workers") == 0)
         s->launch.workers = strtoll(value, NULL, 10);
+    else if (strcmp(key, "chief") == 0)
+        s->launch.chief = case_world(c, value, replicas);
     else
         s->launch.world = case_world(c, value, replicas);
 }

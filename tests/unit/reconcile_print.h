@@ -111,6 +111,8 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
     print_number(out, "launch", "gen", old->launch.generation, s->launch.generation);
     if (old->launch.world != s->launch.world)
         buf_printf(out, "  launch.world %s\n", s->launch.world ? "set" : "none");
+    if (s->launch.world && s->launch.chief != old->launch.chief)
+        buf_puts(out, "  launch.chief set\n");
     print_number(out, "launch", "step", old->launch.step, s->launch.step);
     print_number(out, "launch", "failures", old->launch.failures, s->launch.failures);
     print_number(out, "launch", "outlived", old->launch.outlived, s->launch.outlived);

@@ -190,7 +190,8 @@ static void fill(struct tj_status *s, struct arena *a)
                    6,
                    7,
                    T0 + 8,
-                   {0}},
+                   {0},
+                   987654321},
         .progress = {.present = true,
                      .epoch = 3,
                      .epochs = 5,
@@ -434,6 +435,7 @@ static void test_equal(void)
     DIFFERS(t.launch.workers++, true);
     DIFFERS(t.launch.stepped++, true);
     DIFFERS(t.launch.stalled++, true);
+    DIFFERS(t.launch.chief++, true);
     DIFFERS(t.launch.since_ms++, true);
     DIFFERS(ledger_set(&t.launch.without, 50, 1, &a), true);
     for (int i = 0; i < N_CONDITIONS; i++) {
