@@ -33,16 +33,23 @@ operator/controller:  common operator/api operator/reconcile operator/objects op
 operator:             common operator/core operator/controller operator/kube operator/agents operator/web
 '
 
-list=$(mktemp)
-trap 'rm -f "$list"' EXIT
-# One line per symbol: folder, T (defined) or U (used), symbol.
-find "$build/common" "$build/worker" "$build/cli" "$build/wire" "$build/agent" "$build/operator" -name '*.o' | while read -r object; do
-    object=${object#"$build/"}
-    [ -e "${object%%.*}.c" ] || continue # left by a source that is gone
-    nm -g "$build/$object" | awk -v folder="${object%/*}" '
-        NF == 2 && $1 == "U" { print folder, "U", $2 }
-        NF == 3 { print folder, "T", $3 }'
-done >"$list"
+list=$(mktemp) objects=$(mktemp)
+trap 'rm -f "$list" "$objects"' EXIT
+# The objects of sources that are still there; then one line per symbol: folder, T (defined) or U (used), symbol.
+for folder in common worker cli wire agent operator; do
+    find "$folder" -name '*.c' -printf '%P\n' | while read -r source; do
+        ls "$build/$folder/${source%.c}".o "$build/$folder/${source%.c}".*.o 2>/dev/null || true
+    done
+done >"$objects"
+xargs nm -gA <"$objects" | awk -v skip=$((${#build} + 2)) '
+    {
+        at = index($0, ".o:")
+        object = substr($0, skip, at - skip)
+        sub("/[^/]*$", "", object)
+        n = split(substr($0, at + 3), word, " ")
+    }
+    n == 2 && word[1] == "U" { print object, "U", word[2] }
+    n == 3 { print object, "T", word[3] }' >"$list"
 
 awk '
     FNR == NR { # the table
