@@ -31,7 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 C
 clang -g -fsanitize=fuzzer target.c -o fuzz_deep 2>log || { echo "clang has no libFuzzer"; exit 77; }
-export FUZZ_KEPT=$PWD/kept FUZZ_FOUND=$PWD/found FUZZ_CORPUS=$PWD/corpus FUZZ_SECONDS=8
+export FUZZ_KEPT=$PWD/kept FUZZ_FOUND=$PWD/found FUZZ_CORPUS=$PWD/corpus FUZZ_SECONDS=2
 mkdir -p corpus/deep
 printf f >corpus/deep/seed
 files() { find "$1" -type f | wc -l; }
