@@ -68,7 +68,7 @@ int worker_evaluate(struct trainer *t, const struct worker_options *o, struct er
     metrics_add(e, "", kind, &test);
     if (labels_are_classes(kind))
         event_add_top5(e, test.totals.scores[1] / (double)test.totals.samples, t->model.classes);
-    event_add_confusion(e, t->tested.confusion, t->model.classes, t->data.class_names);
+    event_add_confusion(e, t->tested.confusion, t->model.classes, trainer_class_names(t));
     event_send(e);
     return 0;
 }

@@ -23,21 +23,26 @@ struct reading {
     int predicted;            /* the likeliest of them */
 };
 
-static int open_vocabulary(struct vocabulary *v, const char ***words, const struct config *config,
+static int open_vocabulary(struct vocabulary *v, struct arena *arena, const struct config *config,
                            const char *path, struct err *err)
 {
-    const int n = cJSON_GetArraySize(config->names);
-    const cJSON *name;
-    int i = 0;
+    const size_t n = (size_t)cJSON_GetArraySize(config->names);
+    const char **words = config_names_list(config, arena);
 
     if (!n)
         return err_set(err, ERR_INVALID,
-                       "%s: the checkpoint does not list the words of its vocabulary, as one that "
-                       "is written today does",
+                       "%s: the checkpoint does not list the words of its vocabulary; train it "
+                       "again with this version, and a spec.dataset.vocabulary whose words have "
+                       "at most 16 MiB",
                        path);
-    *words = xcalloc((size_t)n, sizeof **words);
-    cJSON_ArrayForEach(name, config->names)(*words)[i++] = name->valuestring;
-    return vocabulary_list(v, *words, (size_t)n, err);
+    for (size_t i = 0; i < n; i++)
+        if (!words[i])
+            return err_set(err, ERR_INVALID,
+                           "%s: the checkpoint has only a part of word %zu, for an earlier "
+                           "version could not write words that are not UTF-8; train it again "
+                           "with this version",
+                           path, i);
+    return vocabulary_list(v, words, n, err);
 }
 
 /* A final line end does not count as a word: the answer continues the line. */
@@ -117,13 +122,13 @@ int predict_text(struct trainer *t, const struct config *config, const char *pat
 {
     AUTO(file_map_close) struct file_map text = {0};
     AUTO(vocabulary_release) struct vocabulary v = {0};
-    AUTO(auto_free) const char **list = NULL;
+    AUTO(arena_release) struct arena arena = {0};
     const size_t classes = (size_t)t->model.classes;
     struct reading r = {.t = t};
 
     if (file_map_open(&text, path, err) ||
         vocabulary_count(text.bytes, text.len, path, &r.n, err) ||
-        open_vocabulary(&v, &list, config, path, err))
+        open_vocabulary(&v, &arena, config, path, err))
         return -1;
     if (!r.n)
         return err_set(err, ERR_DAMAGED, "%s: no word in it; one is needed", path);

@@ -35,7 +35,7 @@ static struct st_file written(struct config_names names, int classes)
 
 static void writes_and_reads(void)
 {
-    static const char names[] = "cat\0d\"o\"g\0caf\xc3\xa9\0x\xc3y\xed\xa0\x80\0";
+    static const char names[] = "cat\0d\"o\"g\0caf\xc3\xa9\0z\0";
     AUTO(st_close) struct st_file f = written((struct config_names){names, 4}, 4);
     AUTO(config_release) struct config c;
     struct err err = {0};
@@ -50,10 +50,123 @@ static void writes_and_reads(void)
     CHECK_INT(c.classes, 4);
     CHECK_STR(cJSON_GetArrayItem(c.names, 1)->valuestring, "d\"o\"g");
     CHECK_STR(cJSON_GetArrayItem(c.names, 2)->valuestring, "caf\xc3\xa9");
-    /* what is no UTF-8 is replaced: other readers would refuse the file */
-    CHECK_STR(cJSON_GetArrayItem(c.names, 3)->valuestring,
-              "x\xef\xbf\xbdy\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+    CHECK(!c.name_bytes && !st_meta_get(&f, "classNamesBytes"));
     CHECK(c.version[0] != '\0');
+}
+
+#define ANY_NAMES \
+    "cat\0x\xc3y\xed\xa0\x80\0caf\xc3\xa9\0caf\xe9\0\xef\xbf\xbd\0\\\0\xff\x80\xbf\xc0\0\x1b[2J\0"
+
+/* Names of any bytes come back as they are. What other readers see is UTF-8: ISO 8859-1 reads
+ * right, and U+FFFD is never there. */
+static void names_of_any_bytes_come_back(void)
+{
+    static const char names[] = ANY_NAMES;
+    AUTO(st_close) struct st_file f = written((struct config_names){names, 8}, 8);
+    AUTO(config_release) struct config c;
+    AUTO(arena_release) struct arena arena = {0};
+    struct err err = {0};
+    const char *want = names;
+
+    CHECK_INT(config_read(&c, &f, "f", &err), 0);
+    CHECK_STR(st_meta_get(&f, "classNamesBytes"), "[1,3,4,6]");
+    CHECK_STR(cJSON_GetArrayItem(c.names, 3)->valuestring, "caf\xc3\xa9");
+    CHECK_STR(cJSON_GetArrayItem(c.names, 4)->valuestring, "\xc3\xaf\xc2\xbf\xc2\xbd");
+    const char *const *list = config_names_list(&c, &arena);
+    for (int i = 0; i < 8; i++) {
+        CHECK_STR(list[i], want);
+        want += strlen(want) + 1;
+    }
+}
+
+/* A name that an earlier version has spoiled is not taken for another one. */
+static void spoiled_names_are_unknown(void)
+{
+    static const struct st_meta items[] = {{"classes", "2"},
+                                           {"classNames", "[\"a\",\"caf\xef\xbf\xbd\"]"}};
+    AUTO(st_close) struct st_file f = file_of(items, 2);
+    AUTO(config_release) struct config c;
+    AUTO(arena_release) struct arena arena = {0};
+    struct err err = {0};
+
+    CHECK_INT(config_read(&c, &f, "f", &err), 0);
+    const char *const *list = config_names_list(&c, &arena);
+    CHECK_STR(list[0], "a");
+    CHECK(list[1] == NULL);
+    CHECK_INT(config_check_names(&f, "f", (struct config_names){"a\0caf\xe9\0", 2}, true, &err), 0);
+    CHECK_INT(config_check_names(&f, "f", (struct config_names){"b\0caf\xe9\0", 2}, true, &err),
+              -1);
+}
+
+static void names_are_compared(void)
+{
+    static const struct {
+        const char *names;
+        size_t n;
+        bool words;
+        const char *says; /* NULL: nothing */
+    } cases[] = {
+        {ANY_NAMES, 8, false, NULL},
+        {ANY_NAMES, 3, false, NULL},
+        {ANY_NAMES "more\0", 9, false, NULL},
+        {NULL, 8, false, NULL},
+        {"cat\0dog\0", 2, false,
+         "f: its class 1 is \"x\xc3y\xed\xa0\x80\", but \"dog\" in the data; "
+         "needed: data with the classes that the model was trained on"},
+        {"\0", 1, true,
+         "f: its word 0 is \"cat\", but \"\" in the data; needed: data with the "
+         "training text that the model was trained on"},
+    };
+    static const char names[] = ANY_NAMES;
+    AUTO(st_close) struct st_file f = written((struct config_names){names, 8}, 8);
+    AUTO(st_close) struct st_file without = written((struct config_names){NULL, 8}, 8);
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct config_names given = {cases[i].names, cases[i].n};
+        struct err err = {0};
+        const int rc = config_check_names(&f, "f", given, cases[i].words, &err);
+
+        CHECK_INT(rc, cases[i].says ? -1 : 0);
+        CHECK_STR(err.msg, cases[i].says ? cases[i].says : "");
+        CHECK_INT(config_check_names(&without, "f", given, cases[i].words, &err), 0);
+    }
+}
+
+static void refuses_damaged_name_bytes(void)
+{
+    static const char *const lists[] = {"[2]",     "[0,0]", "[1,0]", "[-1]", "[0.5]",
+                                        "[\"0\"]", "{}",    "0",     "[1"};
+
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
+        const struct st_meta items[] = {
+            {"classes", "2"}, {"classNames", "[\"a\",\"b\"]"}, {"classNamesBytes", lists[i]}};
+        AUTO(st_close) struct st_file f = file_of(items, 3);
+        struct config c;
+        struct err err = {0};
+
+        CHECK_INT(config_read(&c, &f, "f", &err), -1);
+        CHECK_CONTAINS(err.msg, "f: __metadata__.classNamesBytes: ");
+        CHECK_INT(err.code, ERR_DAMAGED);
+        CHECK(!c.names && !c.name_bytes);
+    }
+}
+
+/* Its characters are not all bytes. */
+static void refuses_a_name_of_no_bytes(void)
+{
+    static const char *const names[] = {"\xc4\x80", "\xe2\x82\xac", "a\xf0\x9f\x98\x80"};
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        AUTO(auto_free) char *list = xasprintf("[\"%s\"]", names[i]);
+        const struct st_meta items[] = {
+            {"classes", "1"}, {"classNames", list}, {"classNamesBytes", "[0]"}};
+        AUTO(st_close) struct st_file f = file_of(items, 3);
+        struct config c;
+        struct err err = {0};
+
+        CHECK_INT(config_read(&c, &f, "f", &err), -1);
+        CHECK_CONTAINS(err.msg, "each a name without characters beyond U+00FF");
+    }
 }
 
 static void names_may_be_absent(void)
@@ -127,6 +240,7 @@ static const struct {
     {{"classNames", "[\"a\",\"b\"]"}, ERR_DAMAGED, "as many strings as there are classes"},
     {{"classNames", "[3]"}, ERR_DAMAGED, "f: __metadata__.classNames: needed: a list of strings"},
     {{"classNames", "{\"a\":\"b\"}"}, ERR_DAMAGED, "as many strings as there are classes"},
+    {{"classNamesBytes", "[0]"}, ERR_DAMAGED, "needed: rising numbers of classNames"},
 };
 
 static void refuses_what_is_damaged(void)
@@ -148,6 +262,11 @@ int main(void)
     folder = scratch_make();
     path = xasprintf("%s/f.safetensors", folder);
     writes_and_reads();
+    names_of_any_bytes_come_back();
+    spoiled_names_are_unknown();
+    names_are_compared();
+    refuses_damaged_name_bytes();
+    refuses_a_name_of_no_bytes();
     names_may_be_absent();
     names_are_bounded();
     reads_what_says_nothing();

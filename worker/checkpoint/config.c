@@ -4,64 +4,74 @@
 
 #include "paceline/json.h"
 #include "paceline/mem.h"
+#include "paceline/text.h"
 #include "paceline/version.h"
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 #define SIDE_MAX (1 << 28)
 
-/* The length of the UTF-8 character at s; 0 if there is none. Overlong forms and surrogates do not
- * count. */
-static size_t utf8_length(const char *s)
+/* Versions before classNamesBytes wrote U+FFFD for a byte that they could not write. A name that
+ * contains it is written by its bytes, so that it proves such a version. */
+static bool is_plain(const char *name)
 {
-    const uint8_t *b = (const uint8_t *)s;
-    const size_t n = b[0] < 0x80   ? 1
-                     : b[0] < 0xc2 ? 0
-                     : b[0] < 0xe0 ? 2
-                     : b[0] < 0xf0 ? 3
-                     : b[0] < 0xf5 ? 4
-                                   : 0;
+    size_t left = strlen(name);
 
-    for (size_t i = 1; i < n; i++)
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-    if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) ||
-        (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))
-        return 0;
-    return n;
+    if (strstr(name, REPLACEMENT))
+        return false;
+    while (left) {
+        const size_t n = text_character(name, left);
+
+        if (!n)
+            return false;
+        name += n;
+        left -= n;
+    }
+    return true;
 }
 
-/* Readers of safetensors files expect UTF-8; names of folders and words may be any bytes. */
-static void print_name(const char *name, struct buf *out)
+/* Each byte as the character of the same number, as ISO 8859-1 has it. */
+static void print_bytes(const char *name, struct buf *out)
 {
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
-    while (*name) {
-        const size_t n = utf8_length(name);
+    for (; *name; name++) {
+        const uint8_t byte = (uint8_t)*name;
+        const char two[] = {(char)(0xc0 | byte >> 6), (char)(0x80 | (byte & 0x3f))};
 
-        if (n)
-            buf_add(&text, name, n);
+        if (byte < 0x80)
+            buf_add(&text, name, 1);
         else
-            buf_puts(&text, REPLACEMENT);
-        name += n ? n : 1;
+            buf_add(&text, two, 2);
     }
     json_print_string(text.data, out);
 }
 
-void config_print_names(struct config_names names, size_t max, struct buf *out)
+void config_print_names(struct config_names names, size_t max, struct buf *out, struct buf *bytes)
 {
     const size_t before = out->len;
     const char *name = names.texts;
 
     for (size_t i = 0; name && i < names.n && out->len - before <= max; i++) {
         buf_puts(out, i ? "," : "[");
-        print_name(name, out);
+        if (is_plain(name)) {
+            json_print_string(name, out);
+        } else {
+            print_bytes(name, out);
+            if (bytes)
+                buf_printf(bytes, "%s%zu", bytes->len ? "," : "[", i);
+        }
         name += strlen(name) + 1;
     }
     if (out->len > before)
         buf_puts(out, "]");
-    if (out->len - before > max)
-        out->len = before;
+    if (bytes && bytes->len)
+        buf_puts(bytes, "]");
+    if (out->len - before <= max)
+        return;
+    out->len = before;
+    if (bytes)
+        bytes->len = 0;
 }
 
 void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
@@ -69,16 +79,18 @@ void config_print(struct config_texts *c, const struct job *job, struct shape sh
 {
     buf_init(&c->spec, 0);
     buf_init(&c->names, 0);
+    buf_init(&c->name_bytes, 0);
     job_record(job, &c->spec);
     snprintf(c->shape, sizeof c->shape, "[%d,%d,%d]", shape.c, shape.h, shape.w);
     snprintf(c->classes, sizeof c->classes, "%d", classes);
-    config_print_names(names, CONFIG_NAMES_MAX, &c->names);
+    config_print_names(names, CONFIG_NAMES_MAX, &c->names, &c->name_bytes);
 }
 
 void config_texts_release(struct config_texts *c)
 {
     buf_release(&c->spec);
     buf_release(&c->names);
+    buf_release(&c->name_bytes);
 }
 
 size_t config_items(const struct config_texts *c, struct st_meta *items)
@@ -91,6 +103,8 @@ size_t config_items(const struct config_texts *c, struct st_meta *items)
     items[n++] = (struct st_meta){"classes", c->classes};
     if (c->names.len)
         items[n++] = (struct st_meta){"classNames", c->names.data};
+    if (c->name_bytes.len)
+        items[n++] = (struct st_meta){"classNamesBytes", c->name_bytes.data};
     return n;
 }
 
@@ -179,19 +193,65 @@ static int read_names(struct config *c, const char *text, const char *path, stru
     return 0;
 }
 
-int config_read(struct config *c, const struct st_file *f, const char *path, struct err *err)
+/* The bytes that print_bytes has written, to `to`, which has room for as many bytes as text has; -1
+ * if it has not written this text. */
+static int read_bytes(const char *text, char *to)
 {
-    static const struct {
-        const char *key;
-        int (*read)(struct config *c, const char *text, const char *path, struct err *err);
-    } items[] = {{"spec", read_job},
-                 {"shape", read_shape},
-                 {"classes", read_classes},
-                 {"classNames", read_names}};
-    const char *version = st_meta_get(f, "version");
+    for (; *text; text++) {
+        const uint8_t first = (uint8_t)text[0], second = (uint8_t)text[1];
 
-    *c = (struct config){.version = version ? version : ""};
-    for (size_t i = 0; i < ARRAY_LEN(items); i++) {
+        if (first >= 0x80 && ((first != 0xc2 && first != 0xc3) || (second & 0xc0) != 0x80))
+            return -1;
+        *to++ = first < 0x80 ? *text : (char)(first << 6 | (second & 0x3f));
+        text += first >= 0x80;
+    }
+    *to = '\0';
+    return 0;
+}
+
+static int read_name_bytes(struct config *c, const char *text, const char *path, struct err *err)
+{
+    static const char needed[] = "needed: rising numbers of classNames, each a name without "
+                                 "characters beyond U+00FF";
+    const cJSON *number;
+    struct err why;
+    int next = 0;
+
+    if (strlen(text) > CONFIG_NAMES_MAX)
+        return bad(path, "classNamesBytes", "they are longer than 16 MiB", err);
+    if (json_parse(&c->name_bytes, text, strlen(text), "classNamesBytes", &why))
+        return bad(path, "classNamesBytes", why.msg, err);
+    cJSON *name = c->names ? c->names->child : NULL;
+    cJSON_ArrayForEach(number, c->name_bytes)
+    {
+        const int at = cJSON_IsNumber(number) ? number->valueint : -1;
+
+        for (; name && next < at; next++)
+            name = name->next;
+        if (!name || at < next || number->valuedouble != at)
+            return bad(path, "classNamesBytes", needed, err);
+        AUTO(auto_free) char *bytes = xcalloc(strlen(name->valuestring) + 1, 1);
+        if (read_bytes(name->valuestring, bytes))
+            return bad(path, "classNamesBytes", needed, err);
+        name = name->next;
+        next++;
+    }
+    return cJSON_IsArray(c->name_bytes) ? 0 : bad(path, "classNamesBytes", needed, err);
+}
+
+struct item {
+    const char *key;
+    int (*read)(struct config *c, const char *text, const char *path, struct err *err);
+};
+
+static const struct item of_job[] = {{"spec", read_job}, {"shape", read_shape}};
+static const struct item of_labels[] = {
+    {"classes", read_classes}, {"classNames", read_names}, {"classNamesBytes", read_name_bytes}};
+
+static int read_items(struct config *c, const struct st_file *f, const char *path,
+                      const struct item *items, size_t n, struct err *err)
+{
+    for (size_t i = 0; i < n; i++) {
         const char *text = st_meta_get(f, items[i].key);
 
         if (text && items[i].read(c, text, path, err) != 0) {
@@ -202,9 +262,66 @@ int config_read(struct config *c, const struct st_file *f, const char *path, str
     return 0;
 }
 
+int config_read(struct config *c, const struct st_file *f, const char *path, struct err *err)
+{
+    const char *version = st_meta_get(f, "version");
+
+    *c = (struct config){.version = version ? version : ""};
+    if (read_items(c, f, path, of_job, ARRAY_LEN(of_job), err))
+        return -1;
+    return read_items(c, f, path, of_labels, ARRAY_LEN(of_labels), err);
+}
+
 void config_release(struct config *c)
 {
     job_free(c->job);
     cJSON_Delete(c->names);
+    cJSON_Delete(c->name_bytes);
     *c = (struct config){0};
+}
+
+const char **config_names_list(const struct config *c, struct arena *a)
+{
+    const cJSON *name, *number = c->name_bytes ? c->name_bytes->child : NULL;
+    const size_t n = (size_t)cJSON_GetArraySize(c->names);
+    const char **list = arena_alloc(a, (n ? n : 1) * sizeof *list);
+    int i = 0;
+
+    cJSON_ArrayForEach(name, c->names)
+    {
+        if (number && number->valueint == i) {
+            char *bytes = arena_alloc(a, strlen(name->valuestring) + 1);
+
+            if (read_bytes(name->valuestring, bytes))
+                *bytes = '\0'; /* config_read has refused such a name */
+            list[i] = bytes;
+            number = number->next;
+        } else if (!strstr(name->valuestring, REPLACEMENT)) {
+            list[i] = name->valuestring;
+        }
+        i++;
+    }
+    return list;
+}
+
+int config_check_names(const struct st_file *f, const char *path, struct config_names names,
+                       bool words, struct err *err)
+{
+    AUTO(config_release) struct config c = {0};
+    AUTO(arena_release) struct arena arena = {0};
+    const char *name = names.texts;
+
+    if (read_items(&c, f, path, of_labels, ARRAY_LEN(of_labels), err))
+        return -1;
+    const char *const *list = config_names_list(&c, &arena);
+    for (size_t i = 0; name && c.names && i < names.n && i < (size_t)c.classes; i++) {
+        if (list[i] && strcmp(list[i], name) != 0)
+            return err_set(err, ERR_INVALID,
+                           "%s: its %s %zu is \"%.40s\", but \"%.40s\" in the data; needed: data "
+                           "with the %s that the model was trained on",
+                           path, words ? "word" : "class", i, list[i], name,
+                           words ? "training text" : "classes");
+        name += strlen(name) + 1;
+    }
+    return 0;
 }

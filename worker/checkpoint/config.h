@@ -8,6 +8,9 @@
  *     classes     how many classes the data have, of a text different words, else values
  *     classNames  their names by label, of a text the words, as a JSON list; absent where the data
  *                 have none, or more than CONFIG_NAMES_MAX bytes of them
+ *     classNamesBytes  which of these, as a JSON list of numbers from 0, are not UTF-8: each
+ *                 character of such a name stands for the byte of the same number; absent where
+ *                 all are UTF-8
  *
  * The values for normalising samples are in the spec (dataset.normalize). If they were computed
  * from the data, they are the tensors normalize.mean and normalize.std.
@@ -15,13 +18,14 @@
 #ifndef PACELINE_CONFIG_H
 #define PACELINE_CONFIG_H
 
+#include "paceline/arena.h"
 #include "paceline/spec.h"
 #include "worker/checkpoint/safetensors.h"
 
 #define CONFIG_SPEC_MAX ((size_t)1 << 20)
 #define CONFIG_NAMES_MAX ((size_t)16 << 20)
 #define CONFIG_CLASSES_MAX (1 << 24)
-#define CONFIG_ITEMS 5
+#define CONFIG_ITEMS 6
 
 /* The names of classes: n texts, each ended by a NUL, one after the other. texts NULL: none. */
 struct config_names {
@@ -29,13 +33,13 @@ struct config_names {
     size_t n;
 };
 
-/* Appends the names as a JSON list, in UTF-8; nothing if there are none or the list has more than
- * max bytes. */
-void config_print_names(struct config_names names, size_t max, struct buf *out);
+/* Appends the names to out as classNames above, and to bytes (may be NULL) classNamesBytes; nothing
+ * if there are none or the list of names has more than max bytes. */
+void config_print_names(struct config_names names, size_t max, struct buf *out, struct buf *bytes);
 
 /* The texts for a checkpoint to be written. */
 struct config_texts {
-    struct buf spec, names;
+    struct buf spec, names, name_bytes;
     char shape[48], classes[24];
 };
 void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
@@ -51,11 +55,21 @@ struct config {
     struct shape shape;  /* c 0: not said */
     int classes;         /* 0: not said */
     cJSON *names;        /* a list of `classes` strings, or NULL */
+    cJSON *name_bytes;   /* classNamesBytes, or NULL */
 };
 /* ERR_DAMAGED: no engine writes such metadata. ERR_INVALID: the spec has fields or values that this
  * engine does not know; a later engine may have written them. f must outlive c. */
 MUST_CHECK int config_read(struct config *c, const struct st_file *f, const char *path,
                            struct err *err);
 void config_release(struct config *c); /* also fit for AUTO */
+
+/* The names by number, as the data have them, byte for byte. A name is NULL if the file does not
+ * tell: an earlier version has replaced some of its bytes. The list lives as long as a and c. */
+const char **config_names_list(const struct config *c, struct arena *a);
+
+/* Whether labels of the data mean the same to the model of file f, by their names. ERR_INVALID if
+ * not. Names that one of the two does not have are not compared. */
+MUST_CHECK int config_check_names(const struct st_file *f, const char *path,
+                                  struct config_names names, bool words, struct err *err);
 
 #endif

@@ -28,14 +28,14 @@ void event_send(cJSON *event)
     cJSON_Delete(event);
 }
 
-void event_add_confusion(cJSON *event, const int64_t *counts, int n, const char *names)
+void event_add_confusion(cJSON *event, const int64_t *counts, int n, struct config_names names)
 {
     AUTO(buf_release) struct buf list;
 
     buf_init(&list, 0);
     if (!counts)
         return;
-    config_print_names((struct config_names){names, (size_t)n}, CLASSES_BYTES_MAX, &list);
+    config_print_names(names, CLASSES_BYTES_MAX, &list, NULL);
     if (list.len)
         cJSON_AddRawToObject(event, "classes", list.data);
     cJSON *rows = cJSON_AddArrayToObject(event, "confusion");

@@ -6,18 +6,20 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
+#include "worker/checkpoint/config.h"
+
 /* A new event of that name; fill it with cJSON_Add*, then event_send, which adds the time and frees
  * it. */
 cJSON *event_new(const char *name);
 void event_send(cJSON *event);
 
 /*
- * Adds counts as rows [label][predicted], and the names of the n classes (NUL-terminated, one after
- * the other; or NULL). counts may be NULL. Names beyond CLASSES_BYTES_MAX bytes are left out,
- * because a line is bounded.
+ * Adds counts as n rows [label][predicted], and the names, which may be fewer: a model may have
+ * more outputs than the data have classes. counts may be NULL. Names beyond CLASSES_BYTES_MAX bytes
+ * are left out, because a line is bounded.
  */
 #define CLASSES_BYTES_MAX 8192
-void event_add_confusion(cJSON *event, const int64_t *counts, int n, const char *names);
+void event_add_confusion(cJSON *event, const int64_t *counts, int n, struct config_names names);
 
 /* Adds the share of samples whose label is among the 5 likeliest of n classes. With 5 classes or
  * fewer it would always be 1, so it is left out. */

@@ -181,7 +181,7 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
 
     record_init(&record, t);
     config_print(&config, t->job, t->data.train.shape, t->data.train.classes,
-                 (struct config_names){t->data.class_names, (size_t)t->data.train.classes});
+                 trainer_class_names(t));
     record.n += config_items(&config, record.items + record.n);
     sum_init(&sum, list, n);
     record.items[record.n++] = (struct st_meta){DIGEST, sum.text};
@@ -326,7 +326,10 @@ static int reading_open(struct reading *r, const struct trainer *t, const char *
     for (size_t i = 0; i < r->n; i++)
         if (check_tensor(&r->tensors[i], &r->file, path, err) != 0)
             return -1;
-    return 0;
+    if (r->extent == OF_WEIGHTS) /* another model may begin with them */
+        return 0;
+    return config_check_names(&r->file, path, trainer_class_names(t),
+                              job_labels(t->job) == LABELS_WORDS, err);
 }
 
 /* The tensor in t->snapshot becomes this rank's, or what it owns of it. */

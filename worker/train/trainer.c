@@ -96,6 +96,11 @@ float *trainer_room(struct trainer *t)
     return t->snapshot;
 }
 
+struct config_names trainer_class_names(const struct trainer *t)
+{
+    return (struct config_names){t->data.class_names, (size_t)t->data.train.classes};
+}
+
 /* Before the first step, not in the middle of a day: of this process, and the sum over the ranks of
  * this host. Collective. */
 static int check_memory(const struct trainer *t, struct err *err)

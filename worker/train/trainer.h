@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "paceline/spec.h"
+#include "worker/checkpoint/config.h"
 #include "worker/comm/comm.h"
 #include "worker/data/data.h"
 #include "worker/data/distribution.h"
@@ -160,6 +161,9 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy);
 static inline bool trainer_is_apart(const struct trainer *t) { return t->sharded || t->owners; }
 /* For a tensor of a checkpoint that is under way: t->snapshot. */
 float *trainer_room(struct trainer *t);
+
+/* The names of the classes of its data, or the words of a text; no texts if they have none. */
+struct config_names trainer_class_names(const struct trainer *t);
 /* What making batches has taken so far. */
 struct batcher_seconds trainer_prepared(const struct trainer *t);
 /* Of all batches that are made at a time, and of what is kept of each sample's loss. */

@@ -325,7 +325,7 @@ void watch_done(const struct watch *w, struct trainer *t, const struct evaluatio
         event_add_top5(e, test->totals.scores[1] / (double)test->totals.samples, t->model.classes);
     add_best(e, t);
     add_early_stop(e, t);
-    event_add_confusion(e, t->tested.confusion, t->model.classes, t->data.class_names);
+    event_add_confusion(e, t->tested.confusion, t->model.classes, trainer_class_names(t));
     char digest[17];
     snprintf(digest, sizeof digest, "%016" PRIx64, weights);
     cJSON_AddStringToObject(e, "digest", digest);
