@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "paceline/class_names.h"
+#include "paceline/text.h"
 
 struct class_name class_name(const cJSON *event, const char *dataset, int i)
 {
@@ -12,7 +13,7 @@ struct class_name class_name(const cJSON *event, const char *dataset, int i)
     const char *const *known = class_names_of(dataset, &n);
 
     if (cJSON_IsString(told))
-        snprintf(name.s, sizeof name.s, "%s", told->valuestring);
+        text_escape(name.s, sizeof name.s, told->valuestring);
     else if (i >= 0 && (size_t)i < n)
         snprintf(name.s, sizeof name.s, "%s", known[i]);
     else

@@ -9,7 +9,8 @@ struct class_name {
 };
 
 /* The name of class i: from the list `classes` of an event, else from the published names of the
- * data set (may be NULL), else its number. Long names are cut. */
+ * data set (may be NULL), else its number. It is printable, as text_escape has it; long
+ * names are cut. */
 struct class_name class_name(const cJSON *event, const char *dataset, int i);
 
 #endif

@@ -8,6 +8,7 @@
 #include "cli/table.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
+#include "paceline/text.h"
 #include "worker/checkpoint/safetensors.h"
 
 enum { SAME = 0, DIFFERENT = 1 }; /* exit codes, as of diff(1) */
@@ -120,14 +121,16 @@ static bool same_type(const struct st_tensor *a, const struct st_tensor *b)
 
 static void print_first(const struct st_tensor *a, const struct st_tensor *b, size_t i)
 {
-    printf("first difference: %s", a->name);
+    printf("first difference: ");
+    text_print(stdout, a->name);
     print_index(a, i);
     printf(": %s and %s\n", element_text(a, i).s, element_text(b, i).s);
 }
 
 static void print_types(const struct st_tensor *a, const struct st_tensor *b)
 {
-    printf("%s: ", a->name);
+    text_print(stdout, a->name);
+    printf(": ");
     print_type(a);
     printf(" and ");
     print_type(b);
@@ -177,6 +180,15 @@ static int diff_tensors(const struct st_file *a, const struct st_file *b)
     return verdict;
 }
 
+static void print_only_in(const char *kind, const char *name, const char *path)
+{
+    printf("%s", kind);
+    text_print(stdout, name);
+    printf(": only in ");
+    text_print(stdout, path);
+    printf("\n");
+}
+
 static int tensors_only_in(const struct st_file *a, const struct st_file *b, const char *path)
 {
     int verdict = SAME;
@@ -184,7 +196,7 @@ static int tensors_only_in(const struct st_file *a, const struct st_file *b, con
     for (size_t i = 0; i < a->n; i++)
         if (!st_find(b, a->tensors[i].name)) {
             verdict = DIFFERENT;
-            printf("%s: only in %s\n", a->tensors[i].name, path);
+            print_only_in("", a->tensors[i].name, path);
         }
     return verdict;
 }
@@ -199,7 +211,13 @@ static int diff_metadata(const struct st_file *a, const struct st_file *b)
         const char *other = st_meta_get(b, m->key);
         if (other && strcmp(other, m->value) != 0) {
             verdict = DIFFERENT;
-            printf("metadata %s: %s and %s\n", m->key, m->value, other);
+            printf("metadata ");
+            text_print(stdout, m->key);
+            printf(": ");
+            text_print(stdout, m->value);
+            printf(" and ");
+            text_print(stdout, other);
+            printf("\n");
         }
     }
     return verdict;
@@ -212,7 +230,7 @@ static int metadata_only_in(const struct st_file *a, const struct st_file *b, co
     for (size_t i = 0; i < a->n_meta; i++)
         if (!st_meta_get(b, a->meta[i].key)) {
             verdict = DIFFERENT;
-            printf("metadata %s: only in %s\n", a->meta[i].key, path);
+            print_only_in("metadata ", a->meta[i].key, path);
         }
     return verdict;
 }
@@ -221,7 +239,10 @@ static void print_step(const char *path, const struct st_file *f)
 {
     const char *step = st_meta_get(f, "step");
 
-    printf("%s: step %s\n", path, step ? step : "unknown");
+    text_print(stdout, path);
+    printf(": step ");
+    text_print(stdout, step ? step : "unknown");
+    printf("\n");
 }
 
 static int diff(const struct st_file *a, const struct st_file *b, const char *const paths[2])

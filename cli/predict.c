@@ -6,6 +6,7 @@
 #include "cli/cli.h"
 #include "cli/format.h"
 #include "paceline/mem.h"
+#include "paceline/text.h"
 
 static const char usage[] =
     "usage: paceline predict CHECKPOINT INPUT... [options]\n"
@@ -29,7 +30,7 @@ static void print_subject(FILE *out, const cJSON *event)
 {
     const int64_t sample = event_integer(event, "sample");
 
-    fputs(event_text(event, "input"), out);
+    text_print(out, event_text(event, "input"));
     if (sample >= 0)
         fprintf(out, "[%lld]", (long long)sample);
     fputs(": ", out);
@@ -45,7 +46,7 @@ static void print_top(const cJSON *event)
 
         printf("%s", item == all->child ? "" : ", ");
         if (*label)
-            printf("%s", label);
+            text_print(stdout, label);
         else
             printf("%lld", (long long)event_integer(item, "class"));
         printf(" %s", format_percent(event_number(item, "probability")).s);
@@ -89,7 +90,9 @@ static void show(void *arg, enum event_type type, const cJSON *event)
     (void)arg;
     if (type == EVENT_SKIPPED) {
         fflush(stdout);
-        fprintf(stderr, "paceline predict: %s\n", event_text(event, "message"));
+        fputs("paceline predict: ", stderr);
+        text_print(stderr, event_text(event, "message"));
+        fputs("\n", stderr);
     }
     if (type != EVENT_PREDICTION)
         return;

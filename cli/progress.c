@@ -98,7 +98,7 @@ void progress_note(struct progress *p, const char *fmt, ...)
     if (p->live)
         fprintf(p->out, CLEAR_LINE "%.*s", terminal_width(p) - 1, shown(line).s);
     else
-        fprintf(p->out, "%s\n", line);
+        fprintf(p->out, "%s\n", shown(line).s);
     p->drawn = p->live;
     fflush(p->out);
 }

@@ -1,6 +1,9 @@
 #include "cli/table.h"
 
+#include <string.h>
+
 #include "paceline/mem.h"
+#include "paceline/text.h"
 
 void table_init(struct table *t, const char *const *head)
 {
@@ -19,8 +22,12 @@ void table_release(struct table *t)
 
 void table_cell(struct table *t, const char *text)
 {
+    const size_t room = 4 * strlen(text) + 1;
+    char *shown = xmalloc(room);
+
+    text_escape(shown, room, text);
     t->cells = xrealloc(t->cells, (t->n_cells + 1) * sizeof *t->cells);
-    t->cells[t->n_cells++] = xstrdup(text);
+    t->cells[t->n_cells++] = shown;
 }
 
 int text_columns(const char *text)

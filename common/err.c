@@ -2,27 +2,30 @@
 
 #include <stdarg.h>
 
+#include "paceline/text.h"
+
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
-    char msg[sizeof err->msg]; /* arguments may point into err->msg */
+    char msg[sizeof err->msg]; /* arguments may point into err->msg, and are of any bytes */
     va_list args;
 
     va_start(args, fmt);
     vsnprintf(msg, sizeof msg, fmt, args);
     va_end(args);
     err->code = code;
-    memcpy(err->msg, msg, sizeof msg);
+    text_escape(err->msg, sizeof err->msg, msg);
     return -1;
 }
 
 int err_wrap(struct err *err, const char *fmt, ...)
 {
-    char context[sizeof err->msg], msg[sizeof err->msg];
+    char raw[sizeof err->msg], context[sizeof err->msg], msg[sizeof err->msg];
     va_list args;
 
     va_start(args, fmt);
-    vsnprintf(context, sizeof context, fmt, args);
+    vsnprintf(raw, sizeof raw, fmt, args);
     va_end(args);
+    text_escape(context, sizeof context, raw);
     memcpy(msg, err->msg, sizeof msg);
     if (snprintf(err->msg, sizeof err->msg, "%s: %s", context, msg) >= (int)sizeof err->msg)
         memcpy(err->msg + sizeof err->msg - 4, "...", 4);

@@ -8,6 +8,7 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/suggest.h"
+#include "paceline/text.h"
 
 #define MAX_SHOWN 60   /* bytes of a value in a message */
 #define MAX_LISTED 100 /* bytes of the allowed values, beside a suggestion */
@@ -25,13 +26,16 @@ struct scope {
 
 void problems_add(struct problems *p, const char *fmt, ...)
 {
+    AUTO(auto_free) char *raw = NULL;
     va_list args;
-    char *text;
 
     va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        text = xstrdup(fmt);
+    if (vasprintf(&raw, fmt, args) < 0)
+        raw = xstrdup(fmt);
     va_end(args);
+    const size_t room = 4 * strlen(raw) + 1;
+    char *text = xmalloc(room);
+    text_escape(text, room, raw);
     p->items = xrealloc(p->items, (p->n + 1) * sizeof *p->items);
     p->items[p->n++] = text;
 }

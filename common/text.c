@@ -80,6 +80,22 @@ size_t text_printable(const char *s, size_t n)
     return bytes;
 }
 
+void text_print(FILE *out, const char *text)
+{
+    size_t left = strlen(text);
+
+    while (left) {
+        const size_t n = text_printable(text, left);
+
+        if (n)
+            fwrite(text, 1, n, out);
+        else
+            fprintf(out, "\\x%02x", (unsigned char)*text);
+        text += n ? n : 1;
+        left -= n ? n : 1;
+    }
+}
+
 void text_escape(char *out, size_t size, const char *text)
 {
     size_t left = strlen(text);

@@ -3,7 +3,8 @@
  *
  * A function that can fail is `int f(..., struct err *err)`: 0, or -1 with err filled.
  * On success err is untouched. The code is what the caller decides on; the message is what a
- * person reads: where, what was found, what is allowed.
+ * person reads: where, what was found, what is allowed. It is one line of printable UTF-8, whatever
+ * the arguments hold (text_escape): names of files and words of data cannot forge a line.
  */
 #ifndef PACELINE_ERR_H
 #define PACELINE_ERR_H

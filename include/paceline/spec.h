@@ -291,7 +291,8 @@ struct job {
     } debug;
 };
 
-/* All problems of a file, in the order of its lines; each is one sentence. */
+/* All problems of a file, in the order of its lines; each is one sentence, in one line of printable
+ * UTF-8, whatever it quotes. */
 struct problems {
     char **items;
     size_t n;

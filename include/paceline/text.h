@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define TEXT_CHARACTER_MAX 4 /* bytes of the longest UTF-8 character */
 
@@ -23,5 +24,8 @@ size_t text_printable(const char *s, size_t n);
 /* Copies text into out, with \xNN for each byte that is not part of a printable character. If size
  * is too small, it cuts between characters. out always ends with a NUL. */
 void text_escape(char *out, size_t size, const char *text);
+
+/* The same to a stream, never cut: for names from data, which may forge a line of an answer. */
+void text_print(FILE *out, const char *text);
 
 #endif

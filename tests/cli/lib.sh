@@ -48,6 +48,39 @@ gone() {
     done
 }
 
+# on_terminal COMMAND...: the bytes that a terminal gets.
+on_terminal() {
+    python3 - "$@" <<'PY'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "xterm"
+    os.environ["LC_ALL"] = "C.UTF-8"
+    os.execv(sys.argv[1], sys.argv[1:])
+data = b""
+while True:
+    try:
+        part = os.read(fd, 4096)
+    except OSError:
+        part = b""
+    if not part:
+        break
+    data += part
+os.waitpid(pid, 0)
+sys.stdout.buffer.write(data)
+PY
+}
+
+# harmless NAME TEXT: beside line ends and the bar's own commands, no byte that a terminal obeys.
+harmless() {
+    printf '%s' "$2" | python3 -c '
+import re, sys
+text = sys.stdin.buffer.read().decode().rstrip("\r")  # fails where it is no UTF-8
+text = re.sub(r"\r\x1b\[K|\x1b\[(0|1|2|32)m|\r\n", "", text)
+bad = re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", text)
+sys.exit(f"control characters: {bad}" if bad else 0)' || fail "$1: harmful"
+}
+
 # timeless: events without when they were sent, which is all that may differ between two equal runs.
 timeless() { sed 's/,"time":"[^"]*"}$/}/'; }
 

@@ -1,41 +1,8 @@
 #!/bin/bash
 # A terminal never gets a byte of others' words that it would obey: events, logs of the engine, names
-# in job files and checkpoints, names of files. Pipes and files get every byte as it is.
+# in job files and checkpoints, names of files. Pipes and files get the engine's log and the events as they are.
 . tests/cli/lib.sh
 fake
-
-# on_terminal COMMAND...: the bytes that a terminal gets.
-on_terminal() {
-    python3 - "$@" <<'PY'
-import os, pty, sys
-pid, fd = pty.fork()
-if pid == 0:
-    os.environ["TERM"] = "xterm"
-    os.environ["LC_ALL"] = "C.UTF-8"
-    os.execv(sys.argv[1], sys.argv[1:])
-data = b""
-while True:
-    try:
-        part = os.read(fd, 4096)
-    except OSError:
-        part = b""
-    if not part:
-        break
-    data += part
-os.waitpid(pid, 0)
-sys.stdout.buffer.write(data)
-PY
-}
-
-# harmless NAME TEXT: beside line ends and the bar's own commands, no byte that a terminal obeys.
-harmless() {
-    printf '%s' "$2" | python3 -c '
-import re, sys
-text = sys.stdin.buffer.read().decode().rstrip("\r")  # fails where it is no UTF-8
-text = re.sub(r"\r\x1b\[K|\x1b\[(0|1|2|32)m|\r\n", "", text)
-bad = re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]", text)
-sys.exit(f"control characters: {bad}" if bad else 0)' || fail "$1: harmful"
-}
 
 title=$'\033]0;title\a'
 shown='\x1b]0;title\x07'
@@ -79,4 +46,13 @@ got=$(on_terminal "$PACELINE" diff a.safetensors b.safetensors)
 harmless "diff" "$got"
 check "diff: a tensor" "$got" "first difference: dense$shown"'\xc2\x9b'
 check "diff: metadata" "$got" "x$shown"
+# In a pipe neither names nor a message about them is a line of its own.
+sed "s/name: small/name: \"a\\nok\"/" job.yaml >$'two\nlines.yaml'
+got=$("$PACELINE" validate $'two\nlines.yaml' 2>&1)
+check "validate in a pipe" "$got" 'two\x0alines.yaml:'
+same "validate in a pipe: lines" "$(wc -l <<<"$got")" 1
+got=$("$PACELINE" diff a.safetensors b.safetensors)
+harmless "diff in a pipe" "$got"
+check "diff in a pipe: a tensor" "$got" "first difference: dense$shown"'\xc2\x9b'
+check "diff in a pipe: metadata" "$got" "x$shown"
 verdict

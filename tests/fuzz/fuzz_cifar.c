@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/cifar.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/cifar.c
 /* CIFAR's records. The first byte chooses between CIFAR-10 and CIFAR-100. */
 #include "paceline/mem.h"
 #include "worker/data/cifar.h"

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/csv.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/csv.c
 /* Tables: whatever the bytes are, rows have as many fields as there are names, and the end comes.
  */
 #include <string.h>

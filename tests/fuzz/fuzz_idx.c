@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/idx.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/idx.c
 /* IDX files, plain and gzip. The first byte chooses the number of dimensions. */
 #include "paceline/mem.h"
 #include "worker/data/idx.h"

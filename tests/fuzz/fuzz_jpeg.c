@@ -1,4 +1,5 @@
 // LINK: common/err.c common/mem.c worker/data/image.c worker/data/jpeg.c worker/data/png.c
+// LINK: common/text.c
 // LIBS: -ljpeg -lpng
 /* JPEG files; what a header announces is decoded. The first byte chooses the channels.
  */

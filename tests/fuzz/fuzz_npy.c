@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/npy.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/npy.c
 /* NumPy's files: what is accepted lies within the bytes, first to last value. */
 #include <string.h>
 

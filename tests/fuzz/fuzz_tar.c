@@ -1,4 +1,4 @@
-// LINK: cli/tar.c common/err.c common/mem.c
+// LINK: cli/tar.c common/err.c common/text.c common/mem.c
 /* Tar archives: every path that comes out is safe, no entry has more bytes than it says. */
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/vocabulary.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/vocabulary.c
 /* Words of a text: the first byte chooses the bound, the first half of the rest is the training
  * text. */
 #include "paceline/mem.h"

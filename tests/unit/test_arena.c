@@ -1,4 +1,4 @@
-// LINK: common/arena.c common/mem.c common/err.c
+// LINK: common/arena.c common/mem.c common/err.c common/text.c
 /* Arena: zeroed, aligned, disjoint; texts; released whole (LeakSanitizer watches). */
 #include "paceline/arena.h"
 

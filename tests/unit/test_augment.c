@@ -1,4 +1,5 @@
 // LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/augment.c
+// LINK: common/text.c
 /* Windows of tiny images, by hand; and what is drawn. */
 #include "tests/test.h"
 #include "worker/data/augment.h"

@@ -1,4 +1,4 @@
-// LINK: common/buf.c common/file.c common/err.c common/mem.c
+// LINK: common/buf.c common/file.c common/err.c common/text.c common/mem.c
 /* Buffers and atomic file writes. */
 #include "paceline/buf.h"
 #include "paceline/file.h"

@@ -1,4 +1,4 @@
-// LINK: cli/checksum.c cli/libcrypto.c cli/library.c common/err.c common/mem.c
+// LINK: cli/checksum.c cli/libcrypto.c cli/library.c common/err.c common/text.c common/mem.c
 /* Checksums against the examples of their standards, and of files against coreutils. */
 #include <stdlib.h>
 

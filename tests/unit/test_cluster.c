@@ -1,4 +1,4 @@
-// LINK: common/cluster.c common/json.c common/buf.c common/err.c common/mem.c
+// LINK: common/cluster.c common/json.c common/buf.c common/err.c common/text.c common/mem.c
 /* TF_CONFIG and hostfile: in, out, and what is refused. */
 #include "paceline/cluster.h"
 

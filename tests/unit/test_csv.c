@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/csv.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/csv.c
 #include "worker/data/csv.h"
 
 #include <string.h>

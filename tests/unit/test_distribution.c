@@ -1,4 +1,5 @@
 // LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/distribution.c
+// LINK: common/text.c
 /* Shares of workers: what each kind promises, over sets of many sizes. */
 #include "paceline/mem.h"
 #include "tests/test.h"

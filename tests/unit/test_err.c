@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c
+// LINK: common/err.c common/text.c common/mem.c
 /* Errors, exit codes and the allocation helpers. */
 #include "paceline/err.h"
 
@@ -29,6 +29,17 @@ static void test_messages(void)
     CHECK_INT(strlen(err.msg), sizeof err.msg - 1);
     CHECK(strncmp(err.msg, "context: xxx", 12) == 0);
     CHECK_STR(err.msg + sizeof err.msg - 5, "x...");
+}
+
+/* Names of files and words of data are of any bytes; a message stays one printable line. */
+static void test_one_line(void)
+{
+    struct err err = {0};
+
+    err_set(&err, ERR_IO, "%s: bad", "a\nok\x1b[2J\xff\xc3\xa9");
+    CHECK_STR(err.msg, "a\\x0aok\\x1b[2J\\xff\xc3\xa9: bad");
+    err_wrap(&err, "folder %s", "\r\xc2\x9b");
+    CHECK_STR(err.msg, "folder \\x0d\\xc2\\x9b: a\\x0aok\\x1b[2J\\xff\xc3\xa9: bad");
 }
 
 static void test_exit_codes(void)
@@ -72,6 +83,7 @@ static void test_memory(void)
 int main(void)
 {
     test_messages();
+    test_one_line();
     test_exit_codes();
     test_memory();
     return test_result();

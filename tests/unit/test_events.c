@@ -1,4 +1,4 @@
-// LINK: common/events.c common/buf.c common/err.c common/json.c common/mem.c
+// LINK: common/events.c common/buf.c common/err.c common/text.c common/json.c common/mem.c
 #include "paceline/events.h"
 
 #include "paceline/mem.h"

@@ -1,4 +1,4 @@
-// LINK: cli/folder.c common/err.c common/mem.c
+// LINK: cli/folder.c common/err.c common/text.c common/mem.c
 #include "cli/folder.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// LINK: wire/frame.c common/json.c common/buf.c common/err.c common/mem.c
+// LINK: wire/frame.c common/json.c common/buf.c common/err.c common/text.c common/mem.c
 #include "wire/frame.h"
 
 #include "paceline/mem.h"

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/idx.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/idx.c
 #include "tests/test.h"
 #include "tests/unit/idx_bytes.h"
 #include "worker/data/idx.h"

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c common/buf.c worker/data/image.c worker/data/jpeg.c
+// LINK: common/err.c common/text.c common/mem.c common/buf.c worker/data/image.c worker/data/jpeg.c
 // LINK: worker/data/png.c
 // LIBS: -ljpeg -lpng
 #include "paceline/mem.h"

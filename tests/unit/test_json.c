@@ -1,4 +1,4 @@
-// LINK: common/json.c common/buf.c common/err.c common/mem.c
+// LINK: common/json.c common/buf.c common/err.c common/text.c common/mem.c
 /* JSON: what is refused, and printing that reads back exactly. */
 #include "paceline/json.h"
 

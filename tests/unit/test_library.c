@@ -1,4 +1,4 @@
-// LINK: cli/library.c common/err.c
+// LINK: cli/library.c common/err.c common/text.c
 /* Libraries that are loaded when needed: their functions work; one sentence for what is not there.
  */
 #include "cli/library.h"

@@ -43,8 +43,16 @@ static void test_escape(void)
     char out[128];
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *printed = NULL;
+        size_t n;
+        FILE *stream = open_memstream(&printed, &n);
+
         text_escape(out, sizeof out, cases[i].text);
         CHECK_STR(out, cases[i].shown);
+        text_print(stream, cases[i].text);
+        fclose(stream);
+        CHECK_STR(printed, cases[i].shown);
+        free(printed);
     }
 }
 

@@ -1,4 +1,5 @@
 // LINK: common/err.c common/mem.c common/net.c common/net_names.c worker/data/normalize.c
+// LINK: common/text.c
 /* Statistics of tiny sets, by hand, and of large ones, where sums must not overflow. */
 #include "paceline/mem.h"
 #include "tests/test.h"

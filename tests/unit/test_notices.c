@@ -1,4 +1,4 @@
-// LINK: cli/notices.c common/buf.c common/err.c common/mem.c
+// LINK: cli/notices.c common/buf.c common/err.c common/text.c common/mem.c
 #include "cli/notices.h"
 
 #include "paceline/buf.h"

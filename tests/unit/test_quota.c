@@ -1,4 +1,5 @@
 // LINK: common/err.c common/mem.c common/buf.c worker/threads/quota.c worker/threads/cgroup.c
+// LINK: common/text.c
 // CPU quotas of control groups, versions 1 and 2, in a file system that the test makes.
 #include "worker/threads/quota.h"
 

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c worker/data/resize.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/resize.c
 /* The rule of resize.h against Pillow, axis by axis and byte for byte, and against what must hold
  * of any.
  */

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/mem.c common/buf.c common/file.c common/json.c
+// LINK: common/err.c common/text.c common/mem.c common/buf.c common/file.c common/json.c
 // LINK: worker/checkpoint/safetensors.c
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// LINK: worker/comm/shaper.c common/mem.c common/err.c
+// LINK: worker/comm/shaper.c common/mem.c common/err.c common/text.c
 #include "tests/test.h"
 #include "worker/comm/shaper.h"
 

@@ -1,5 +1,5 @@
 // LINK: cli/study_file.c cli/study_result.c cli/format.c cli/history.c common/events.c
-// LINK: common/yaml.c common/json.c common/buf.c common/err.c common/mem.c
+// LINK: common/yaml.c common/json.c common/buf.c common/err.c common/text.c common/mem.c
 #include "cli/study_result.h"
 
 #include <math.h>

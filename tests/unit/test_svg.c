@@ -1,4 +1,4 @@
-// LINK: cli/svg.c cli/format.c common/buf.c common/err.c common/mem.c
+// LINK: cli/svg.c cli/format.c common/buf.c common/err.c common/text.c common/mem.c
 #include "cli/svg.h"
 
 #include "paceline/mem.h"

@@ -1,4 +1,5 @@
 // LINK: common/err.c common/mem.c common/buf.c worker/threads/cgroup.c worker/train/usage.c
+// LINK: common/text.c
 // LIBS: -lm
 /* What /proc and the control groups say, versions 1 and 2, in a file system that the test makes. */
 #include <math.h>

@@ -1,4 +1,4 @@
-// LINK: common/err.c worker/train/watchdog.c
+// LINK: common/err.c common/text.c worker/train/watchdog.c
 // The watchdog: which process it ends, with which words.
 #include "worker/train/watchdog.h"
 

@@ -1,4 +1,4 @@
-// LINK: common/yaml.c common/json.c common/buf.c common/err.c common/mem.c
+// LINK: common/yaml.c common/json.c common/buf.c common/err.c common/text.c common/mem.c
 // TIMEOUT: 60
 /* YAML: which scalars are what, lines, limits, and what is refused. */
 #include "paceline/yaml.h"
