@@ -108,8 +108,10 @@ static int start(struct engine *e, struct err *err)
     AUTO(process_close_pipe) int out[2] = {-1, -1};
     AUTO(process_close_pipe) int log[2] = {-1, -1};
     bool many = e->launch->ranks > 1;
-    /* mpirun ends its ranks; a single worker has no other ranks. */
-    struct process process = {.death_signal = many ? SIGTERM : SIGKILL};
+    /* mpirun ends its ranks; a single worker has no other ranks. A service manager sends SIGTERM to
+     * all of them, and mpirun would kill the ranks before they have saved anything. */
+    struct process process = {.death_signal = many ? SIGINT : SIGKILL,
+                              .blocked_signal = many ? SIGTERM : 0};
 
     make_environment(&env, e->launch);
     if (build_command(&c, e->launch, err) < 0)
@@ -147,8 +149,10 @@ static void stop(struct engine *e)
 {
     const bool kills = e->asked || e->stopping;
 
+    const int ends = e->launch->ranks > 1 ? SIGINT : SIGTERM; /* mpirun has SIGTERM blocked */
+
     if (e->pid > 0)
-        kill(-e->pid, kills ? SIGKILL : SIGTERM);
+        kill(-e->pid, kills ? SIGKILL : ends);
     if (!kills)
         e->deadline_ms = clock_ms() + GRACE_MS;
     e->stopping = true;

@@ -19,7 +19,7 @@ void process_close_pipe(int (*fds)[2])
 /* In the child: never returns. errno goes through the pipe when exec fails. */
 static _Noreturn void become(const struct process *p, pid_t parent, int failed)
 {
-    sigset_t none;
+    sigset_t blocked;
     int error;
 
     setpgid(0, 0);
@@ -29,8 +29,10 @@ static _Noreturn void become(const struct process *p, pid_t parent, int failed)
     for (int i = 0; i < 3; i++)
         dup2(p->fds[i], i);
     signal(SIGPIPE, SIG_DFL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigemptyset(&blocked);
+    if (p->blocked_signal)
+        sigaddset(&blocked, p->blocked_signal);
+    sigprocmask(SIG_SETMASK, &blocked, NULL);
     if (p->environment)
         execvpe(p->argv[0], (char *const *)p->argv, p->environment);
     else

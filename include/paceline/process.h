@@ -11,10 +11,11 @@ struct process {
     char *const *environment; /* NULL: ours */
     int fds[3];               /* its standard streams */
     int death_signal;         /* what the kernel sends it when we end */
+    int blocked_signal;       /* 0: none */
 };
 
-/* Starts it, with no signal blocked. Fails (ERR_NOT_FOUND when there is no such program, ERR_IO).
- */
+/* Starts it, with no other signal blocked. Fails (ERR_NOT_FOUND when there is no such program,
+ * ERR_IO). */
 MUST_CHECK int process_spawn(pid_t *pid, const struct process *p, struct err *err);
 
 /* A pipe with both ends close-on-exec; fit for AUTO: -1 is left alone. */

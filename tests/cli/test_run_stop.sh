@@ -34,12 +34,14 @@ for workers in 1 2; do
     cmp $out/$last whole/$last || fail "resumed, $workers: other bytes"
 done
 
-# A service manager sends SIGTERM to every process; a single worker then saves its checkpoint, too.
-for whom in all worker; do
-    begin --out $whom --workers 1 --set debug.gradientSeconds=0.05
-    worker=$(pgrep -P $command)
-    kill -TERM "$worker"
-    if [ $whom = all ]; then kill -TERM $command; fi
+# A service manager sends SIGTERM to every process, one by one: to a worker, or to mpirun and its ranks. All save their
+# checkpoint, whether the command is among them or not.
+for whom in all1 worker1 all2 workers2; do
+    begin --out $whom --workers "${whom: -1}" --set debug.gradientSeconds=0.05
+    engine=$(pgrep -P $command)
+    # shellcheck disable=SC2046 # several
+    kill -TERM "$engine" $(pgrep -P "$engine")
+    case $whom in all*) kill -TERM $command ;; esac
     wait $command
     same "SIGTERM to $whom, exit code" $? 130
     check "SIGTERM to $whom" "$(cat errors)" "stopped after step "
@@ -48,10 +50,24 @@ for whom in all worker; do
     cmp $whom/$last whole/$last || fail "resumed, $whom: other bytes"
 done
 
+# To mpirun alone it is nothing.
+begin --out deaf --workers 2 --set debug.gradientSeconds=0.01
+kill -TERM "$(pgrep -P $command)"
+wait $command
+same "SIGTERM to mpirun, exit code" $? 0
+cmp deaf/$last whole/$last || fail "SIGTERM to mpirun: other bytes"
+
+# A rank that has failed ends the others: mpirun's SIGTERM is no wish to stop.
+begin --out failed --workers 2 --set debug.gradientSeconds=0.05
+kill -KILL "$(pgrep -P "$(pgrep -P $command)" | tail -1)"
+wait $command
+same "a rank that is killed, exit code" $? 1
+check "a rank that is killed" "$(cat errors)" "a worker was killed by signal 9 (Killed)"
+
 # Resumed where there is nothing left to train.
-"$PACELINE" run job.yaml --out all --resume >table 2>errors || fail "resumed at the end: $(cat errors)"
+"$PACELINE" run job.yaml --out all1 --resume >table 2>errors || fail "resumed at the end: $(cat errors)"
 check "resumed at the end" "$(cat table)" "trained        nothing: at step 300 already, and the job has 300 steps"
-"$PACELINE" run job.yaml --out all --resume --set training.steps=9 >table 2>errors || fail "beyond the end: $(cat errors)"
+"$PACELINE" run job.yaml --out all1 --resume --set training.steps=9 >table 2>errors || fail "beyond the end: $(cat errors)"
 check "beyond the end" "$(cat table)" "trained        nothing: at step 300 already, and the job has 9 steps"
 case $(cat table) in *throughput* | *"first step"*) fail "beyond the end: $(cat table)" ;; esac
 verdict

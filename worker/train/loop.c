@@ -115,21 +115,26 @@ static int save(struct trainer *t, struct watch *w, int why, struct err *err)
 
 static volatile sig_atomic_t terminated;
 
-static void take_sigterm(int signal)
+static pid_t mpi_launcher; /* mpirun or its daemon; 0: none started this rank */
+
+static void take_sigterm(int signal, siginfo_t *info, void *context)
 {
-    (void)signal;
+    (void)context;
     terminated = 1;
+    if (mpi_launcher && info->si_pid == mpi_launcher)
+        raise(signal); /* the default action, after the handler */
 }
 
-/* A service manager may send SIGTERM to the command and to its worker alike: a worker that can be
- * asked to stop takes the first one as the stop file, and the second one ends it. Where there are
- * more ranks, mpirun ends them within a second of its SIGTERM, so they let it. */
+/* A service manager may send SIGTERM to the command and to all workers: a worker that can be asked
+ * to stop takes the first one as the stop file, and the second one ends it. From mpirun it means
+ * that another rank has failed, or that the command ends the ranks: then it ends this one. */
 static void catch_sigterm(const struct trainer *t, const struct watch *w)
 {
-    const struct sigaction action = {.sa_handler = take_sigterm,
-                                     .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+    const struct sigaction action = {.sa_sigaction = take_sigterm,
+                                     .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_RESTART)};
 
-    if (w->options->stop_file && comm_size(t->comm) == 1)
+    mpi_launcher = comm_size(t->comm) > 1 ? getppid() : 0;
+    if (w->options->stop_file)
         sigaction(SIGTERM, &action, NULL);
 }
 
