@@ -78,6 +78,13 @@ static void print_children(const char *path)
     }
 }
 
+static const char *const resumed_texts[] = {
+    [ON_RESUME_SAME] = "only with the same value",
+    [ON_RESUME_TUNED] = "with the same value, or with --resume another",
+    [ON_RESUME_ASKED] = "with the same value, or with --resume another",
+    [ON_RESUME_FREE] = "with the same value or another",
+};
+
 static void print_field(const struct field *f)
 {
     AUTO(buf_release) struct buf allowed, preset, applies;
@@ -101,9 +108,7 @@ static void print_field(const struct field *f)
     if (f->paused)
         puts("CHANGES:  only while the job is suspended");
     if (field_builtin(f) && f->kind != FIELD_OBJECT)
-        printf("RESUMED:  %s\n", field_on_resume(f) == ON_RESUME_SAME
-                                     ? "only with the same value"
-                                     : "with the same value or another");
+        printf("RESUMED:  %s\n", resumed_texts[field_on_resume(f)]);
     printf("\n%s\n", f->doc);
     print_children(f->path);
 }
@@ -209,14 +214,25 @@ static void print_resumed(void)
          "The\n"
          "training goes on with the new value:\n");
     print_rows(ON_RESUME_TUNED);
+    puts("\nIt takes these, too. A checkpoint does not record them, since it means the same with "
+         "any value:\n");
+    print_rows(ON_RESUME_ASKED);
     puts(
         "\nThese say where the data are, how long to train and how to share the work. A checkpoint "
-        "does\nnot record them:\n");
+        "does\nnot record them either:\n");
     print_rows(ON_RESUME_FREE);
     puts("\nAny other change of `spec.model`, `spec.dataset` and `spec.training` is refused, with "
          "the "
          "field\nand both values; so is one of these:\n");
     print_rows(ON_RESUME_SAME);
+    puts(
+        "\nA job that is deleted and created again with the same name resumes from the checkpoints "
+        "in its\n`spec.output.volume`, although nobody asked for it. So only the fields of the "
+        "third list may\ndiffer there, and those that are not of the training, such as "
+        "`spec.replicas`. Any other change is\nrefused. `spec.training.epochs` must be the same "
+        "with a `cosine` schedule, and both `epochs` and\n`steps` with a `StrategySwitch` after "
+        "a share of the training (`fraction`, `plateau`), because what\na step does then "
+        "depends on their number.");
 }
 
 /* What the CRD cannot say; tests/api/test_crd.sh has a case of each. */

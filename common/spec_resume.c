@@ -1,5 +1,7 @@
 /* The fields of a job that its checkpoints record, and those that may change when a run is resumed.
  */
+#include <inttypes.h>
+
 #include "common/spec_table.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -13,7 +15,7 @@ const struct resume_row spec_resume_rows[] = {
     {"metadata.name", ON_RESUME_TUNED},
     {"status", ON_RESUME_FREE},
 
-    {"spec.model.initialWeights", ON_RESUME_FREE},
+    {"spec.model.initialWeights", ON_RESUME_ASKED},
     {"spec.model.layers[].rate", ON_RESUME_TUNED},
     {"spec.model.layers[].frozen", ON_RESUME_TUNED},
     {"spec.model.layers[].momentum", ON_RESUME_TUNED},
@@ -27,7 +29,7 @@ const struct resume_row spec_resume_rows[] = {
     {"spec.dataset.cache", ON_RESUME_FREE},
     {"spec.dataset.rowConvert", ON_RESUME_FREE},
     {"spec.dataset.prefetch", ON_RESUME_FREE},
-    {"spec.dataset.distribution", ON_RESUME_FREE},
+    {"spec.dataset.distribution", ON_RESUME_ASKED},
     {"spec.dataset.augment", ON_RESUME_TUNED},
 
     {"spec.training.epochs", ON_RESUME_FREE},
@@ -48,7 +50,16 @@ const struct resume_row spec_resume_rows[] = {
 
     {"spec.checkpoint", ON_RESUME_FREE},
     {"spec.output", ON_RESUME_FREE},
-    {"spec.strategy", ON_RESUME_FREE},
+    /* Free: the weights do not depend on it, or only by the order of a sum (with ring and mpi). */
+    {"spec.strategy", ON_RESUME_ASKED},
+    {"spec.strategy.batch", ON_RESUME_FREE},
+    {"spec.strategy.waitSeconds", ON_RESUME_FREE},
+    {"spec.strategy.microBatches", ON_RESUME_FREE},
+    {"spec.strategy.layerPlacement", ON_RESUME_FREE},
+    {"spec.strategy.switch.how", ON_RESUME_FREE},
+    {"spec.strategy.schedule", ON_RESUME_FREE},
+    {"spec.strategy.fusionBytes", ON_RESUME_FREE},
+    {"spec.strategy.communicationThread", ON_RESUME_FREE},
     {"spec.mpi", ON_RESUME_FREE},
     {"spec.replicas", ON_RESUME_FREE},
     {"spec.runPolicy", ON_RESUME_FREE},
@@ -83,9 +94,14 @@ enum on_resume field_on_resume(const struct field *f)
     return found;
 }
 
-static bool is_recorded(const struct field *f) { return field_on_resume(f) != ON_RESUME_FREE; }
-
 static bool is_same(const struct field *f) { return field_on_resume(f) == ON_RESUME_SAME; }
+
+static bool is_recorded(const struct field *f)
+{
+    return is_same(f) || field_on_resume(f) == ON_RESUME_TUNED;
+}
+
+static bool is_not_free(const struct field *f) { return field_on_resume(f) != ON_RESUME_FREE; }
 
 void job_record(const struct job *job, struct buf *out)
 {
@@ -160,10 +176,37 @@ static bool find_difference(const char *path, const cJSON *there, const cJSON *h
     return false;
 }
 
+/* The length of the training, where a step depends on it: in a cosine schedule, and before a switch
+ * of strategy after a share of the training. */
+static bool length_differs(const struct job *there, const struct job *here, struct buf *what)
+{
+    const bool share =
+        here->strategy.type == STRATEGY_SWITCH && here->strategy.change.when != WHEN_EPOCH;
+    const struct {
+        const char *field;
+        bool matters;
+        int64_t there, here;
+    } lengths[] = {
+        {"steps", share, there->training.steps, here->training.steps},
+        {"epochs",
+         here->training.schedule.type == SCHED_COSINE || (share && here->training.steps == 0),
+         there->training.epochs, here->training.epochs},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        if (!lengths[i].matters || lengths[i].there == lengths[i].here)
+            continue;
+        buf_printf(what, "spec.training.%s %" PRId64 ", but the job has %" PRId64, lengths[i].field,
+                   lengths[i].there, lengths[i].here);
+        return true;
+    }
+    return false;
+}
+
 bool job_differs(const struct job *there, const struct job *here, bool strict, struct buf *what)
 {
-    AUTO(auto_json) cJSON *a = job_tree(there, strict ? is_recorded : is_same);
-    AUTO(auto_json) cJSON *b = job_tree(here, strict ? is_recorded : is_same);
+    AUTO(auto_json) cJSON *a = job_tree(there, strict ? is_not_free : is_same);
+    AUTO(auto_json) cJSON *b = job_tree(here, strict ? is_not_free : is_same);
 
-    return find_difference("", a, b, what);
+    return find_difference("", a, b, what) || (strict && length_differs(there, here, what));
 }

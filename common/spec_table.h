@@ -128,13 +128,18 @@ void field_belongs(const struct field *f, struct buf *out);
 /* "integer", "string", ... for people. */
 const char *field_kind_name(enum field_kind kind);
 
-/* How a field may change when a run is resumed (spec_resume.c is the table). A checkpoint records
- * every field that is not free. */
+/*
+ * How a field may change when a run is resumed (spec_resume.c is the table): by a user who asks for
+ * it (`paceline run --resume`), or unasked, as a job does that is created again with the name of an
+ * earlier one and finds its checkpoints in the durable folder. A checkpoint records the fields that
+ * are SAME or TUNED.
+ */
 enum on_resume {
-    ON_RESUME_SAME,  /* another value is refused: it would be another model, or another course */
-    ON_RESUME_TUNED, /* may change: the training goes on with the new value */
-    ON_RESUME_FREE   /* may change, and is no part of a checkpoint: it does not decide its bytes, or
-                        only how long to train */
+    ON_RESUME_SAME,  /* may not change: it would be another model, or another course */
+    ON_RESUME_TUNED, /* may change if asked: the training goes on with the new value */
+    ON_RESUME_ASKED, /* may change if asked: it decides the course of the training, but what a
+                        checkpoint means does not depend on it */
+    ON_RESUME_FREE   /* may change: it does not decide the weights, or only how long to train */
 };
 /* Rows of the table: a field, and all below it that have no row of their own. */
 struct resume_row {

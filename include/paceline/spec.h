@@ -351,7 +351,8 @@ void job_record(const struct job *job, struct buf *out);
 /*
  * Whether a run of `there` cannot be resumed as `here`. If so, it appends the first field that
  * differs: "spec.training.seed 1, but the job has 2". docs/reference/trainingjob.md lists the
- * fields that may differ. strict: only fields that a checkpoint does not record may differ.
+ * fields that may differ. strict: for a run that resumes unasked. Then no field may differ that
+ * decides the weights, and the length of the training only if no step depends on it.
  */
 bool job_differs(const struct job *there, const struct job *here, bool strict, struct buf *what);
 

@@ -90,6 +90,53 @@ other longer 0
 check "more epochs" "$(grep '"event":"start"' events)" '"resumedStep":10'
 same "more epochs" "$(last_field event) $(last_field step)" "done 15"
 
+# What no checkpoint records is compared as well: a job created again resumes without being asked.
+# kept WORDS...: job.yaml with these changes (sed) has trained into earlier; the engine's end is in events.
+# again CODE WORDS...: a job with these changes, too, on that folder.
+changed() { sed -e "" "${@/#/-e}" job.yaml >variant.yaml; }
+kept() {
+    base=("$@")
+    rm -rf memory earlier
+    changed "$@"
+    ranks 2 "$PACELINE_WORKER" run --spec variant.yaml --out memory --durable earlier >events 2>log ||
+        fail "$*: $(tail -1 events)"
+    cp variant.yaml kept.yaml
+}
+again() {
+    local code=$1
+    shift
+    rm -rf memory other
+    cp -r earlier other
+    changed "${base[@]}" "$@"
+    ! cmp -s variant.yaml kept.yaml || fail "$*: it is the same job"
+    ranks 2 "$PACELINE_WORKER" run --spec variant.yaml --out memory --durable other --resume-if-any >events 2>log
+    same "$*, exit code" $? "$code"
+}
+spec() { echo "s|^spec:|spec:\n  $1|"; }
+model() { echo "s/hidden: \[20\]/hidden: [20], $1/"; }
+written="the durable folder: other/job.json: the checkpoints there were written with"
+kept
+again 2 "$(spec "strategy: {algorithm: ring}")"
+check "another algorithm" "$(tail -1 events)" "$written spec.strategy.algorithm tree, but the job has ring; give"
+again 2 "$(spec "strategy: {type: LocalSGD}")"
+check "another strategy" "$(tail -1 events)" "$written spec.strategy.type AllReduce, but the job has LocalSGD; give"
+cp store/model.safetensors start.safetensors
+again 2 "$(model "initialWeights: start.safetensors")"
+check "other weights to start from" "$(tail -1 events)" \
+    "$written spec.model.initialWeights none, but the job has $dir/start.safetensors; give"
+again 0 "$(spec "strategy: {schedule: end, fusionBytes: 8192}")"
+kept "$(model "initialWeights: start.safetensors")"
+again 0 "s/threads: 1/threads: 2/"
+kept "$(spec "strategy: {type: LocalSGD}")"
+again 2 "s/path: data/path: data, distribution: {kind: iid}/"
+check "other samples" "$(tail -1 events)" \
+    "$written spec.dataset.distribution.kind dealt, but the job has iid; give"
+kept "s/epochs: 2/epochs: 2, learningRateSchedule: {type: cosine}/"
+again 2 "s/epochs: 2/epochs: 3/"
+check "a curve of another length" "$(tail -1 events)" \
+    "$written spec.training.epochs 2, but the job has 3; give"
+again 0 "s/threads: 1/threads: 2/"
+
 # Storage that cannot be written at all is told of at once, that fails in between costs a copy, and
 # without the model the run has not succeeded.
 touch file

@@ -31,20 +31,35 @@ struct durable {
     struct durable_result result;
 };
 
+/* The job with paths that are right in another folder; NULL if its text is too long to be read. */
+static struct job *absolute_copy(const struct job *job)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(buf_release) struct buf text;
+    struct job *copy;
+
+    buf_init(&text, 0);
+    job_to_text(job, &text);
+    copy = job_parse(text.data, text.len, "job", NULL, 0, &problems);
+    if (copy)
+        job_make_absolute(copy);
+    return copy;
+}
+
 /* A job that was created again resumes from there without being asked, so the comparison is strict.
  */
 static int check_same(const char *dir, const char *path, const struct job *job, struct err *err)
 {
-    struct problems problems = {0};
-    AUTO(auto_job) struct job *before = NULL;
+    AUTO(problems_release) struct problems problems = {0};
+    AUTO(auto_job) struct job *before = NULL, *here = NULL;
     AUTO(buf_release) struct buf what;
 
     buf_init(&what, 0);
     if (access(path, F_OK) < 0 || !checkpoints_any(dir))
         return 0;
     before = job_load(path, NULL, 0, &problems);
-    problems_release(&problems);
-    if (before && !job_differs(before, job, true, &what))
+    here = absolute_copy(job);
+    if (before && !job_differs(before, here ? here : job, true, &what))
         return 0;
     return err_set(err, ERR_INVALID,
                    "%s: the checkpoints there were written with %s; give this job another name or "
@@ -77,18 +92,11 @@ int durable_open(struct durable **out, const char *dir, const struct job *job, s
 int durable_begin(const struct durable *d, const struct job *job, struct err *err)
 {
     AUTO(auto_free) char *path = xasprintf("%s/job.json", d->dir);
-    AUTO(problems_release) struct problems problems = {0};
-    AUTO(auto_job) struct job *moved = NULL; /* its paths have to be right in another folder */
+    AUTO(auto_job) struct job *copy = absolute_copy(job);
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
-    job_to_text(job, &text);
-    moved = job_parse(text.data, text.len, "job", NULL, 0, &problems);
-    if (moved) {
-        job_make_absolute(moved);
-        text.len = 0;
-        job_to_text(moved, &text);
-    }
+    job_to_text(copy ? copy : job, &text);
     if (file_write_atomic(path, text.data, text.len, err) < 0)
         return err_wrap(err, "the durable folder");
     return 0;

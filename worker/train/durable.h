@@ -17,8 +17,8 @@ struct durable;
 
 /*
  * Makes dir when it is not there. ERR_INVALID if it holds checkpoints of a job that trains
- * differently, so that no job resumes from them by mistake. More epochs or another number of
- * workers do not make a job different.
+ * differently, so that no job resumes from them by mistake (job_differs, strict). Another number of
+ * workers does not make a job different. More epochs do only if a step depends on their number.
  */
 MUST_CHECK int durable_open(struct durable **out, const char *dir, const struct job *job,
                             struct err *err);
