@@ -22,7 +22,14 @@ refuses short-shared "rank 1 sent 999 bytes as the losses; allowed: 1000"
 refuses long-shared "rank 1 sent more than 1000 bytes as the losses; allowed: 1000"
 refuses short-pass "rank 1 sent 31 bytes as a message; allowed: 32 rank=0"
 refuses bad-error "rank 1 sent an error of code 77; allowed: 0 to 11"
-for good in good-note good-gradient endless-error; do
+refuses long-sum "bytes as a part of a gradient; allowed: 13"
+refuses short-round "rank 1 sent 704 bytes as a part of a gradient; allowed: 1344 rank=2"
+refuses mpi-sum "a rank sent more than its part of a sum over all ranks"
+refuses long-job "rank 0 sent a length of 1099511627776 bytes for its job; allowed: 67108864"
+refuses endless-job "rank 0 sent a length of 18446744073709551615 bytes for its job; allowed: 67108864"
+refuses bad-verdict "the ranks agreed on rank -5; allowed: 0 to 3"
+refuses bad-host "rank 0 sent rank 9 as one of another host; allowed: 1 to 3"
+for good in good-note good-gradient good-sum endless-error; do
     said=$(ranks 3 timeout -k 1 60 "$PACELINE_BUILD/tests/mpi/test_spoiled" $good 2>&1) || fail "$good: $said"
 done
 check "an error without an end" "$said" "rank 0: 511 characters"
@@ -39,8 +46,9 @@ conv_job spoiled
 # spoils NAME "RANK TAG SKIP AT VALUE" SENTENCE OPTION...
 spoils() {
     local status=0
-    "$PACELINE" validate job.yaml "${@:4}" >/dev/null || fail "$1: the job"
-    LD_PRELOAD=$PWD/spoil.so SPOIL=$2 timeout -k 1 120 "$PACELINE" run job.yaml --out "spoiled-$1" "${@:4}" \
+    local options=("${@:4}")
+    "$PACELINE" validate job.yaml "${options[@]/--resume/--json}" >valid 2>&1 || fail "$1: $(cat valid)"
+    LD_PRELOAD=$PWD/spoil.so SPOIL=$2 timeout -k 1 120 "$PACELINE" run job.yaml --out "spoiled-$1" "${options[@]}" \
         >said 2>&1 || status=$?
     check "$1" "$(cat said)" "$3"
     same "$1: the exit code" "$status" 1
@@ -59,4 +67,14 @@ spoils place "2 0 0 8 50" "rank 2 sent batch " "${sync[@]}"
 spoils async "0 0 0 0 9" "rank 0 sent a note of kind 9; allowed: 0 to 3 rank=2" "${async[@]}"
 spoils async-batch "2 1 0 24 100000" "rank 2 sent step 0, epoch 0, batch 100000; allowed: batches 0 to 9" "${async[@]}"
 spoils async-step "2 1 0 12 -1" "rank 2 sent step -" "${async[@]}"
+spoils async-losses "2 1 0 232 99" "rank 2 sent the losses of 99 epochs; allowed: 0 to 16" "${async[@]}"
+spoils async-push "0 0 1 0 2" "rank 0 sent a gradient of weights that it was not given rank=2" "${async[@]}"
+spoils version "1 0 2 8 77" "rank 1 sent a gradient of version 77; allowed: 0 rank=2" "${sync[@]}"
+# What the clock tells all at a meeting, and a checkpoint's position, which the rank that reads it tells all.
+spoils meeting "2 -1344 0 16 100000" "rank 2 sent step 9, epoch 0, batch 100000; allowed: batches 0 to 9" "${async[@]}"
+spoils reason "2 -1344 0 88 9" "rank 2 sent a switch for reason 9; allowed: 0 to 4" "${async[@]}"
+result saved --set training.steps=12 >/dev/null
+cp -r saved spoiled-position
+spoils position "0 -256 0 16 -1" "rank 0 sent step 12, epoch 1, batch 4294967295; allowed: batches 0 to 9" \
+    --workers 2 --resume
 verdict

@@ -1,7 +1,8 @@
 /*
  * Preloaded into the ranks of a run (tests/cli/test_spoiled.sh): spoils one message on its way out.
  * SPOIL is "RANK TAG SKIP AT VALUE": of the messages of bytes that this rank sends with this tag,
- * the one after the first SKIP has the 32-bit VALUE at byte AT.
+ * or of its broadcasts of N bytes (TAG -N), the one after the first SKIP has the 32-bit VALUE at
+ * byte AT.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -30,7 +31,7 @@ __attribute__((constructor)) static void read_spoil(void)
 }
 
 /* A copy, which stays: the sender may not change what is on its way. */
-static const void *spoiled(const void *bytes, int n)
+static void *spoiled(const void *bytes, int n)
 {
     char *copy = malloc((size_t)n);
 
@@ -41,10 +42,25 @@ static const void *spoiled(const void *bytes, int n)
     return copy;
 }
 
+static bool is_due(MPI_Datatype type, int tag)
+{
+    return spoil.on && type == MPI_BYTE && tag == spoil.tag && spoil.skip-- == 0;
+}
+
 int MPI_Isend(const void *bytes, int n, MPI_Datatype type, int to, int tag, MPI_Comm c,
               MPI_Request *request)
 {
-    const bool now = spoil.on && type == MPI_BYTE && tag == spoil.tag && spoil.skip-- == 0;
+    const bool now = is_due(type, tag);
 
     return PMPI_Isend(now ? spoiled(bytes, n) : bytes, n, type, to, tag, c, request);
+}
+
+int MPI_Ibcast(void *bytes, int n, MPI_Datatype type, int root, MPI_Comm c, MPI_Request *request)
+{
+    int rank;
+
+    MPI_Comm_rank(c, &rank);
+    const bool now = rank == root && is_due(type, -n);
+
+    return PMPI_Ibcast(now ? spoiled(bytes, n) : bytes, n, type, root, c, request);
 }

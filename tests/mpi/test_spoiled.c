@@ -1,6 +1,4 @@
-// LINK: common/err.c common/log.c common/mem.c common/text.c worker/comm/comm.c
-// LINK: worker/comm/shaper.c worker/comm/exchange.c worker/comm/wait.c worker/comm/pipe.c
-// LINK: worker/model/lanes.c worker/model/placement.c
+// LINK: common worker/kernels worker/comm worker/model/lanes.c worker/model/placement.c
 /* Run by tests/cli/test_spoiled.sh with three ranks, for it ends as a failure: rank 1 sends what
  * argv[1] names, which no rank of the engine sends, and another rank refuses it. Ranks 0 and 1 are
  * workers, rank 2 is a server. */
@@ -21,20 +19,20 @@ static struct exchange *exchange_of(struct comm *c, struct placement *p, size_t 
     return exchange_new(c, p, 60);
 }
 
-static void note_of(struct comm *c, size_t n, int to)
+static void note_of(struct comm *c, int64_t n)
 {
     struct placement p;
     struct exchange *e = exchange_of(c, &p, FLOATS);
     char note[2 * NOTE] = "";
 
     if (comm_rank(c) == 1)
-        exchange_tell(e, to, note, n);
-    if (comm_rank(c) == to)
+        exchange_tell(e, SERVER, note, (size_t)n);
+    if (comm_rank(c) == SERVER)
         exchange_hear(e, -1, note, NOTE);
 }
 
 /* A server that talks unasked: here rank 2 tells rank 2's peer, another server, of nothing. */
-static void note_of_server(struct comm *c)
+static void note_of_server(struct comm *c, int64_t n)
 {
     struct placement p;
     char note[NOTE] = "";
@@ -43,15 +41,15 @@ static void note_of_server(struct comm *c)
     p.first = 1; /* ranks 1 and 2 are servers */
     struct exchange *e = exchange_new(c, &p, 60);
     if (comm_rank(c) == 1)
-        exchange_tell(e, 2, note, NOTE);
+        exchange_tell(e, 2, note, (size_t)n);
     if (comm_rank(c) == 2)
         exchange_hear(e, -1, note, NOTE);
 }
 
-static void gradient_of(struct comm *c, size_t floats)
+static void gradient_of(struct comm *c, int64_t floats)
 {
     struct placement p;
-    struct exchange *e = exchange_of(c, &p, floats);
+    struct exchange *e = exchange_of(c, &p, (size_t)floats);
     float *slab = xcalloc(4 * FLOATS, sizeof *slab);
 
     if (comm_rank(c) == 1)
@@ -60,37 +58,101 @@ static void gradient_of(struct comm *c, size_t floats)
         exchange_take(e, 1, slab);
 }
 
-static void values_of(struct comm *c, size_t n)
+static void values_of(struct comm *c, int64_t n)
 {
     struct pipe *p = pipe_new(c, 60);
     static float values[2 * FLOATS];
 
     if (comm_rank(c) == 1)
-        pipe_send(p, 0, 3, values, n);
+        pipe_send(p, 0, 3, values, (size_t)n);
     if (comm_rank(c) == 0)
         pipe_receive(p, 1, 3, values, FLOATS, "activations");
 }
 
-static void shared_of(struct comm *c, size_t n)
+static void shared_of(struct comm *c, int64_t n)
 {
     struct pipe *p = pipe_new(c, 60);
     static float values[2 * FLOATS];
 
-    pipe_share(p, 1, values, comm_rank(c) == 1 ? n : FLOATS, "the losses");
+    pipe_share(p, 1, values, comm_rank(c) == 1 ? (size_t)n : FLOATS, "the losses");
 }
 
-static void passed_of(struct comm *c, size_t n)
+static void passed_of(struct comm *c, int64_t n)
 {
     char bytes[64] = "";
 
     if (comm_rank(c) == 1)
-        comm_pass(c, bytes, n, 1, 0);
+        comm_pass(c, bytes, (size_t)n, 1, 0);
     if (comm_rank(c) == 0)
         comm_pass(c, bytes, 32, 1, 0);
 }
 
+/* Rank 1 sums a slab of another length than the others do. */
+static void sum_by(struct comm *c, enum algorithm algorithm, int64_t floats)
+{
+    const struct reducer_config config = {
+        .algorithm = algorithm, .schedule = COMM_END, .fusion_bytes = 4 * FLOATS * sizeof(float)};
+    const struct lane_tree tree = {.total = 4, .workers = comm_size(c)};
+    const size_t n = comm_rank(c) == 1 ? (size_t)floats : FLOATS;
+    const char *why;
+    struct reducer *r = reducer_new(c, kernels_select(&why), &config, tree, n);
+    float *blocks[LANES_MAX_BLOCKS];
+    size_t offset, count;
+
+    for (int i = 0; i < LANES_MAX_BLOCKS; i++)
+        blocks[i] = xaligned(2 * FLOATS * sizeof(float));
+    reducer_begin(r, 4, blocks);
+    reducer_submit(r, 0, n);
+    reducer_finish(r);
+    if (n != FLOATS)
+        return; /* others refuse what it has sent */
+    while (reducer_take(r, &offset, &count))
+        CHECK(count > 0);
+}
+
+static void tree_of(struct comm *c, int64_t floats) { sum_by(c, ALGO_TREE, floats); }
+static void ring_of(struct comm *c, int64_t floats) { sum_by(c, ALGO_RING, floats); }
+static void mpi_of(struct comm *c, int64_t floats) { sum_by(c, ALGO_MPI, floats); }
+
+/* Ranks compare what rank 0 has of this length, of which only the length is sent. */
+static void length_of(struct comm *c, int64_t length)
+{
+    uint64_t n = (uint64_t)length;
+    struct err err;
+
+    if (comm_rank(c) == 0)
+        comm_broadcast(c, &n, sizeof n, 0);
+    else if (comm_agree(c, "job", "text", 4, &err) != 0)
+        fprintf(stderr, "%s\n", err.msg);
+}
+
+/* Rank 1 says that this rank failed. */
+static void failed_of(struct comm *c, int64_t rank)
+{
+    struct err err = {.code = ERR_IO};
+
+    if (comm_rank(c) == 1)
+        comm_max(c, -rank);
+    else if (comm_verdict(c, 0, &err))
+        fprintf(stderr, "rank %d: %s\n", comm_rank(c), err.msg);
+}
+
+/* Rank 0 says that this rank is the first of another host. */
+static void elsewhere_of(struct comm *c, int64_t other)
+{
+    int rank = (int)other;
+    char host[COMM_HOST_MAX] = "here", hosts[3][COMM_HOST_MAX];
+
+    if (comm_rank(c) > 0) {
+        comm_rank_elsewhere(c);
+        return;
+    }
+    comm_gather(c, host, sizeof host, hosts, 0);
+    comm_broadcast(c, &rank, sizeof rank, 0);
+}
+
 /* A code of no error; and a text without an end, which is only cut. */
-static void error_of(struct comm *c, int code)
+static void error_of(struct comm *c, int64_t code)
 {
     struct err err = {.code = (enum err_code)code};
 
@@ -99,42 +161,48 @@ static void error_of(struct comm *c, int code)
         fprintf(stderr, "rank %d: %zu characters\n", comm_rank(c), strlen(err.msg));
 }
 
+static const struct {
+    const char *name;
+    void (*send)(struct comm *c, int64_t value);
+    int64_t value;
+    bool is_taken; /* else another rank ends the world */
+} messages[] = {
+    {"short-note", note_of, NOTE - 1, false},
+    {"long-note", note_of, 2 * NOTE, false},
+    {"good-note", note_of, NOTE, true},
+    {"server-note", note_of_server, NOTE, false},
+    {"short-gradient", gradient_of, FLOATS - 1, false},
+    {"long-gradient", gradient_of, 2 * FLOATS, false},
+    {"good-gradient", gradient_of, FLOATS, true},
+    {"short-values", values_of, FLOATS - 1, false},
+    {"long-values", values_of, FLOATS + 1, false},
+    {"short-shared", shared_of, FLOATS - 1, false},
+    {"long-shared", shared_of, FLOATS + 1, false},
+    {"short-pass", passed_of, 31, false},
+    {"long-sum", tree_of, 2 * FLOATS, false},
+    {"good-sum", tree_of, FLOATS, true},
+    {"short-round", ring_of, FLOATS / 2, false},
+    {"mpi-sum", mpi_of, 2 * FLOATS, false},
+    {"long-job", length_of, (int64_t)1 << 40, false},
+    {"endless-job", length_of, -1, false},
+    {"bad-verdict", failed_of, -5, false},
+    {"bad-host", elsewhere_of, 9, false},
+    {"bad-error", error_of, 77, false},
+    {"endless-error", error_of, ERR_IO, true},
+};
+
 int main(int argc, char **argv)
 {
     struct comm *c = comm_init(&argc, &argv);
-    const char *what = argv[1];
 
-    if (strcmp(what, "short-note") == 0)
-        note_of(c, NOTE - 1, SERVER);
-    else if (strcmp(what, "long-note") == 0)
-        note_of(c, 2 * NOTE, SERVER);
-    else if (strcmp(what, "good-note") == 0)
-        note_of(c, NOTE, SERVER);
-    else if (strcmp(what, "server-note") == 0)
-        note_of_server(c);
-    else if (strcmp(what, "short-gradient") == 0)
-        gradient_of(c, FLOATS - 1);
-    else if (strcmp(what, "long-gradient") == 0)
-        gradient_of(c, 2 * FLOATS);
-    else if (strcmp(what, "good-gradient") == 0)
-        gradient_of(c, FLOATS);
-    else if (strcmp(what, "short-values") == 0)
-        values_of(c, FLOATS - 1);
-    else if (strcmp(what, "long-values") == 0)
-        values_of(c, FLOATS + 1);
-    else if (strcmp(what, "short-shared") == 0)
-        shared_of(c, FLOATS - 1);
-    else if (strcmp(what, "long-shared") == 0)
-        shared_of(c, FLOATS + 1);
-    else if (strcmp(what, "short-pass") == 0)
-        passed_of(c, 31);
-    else if (strcmp(what, "bad-error") == 0)
-        error_of(c, 77);
-    else if (strcmp(what, "endless-error") == 0)
-        error_of(c, ERR_IO);
-    CHECK(true);
-    if (strncmp(what, "good", 4) != 0 && strcmp(what, "endless-error") != 0)
-        sleep(30); /* whoever refuses ends the world */
+    for (size_t i = 0; i < ARRAY_LEN(messages); i++) {
+        if (strcmp(argv[1], messages[i].name) != 0)
+            continue;
+        CHECK(true);
+        messages[i].send(c, messages[i].value);
+        if (!messages[i].is_taken)
+            sleep(30);
+    }
     comm_barrier(c);
     return mpi_test_result(c);
 }

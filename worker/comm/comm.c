@@ -181,6 +181,21 @@ struct comm *comm_init(int *argc, char ***argv)
     return c;
 }
 
+/* MPI knows them, so no message, which would have to be checked, is needed. */
+static void find_ranks(struct comm *part, const struct comm *whole)
+{
+    AUTO(auto_free) int *own = xcalloc((size_t)part->size, sizeof *own);
+    MPI_Group from, to;
+
+    for (int i = 0; i < part->size; i++)
+        own[i] = i;
+    MPI_Comm_group(part->world, &from);
+    MPI_Comm_group(whole->world, &to);
+    MPI_Group_translate_ranks(from, part->size, own, to, part->ranks);
+    MPI_Group_free(&from);
+    MPI_Group_free(&to);
+}
+
 struct comm *comm_part(struct comm *c, int part)
 {
     struct comm *p = new_comm();
@@ -194,7 +209,7 @@ struct comm *comm_part(struct comm *c, int part)
     p->sent = c->sent;
     init_ranks(p);
     p->ranks = xcalloc((size_t)p->size, sizeof *p->ranks);
-    MPI_Allgather(&c->rank, 1, MPI_INT, p->ranks, 1, MPI_INT, p->world);
+    find_ranks(p, c);
     return p;
 }
 

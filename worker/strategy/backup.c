@@ -351,6 +351,9 @@ static void check_note(const struct trainer *t, const struct backup *b, int work
                     (long long)places - 1);
     if (note->kind == NOTE_OFFER && !b->clients[worker].busy)
         comm_refuse(t->comm, worker, "a gradient of a batch that it was not given");
+    if (note->kind == NOTE_OFFER && note->version != b->clients[worker].version)
+        comm_refuse(t->comm, worker, "a gradient of version %lld; allowed: %lld",
+                    (long long)note->version, (long long)b->clients[worker].version);
 }
 
 static void serve(struct trainer *t, struct backup *b)

@@ -59,13 +59,13 @@ struct downpour {
     /* A server's. */
     struct position at; /* of a worker that is a server as well: t->at is the worker's */
     float *taken;       /* slab of a gradient */
-    int64_t *seen;      /* per worker: updates that the weights it pulled last had */
-    bool *quiet;        /* workers that have met, wait to begin a batch, or do not lead a group */
-    struct pace pace;   /* clock; of groups */
-    int64_t applied;    /* since the last meeting */
-    int64_t announced;  /* of them by the workers */
-    uint32_t granted;   /* clock: batches of the epoch that are dealt */
-    uint32_t *own;      /* clock: of the share of each group the next one; NULL: no shares */
+    int64_t *seen; /* per worker: updates of the weights that it pulled; -1: none since its push */
+    bool *quiet;   /* workers that have met, wait to begin a batch, or do not lead a group */
+    struct pace pace;  /* clock; of groups */
+    int64_t applied;   /* since the last meeting */
+    int64_t announced; /* of them by the workers */
+    uint32_t granted;  /* clock: batches of the epoch that are dealt */
+    uint32_t *own;     /* clock: of the share of each group the next one; NULL: no shares */
     int n_met;
     size_t turn; /* debug.pushOrder: how many pulls there were */
 };

@@ -192,6 +192,8 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
 
+    if (d->seen[worker] < 0)
+        comm_refuse(t->comm, worker, "a gradient of weights that it was not given");
     if (defer_push(t, d, worker, note))
         return;
     d->at.step += note->idle;
@@ -204,6 +206,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     if (!d->now.diverged)
         apply(t, d);
     count(&d->now.staleness, d->at.step - d->seen[worker]);
+    d->seen[worker] = -1;
     step_add(&d->at.epoch_totals, note->batch);
     d->at.step++;
     d->applied++;
@@ -263,8 +266,10 @@ void server_begin(struct trainer *t, struct downpour *d)
     d->turn = 0;
     begin_shares(t, d);
     pace_restart(&d->pace);
-    for (int w = 0; w < t->workers; w++)
+    for (int w = 0; w < t->workers; w++) {
         d->quiet[w] = !group_leads(&d->group, w);
+        d->seen[w] = -1;
+    }
     if (!servers_is_one(t))
         exchange_serve(d->exchange, look, t);
 }

@@ -387,6 +387,9 @@ void trainer_check_position(const struct trainer *t, int rank, const struct posi
     if (at->losses.n < 0 || at->losses.n > LOSSES_MAX)
         comm_refuse(t->comm, rank, "the losses of %d epochs; allowed: 0 to %d", at->losses.n,
                     LOSSES_MAX);
+    if ((unsigned)at->switched.reason > SWITCH_FALLBACK)
+        comm_refuse(t->comm, rank, "a switch for reason %d; allowed: 0 to %d",
+                    (int)at->switched.reason, SWITCH_FALLBACK);
 }
 
 uint32_t trainer_samples_per_epoch(const struct trainer *t)
