@@ -391,7 +391,7 @@ static int load_key(struct agent *a, struct err *err)
 {
     AUTO(buf_release) struct buf key = {0}, certificate = {0};
 
-    if (buf_read_file(&key, a->options->key, PEM_MAX, err) < 0 ||
+    if (buf_read_secret_file(&key, a->options->key, PEM_MAX, err) < 0 ||
         buf_read_file(&certificate, a->options->certificate, PEM_MAX, err) < 0)
         return err_wrap(err, "the job's key");
     if (channel_tls_new(&a->tls, key.data, key.len, certificate.data, certificate.len, err) < 0)

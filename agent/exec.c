@@ -79,7 +79,7 @@ static int read_key(struct exec *e, const cJSON *context, struct err *err)
     AUTO(buf_release) struct buf key = {0};
     AUTO(buf_release) struct buf certificate = {0};
 
-    if (buf_read_file(&key, message_text(context, "key"), KEY_MAX, err) < 0 ||
+    if (buf_read_secret_file(&key, message_text(context, "key"), KEY_MAX, err) < 0 ||
         buf_read_file(&certificate, message_text(context, "certificate"), KEY_MAX, err) < 0)
         return -1;
     return channel_tls_new(&e->tls, key.data, key.len, certificate.data, certificate.len, err);

@@ -83,20 +83,19 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     buf_add(b, text, (size_t)len);
 }
 
-int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err)
+/* Appends the whole file; chunk is scratch. */
+static int read_file(struct buf *b, const char *path, char *chunk, size_t size, struct err *err)
 {
     AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
-    char chunk[16384];
     ssize_t n;
 
-    buf_init(b, max);
     if (fd < 0)
         return err_set(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", path,
                        strerror(errno));
     if (fstat(fd, &st) == 0 && st.st_size > 0)
         buf_reserve(b, (size_t)st.st_size);
-    while ((n = read(fd, chunk, sizeof chunk)) != 0 && !b->overflowed) {
+    while ((n = read(fd, chunk, size)) != 0 && !b->overflowed) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -104,6 +103,24 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err)
         buf_add(b, chunk, (size_t)n);
     }
     if (b->overflowed)
-        return err_set(err, ERR_INVALID, "%s: larger than the %zu bytes allowed", path, max);
+        return err_set(err, ERR_INVALID, "%s: larger than the %zu bytes allowed", path, b->max);
     return 0;
+}
+
+int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err)
+{
+    char chunk[16384];
+
+    buf_init(b, max);
+    return read_file(b, path, chunk, sizeof chunk, err);
+}
+
+int buf_read_secret_file(struct buf *b, const char *path, size_t max, struct err *err)
+{
+    char chunk[4096];
+
+    buf_init_secret(b, max);
+    const int rc = read_file(b, path, chunk, sizeof chunk, err);
+    explicit_bzero(chunk, sizeof chunk);
+    return rc;
 }

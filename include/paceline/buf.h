@@ -23,5 +23,7 @@ void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(print
 
 /* Reads a whole file of at most max bytes into b (initialised by the call). */
 MUST_CHECK int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err);
+/* The same for keys and tokens. */
+MUST_CHECK int buf_read_secret_file(struct buf *b, const char *path, size_t max, struct err *err);
 
 #endif
