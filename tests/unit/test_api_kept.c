@@ -3,31 +3,12 @@
  * ordinary ones through the same tables. */
 #include <glob.h>
 
-#include "operator/api/kept.h"
-#include "operator/api/trainingjob.h"
-#include "tests/test.h"
-#include "tests/unit/sieve_check.h"
+#include "tests/unit/sieved_job.h"
 
 #define META "\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\""
 #define HEAD "\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"TrainingJob\""
 #define MODEL "\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}"
 #define SPEC "\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}}"
-
-static struct tj *decode(const char *text)
-{
-    AUTO(sieved_release) struct sieved seen = {0};
-    AUTO(auto_json) cJSON *object = NULL;
-    struct tj *tj = NULL;
-    struct err err;
-
-    sieve_text(&seen, kept_job, false, text, strlen(text), 100);
-    if (json_parse(&object, seen.rest.data, seen.rest.len, "job", &err) ||
-        tj_decode(&tj, object, &err)) {
-        TEST_FAIL("%s: %s", text, err.msg);
-        exit(1);
-    }
-    return tj;
-}
 
 static size_t job_json_len(const struct job *job)
 {
@@ -37,8 +18,6 @@ static size_t job_json_len(const struct job *job)
     job_to_json(job, &text);
     return text.len;
 }
-
-static void auto_tj(struct tj **tj) { tj_free(*tj); }
 
 /* Of a spec or a status beyond the bounds only that is known, and it is said. */
 static void test_too_large(void)
@@ -73,7 +52,7 @@ static void test_too_large(void)
             buf_puts(&text, rows[i].part);
         buf_puts(&text, rows[i].after);
         buf_puts(&text, strstr(rows[i].before, "metadata") ? "}" : ",\"metadata\":{" META "}}");
-        tj = decode(text.data);
+        tj = sieved_job(text.data);
         CHECK_STR(tj->meta.name, "j");
         CHECK_CONTAINS(tj->problem, rows[i].problem);
     }
@@ -105,7 +84,7 @@ static void test_large_of_another(void)
             buf_puts(&text, rows[i].part);
         buf_puts(&text, rows[i].after);
         buf_puts(&text, "}}");
-        tj = decode(text.data);
+        tj = sieved_job(text.data);
         CHECK_CONTAINS(tj->problem, "spec: found more than the 128 KiB");
         CHECK_INT(tj_is_ours(tj), rows[i].ours);
     }

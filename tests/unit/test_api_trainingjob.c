@@ -1,11 +1,6 @@
 // LINK: operator/api common
 /* TrainingJobs from the API's JSON, and the patch that writes their status: it reads back. */
-#include "operator/api/kept.h"
-#include "operator/api/trainingjob.h"
-#include "paceline/json.h"
-#include "paceline/mem.h"
-#include "tests/test.h"
-#include "tests/unit/sieve_check.h"
+#include "tests/unit/sieved_job.h"
 
 #define META \
     "\"metadata\":{\"name\":\"j\",\"namespace\":\"ns\",\"uid\":\"u\",\"resourceVersion\":\"7\"}"
@@ -13,25 +8,6 @@
 #define SPEC "\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":\"fashion-mnist\"}}"
 #define LATER "\"spec\":{\"model\":{\"name\":\"mlp\",\"later\":1},\"later\":{\"x\":1}}"
 #define T0 1795244400000
-
-/* As the operator reads it: through the sieve. So what the decoder reads is in its table. */
-static struct tj *decode(const char *text)
-{
-    AUTO(sieved_release) struct sieved seen = {0};
-    AUTO(auto_json) cJSON *object = NULL;
-    struct tj *tj = NULL;
-    struct err err;
-
-    sieve_text(&seen, kept_job, false, text, strlen(text), 100);
-    if (json_parse(&object, seen.rest.data, seen.rest.len, "job", &err) ||
-        tj_decode(&tj, object, &err)) {
-        TEST_FAIL("%s: %s", text, err.msg);
-        exit(1);
-    }
-    return tj;
-}
-
-static void auto_tj(struct tj **tj) { tj_free(*tj); }
 
 static struct tj *decode_again(const char *uid, int generation, const char *meta, const char *rest,
                                const struct tj *known)
@@ -94,16 +70,16 @@ static void test_derived_once(void)
 
 static void test_spec(void)
 {
-    AUTO(auto_tj) struct tj *good = decode("{" HEAD "," SPEC "}");
+    AUTO(auto_tj) struct tj *good = sieved_job("{" HEAD "," SPEC "}");
     AUTO(auto_tj)
-    struct tj *bad = decode(
+    struct tj *bad = sieved_job(
         "{" HEAD ",\"spec\":{\"model\":{\"name\":\"x\"},\"training\":{\"epochs\":0,\"lanes\":3,"
         "\"threads\":-1,\"batchSize\":0}}}");
     AUTO(auto_tj)
     struct tj *one =
-        decode("{" HEAD ",\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":"
-               "\"fashion-mnist\"},\"training\":{\"epochs\":0}}}");
-    AUTO(auto_tj) struct tj *later = decode("{" HEAD "," LATER "}");
+        sieved_job("{" HEAD ",\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":"
+                   "\"fashion-mnist\"},\"training\":{\"epochs\":0}}}");
+    AUTO(auto_tj) struct tj *later = sieved_job("{" HEAD "," LATER "}");
     AUTO(auto_json) cJSON *nameless = cJSON_Parse("{\"metadata\":{}," SPEC "}");
     struct tj *none = NULL;
     struct err err = {0};
@@ -128,23 +104,23 @@ static void test_network(void)
     "{" HEAD ",\"spec\":{\"model\":{\"layers\":[" layers "]},\"dataset\":{\"name\":\"" data \
     "\",\"path\":\"/data\"}}}"
 #define DENSE "{\"type\":\"dense\",\"units\":10}"
-    AUTO(auto_tj) struct tj *fits = decode(NETWORK("mnist", "{\"type\":\"flatten\"}," DENSE));
-    AUTO(auto_tj) struct tj *image = decode(NETWORK("mnist", DENSE));
-    AUTO(auto_tj) struct tj *unknown = decode(NETWORK("idx", DENSE));
+    AUTO(auto_tj) struct tj *fits = sieved_job(NETWORK("mnist", "{\"type\":\"flatten\"}," DENSE));
+    AUTO(auto_tj) struct tj *image = sieved_job(NETWORK("mnist", DENSE));
+    AUTO(auto_tj) struct tj *unknown = sieved_job(NETWORK("idx", DENSE));
 
     AUTO(auto_tj)
-    struct tj *large = decode(NETWORK(
+    struct tj *large = sieved_job(NETWORK(
         "images", "{\"type\":\"conv\",\"filters\":4,\"kernel\":31},{\"type\":\"globalavgpool\"}"));
     AUTO(auto_tj)
-    struct tj *colour = decode(NETWORK(
+    struct tj *colour = sieved_job(NETWORK(
         "cifar10", "{\"type\":\"conv\",\"filters\":4,\"kernel\":31},{\"type\":\"globalavgpool\"}"));
 
 #define INPUT(shape) "{\"type\":\"input\",\"shape\":[" shape "]}"
-    AUTO(auto_tj) struct tj *vector = decode(NETWORK("arrays", INPUT("6") "," DENSE));
-    AUTO(auto_tj) struct tj *plane = decode(NETWORK("arrays", INPUT("6,6") "," DENSE));
+    AUTO(auto_tj) struct tj *vector = sieved_job(NETWORK("arrays", INPUT("6") "," DENSE));
+    AUTO(auto_tj) struct tj *plane = sieved_job(NETWORK("arrays", INPUT("6,6") "," DENSE));
     AUTO(auto_tj)
     struct tj *long_one =
-        decode(NETWORK("arrays", INPUT("1048576") "," INPUT("1048576") "," DENSE));
+        sieved_job(NETWORK("arrays", INPUT("1048576") "," INPUT("1048576") "," DENSE));
 
     CHECK(vector->job && !vector->problem);
     CHECK(!plane->job);
@@ -263,13 +239,13 @@ static struct tj *written(const struct tj *tj, const struct tj_status *s)
     merge(object, body);
     json_print(object, 0, &whole);
     CHECK_CONTAINS(whole.data, "\"theirs\":1");
-    return decode(whole.data);
+    return sieved_job(whole.data);
 }
 
 static void test_round_trip(void)
 {
     AUTO(arena_release) struct arena a = {0};
-    AUTO(auto_tj) struct tj *tj = decode("{" HEAD "," SPEC "}");
+    AUTO(auto_tj) struct tj *tj = sieved_job("{" HEAD "," SPEC "}");
     AUTO(auto_tj) struct tj *full = NULL, *empty = NULL;
     struct tj_status s, copy;
     static const struct tj_status nothing;
@@ -322,8 +298,9 @@ static const char *text_at(const struct tj *tj, const struct tj_status *s, struc
 static void test_training(void)
 {
     AUTO(auto_tj)
-    struct tj *tj = decode("{" HEAD ",\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":"
-                           "\"fashion-mnist\"},\"replicas\":{\"worker\":{\"replicas\":4}}}}");
+    struct tj *tj =
+        sieved_job("{" HEAD ",\"spec\":{\"model\":{\"name\":\"mlp\"},\"dataset\":{\"name\":"
+                   "\"fashion-mnist\"},\"replicas\":{\"worker\":{\"replicas\":4}}}}");
     AUTO(arena_release) struct arena a = {0};
     AUTO(buf_release) struct buf out;
     AUTO(buf_release) struct buf none;
@@ -360,7 +337,7 @@ static void test_training(void)
 
 static void test_bytes(void)
 {
-    AUTO(auto_tj) struct tj *tj = decode("{" HEAD "," SPEC "}");
+    AUTO(auto_tj) struct tj *tj = sieved_job("{" HEAD "," SPEC "}");
     AUTO(buf_release) struct buf out;
     struct tj_status s = {
         .conditions[COND_CREATED] = {true, true, "Created", "made", T0},
@@ -464,9 +441,9 @@ static void test_equal(void)
 static void test_foreign_conditions(void)
 {
     AUTO(auto_tj)
-    struct tj *tj =
-        decode("{" HEAD "," SPEC ",\"status\":{\"conditions\":[{\"type\":\"Billed\",\"x\":[1,2]},7,"
-               "{\"type\":\"Running\",\"status\":\"Unknown\"},{\"type\":\"Other\"}]}}");
+    struct tj *tj = sieved_job(
+        "{" HEAD "," SPEC ",\"status\":{\"conditions\":[{\"type\":\"Billed\",\"x\":[1,2]},7,"
+        "{\"type\":\"Running\",\"status\":\"Unknown\"},{\"type\":\"Other\"}]}}");
     AUTO(buf_release) struct buf out;
 
     CHECK(tj->status.conditions[COND_RUNNING].present && !status_is(&tj->status, COND_RUNNING));
@@ -489,7 +466,7 @@ static void check_damage(const char *role, const char *part)
     char *text = xasprintf("{" HEAD "," SPEC ",\"status\":{\"restarts\":3,\"replicaStatuses\":{"
                            "\"worker\":%s}}}",
                            role);
-    AUTO(auto_tj) struct tj *tj = decode(text);
+    AUTO(auto_tj) struct tj *tj = sieved_job(text);
 
     CHECK(tj->job != NULL);
     CHECK_INT(tj->status.restarts, 3);
