@@ -109,14 +109,13 @@ static void patch(struct release *r, const cJSON *meta)
         on_patched, r);
 }
 
-static void on_pod(void *arg, const char *text, size_t len, bool cut)
+static void on_pod(void *arg, const struct kube_item *item)
 {
     struct release *r = arg;
     AUTO(auto_json) cJSON *pod = NULL;
     const cJSON *meta;
 
-    (void)cut;
-    if (json_parse(&pod, text, len, "pods", r->err) < 0) {
+    if (json_parse(&pod, item->text, item->len, "pods", r->err) < 0) {
         r->failed = true;
         return;
     }

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 folders=(operator/core operator/reconcile)
 build=build/gcc-coverage
 binaries=()
-for source in tests/unit/test_{table,timers,limit,workqueue,cache,cache_orders}.c \
+for source in tests/unit/test_{accounts,table,timers,limit,workqueue,cache,cache_orders}.c \
     tests/unit/test_reconcile*.c tests/unit/test_plan*.c; do
     [ -e "$source" ] || continue
     binaries+=("$build/${source%.c}")

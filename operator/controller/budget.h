@@ -1,7 +1,11 @@
 /*
- * The control thread's time, divided among jobs. Decoding a job's objects, reconciling it and
- * making its requests is charged to it. A job that has used up its share is not reconciled until it
- * has credit again; others are. If controller_config.cpu_us is NULL, nothing is charged.
+ * The control thread's time, divided among namespaces and among their jobs. What the API server
+ * sends of an object (reading, parsing and decoding it), looks at a job and making its requests are
+ * charged to the object's namespace, and to the job that it is or belongs to. Jobs of a namespace
+ * that has used up its share are not reconciled until it has credit again, nor is a job that has
+ * used up its own; others are. An account goes by a name and not by a UID, so that a job that is
+ * made anew under its name has its debt still. If controller_config.cpu_us is NULL, nothing is
+ * charged.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_BUDGET_H
 #define PACELINE_OPERATOR_CONTROLLER_BUDGET_H
@@ -9,20 +13,46 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <cjson/cJSON.h>
+
+#include "operator/core/accounts.h"
+
 struct controller;
 
 /*
  * Milliseconds of CPU for one job: a tenth of the thread, and a burst that starts a job of 4,096
- * pods. After a job without credit has used 2 ms, it waits 20 ms.
+ * pods. After a job without credit has used 2 ms, it waits 20 ms. For all of a namespace: a
+ * quarter, and a burst. A debt is at most one burst, so each has credit again 10 s after its last
+ * charge.
  */
-#define BUDGET_MS_PER_SECOND 100
-#define BUDGET_BURST_MS 500
+#define BUDGET_JOB_MS_PER_SECOND 100
+#define BUDGET_JOB_BURST_MS 1000
+#define BUDGET_NAMESPACE_MS_PER_SECOND 250
+#define BUDGET_NAMESPACE_BURST_MS 2500
+/*
+ * What is done with an answer before anybody knows whose it is (TLS, HTTP, the sieve) is charged by
+ * its length: one millisecond for so many bytes. The slowest object that the sieve reads takes 0.6.
+ */
+#define BUDGET_BYTES_PER_MS (256 << 10)
 
-/* The time when work for a job begins, for budget_charge. */
+struct budgets {
+    struct accounts jobs, namespaces;
+};
+
+void budgets_init(struct budgets *b);
+void budgets_release(struct budgets *b);
+
+/* The time when work for somebody begins, for budget_charge. */
 int64_t budget_begin(const struct controller *c);
-/* Charges the thread's work since then to the job with this key, if the job has a memory. */
-void budget_charge(struct controller *c, const char *key, int64_t began_us);
-/* Milliseconds until the job has credit again; 0: it has some now. */
-int64_t budget_wait_ms(const struct controller *c, const char *key);
+/*
+ * Charges the thread's work since then, and that of reading so many bytes before. whose: a job's
+ * key, "namespace/name", or only a namespace; "": nobody's.
+ */
+void budget_charge(struct controller *c, const char *whose, int64_t began_us, uint64_t bytes);
+/* Milliseconds until both have credit again; 0: they have some now. */
+int64_t budget_wait_ms(const struct controller *c, const char *whose);
+/* The key of the job that the object is or that owns it, else its namespace, else "". */
+#define WHOSE_SIZE 512
+void budget_whose(char out[WHOSE_SIZE], const cJSON *object, bool is_job);
 
 #endif

@@ -48,6 +48,7 @@ struct controller *controller_new(const struct controller_config *config,
     c->cache = cache_new();
     c->queue = workqueue_new();
     c->memories = memories_new();
+    budgets_init(&c->budgets);
     c->orphans = orphans_new();
     c->links = links_new(c);
     c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
@@ -70,6 +71,7 @@ void controller_free(struct controller *c)
     run_free_all(c);
     links_free(c->links);
     orphans_free(c->orphans);
+    budgets_release(&c->budgets);
     memories_free(c->memories);
     workqueue_free(c->queue);
     cache_free(c->cache);
@@ -348,21 +350,32 @@ static void sync_key(struct controller *c, const char *key)
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
 
-/* A job without credit is queued again for the time when it has some. */
+/* Whom a look at this key is for, as budget_charge takes it. */
+static void whose_key(const struct controller *c, char out[WHOSE_SIZE], const char *key)
+{
+    const struct pod *orphan = key[0] == ORPHAN_MARK ? cache_pod(c->cache, key + 1) : NULL;
+
+    if (key[0] == ORPHAN_MARK)
+        key = orphan ? orphan->meta.namespace_ : "";
+    snprintf(out, WHOSE_SIZE, "%s", key);
+}
+
+/* A key whose job or namespace has no credit is queued again for the time when it has some. */
 static void look_at(struct controller *c, const char *key)
 {
-    int64_t wait = budget_wait_ms(c, key), began = budget_begin(c);
-    char copy[KEY_SIZE];
+    int64_t wait, began = budget_begin(c);
+    char whose[WHOSE_SIZE];
 
+    whose_key(c, whose, key); /* before the look, which may end the key's own text */
+    wait = budget_wait_ms(c, whose);
     if (wait > 0) {
         c->stats.looks_delayed++;
         workqueue_add_at(c->queue, key, c->now.mono_ms + wait);
         workqueue_done(c->queue, key, c->now.mono_ms);
         return;
     }
-    snprintf(copy, sizeof copy, "%s", key); /* a look may end the key's own */
     sync_key(c, key);
-    budget_charge(c, copy, began);
+    budget_charge(c, whose, began, 0);
 }
 
 static bool may_look(const struct controller *c)

@@ -33,7 +33,7 @@ struct controller_config {
     const char *cluster_domain;           /* NULL: none */
     const char *worker_image;
     uint64_t seed;                  /* of jitter */
-    int64_t (*cpu_us)(void);        /* of this thread; NULL: jobs have no budgets of time */
+    int64_t (*cpu_us)(void);        /* of this thread; NULL: nobody has a budget of time */
     const struct agent_ops *agents; /* NULL: agents are not spoken to */
     void *net;                      /* theirs */
     bool in_cluster;                /* the operator is a pod that jobs' NetworkPolicies name */

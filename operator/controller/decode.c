@@ -46,20 +46,7 @@ static const struct tj *known_job(const struct controller *c, const cJSON *objec
     return namespace_ && name ? cache_job(c->cache, namespace_, name) : NULL;
 }
 
-/* Charges the decoding since began_us to this job. */
-static void charge(struct controller *c, const char *namespace_, const char *job, int64_t began_us)
-{
-    char key[KEY_SIZE];
-
-    if (!job)
-        return;
-    key_make(key, namespace_, job);
-    budget_charge(c, key, began_us);
-}
-
-/* Takes the job, which has been read since began_us. */
-static void take_job(struct controller *c, struct tj *tj, enum cache_source source,
-                     int64_t began_us)
+static void take_job(struct controller *c, struct tj *tj, enum cache_source source)
 {
     char namespace_[256], name[256];
 
@@ -71,12 +58,10 @@ static void take_job(struct controller *c, struct tj *tj, enum cache_source sour
     snprintf(name, sizeof name, "%s", tj->meta.name);
     if (cache_put_job(c->cache, tj, source))
         controller_touch(c, namespace_, name);
-    charge(c, namespace_, name, began_us);
 }
 
 static bool decode_job(struct controller *c, const cJSON *object, enum cache_source source)
 {
-    int64_t began = budget_begin(c);
     struct tj *tj;
     struct err err;
 
@@ -84,7 +69,7 @@ static bool decode_job(struct controller *c, const cJSON *object, enum cache_sou
         log_warn("a TrainingJob that cannot be read: %s", err.msg);
         return false;
     }
-    take_job(c, tj, source, began);
+    take_job(c, tj, source);
     return true;
 }
 
@@ -138,7 +123,6 @@ static void lose_pod(struct controller *c, const char *uid)
 
 static bool decode_pod(struct controller *c, const cJSON *object, enum cache_source source)
 {
-    int64_t began = budget_begin(c);
     struct pod *pod;
     struct err err;
     char uid[128];
@@ -156,7 +140,6 @@ static bool decode_pod(struct controller *c, const cJSON *object, enum cache_sou
         return true;
     }
     snprintf(uid, sizeof uid, "%s", pod->meta.uid);
-    charge(c, pod->meta.namespace_, pod->meta.owner_name, began);
     if (cache_put_pod(c->cache, pod, source))
         touch_pod(c, uid);
     return true;
@@ -222,18 +205,17 @@ bool decode_object(struct controller *c, enum resource resource, const cJSON *ob
 
 void decode_unread(struct controller *c, enum resource resource, const cJSON *object)
 {
-    int64_t began = budget_begin(c);
     struct tj *tj;
     struct err err;
 
     if (resource != RESOURCE_JOBS)
         decode_object(c, resource, object, CACHE_WATCH);
     else if (tj_decode_unread(&tj, object, &err) == 0)
-        take_job(c, tj, CACHE_WATCH, began);
+        take_job(c, tj, CACHE_WATCH);
 }
 
-/* Returns true if the event is left unread because its job has used up its share of the time. The
- * job is read again before its next plan, when it has credit. */
+/* Returns true if the event is left unread because its job or its namespace has used up its share
+ * of the time. The job is read again before its next plan, when there is credit. */
 static bool postpone(struct controller *c, const cJSON *object)
 {
     const struct tj *known = known_job(c, object);

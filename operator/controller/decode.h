@@ -10,8 +10,8 @@
 /* An object that exists. One that cannot be read is logged and left out. */
 bool decode_object(struct controller *c, enum resource resource, const cJSON *object,
                    enum cache_source source);
-/* The same for an event of a watch, but the spec of a job without credit (budget.h) is left for
- * later. */
+/* The same for an event of a watch, but a new spec of a known job without credit (budget.h) is left
+ * for later. */
 void decode_event(struct controller *c, enum resource resource, const cJSON *object);
 /* A list or a watch shows an object of which only the metadata could be read: it is there. */
 void decode_unread(struct controller *c, enum resource resource, const cJSON *object);

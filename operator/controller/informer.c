@@ -113,24 +113,36 @@ static void note_cut(struct informer *inf, const cJSON *object, const char *what
 #define TOO_LARGE "an object is larger than the operator reads, and the rest of it is left out"
 #define UNREAD "an object cannot be read, and is left as it is until it changes"
 
-static void on_object(void *arg, const char *text, size_t len, bool cut)
+/* Charges what the object cost since began_us, and its bytes before. */
+static void charge(const struct informer *inf, const cJSON *object, int64_t began_us,
+                   const struct kube_item *item)
+{
+    char whose[WHOSE_SIZE];
+
+    budget_whose(whose, object, inf->resource == RESOURCE_JOBS);
+    budget_charge(inf->c, whose, began_us, item->received);
+}
+
+static void on_object(void *arg, const struct kube_item *item)
 {
     struct informer *inf = arg;
+    int64_t began = budget_begin(inf->c);
     AUTO(auto_json) cJSON *object = NULL;
     struct err err;
 
     inf->n_items++;
-    if (answer_parse(&object, text, len, "list", &err) == 0) {
-        if (cut)
+    if (answer_parse(&object, item->text, item->len, "list", &err) == 0) {
+        if (item->cut)
             note_cut(inf, object, TOO_LARGE);
         decode_object(inf->c, inf->resource, object, CACHE_WATCH);
-    } else if (answer_parse_identity(&object, text, len, false, "list", &err) == 0) {
+    } else if (answer_parse_identity(&object, item->text, item->len, false, "list", &err) == 0) {
         note_cut(inf, object, UNREAD);
         decode_unread(inf->c, inf->resource, object);
     } else {
         log_warn("list: bad object resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->bad = true;
     }
+    charge(inf, object, began, item);
 }
 
 /* All objects of the page are taken. */
@@ -221,9 +233,23 @@ static void take_error(struct informer *inf, const cJSON *status)
     inf->failed = true;
 }
 
-static void on_event(void *arg, const char *text, size_t len, bool cut)
+/* What an event that is no ERROR says of its object. */
+static void take_event(struct informer *inf, const char *type, const cJSON *object, bool unread)
+{
+    if (!type || strcmp(type, "BOOKMARK") == 0)
+        return;
+    if (strcmp(type, "DELETED") == 0)
+        decode_deleted(inf->c, inf->resource, object);
+    else if (unread)
+        decode_unread(inf->c, inf->resource, object);
+    else
+        decode_event(inf->c, inf->resource, object);
+}
+
+static void on_event(void *arg, const struct kube_item *item)
 {
     struct informer *inf = arg;
+    int64_t began = budget_begin(inf->c);
     AUTO(auto_json) cJSON *event = NULL;
     const char *type;
     const cJSON *object;
@@ -231,8 +257,8 @@ static void on_event(void *arg, const char *text, size_t len, bool cut)
     struct err err;
 
     inf->line = true;
-    unread = answer_parse(&event, text, len, "watch", &err) != 0;
-    if (unread && answer_parse_identity(&event, text, len, true, "watch", &err)) {
+    unread = answer_parse(&event, item->text, item->len, "watch", &err) != 0;
+    if (unread && answer_parse_identity(&event, item->text, item->len, true, "watch", &err)) {
         log_warn("watch: bad event resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->again = true; /* what it said is unknown: only a list tells */
         inf->failed = true;
@@ -245,16 +271,10 @@ static void on_event(void *arg, const char *text, size_t len, bool cut)
         return;
     }
     decode_version(object, inf->version);
-    if (cut || unread)
+    if (item->cut || unread)
         note_cut(inf, object, unread ? UNREAD : TOO_LARGE);
-    if (!type || strcmp(type, "BOOKMARK") == 0)
-        return;
-    if (strcmp(type, "DELETED") == 0)
-        decode_deleted(inf->c, inf->resource, object);
-    else if (unread)
-        decode_unread(inf->c, inf->resource, object);
-    else
-        decode_event(inf->c, inf->resource, object);
+    take_event(inf, type, object, unread);
+    charge(inf, object, began, item);
 }
 
 static void on_watch_end(void *arg, const struct kube_response *r)

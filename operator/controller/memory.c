@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "operator/controller/budget.h"
 #include "paceline/mem.h"
 
 #define N_BUCKETS_OF_JOBS 1024
@@ -81,7 +80,6 @@ struct memory *memories_of(struct memories *all, const char *key, const char *ui
     m->uid = xstrdup(uid);
     limit_init(&m->status_limit, STATUS_PER_SECOND, STATUS_BURST, mono_ms);
     limit_init(&m->event_limit, EVENT_PER_SECOND, EVENT_BURST, mono_ms);
-    limit_init(&m->cpu_limit, BUDGET_MS_PER_SECOND, BUDGET_BURST_MS, mono_ms);
     *slot = m;
     return m;
 }

@@ -50,7 +50,6 @@ struct memory {
     uint64_t *events;                   /* hashes of the keys of events that were sent */
     size_t n_events;
     struct limit status_limit, event_limit; /* what pods and agents may make us write */
-    struct limit cpu_limit;                 /* milliseconds of the control thread (budget.h) */
 };
 
 struct memories *memories_new(void);

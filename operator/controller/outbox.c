@@ -1,5 +1,8 @@
 #include "operator/controller/outbox.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "operator/controller/state.h"
 #include "paceline/mem.h"
 
@@ -14,7 +17,9 @@ struct sent {
     void (*item)(void *arg, const cJSON *item);
     outbox_done_fn *done;
     void *arg;
-    bool bad; /* an item could not be read, and so the list was not */
+    bool bad;            /* an item could not be read, and so the list was not */
+    uint64_t charged;    /* bytes of the answer: those of its items */
+    char namespace_[64]; /* of the request; "": none */
 };
 
 struct single {
@@ -165,23 +170,38 @@ static bool take(struct outbox *o, struct request *r, outbox_done_fn **done, voi
     return take_single(o, OUTBOX_LAST, r, done, arg);
 }
 
-static void on_item(void *arg, const char *text, size_t len, bool cut)
+/* Charges the job of the object; a list, or a refusal, is the request's namespace's. */
+static void charge(const struct sent *s, const cJSON *object, int64_t began_us, uint64_t bytes)
+{
+    const cJSON *kind = cJSON_GetObjectItemCaseSensitive(object, "kind");
+    char whose[WHOSE_SIZE];
+
+    budget_whose(whose, object,
+                 cJSON_IsString(kind) && strcmp(kind->valuestring, "TrainingJob") == 0);
+    budget_charge(s->o->c, *whose ? whose : s->namespace_, began_us, bytes);
+}
+
+/* It says nothing of a cut: the informer, which meets every object, does. */
+static void on_item(void *arg, const struct kube_item *text)
 {
     struct sent *s = arg;
+    int64_t began = budget_begin(s->o->c);
     AUTO(auto_json) cJSON *item = NULL;
     struct err err;
 
-    (void)cut; /* the informer, which meets every object, says so */
-    if (answer_parse(&item, text, len, "an item", &err))
+    if (answer_parse(&item, text->text, text->len, "an item", &err))
         s->bad = true;
     else
         s->item(s->arg, item);
+    charge(s, item, began, text->received);
+    s->charged += text->received;
 }
 
 static void on_answer(void *arg, const struct kube_response *r)
 {
     struct sent *s = arg;
     struct outbox *o = s->o;
+    int64_t began = budget_begin(o->c);
     AUTO(auto_json) cJSON *body = NULL;
     char message[512];
     enum answer answer = answer_read(r, &body, message, sizeof message);
@@ -204,7 +224,19 @@ static void on_answer(void *arg, const struct kube_response *r)
     o->n_sent--;
     o->received = r->received;
     s->done(s->arg, answer, body, message);
+    charge(s, body, began, r->received > s->charged ? r->received - s->charged : 0);
     free(s);
+}
+
+/* The namespace in a path of the API. */
+static void note_namespace(struct sent *s, const char *path)
+{
+    static const char before[] = "/namespaces/";
+    const char *at = strstr(path, before);
+
+    if (at)
+        snprintf(s->namespace_, sizeof s->namespace_, "%.*s",
+                 (int)strcspn(at + strlen(before), "/?"), at + strlen(before));
 }
 
 static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void *arg,
@@ -222,6 +254,7 @@ static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void
 
     *s = (struct sent){.o = o, .next = o->sent, .method = r->method, .done = done, .arg = arg};
     s->item = r->item;
+    note_namespace(s, r->path);
     if (o->sent)
         o->sent->previous = s;
     o->sent = s;

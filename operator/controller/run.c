@@ -239,7 +239,7 @@ static bool run_next(struct source *source, struct request *r, outbox_done_fn **
             return read_whole_job(run, tj, r, fn, arg);
         run->at++;
         made = make_request(s, run->whole ? run->whole : tj, r, fn);
-        budget_charge(run->c, run->key, began);
+        budget_charge(run->c, run->key, began, 0);
         if (made) {
             *arg = s;
             run->n_open++;

@@ -2,6 +2,7 @@
 #ifndef PACELINE_OPERATOR_CONTROLLER_STATE_H
 #define PACELINE_OPERATOR_CONTROLLER_STATE_H
 
+#include "operator/controller/budget.h"
 #include "operator/controller/controller.h"
 #include "operator/controller/informer.h"
 #include "operator/controller/lease.h"
@@ -25,6 +26,7 @@ struct controller {
     struct cache *cache;
     struct workqueue *queue;
     struct memories *memories;
+    struct budgets budgets;
     struct informer informers[N_RESOURCES];
     struct lease lease;
     struct outbox outbox;

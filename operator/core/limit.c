@@ -51,6 +51,11 @@ int64_t limit_next_ms(const struct limit *l, int64_t now_ms)
     return ms < (double)INT64_MAX ? (int64_t)ms : INT64_MAX;
 }
 
+bool limit_is_full(const struct limit *l, int64_t now_ms)
+{
+    return tokens_at(l, now_ms) >= l->burst;
+}
+
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t x = *state ? *state : 0x9e3779b97f4a7c15u; /* xorshift stays at 0 for ever */

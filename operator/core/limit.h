@@ -17,6 +17,7 @@ bool limit_take(struct limit *l, int64_t now_ms);
 /* Takes this many tokens, even if there are fewer; limit_take then fails until the debt is paid. */
 void limit_spend(struct limit *l, double tokens, int64_t now_ms);
 int64_t limit_next_ms(const struct limit *l, int64_t now_ms); /* until one token is there */
+bool limit_is_full(const struct limit *l, int64_t now_ms);    /* as at first */
 
 /*
  * first * 2^failures up to max, times 0.5 to 1.5 by the random state (xorshift), never above max.

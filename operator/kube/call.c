@@ -120,9 +120,11 @@ static size_t on_read(char *out, size_t size, size_t n, void *arg)
 static bool on_item(void *arg, const char *text, size_t len, bool cut)
 {
     struct kube_call *call = arg;
+    struct kube_item item = {text, len, cut, call->received - call->told};
 
     *call->called_back = true;
-    call->item(call->arg, text, len, cut);
+    call->told = call->received;
+    call->item(call->arg, &item);
     return !call->cancelled;
 }
 
@@ -260,7 +262,7 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
     call->curl_error[0] = '\0';
     buf_release(&call->answer);
     buf_init_secret(&call->answer, call->config->max_body); /* Secrets come, too */
-    call->received = 0;
+    call->received = call->told = 0;
     sieve_release(&call->sieve);
     sieve_init(&call->sieve, call->keep, call->watch);
     curl_easy_setopt(easy, CURLOPT_URL, url);

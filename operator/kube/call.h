@@ -50,8 +50,8 @@ struct kube_call {
     int64_t retry_after_ms;
     struct buf answer; /* the body as it comes, where `keep` is NULL */
     struct sieve sieve;
-    uint64_t received;
-    bool *called_back; /* set when item is called */
+    uint64_t received, told; /* bytes; those of items that were passed on */
+    bool *called_back;       /* set when item is called */
 };
 
 int64_t kube_clock_ms(void); /* monotonic, and counts sleep */

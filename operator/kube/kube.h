@@ -42,9 +42,15 @@ struct kube_call; /* a request on its way */
 
 /* Everything passed in is copied; no callback is called from inside these functions. */
 typedef void kube_done_fn(void *arg, const struct kube_response *response);
-/* Receives an object of a list or an event of a watch, as JSON, NUL-terminated. cut: it exceeded
- * the bounds of its sieve, so a part is missing. */
-typedef void kube_item_fn(void *arg, const char *text, size_t len, bool cut);
+/* An object of a list or an event of a watch. */
+struct kube_item {
+    const char *text; /* JSON, NUL-terminated */
+    size_t len;
+    bool cut;          /* it exceeded the bounds of its sieve, so a part is missing */
+    uint64_t received; /* bytes that came for it, before the sieve; counted by pieces of the answer,
+                        * so those of a piece count for the first item that ends in it */
+};
+typedef void kube_item_fn(void *arg, const struct kube_item *item);
 
 struct kube_ops {
     struct kube_call *(*send)(void *kube, const struct kube_request *request, kube_done_fn *done,

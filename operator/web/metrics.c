@@ -84,7 +84,7 @@ static void encode_requests(const struct snapshot *s, struct buf *out)
          "Writes to the Kubernetes API that wait for their answer.");
     sample(out, "paceline_api_writes_in_flight", "", s->writes_in_flight);
     head(out, "paceline_looks_delayed_total", "counter",
-         "Reconciles delayed because their job had used up its share of the operator's time.");
+         "Reconciles delayed because their job or namespace had used up its share of time.");
     sample(out, "paceline_looks_delayed_total", "", s->looks_delayed);
     head(out, "paceline_watch_restarts_total", "counter", "Watches that ended and were resumed.");
     sample(out, "paceline_watch_restarts_total", "", s->watch_restarts);

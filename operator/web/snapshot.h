@@ -51,7 +51,7 @@ struct snapshot {
     uint64_t restarts[N_SNAPSHOT_RESTARTS];
     uint64_t watch_restarts, relists;
     uint64_t objects_cut;       /* that were larger than the operator reads */
-    uint64_t looks_delayed;     /* of jobs that had used up their share of the time */
+    uint64_t looks_delayed;     /* of jobs or namespaces without time */
     struct histogram reconcile; /* of pure reconcile */
     struct histogram sync;      /* from the first change of a key to its plan carried out */
     uint64_t jobs_finished[2];  /* seen to end by this process: succeeded, failed */

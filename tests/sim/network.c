@@ -118,7 +118,7 @@ static bool give_item(void *arg, const char *text, size_t len, bool cut)
 {
     struct call *c = arg;
 
-    c->item(c->arg, text, len, cut);
+    c->item(c->arg, &(struct kube_item){text, len, cut, len});
     return !c->finished;
 }
 

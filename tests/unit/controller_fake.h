@@ -93,11 +93,13 @@ static inline int count_open(enum kube_method method, const char *text)
     return n;
 }
 
+static uint64_t item_bytes; /* that an item says it took */
+
 static inline bool give_item(void *arg, const char *text, size_t len, bool cut)
 {
     const struct kube_call *call = arg;
 
-    call->item(call->arg, text, len, cut);
+    call->item(call->arg, &(struct kube_item){text, len, cut, item_bytes});
     return true;
 }
 

@@ -125,6 +125,7 @@ struct answer {
     char *body, *error;
     struct buf lines; /* each with a newline again */
     int n_lines, n_cut;
+    uint64_t item_bytes;
     uint64_t received;
 };
 
@@ -154,15 +155,16 @@ static inline void answer_done(void *arg, const struct kube_response *r)
     a->error = xstrdup(r->error ? r->error : "");
 }
 
-static inline void answer_line(void *arg, const char *line, size_t len, bool cut)
+static inline void answer_line(void *arg, const struct kube_item *item)
 {
     struct answer *a = arg;
 
-    a->n_cut += cut;
-    CHECK_INT(strlen(line), len);
+    a->n_cut += item->cut;
+    a->item_bytes += item->received;
+    CHECK_INT(strlen(item->text), item->len);
     if (!a->lines.data)
         buf_init(&a->lines, 0);
-    buf_add(&a->lines, line, len);
+    buf_add(&a->lines, item->text, item->len);
     buf_puts(&a->lines, "\n");
     a->n_lines++;
 }

@@ -99,7 +99,7 @@ static bool serve_page(struct kube_call *call, int *served)
 
         buf_init(&pod, 0);
         buf_printf(&pod, ORPHAN("p%d", "u%d", "o"), i, i);
-        call->item(call->arg, pod.data, pod.len, false);
+        call->item(call->arg, &(struct kube_item){.text = pod.data, .len = pod.len});
     }
     call->done(call->arg, &r);
     return r.status != 0;

@@ -177,6 +177,7 @@ static void test_lists(const struct fake *f)
     CHECK_INT(large.n_lines, 30);
     CHECK_INT(large.n_cut, 0);
     CHECK(large.received > 30000000);
+    CHECK(large.item_bytes > 29900000 && large.item_bytes <= large.received);
     CHECK_STR(large.body, "{\"items\":[],\"version\":\"7\"}");
     CHECK_INT(strncmp(large.lines.data, "{\"n\":0}\n{\"n\":1}\n", 16), 0);
     CHECK_INT(cut.status, 0); /* what has come is true nevertheless */
@@ -295,11 +296,11 @@ static void test_parallel(const struct fake *f)
     CHECK(kube_client_stats(client).connects <= 64);
 }
 
-static void cancel_on_line(void *arg, const char *line, size_t len, bool cut)
+static void cancel_on_line(void *arg, const struct kube_item *item)
 {
     struct answer *a = arg;
 
-    answer_line(arg, line, len, cut);
+    answer_line(arg, item);
     if (a->n_lines == 2)
         kube_client_ops()->cancel(a->client, a->call);
 }

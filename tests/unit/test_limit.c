@@ -107,6 +107,8 @@ static void test_spend(void)
     CHECK_INT(limit_next_ms(&l, 1500), 2510);
     CHECK(!limit_take(&l, 4000));
     CHECK(limit_take(&l, 4010));
+    CHECK(!limit_is_full(&l, 9009));
+    CHECK(limit_is_full(&l, 9010));
 }
 
 static void test_backoff(void)
