@@ -349,7 +349,7 @@ void rule_generation(struct look *l)
     l->next.launch.without = without;
 }
 
-/* An event where a launch waits longer than most do: one for each generation and stage. */
+/* An event where a launch waits longer than most do: one for each generation and stage, or pod. */
 static void tell_stage(struct look *l, const struct run_report *r)
 {
     char key[96];
@@ -367,31 +367,49 @@ static void tell_stage(struct look *l, const struct run_report *r)
                l->tj->meta.namespace_, r->pod);
 }
 
-/* The first pod that a launch waits for; NULL: none is there. */
+static bool waits_for_long(const struct look *l, const struct pod *p)
+{
+    return l->now >= p->meta.created_ms + WAITS_MS;
+}
+
+/* Whether a says better than b what stands in the way of a launch. */
+static bool is_more_awaited(const struct look *l, const struct pod *a, const struct pod *b)
+{
+    bool long_a = waits_for_long(l, a), long_b = waits_for_long(l, b);
+
+    if (!long_a || !long_b)
+        return a->meta.created_ms < b->meta.created_ms;
+    return pod_is_explained(l, a) && !pod_is_explained(l, b);
+}
+
+/* The pod that stands in the way of a launch; NULL: none is there. */
 static const struct pod *awaited_pod(const struct look *l)
 {
+    const struct pod *best = NULL;
+
     for (int i = 0; i < members_count(l); i++) {
         const struct pod *p = slot_pod(members_slot(l, i));
 
-        if (p && p->phase == POD_PENDING && !p->meta.deletion_ms)
-            return p;
+        if (p && p->phase == POD_PENDING && !p->meta.deletion_ms &&
+            (!best || is_more_awaited(l, p, best)))
+            best = p;
     }
-    return NULL;
+    return best;
 }
 
 static void tell_pod(struct look *l, const struct pod *p)
 {
-    int64_t until = p->meta.created_ms + WAITS_MS;
     const char *wait = pod_wait(l, p);
     char key[96];
 
-    if (l->now < until) {
-        plan_requeue(l->plan, until);
+    if (!waits_for_long(l, p)) {
+        plan_requeue(l->plan, p->meta.created_ms + WAITS_MS);
         return;
     }
     if (pod_is_mute(p) && !wait) /* its events are read first */
         return;
-    snprintf(key, sizeof key, "waits-%lld-pods", (long long)l->next.launch.generation + 1);
+    snprintf(key, sizeof key, "waits-%lld-%s-%d", (long long)l->next.launch.generation + 1,
+             cluster_role_names[p->role], p->index);
     plan_event(l->plan, false, key, "LaunchWaits", "generation %lld waits for %s %d%s%s (pod %s)",
                (long long)l->next.launch.generation + 1, cluster_role_names[p->role], p->index,
                wait ? ": " : "", wait ? wait : "", p->meta.name);

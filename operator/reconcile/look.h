@@ -106,6 +106,7 @@ void describe(struct look *l); /* 11: the descriptive part of next */
 bool pod_is_mute(const struct pod *p);
 /* Why a pod does not run, in words for a sentence; NULL: nobody says (yet). */
 const char *pod_wait(const struct look *l, const struct pod *p);
+bool pod_is_explained(const struct look *l, const struct pod *p); /* pod_wait is not NULL */
 /* A pod that lives mounts another key than ours: they could not talk to what we make. */
 bool look_key_changed(const struct look *l);
 /* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */

@@ -17,12 +17,17 @@ static bool is_asked_about(const struct look *l, const struct pod *p)
     return l->o->events.pod && strcmp(l->o->events.pod, p->meta.uid) == 0;
 }
 
+bool pod_is_explained(const struct look *l, const struct pod *p)
+{
+    return p->reason || (pod_is_mute(p) && is_asked_about(l, p));
+}
+
 const char *pod_wait(const struct look *l, const struct pod *p)
 {
     if (p->reason)
         return arena_printf(&l->plan->arena, "%s%s%s", p->reason, p->message ? ": " : "",
                             p->message ? p->message : "");
-    if (!pod_is_mute(p) || !is_asked_about(l, p))
+    if (!pod_is_explained(l, p))
         return NULL;
     if (l->o->events.sentence)
         return l->o->events.sentence;
