@@ -1,5 +1,5 @@
 /*
- * The multiply-add rate of this machine's cores, the yardstick of docs/performance/README.md:
+ * The multiply-add rate of this machine's cores, the yardstick of docs/performance/kernels.md:
  * independent fused multiply-adds on registers, no memory. One JSON line per instruction set and
  * process count: one process on the first allowed core, then two processes at once on the first two
  * (they may be hyper-threads of one core). Then what one process moves from and to memory: y = y +

@@ -16,7 +16,8 @@ static const char usage[] =
     "  -o, --out FILE  write it there, instead of printing it\n"
     "  --force         overwrite an existing file\n"
     "DATA is a folder of images (train/CLASS/ and test/CLASS/, or CLASS/ alone), of arrays\n"
-    "(train-x.npy, train-y.npy, test-x.npy, test-y.npy; docs/reference/data.md), or of IDX files.\n"
+    "(train-x.npy, train-y.npy, test-x.npy, test-y.npy; docs/reference/arrays.md), or of IDX "
+    "files.\n"
     "examples:\n"
     "  paceline init photos -o job.yaml && paceline run job.yaml\n"
     "  paceline init arrays >job.yaml\n";

@@ -1,5 +1,5 @@
 /* A network of several inputs, as study 001 splits one over workers: each instrument of a scene
- * (data.md) has a branch of its own, and what they see is put together. */
+ * (docs/reference/made-data.md) has a branch of its own, and what they see is put together. */
 #include "common/layer_list.h"
 #include "paceline/mem.h"
 

@@ -118,7 +118,7 @@ const struct field spec_fields[] = {
      .default_ = "fashion-mnist",
      .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files; "
             "arrays: numbers in .npy files; text: words in train.txt, valid.txt and test.txt; "
-            "patterns, spectra, scenes: made by the engine (docs/reference/data.md)."},
+            "patterns, spectra, scenes: made by the engine (docs/reference/made-data.md)."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),
@@ -144,7 +144,8 @@ const struct field spec_fields[] = {
      .doc = "images: folder for a packed copy, which later starts map instead of decoding."},
     {"spec.dataset.testSplit", FIELD_FLOAT, JOB(dataset.test_split), RANGE(0, 1), .below_max = true,
      .doc = "images without a test folder: share of each class kept back to test with."},
-    {"spec.dataset.made", FIELD_OBJECT, .doc = "What the engine makes (docs/reference/data.md)."},
+    {"spec.dataset.made", FIELD_OBJECT,
+     .doc = "What the engine makes (docs/reference/made-data.md)."},
     {"spec.dataset.made.samples", FIELD_INT, JOB(dataset.samples), RANGE(1, 1 << 24),
      .default_ = "10000", .doc = "To train with; a fifth as many are made to test with."},
     {"spec.dataset.made.classes", FIELD_INT, JOB(dataset.classes), RANGE(2, 1024), .default_ = "10",
@@ -303,7 +304,7 @@ const struct field spec_fields[] = {
     {"spec.training.earlyStopping.monitor", FIELD_ENUM, JOB(training.early_stop.monitor),
      .names = METRICS, .default_ = "loss",
      .doc = "What is to become better, on the validation samples or, where there are none, on the "
-            "training samples of the epoch (docs/reference/networks.md: which metric goes with "
+            "training samples of the epoch (docs/reference/losses.md: which metric goes with "
             "which loss)."},
     {"spec.training.earlyStopping.patience", FIELD_INT, JOB(training.early_stop.patience),
      RANGE(0, 1000000), .default_ = "0",

@@ -8,7 +8,7 @@
  *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
  *   paceline-worker calibrate --spec JOB [--steps N]
  *
- * Rank 0 prints events on standard output (docs/reference/cli.md has them and the options); logs go
+ * Rank 0 prints events on standard output (docs/reference/events.md has them); logs go
  * to standard error. Exit codes: include/paceline/err.h.
  */
 #include <errno.h>

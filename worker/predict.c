@@ -1,4 +1,4 @@
-/* predict: asks a model about files. See docs/reference/cli.md. */
+/* predict: asks a model about files. See docs/tasks/evaluate-and-predict.md. */
 #include "worker/predict.h"
 
 #include <dirent.h>

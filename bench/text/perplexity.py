@@ -7,7 +7,7 @@
 
 Trains the network of the checkpoint, layers of embedding, LSTM and a dense one without dropout, with each: with
 `paceline run` (of PATH, or PACELINE) from these weights, and with PyTorch, which reads text, weights and batches by itself
-as docs/reference/data.md has them. Prints the perplexity of training and of the test text after each epoch, of both.
+as docs/reference/text.md has them. Prints the perplexity of training and of the test text after each epoch, of both.
 """
 
 import argparse

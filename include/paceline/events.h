@@ -1,7 +1,7 @@
 /*
- * The worker's events: one JSON object per line on its standard output (docs/reference/cli.md lists
- * them). Lines are bounded; a line that is no event is the caller's to report, an unknown event is
- * not.
+ * The worker's events: one JSON object per line on its standard output (docs/reference/events.md
+ * lists them). Lines are bounded; a line that is no event is the caller's to report, an unknown
+ * event is not.
  */
 #ifndef PACELINE_EVENTS_H
 #define PACELINE_EVENTS_H

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The run folder: nothing is lost, one run at a time, and it holds what docs/reference/cli.md says.
+# The run folder: nothing is lost, one run at a time, and it holds what docs/reference/run.md says.
 . tests/cli/lib.sh
 fake
 

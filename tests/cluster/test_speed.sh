@@ -1,5 +1,5 @@
 #!/bin/bash
-# How quick jobs are, as a table (docs/performance/README.md says what for). Only meaningful on a quiet machine:
+# How quick jobs are, as a table (docs/performance/operator.md says what for). Only meaningful on a quiet machine:
 #   make test-cluster SHOW=1 TESTS=tests/cluster/test_speed.sh     RUNS=N: N runs of each, else 10
 # TIMEOUT: 1800
 source tests/cluster/lib.sh

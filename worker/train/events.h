@@ -1,5 +1,5 @@
 /* What rank 0 tells the launcher: one JSON object per line on standard output
- * (docs/reference/cli.md). */
+ * (docs/reference/events.md). */
 #ifndef PACELINE_EVENTS_H
 #define PACELINE_EVENTS_H
 

@@ -1,5 +1,5 @@
 /* What the loop knows of its run, and tells the launcher of it: the events of
- * docs/reference/cli.md. */
+ * docs/reference/events.md. */
 #ifndef PACELINE_WATCH_H
 #define PACELINE_WATCH_H
 
