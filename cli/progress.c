@@ -142,11 +142,10 @@ static void show_start(struct progress *p, const cJSON *e)
         fprintf(p->out, "resumed at step %s\n", format_count((double)resumed).s);
 }
 
-/* The share of its epoch that a step has reached, from 0 to 1. */
+/* The share of the epoch after `epoch` whole ones that a step has reached, from 0 to 1. */
 static double epoch_share(const struct progress *p, double epoch, double step)
 {
-    return p->batches_per_epoch > 0 ? (step - epoch * p->batches_per_epoch) / p->batches_per_epoch
-                                    : 0;
+    return p->steps_per_epoch > 0 ? (step - epoch * p->steps_per_epoch) / p->steps_per_epoch : 0;
 }
 
 static void show_live(struct progress *p, const cJSON *e)
@@ -201,7 +200,7 @@ static void show_epoch(struct progress *p, const cJSON *e)
     double test = event_number(e, terms->test);
     double epoch = event_number(e, "epoch");
 
-    if (p->steps_per_epoch > 0 && event_number(e, "step") > epoch * p->steps_per_epoch)
+    if (epoch_share(p, epoch, event_number(e, "step")) > 0)
         epoch++;
     fprintf(p->out, "epoch %s/%s  loss %s  %s %s", format_count(epoch).s, format_count(p->epochs).s,
             format_loss(event_number(e, "loss")).s, terms->quality,
@@ -288,10 +287,14 @@ static void summary_trained(const struct progress *p, const struct history *h)
 {
     const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);
     const double step = event_number(h->done, "step");
+    const double whole = last ? event_number(last, "epoch") : 0;
+    const double share = epoch_share(p, whole, step);
 
-    if (p->trained)
-        summary_line(p, "trained", "%s, %s",
-                     format_plural(last ? event_number(last, "epoch") : 0, "epoch").s,
+    if (p->trained && share > 0) /* the job's steps have ended in an epoch */
+        summary_line(p, "trained", "%s and %.0f%% of epoch %s, %s", format_plural(whole, "epoch").s,
+                     floor(100 * share), format_count(whole + 1).s, format_plural(step, "step").s);
+    else if (p->trained)
+        summary_line(p, "trained", "%s, %s", format_plural(whole, "epoch").s,
                      format_plural(step, "step").s);
     else
         summary_line(p, "trained", "nothing: at step %s already, and the job has %s",

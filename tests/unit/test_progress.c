@@ -94,7 +94,7 @@ static void test_words(void)
     AUTO(auto_free) char *text = NULL;
     size_t size;
     FILE *memory = open_memstream(&text, &size);
-    struct progress p = {.out = memory, .epochs = 3, .batches_per_epoch = 100, .quarter = -1};
+    struct progress p = {.out = memory, .epochs = 3, .steps_per_epoch = 100, .quarter = -1};
 
     CHECK(memory);
     show(&p, words_step);
@@ -129,7 +129,7 @@ static void test_values(void)
     cJSON *of_numbers = cJSON_Parse(numbers_done), *of_bits = cJSON_Parse(bits_done);
     size_t size;
     FILE *memory = open_memstream(&text, &size);
-    struct progress p = {.out = memory, .epochs = 3, .batches_per_epoch = 100, .quarter = -1};
+    struct progress p = {.out = memory, .epochs = 3, .steps_per_epoch = 100, .quarter = -1};
 
     CHECK(memory);
     show(&p, numbers_step);
@@ -153,7 +153,7 @@ static void test_live(void)
     AUTO(auto_free) char *text = NULL;
     size_t size;
     FILE *memory = open_memstream(&text, &size);
-    struct progress p = {.out = memory, .live = true, .epochs = 3, .batches_per_epoch = 100};
+    struct progress p = {.out = memory, .live = true, .epochs = 3, .steps_per_epoch = 100};
     const char *bar, *end;
 
     CHECK(memory);
@@ -169,6 +169,73 @@ static void test_live(void)
     CHECK_CONTAINS(end, "epoch 1/3  loss");
 }
 
+/* With several batches for a step the bar counts steps, too. */
+static void test_accumulated(void)
+{
+    AUTO(auto_free) char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size);
+    struct progress p = {.out = memory, .live = true};
+
+    CHECK(memory);
+    show(&p, "{\"event\":\"start\",\"batchesPerEpoch\":99,\"batchesPerUpdate\":2,\"epochs\":3}");
+    show(&p, "{\"event\":\"progress\",\"epoch\":1,\"step\":75}");
+    fclose(memory);
+    CHECK_CONTAINS(text, "epoch 2/3 ");
+    CHECK_CONTAINS(text, " 50%  ");
+}
+
+/* What the summary says of events that were shown. */
+static char *summary(const char *const *lines, size_t n)
+{
+    struct history h;
+    char *text = NULL;
+    size_t size;
+    FILE *memory = open_memstream(&text, &size), *nowhere = fopen("/dev/null", "w");
+    struct progress p = {.out = nowhere, .quarter = -1};
+
+    CHECK(memory && nowhere);
+    history_init(&h);
+    for (size_t i = 0; i < n; i++) {
+        enum event_type type;
+        cJSON *event = event_parse(lines[i], strlen(lines[i]), &type);
+
+        CHECK(event);
+        progress_show(&p, type, event);
+        history_add(&h, type, event);
+    }
+    p.out = memory;
+    progress_summary(&p, &h, "report.html");
+    fclose(memory);
+    fclose(nowhere);
+    history_release(&h);
+    return text;
+}
+
+/* The epochs of the summary are those of the lines before it. */
+static void test_summary(void)
+{
+    static const struct {
+        const char *epoch, *done, *want;
+    } cases[] = {
+        {epoch, "{\"event\":\"done\",\"step\":100}", "trained        1 epoch, 100 steps\n"},
+        {"{\"event\":\"epoch\",\"epoch\":1,\"step\":150}", "{\"event\":\"done\",\"step\":150}",
+         "trained        1 epoch and 50% of epoch 2, 150 steps\n"},
+        {"{\"event\":\"epoch\",\"epoch\":0,\"step\":99}", "{\"event\":\"done\",\"step\":99}",
+         "trained        0 epochs and 99% of epoch 1, 99 steps\n"},
+        {"{\"event\":\"epoch\",\"epoch\":2,\"step\":200}",
+         "{\"event\":\"done\",\"step\":200,\"stoppedEarly\":{\"epoch\":2,\"patience\":1}}",
+         "trained        2 epochs, 200 steps\n  stopped early  at epoch 2: "},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *const lines[] = {start, cases[i].epoch, cases[i].done};
+        AUTO(auto_free) char *text = summary(lines, ARRAY_LEN(lines));
+
+        CHECK_CONTAINS(text, cases[i].want);
+    }
+}
+
 int main(void)
 {
     test_bar();
@@ -176,5 +243,7 @@ int main(void)
     test_live();
     test_words();
     test_values();
+    test_accumulated();
+    test_summary();
     return test_result();
 }
