@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 /* Fields of a job that are paths: by section, and as an override names them. */
@@ -18,7 +19,7 @@ static void place(cJSON *item, const char *folder)
 
     if (!cJSON_IsString(item) || *item->valuestring == '/' || !*item->valuestring)
         return;
-    whole = xasprintf("%s/%s", folder, item->valuestring);
+    whole = file_in(folder, item->valuestring);
     cJSON_free(item->valuestring);
     item->valuestring = STEAL(whole);
 }
@@ -41,16 +42,12 @@ void study_place(struct study *s, const char *file)
 {
     const char *slash = file ? strrchr(file, '/') : NULL;
     AUTO(auto_free) char *here = getcwd(NULL, 0);
-    AUTO(auto_free) char *folder = NULL;
+    AUTO(auto_free) char *folder = NULL, *given = NULL;
 
     if (!here)
         return;
-    if (!slash)
-        folder = xstrdup(here);
-    else if (*file == '/')
-        folder = xasprintf("%.*s", slash > file ? (int)(slash - file) : 1, file);
-    else
-        folder = xasprintf("%s/%.*s", here, (int)(slash - file), file);
+    given = slash ? xasprintf("%.*s", slash > file ? (int)(slash - file) : 1, file) : xstrdup(here);
+    folder = *given == '/' ? STEAL(given) : file_in(here, given);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
         place(cJSON_GetObjectItemCaseSensitive(
                   cJSON_GetObjectItemCaseSensitive(s->job, paths[i].section), paths[i].key),

@@ -73,6 +73,13 @@ static int map(struct file_map *m, int fd, size_t len, const char *path, struct 
     return 0;
 }
 
+char *file_in(const char *folder, const char *name)
+{
+    const size_t n = strlen(folder);
+
+    return xasprintf("%s%s%s", folder, n && folder[n - 1] == '/' ? "" : "/", name);
+}
+
 int file_map_open(struct file_map *m, const char *path, struct err *err)
 {
     AUTO(auto_close) int fd = open_to_read(path, err);

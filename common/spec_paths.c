@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "common/spec_parse.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 static const char *const path_fields[] = {"spec.dataset.path", "spec.dataset.cachePath",
@@ -20,7 +21,7 @@ static void put_before(char **path, const char *folder)
 
     if (!*path || **path == '/' || !**path)
         return;
-    whole = xasprintf("%s/%s", folder, *path);
+    whole = file_in(folder, *path);
     free(*path);
     *path = whole;
 }

@@ -8,6 +8,9 @@
 
 #include "paceline/err.h"
 
+/* The path of a name in a folder, with one slash between them, also in "/". The caller frees it. */
+char *file_in(const char *folder, const char *name);
+
 struct file_map {
     const uint8_t *bytes; /* never NULL: an empty file has zero bytes of "" */
     size_t len;

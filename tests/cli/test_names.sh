@@ -41,6 +41,7 @@ shown_class='eel\x0aforged: cat 99.9%'$shown
 answers "a prediction" 1 "$shown_class " predict run "images/test/$class/3.png" --top "$units"
 answers "the name of a file" 1 '4\x0aforged: cat 99.9%'$shown.png predict run "$file"
 answers "an evaluation" $((units + 4)) 'eel\x0aforged: cat 99.9%'"${shown:0:1}" evaluate run
+check "the report" "$(<run/report.html)" 'eel\x0aforged: cat 99.9%'"${shown:0:1}"
 printf 'no image' >"$file"
 answers "a message" 1 '4\x0aforged: cat 99.9%'$shown.png predict run "$file"
 answers "a message beside an answer" 3 '4\x0aforged: cat 99.9%'$shown.png predict run "$file" "images/test/$class/3.png"

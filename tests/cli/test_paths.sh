@@ -36,6 +36,12 @@ from here "evaluated with an override" "$PACELINE" evaluate "$whole" --set datas
 "$PACELINE" run jobs/deep/job.yaml --set dataset.path=data --out wrong >out 2>&1
 same "an override that is not there, exit code" $? 3
 
+# From the root folder: one slash.
+from / "from the root" "$PACELINE" run "${dir#/}/jobs/deep/job.yaml" --json --set dataset.path="${dir#/}/here/other" --out "$dir/root"
+check "from the root" "$(cat root/job.json)" "\"path\": \"$dir/here/other\""
+check "from the root, a message" "$(cd / && "$PACELINE" run "$dir/jobs/deep/job.yaml" --set dataset.path=no-such-folder --out "$dir/none" 2>&1)" \
+    'dataset idx: /no-such-folder/'
+
 # Weights to start from.
 cp whole/$last jobs/deep/start.safetensors
 sed 's/hidden: \[20\]/hidden: [20], initialWeights: start.safetensors/' jobs/deep/job.yaml >jobs/deep/tuned.yaml

@@ -263,8 +263,21 @@ static void links_past_what_is_in_the_way(void)
     CHECK_CONTAINS(err.msg, "/a: link to /nowhere: No such file");
 }
 
+static void joins_with_one_slash(void)
+{
+    static const char *const cases[][3] = {
+        {"/", "data", "/data"}, {"/a", "b", "/a/b"}, {"a/", "b", "a/b"}, {".", "b/c", "./b/c"}};
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_free) char *joined = file_in(cases[i][0], cases[i][1]);
+
+        CHECK_STR(joined, cases[i][2]);
+    }
+}
+
 int main(void)
 {
+    joins_with_one_slash();
     folder = scratch_make();
     path = xasprintf("%s/file", folder);
     reads_a_copy();
