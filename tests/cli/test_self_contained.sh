@@ -48,8 +48,9 @@ same "predicted alone" \
     "$("$PACELINE" predict moved/$last --json --set dataset.path=data --input data/t10k-images-idx3-ubyte | timeless)" \
     "$("$PACELINE" predict whole/$last --json --input data/t10k-images-idx3-ubyte | timeless)"
 # One that an earlier release wrote does not name its job.
-mkdir older
-python3 - whole/$last older/$last <<'PY'
+# age FROM TO
+age() {
+    python3 - "$1" "$2" <<'PY'
 import json, sys
 data = open(sys.argv[1], "rb").read()
 n = 8 + int.from_bytes(data[:8], "little")
@@ -60,6 +61,9 @@ text = json.dumps(header).encode()
 text += b" " * (-len(text) % 8)
 open(sys.argv[2], "wb").write(len(text).to_bytes(8, "little") + text + data[n:])
 PY
+}
+mkdir older
+age whole/$last older/$last
 says=$("$PACELINE" evaluate older/$last 2>&1)
 same "an older one alone, exit code" $? 3
 check "an older one alone" "$says" "older/$last: written before checkpoints named their job, and no job.json is beside it; --spec JOB names it"
@@ -92,6 +96,25 @@ refused "another loss" "spec.model.loss softmaxCrossEntropy, but the job has squ
     "${given[@]}" --set model.loss=squaredError
 refused "another optimiser" "spec.training.optimizer.name adam, but the job has sgd" \
     "${given[@]}" --set 'training.optimizer={name: sgd}'
+
+# An earlier release's checkpoint is compared with the job.json beside it. Without one nothing can be
+# compared, which is said.
+mkdir aged
+age whole/$middle aged/$middle
+cp whole/job.json whole/events.jsonl aged
+cp -r aged unaged
+"$PACELINE" run job.yaml --out aged --resume >out 2>&1
+same "an older one with other data, exit code" $? 2
+check "an older one with other data" "$(<out)" "aged/$middle: written with \
+spec.dataset.normalize.mean 0.25, but the job has 0; a run is resumed with the same value"
+diff -r aged unaged || fail "an older one with other data: the folder has changed"
+run aged --resume "${given[@]}"
+cmp aged/$last whole/$last || fail "an older one resumed to other bytes"
+case $(<aged.log) in *"not record"*) fail "compared, and a warning all the same" ;; esac
+rm unaged/job.json
+run unaged --resume "${given[@]}" --workers 2
+check "an older one without its job" "$(<unaged.log)" "unaged/$middle: it does not record its job, \
+and no readable job.json is beside it; whether spec.dataset and spec.training are the same could not be checked"
 
 # Learnt statistics are tensors, names of folders and words are items.
 run learnt --set dataset.normalizeBy=channel --set training.epochs=1

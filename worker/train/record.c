@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/config.h"
 
@@ -100,24 +101,54 @@ static double meta_double(const struct st_file *f, const char *key)
     return v ? strtod(v, NULL) : 0;
 }
 
+/* Checkpoints of early releases do not record their job. job.json of their folder does: it is
+ * replaced only after the engine has taken the new job. */
+static struct job *job_beside(const char *path)
+{
+    AUTO(problems_release) struct problems problems = {0};
+    const char *slash = strrchr(path, '/');
+    AUTO(auto_free)
+    char *file = xasprintf("%.*sjob.json", slash ? (int)(slash + 1 - path) : 0, path);
+
+    return job_load(file, NULL, 0, &problems);
+}
+
+/* Compares the job that wrote the checkpoint with the job of t. */
+static int check_job(const struct trainer *t, const struct st_file *f, const char *path,
+                     struct err *err)
+{
+    AUTO(config_release) struct config config;
+    AUTO(auto_job) struct job *beside = NULL;
+    AUTO(buf_release) struct buf what;
+
+    buf_init(&what, 0);
+    if (config_read(&config, f, path, err) != 0)
+        return -1;
+    if (!config.job)
+        beside = job_beside(path);
+    if (!config.job && !beside) {
+        log_warn("%s: it does not record its job, and no readable job.json is beside it; whether "
+                 "spec.dataset and spec.training are the same could not be checked",
+                 path);
+        return 0;
+    }
+    if (!job_differs(config.job ? config.job : beside, t->job, false, &what))
+        return 0;
+    return err_set(err, ERR_INVALID, "%s: written with %s; a run is resumed with the same value",
+                   path, what.data);
+}
+
 /* What must not change between a checkpoint and the job that continues it. */
 int record_check(const struct trainer *t, const struct st_file *f, const char *path,
                  struct err *err)
 {
-    AUTO(config_release) struct config config;
-    AUTO(buf_release) struct buf what;
     struct record mine;
     static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
                                         "batchesPerUpdate", "seed",         "lanes",
                                         "optimizer",        "sumOrder",     "precision"};
 
-    buf_init(&what, 0);
-    if (config_read(&config, f, path, err) != 0)
+    if (check_job(t, f, path, err) != 0)
         return -1;
-    if (config.job && job_differs(config.job, t->job, false, &what))
-        return err_set(err, ERR_INVALID,
-                       "%s: written with %s; a run is resumed with the same value", path,
-                       what.data);
     record_init(&mine, t);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         const char *there = st_meta_get(f, fixed[i]), *here = NULL;
