@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/report.h"
+#include "cli/run_files.h"
 #include "cli/session.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
@@ -31,7 +32,8 @@ struct run {
     struct folder folder;
     struct session session;
     struct progress progress;
-    char *spec_path, *new_spec_path, *events_path, *new_events_path, *report_path, *stop_path;
+    struct run_files files;
+    char *report_path, *stop_path;
     struct buf spec;
     bool resume, json;
 };
@@ -41,11 +43,8 @@ static void run_release(struct run *r)
     job_free(r->job);
     folder_release(&r->folder);
     session_release(&r->session);
-    free(r->spec_path);
-    free(r->new_spec_path);
+    run_files_release(&r->files);
     free(r->stop_path);
-    free(r->events_path);
-    free(r->new_events_path);
     free(r->report_path);
     buf_release(&r->spec);
 }
@@ -69,11 +68,7 @@ static int open_folder(struct run *r, const char *out, struct err *err)
         return -1;
     if (r->folder.moved_to)
         fprintf(stderr, "paceline run: the earlier run is now in %s\n", r->folder.moved_to);
-    r->spec_path = folder_file(&r->folder, "job.json");
-    r->new_spec_path = folder_file(&r->folder, "job.json.new");
     r->stop_path = stop_file(&r->folder);
-    r->events_path = folder_file(&r->folder, "events.jsonl");
-    r->new_events_path = folder_file(&r->folder, "events.jsonl.new");
     r->report_path = folder_file(&r->folder, "report.html");
     return 0;
 }
@@ -90,54 +85,14 @@ static void check_resume(struct run *r)
     r->resume = false;
 }
 
-/* Not synced: each run writes it anew, and waiting for the disk would delay the first step. */
-static int write_spec(struct run *r, struct err *err)
-{
-    FILE *f;
-
-    job_to_text(r->job, &r->spec);
-    f = fopen(r->new_spec_path, "we");
-    if (f && fputs(r->spec.data, f) >= 0 && fclose(f) == 0)
-        return 0;
-    return err_set(err, ERR_IO, "cannot write %.300s: %s", r->new_spec_path, strerror(errno));
-}
-
-static void keep_file(const char *new_path, const char *path)
-{
-    if (rename(new_path, path) < 0)
-        fprintf(stderr, "paceline run: cannot write %s: %s\n", path, strerror(errno));
-}
-
-/* Called when the engine has accepted the job. Until then job.json and events.jsonl are those of
- * the earlier run in the folder. */
-static void keep_files(void *arg)
-{
-    struct run *r = arg;
-
-    keep_file(r->new_spec_path, r->spec_path);
-    if (!r->resume)
-        keep_file(r->new_events_path, r->events_path);
-}
-
-/* Restores the folder as it was before the run. */
-static void leave_no_trace(struct run *r)
-{
-    session_unfollow(&r->session);
-    unlink(r->new_spec_path);
-    if (!r->resume)
-        unlink(r->new_events_path);
-    folder_give_back(&r->folder);
-}
-
 static int prepare(struct run *r, const char *out, struct err *err)
 {
     if (open_folder(r, out, err) < 0)
         return -1;
     check_resume(r);
-    if (write_spec(r, err) < 0)
-        return -1;
-    return session_follow(&r->session, r->resume ? r->events_path : r->new_events_path, r->resume,
-                          err);
+    run_files_init(&r->files, &r->folder, r->resume);
+    job_to_text(r->job, &r->spec);
+    return run_files_open(&r->files, &r->session, r->spec.data, err);
 }
 
 static int write_report(struct run *r, int64_t started_ns, struct err *err)
@@ -156,7 +111,7 @@ static int write_report(struct run *r, int64_t started_ns, struct err *err)
 static void say_what_remains(const struct run *r)
 {
     AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
-    const bool job = access(r->spec_path, R_OK) == 0;
+    const bool job = access(r->files.spec, R_OK) == 0;
 
     if (checkpoint && strstr(event_text(r->session.history.error, "message"), checkpoint))
         return; /* it is what is wrong */
@@ -164,7 +119,7 @@ static void say_what_remains(const struct run *r)
         fprintf(stderr,
                 "paceline run: the checkpoint %s remains; continue with: "
                 "paceline run %s --out %s --resume\n",
-                checkpoint, job ? r->spec_path : "JOB.yaml", r->folder.path);
+                checkpoint, job ? r->files.spec : "JOB.yaml", r->folder.path);
     else if (r->session.started)
         fprintf(stderr, "paceline run: there is no checkpoint yet\n");
 }
@@ -177,7 +132,7 @@ static int launch(struct run *r, int64_t started_ns, struct err *err)
 
     do {
         const char *const arguments[] = {
-            "run",   "--spec",       r->session.started ? r->spec_path : r->new_spec_path,
+            "run",   "--spec",       run_files_spec(&r->files, &r->session),
             "--out", r->folder.path, resume ? "--resume" : NULL,
             NULL,
         };
@@ -199,8 +154,8 @@ static int train(struct run *r, int64_t started_ns)
     r->session.json = r->json;
     r->session.show = r->json ? NULL : progress_show;
     r->session.show_arg = &r->progress;
-    r->session.on_start = keep_files;
-    r->session.on_start_arg = r;
+    r->session.on_start = run_files_keep;
+    r->session.on_start_arg = &r->files;
     r->session.stop_file = r->stop_path;
     code = launch(r, started_ns, &err);
     if (!r->json)
@@ -208,7 +163,7 @@ static int train(struct run *r, int64_t started_ns)
     if (code != EXIT_OK)
         session_fail(&r->session, "run", code, &err);
     if (!r->session.started)
-        leave_no_trace(r);
+        run_files_undo(&r->files, &r->session, &r->folder);
     else if (write_report(r, started_ns, &err) < 0 && code == EXIT_OK)
         return session_fail(&r->session, "run", err_exit_code(err.code), &err);
     if (code != EXIT_OK) {
@@ -242,8 +197,8 @@ int cmd_run(int argc, char **argv)
     r.resume = o.resume;
     r.json = o.json;
     if (prepare(&r, o.out, &err) < 0) {
-        if (r.new_spec_path)
-            leave_no_trace(&r);
+        if (r.files.spec)
+            run_files_undo(&r.files, &r.session, &r.folder);
         return session_fail(&r.session, "run", err_exit_code(err.code), &err);
     }
     return train(&r, started_ns);

@@ -13,8 +13,9 @@ enum trial {
 };
 
 /*
- * Trains the job in the folder `path`, which gets job.json and events.jsonl; s->history has the
- * run afterwards. Returns an exit code; unless that is EXIT_OK, err says why.
+ * Trains the job in the folder `path`, which gets job.json and events.jsonl unless the engine
+ * refuses the job: then the folder stays as it was. s->history has the run afterwards. Returns an
+ * exit code; unless that is EXIT_OK, err says why.
  */
 int trial_run(struct session *s, const struct job *job, const char *path, enum trial how,
               struct err *err);
