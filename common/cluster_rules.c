@@ -218,7 +218,7 @@ static bool broken_mpi_command(const struct job *job, struct buf *found)
         {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                  \
             .allowed = "needed without spec.model: a template with a container, or replicas: 0", \
             .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                     \
-            .cel_found = "no container, and replicas: [[4:{spec.replicas." role ".replicas}]]"   \
+            .cel_found = "no container, and replicas: [[{spec.replicas." role ".replicas}]]"   \
     }
 
 #define CEL_CONTAINERS(role)                                                                 \
@@ -318,20 +318,20 @@ static const struct rule rules[] = {
      .cel = "!{?spec.replicas.worker.minReplicas} || {spec.replicas.worker.minReplicas} "
             "<= " CEL_WORKERS,
      .cel_found =
-         "[[4:" CEL_WORKERS "]] with minReplicas [[4:{spec.replicas.worker.minReplicas}]]"},
+         "[[" CEL_WORKERS "]] with minReplicas [[{spec.replicas.worker.minReplicas}]]"},
     {{"spec.replicas.worker.replicas", "spec.replicas.worker.maxReplicas"},
      .allowed = "allowed: at most maxReplicas",
      .broken = broken_max_workers,
      .cel = "!{?spec.replicas.worker.maxReplicas} || {spec.replicas.worker.maxReplicas} "
             ">= " CEL_WORKERS,
      .cel_found =
-         "[[4:" CEL_WORKERS "]] with maxReplicas [[4:{spec.replicas.worker.maxReplicas}]]"},
+         "[[" CEL_WORKERS "]] with maxReplicas [[{spec.replicas.worker.maxReplicas}]]"},
     {{"spec.runPolicy.schedulingPolicy.minAvailable", "spec.replicas.worker.replicas",
       "spec.replicas.ps.replicas"},
      .allowed = "allowed: at most the number of pods",
      .broken = broken_min_available,
      .cel = "!{?" CEL_AVAILABLE "} || {" CEL_AVAILABLE "} <= " CEL_PODS,
-     .cel_found = "[[4:{" CEL_AVAILABLE "}]] for [[4:" CEL_PODS "]] pods"},
+     .cel_found = "[[{" CEL_AVAILABLE "}]] for [[" CEL_PODS "]] pods"},
     {{"spec.runPolicy.scalePolicy", "spec.runPolicy.schedulingPolicy.gang"},
      .allowed = "allowed with Kueue: Recreate, for its pod groups keep their size",
      .broken = broken_kueue_scale,

@@ -86,8 +86,7 @@ struct rule {
     enum { RULE_ANY, RULE_BUILTIN, RULE_IMAGE, RULE_MPI } job;
     bool (*broken)(const struct job *job, struct buf *found); /* true: writes what was found */
     const char *cel; /* holds where the rule is not broken; NULL: the API server does not ask */
-    const char *cel_found; /* what was found, at least in general; [[D:CEL]] is an integer of at
-                              most D digits */
+    const char *cel_found; /* what was found, at least in general; [[CEL]] is an integer */
 };
 /* The i-th of all rules; NULL behind the last. */
 const struct rule *spec_rule(size_t i);

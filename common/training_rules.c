@@ -303,7 +303,7 @@ static const struct rule rules[] = {
      .job = RULE_BUILTIN,
      .broken = broken_lanes_power,
      .cel = "{spec.training.lanes} in [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024]",
-     .cel_found = "[[4:{spec.training.lanes}]]"},
+     .cel_found = "[[{spec.training.lanes}]]"},
     {{"spec.training.lastBatch", "spec.dataset.limit", "spec.training.batchSize"},
      .allowed = "allowed with drop: samples for at least one batch",
      .job = RULE_BUILTIN,
@@ -327,7 +327,7 @@ static const struct rule rules[] = {
      .cel = "!{?" CEL_VALUES "} || !{?" CEL_BOUNDARIES "} || size({" CEL_VALUES
             "}) == size({" CEL_BOUNDARIES "}) + 1",
      .cel_found =
-         "[[2:size({" CEL_VALUES "})]] values for [[2:size({" CEL_BOUNDARIES "})]] boundaries"},
+         "[[size({" CEL_VALUES "})]] values for [[size({" CEL_BOUNDARIES "})]] boundaries"},
     {{"spec.training.learningRateSchedule.boundaries"},
      .allowed = "needed: each boundary above the one before it",
      .job = RULE_BUILTIN,
