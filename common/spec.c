@@ -541,6 +541,18 @@ static char **carried_text(const struct field *f, struct job *job)
     return carried && f->size && !field_in_layer(f) ? (char **)((char *)job + f->offset) : NULL;
 }
 
+/* Frees a carried text. A short list of rules stays: others than pods need it. A long one becomes one
+ * that allows everything, since what it allows is not known any more. */
+static void drop_carried(const struct field *f, char **text, size_t most)
+{
+    bool rules = f->kind == FIELD_OPAQUES;
+
+    if (!*text || (rules && strlen(*text) <= most))
+        return;
+    free(*text);
+    *text = xstrdup(rules ? "[{}]" : "{}");
+}
+
 bool job_strip(struct job *job, size_t most)
 {
     size_t bytes = job->model.n_layers * sizeof *job->model.layers;
@@ -553,10 +565,8 @@ bool job_strip(struct job *job, size_t most)
         return false;
     for (size_t i = 0; i < n_spec_fields; i++) {
         text = carried_text(&spec_fields[i], job);
-        if (!text || !*text)
-            continue;
-        free(*text);
-        *text = xstrdup(spec_fields[i].kind == FIELD_OPAQUES ? "[]" : "{}");
+        if (text)
+            drop_carried(&spec_fields[i], text, most);
     }
     while (job->model.n_layers > 1)
         free_scope(&job->model.layers[--job->model.n_layers], true);

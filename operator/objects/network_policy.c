@@ -120,7 +120,7 @@ bool network_policy_denies(const struct objects_config *config, const struct tj 
     const cJSON *rule;
     struct err err;
 
-    if (!owned_wanted(tj, OWNED_NETWORK_POLICY) || tj->stripped || !config->operator_namespace ||
+    if (!owned_wanted(tj, OWNED_NETWORK_POLICY) || !config->operator_namespace ||
         port == CHANNEL_PORT)
         return false;
     if (extra && json_parse(&rules, extra, strlen(extra), "spec.networkPolicy.extraIngress", &err))

@@ -33,8 +33,7 @@ MUST_CHECK int owned_body(const struct objects_config *config, const struct tj *
 
 /*
  * Whether the job's NetworkPolicy keeps the operator from this TCP port of its pods. False where
- * there is none, where it may open the port to anybody, and where the job's rules are not known
- * (tj->stripped).
+ * there is none and where it may open the port to anybody.
  */
 bool network_policy_denies(const struct objects_config *config, const struct tj *tj, int port);
 

@@ -105,7 +105,7 @@ static void put_job(const char *spec, int workers, int servers)
     struct tj *tj;
     struct err err;
 
-    CHECK_INT(tj_decode(&tj, object, &err), 0);
+    CHECK_INT(tj_decode_again(&tj, object, NULL, &err), 0); /* as the cache keeps it */
     CHECK(tj->job != NULL);
     cache_put_job(c.cache, tj, CACHE_WATCH);
 }
@@ -567,6 +567,42 @@ static void test_no_probe(void)
     end();
 }
 
+/* Jobs whose templates the cache has dropped are probed like others, unless their rules are as large.
+ */
+static void test_probe_stripped(void)
+{
+#define RULE(port) "[{\"ports\":[{\"port\":" port "}],\"from\":[{\"x\":\"%.*s\"}]}]"
+    static const struct {
+        const char *rules;
+        int rule_bytes, n;
+    } cases[] = {
+        {RULE("80"), 100, 1},
+        {RULE("7500"), 100, 0},
+        {RULE("80"), 9000, 0},
+    };
+    AUTO(buf_release) struct buf padding;
+
+    buf_init(&padding, 0);
+    for (int i = 0; i < 9000; i++)
+        buf_puts(&padding, "x");
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(auto_free)
+        char *rules = xasprintf(cases[i].rules, cases[i].rule_bytes, padding.data);
+        AUTO(auto_free)
+        char *spec = xasprintf(BUILTIN "\"networkPolicy\":{\"extraIngress\":%s},"
+                                       "\"output\":{\"volume\":{\"nfs\":{\"x\":\"%s\"}}},",
+                               rules, padding.data);
+
+        begin_guarded(spec, "7500");
+        CHECK(o.tj->stripped);
+        c.now.mono_ms += 10000;
+        observe();
+        CHECK_INT(n_probes, cases[i].n);
+        end();
+    }
+#undef RULE
+}
+
 int main(void)
 {
     test_life();
@@ -580,5 +616,6 @@ int main(void)
     test_unenforced();
     test_probe_again();
     test_no_probe();
+    test_probe_stripped();
     return test_result();
 }
