@@ -8,6 +8,16 @@
 
 static const char *below_spec(const char *path) { return path + strlen("spec"); }
 
+/* Whether the first len bytes of path name something that may be absent. The last part counts with
+ * leaf only. */
+static bool may_lack(const char *path, size_t len, bool leaf)
+{
+    AUTO(auto_free) char *part = xasprintf("%.*s", (int)len, path);
+    const struct field *f = spec_field_find(part);
+
+    return f && !f->present && (path[len] || (leaf && !f->default_));
+}
+
 /*
  * Appends "has(self.a) && has(self.a.b)" for what may be absent on the way to path (and, with
  * leaf, path itself); nothing when all of it is always there.
@@ -17,13 +27,11 @@ static void add_presence(const char *path, bool leaf, const char *self, struct b
     size_t start = out->len;
 
     for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
-        const char *end = strchrnul(dot + 1, '.');
-        AUTO(auto_free) char *part = xasprintf("%.*s", (int)(end - path), path);
-        const struct field *f = spec_field_find(part);
+        size_t len = (size_t)(strchrnul(dot + 1, '.') - path);
 
-        if (!f || f->present || (!*end && (!leaf || f->default_)))
-            continue;
-        buf_printf(out, "%shas(%s%s)", out->len > start ? " && " : "", self, below_spec(part));
+        if (may_lack(path, len, leaf))
+            buf_printf(out, "%shas(%s%.*s)", out->len > start ? " && " : "", self,
+                       (int)(len - strlen("spec")), below_spec(path));
     }
 }
 
@@ -37,23 +45,28 @@ static void add_literal(const struct field *f, struct buf *out)
     buf_printf(out, "%s%s%s", text ? "'" : "", value, text ? "'" : whole ? ".0" : "");
 }
 
-/* The value of a field: "(has(self.a) ? self.a.b : 3)". */
+/* The value of a field: "self.?a.b.orValue(3)". The API server takes a text from orValue() for one
+ * of any length, so its estimate is too high for matches(), or for == with another text that is no
+ * literal. */
 static void add_value(const char *path, const char *fallback, const char *self, struct buf *out)
 {
     const struct field *f = spec_field_find(path);
-    AUTO(buf_release) struct buf presence;
+    bool known = fallback || (f && f->default_), lacks = false;
 
-    buf_init(&presence, 0);
-    if (fallback || (f && f->default_))
-        add_presence(path, fallback != NULL, self, &presence);
-    if (!presence.len) {
-        buf_printf(out, "%s%s", self, below_spec(path));
-        return;
+    buf_puts(out, self);
+    for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
+        const char *end = strchrnul(dot + 1, '.');
+        bool optional = known && may_lack(path, (size_t)(end - path), fallback != NULL);
+
+        buf_printf(out, ".%s%.*s", optional ? "?" : "", (int)(end - dot - 1), dot + 1);
+        lacks |= optional;
     }
-    buf_printf(out, "(%s ? %s%s : ", presence.data, self, below_spec(path));
+    if (!lacks)
+        return;
+    buf_puts(out, ".orValue(");
     if (fallback)
         buf_puts(out, fallback);
-    else if (f)
+    else
         add_literal(f, out);
     buf_puts(out, ")");
 }
@@ -103,8 +116,8 @@ static void add_rule(cJSON *schema, const char *rule, const char *message_key, c
 }
 
 /*
- * "found X; allowed" as a CEL string. format() is the only way to join numbers: the API server takes
- * the length of string(n) for unbounded, and refuses the cost of any + after it.
+ * "found X; allowed" as a CEL string. format() is the only way to join numbers: the API server
+ * takes the length of string(n) for unbounded, and refuses the cost of any + after it.
  */
 static void add_found(const struct rule *r, struct buf *out)
 {
@@ -158,6 +171,24 @@ static void add_sections(cJSON *spec)
     }
 }
 
+/* The value of a field with a default: "(has(self.a) ? self.a.b : 3)", whose length the API server
+ * knows. */
+static void add_bounded(const struct field *f, const char *self, struct buf *out)
+{
+    AUTO(buf_release) struct buf presence;
+
+    buf_init(&presence, 0);
+    add_presence(f->path, false, self, &presence);
+    if (presence.len)
+        buf_printf(out, "(%s ? ", presence.data);
+    buf_printf(out, "%s%s", self, below_spec(f->path));
+    if (!presence.len)
+        return;
+    buf_puts(out, " : ");
+    add_literal(f, out);
+    buf_puts(out, ")");
+}
+
 /*
  * Immutability of an optional field is a rule on the spec, for a rule on the field itself is not
  * asked when the field comes or goes. Equality is asked both ways: the API server looks for the
@@ -167,24 +198,27 @@ static void add_sections(cJSON *spec)
 static void add_fixed(cJSON *spec, const struct field *f)
 {
     const char *path = below_spec(f->path);
+    const bool is_scalar = f->kind == FIELD_STRING || f->kind == FIELD_ENUM;
     AUTO(buf_release) struct buf rule;
-    AUTO(auto_free) char *value = xasprintf("{%s}", f->path), *there = xasprintf("{?%s}", f->path);
+    AUTO(auto_free) char *there = xasprintf("{?%s}", f->path);
 
     buf_init(&rule, 0);
     if (f->paused)
         crd_cel("{spec.runPolicy.suspend} || ", "oldSelf", &rule);
     if (f->default_) {
-        crd_cel(value, "self", &rule);
+        add_bounded(f, "self", &rule);
         buf_puts(&rule, " == ");
-        crd_cel(value, "oldSelf", &rule);
+        add_bounded(f, "oldSelf", &rule);
     } else {
         crd_cel(there, "self", &rule);
         buf_puts(&rule, " == ");
         crd_cel(there, "oldSelf", &rule);
         buf_puts(&rule, " && (!");
         crd_cel(there, "self", &rule);
-        buf_printf(&rule, " || (self%s == oldSelf%s && oldSelf%s == self%s))", path, path, path,
-                   path);
+        buf_printf(&rule, " || self%s == oldSelf%s", path, path);
+        if (!is_scalar)
+            buf_printf(&rule, " && oldSelf%s == self%s", path, path);
+        buf_puts(&rule, ")");
     }
     add_rule(spec, rule.data, "message", f->paused ? SPEC_PAUSED : SPEC_FIXED, below_spec(f->path));
 }

@@ -541,8 +541,8 @@ static char **carried_text(const struct field *f, struct job *job)
     return carried && f->size && !field_in_layer(f) ? (char **)((char *)job + f->offset) : NULL;
 }
 
-/* Frees a carried text. A short list of rules stays: others than pods need it. A long one becomes one
- * that allows everything, since what it allows is not known any more. */
+/* Frees a carried text. A short list of rules stays: others than pods need it. A long one becomes
+ * one that allows everything, since what it allows is not known any more. */
 static void drop_carried(const struct field *f, char **text, size_t most)
 {
     bool rules = f->kind == FIELD_OPAQUES;

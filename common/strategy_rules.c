@@ -270,10 +270,9 @@ static bool broken_threads(const struct job *job, struct buf *found)
 }
 
 /* What the rules read, in CEL (spec_table.h). */
-#define CEL_LANES                                                                                 \
-    "({spec.training.lanes} > 0 ? {spec.training.lanes} : " CEL_BATCH " >= 256 ? 64 : " CEL_BATCH \
-    " >= 128 ? 32 : " CEL_BATCH " >= 64 ? 16 : " CEL_BATCH " >= 32 ? 8 : " CEL_BATCH              \
-    " >= 16 ? 4 : " CEL_BATCH " >= 8 ? 2 : 1)"
+#define CEL_LANES                                                                           \
+    "({spec.training.lanes} > 0 ? {spec.training.lanes} : [64, 32, 16, 8, 4, 2, 1].filter(" \
+    "n, n == 1 || 4 * n <= " CEL_BATCH ")[0])"
 #define CEL_NOT_SPLIT "{spec.strategy.type} != 'ModelParallel' || "
 #define CEL_OR_SPLIT " || {spec.strategy.type} == 'ModelParallel'"
 /* Those of the built-in networks are written out; of none: 0. */

@@ -290,7 +290,8 @@ static const struct rule rules[] = {
      .allowed = "needed with a volume: an absolute path to mount it at",
      .job = RULE_BUILTIN,
      .broken = broken_volume_path,
-     .cel = "!{?spec.dataset.volume} || {spec.dataset.path|''}.matches('^/.')",
+     .cel = "!{?spec.dataset.volume} || ({?spec.dataset.path} && "
+            "self.dataset.path.matches('^/.'))",
      .cel_found = "a volume without it"},
     {{"spec.output.subPath"},
      .allowed = "needed with it: spec.output.volume",

@@ -114,18 +114,16 @@ static void test_cel(void)
     } cases[] = {
         {"1 > 0", "1 > 0"},
         {"{spec.replicas.worker.replicas}", "self.replicas.worker.replicas"},
-        {"{spec.training.epochs} > 1", "(has(self.training) ? self.training.epochs : 5) > 1"},
+        {"{spec.training.epochs} > 1", "self.?training.epochs.orValue(5) > 1"},
         {"{?spec.dataset.path}", "(has(self.dataset) && has(self.dataset.path))"},
         {"{?spec.training.epochs}", "(has(self.training))"},
         {"{?spec.replicas.worker.template}", "(has(self.replicas.worker.template))"},
-        {"{spec.training.lastBatch}", "(has(self.training) ? self.training.lastBatch : 'keep')"},
-        {"{spec.dataset.limit}", "(has(self.dataset) ? self.dataset.limit : 0)"},
+        {"{spec.training.lastBatch}", "self.?training.lastBatch.orValue('keep')"},
+        {"{spec.dataset.limit}", "self.?dataset.limit.orValue(0)"},
         {"{spec.training.optimizer.momentum|0.9}",
-         "(has(self.training) && has(self.training.optimizer) && "
-         "has(self.training.optimizer.momentum) ? self.training.optimizer.momentum : 0.9)"},
+         "self.?training.?optimizer.?momentum.orValue(0.9)"},
         {"size({spec.model.hidden})", "size(self.model.hidden)"},
-        {"{{'a': 1}}[{spec.model.name|''}]",
-         "{'a': 1}[(has(self.model) && has(self.model.name) ? self.model.name : '')]"},
+        {"{{'a': 1}}[{spec.model.name|''}]", "{'a': 1}[self.?model.?name.orValue('')]"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -170,13 +168,13 @@ static void test_rules(const cJSON *crd)
     for (size_t i = 0; i < n_spec_fields; i++)
         if (spec_fields[i].fixed || spec_fields[i].paused)
             CHECK(rule_at(spec, spec_fields[i].path + 4, "oldSelf") != NULL);
-    CHECK(rule_at(spec, ".runPolicy.schedulingPolicy.queue", "oldSelf.runPolicy.suspend") != NULL);
-    CHECK(!rule_at(spec, ".runPolicy.scalePolicy", "oldSelf.runPolicy.suspend"));
+    CHECK(rule_at(spec, ".runPolicy.schedulingPolicy.queue", "oldSelf.?runPolicy.suspend") != NULL);
+    CHECK(!rule_at(spec, ".runPolicy.scalePolicy", "oldSelf.?runPolicy.suspend"));
     CHECK(rule_at(spec, ".replicas.ps.replicas", "oldSelf") != NULL);
     r = rule_at(spec, ".training.lanes", "in [0, 1, 2");
-    CHECK_CONTAINS(
-        r ? cJSON_GetStringValue(cJSON_GetObjectItem(r, "messageExpression")) : NULL,
-        "'found %d; allowed: a power of two, or 0'.format([(has(self.training) ? self.training.lanes : 0)])");
+    CHECK_CONTAINS(r ? cJSON_GetStringValue(cJSON_GetObjectItem(r, "messageExpression")) : NULL,
+                   "'found %d; allowed: a power of two, or 0'.format([self.?training.lanes."
+                   "orValue(0)])");
     r = rule_at(crd_schema_at(schema_of(crd), "spec.model.layers[]"), ".rate", "");
     CHECK_STR(r ? cJSON_GetStringValue(cJSON_GetObjectItem(r, "rule")) : NULL,
               "!has(self.rate) || self.type in ['dropout']");

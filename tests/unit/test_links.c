@@ -567,7 +567,8 @@ static void test_no_probe(void)
     end();
 }
 
-/* Jobs whose templates the cache has dropped are probed like others, unless their rules are as large.
+/* Jobs whose templates the cache has dropped are probed like others, unless their rules are as
+ * large.
  */
 static void test_probe_stripped(void)
 {
