@@ -163,6 +163,25 @@ static cJSON *word_schema(void)
     return schema;
 }
 
+/* Containers or init containers: the fields that rules ask for, and the names of the others. */
+static cJSON *containers_schema(const char *description)
+{
+    cJSON *container = preserved("object"), *known, *command, *list;
+
+    add_names(container, "args env envFrom imagePullPolicy lifecycle livenessProbe ports "
+                         "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
+                         "securityContext startupProbe stdin stdinOnce terminationMessagePath "
+                         "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
+    known = cJSON_GetObjectItem(container, "properties");
+    command = list_of(word_schema(), 0, MAX_WORDS);
+    cJSON_AddItemToObject(known, "command", command);
+    cJSON_AddItemToObject(known, "image", word_schema());
+    cJSON_AddItemToObject(known, "name", word_schema());
+    list = list_of(container, 0, MAX_CONTAINERS);
+    cJSON_AddStringToObject(list, "description", description);
+    return list;
+}
+
 /*
  * A pod template is kept whole. Rules count its containers, and ask for names, images and a
  * command; of the rest only names are here, without which the API server takes two objects for
@@ -171,37 +190,27 @@ static cJSON *word_schema(void)
  */
 static void add_template(cJSON *schema)
 {
-    cJSON *properties = cJSON_AddObjectToObject(schema, "properties");
+    cJSON *properties = cJSON_AddObjectToObject(schema, "properties"), *known;
     cJSON *metadata = preserved("object"), *spec = preserved("object");
-    cJSON *container = preserved("object"), *known, *command, *containers;
 
     cJSON_AddStringToObject(metadata, "description", "Labels and annotations of the pods.");
     add_names(metadata, "labels annotations");
     cJSON_AddItemToObject(properties, "metadata", metadata);
-    add_names(container, "args env envFrom imagePullPolicy lifecycle livenessProbe ports "
-                         "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
-                         "securityContext startupProbe stdin stdinOnce terminationMessagePath "
-                         "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
-    known = cJSON_GetObjectItem(container, "properties");
-    command = list_of(word_schema(), 0, MAX_WORDS);
-    cJSON_AddStringToObject(command, "description", "spec.mpi needs one.");
-    cJSON_AddItemToObject(known, "command", command);
-    cJSON_AddItemToObject(known, "image", word_schema());
-    cJSON_AddItemToObject(known, "name", word_schema());
     cJSON_AddStringToObject(spec, "description",
-                            "Kept as it is; `kubectl explain pod.spec` has the fields.");
+                            "See `kubectl explain pod.spec`.");
     add_names(spec,
               "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
               "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID "
-              "hostUsers hostname hostnameOverride imagePullSecrets initContainers nodeName "
+              "hostUsers hostname hostnameOverride imagePullSecrets nodeName "
               "nodeSelector os overhead preemptionPolicy priority priorityClassName "
               "readinessGates resourceClaims resources restartPolicy runtimeClassName "
               "schedulerName schedulingGates schedulingGroup securityContext serviceAccount "
               "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain "
               "terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes");
-    containers = list_of(container, 0, MAX_CONTAINERS);
-    cJSON_AddStringToObject(containers, "description", "The containers; the first one trains.");
-    cJSON_AddItemToObject(cJSON_GetObjectItem(spec, "properties"), "containers", containers);
+    known = cJSON_GetObjectItem(spec, "properties");
+    cJSON_AddItemToObject(known, "containers",
+                          containers_schema("The first one trains; spec.mpi needs its command."));
+    cJSON_AddItemToObject(known, "initContainers", containers_schema("Run before these."));
     cJSON_AddItemToObject(properties, "spec", spec);
 }
 

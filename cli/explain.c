@@ -244,7 +244,6 @@ static const char offline[] =
     "- `kernel` and `stride` where the layer has none, a convolution without `kernel`, and `true`\n"
     "  or `false` as one of them: the API server cannot hold a number or a pair and look at it "
     "too;\n"
-    "- whether init containers have a name and an image;\n"
     "- numbers above 1e300.\n\n"
     "A field without a value (`epochs:`) is a mistake for `paceline validate`; the API server "
     "takes\n"

@@ -5,6 +5,7 @@
 #include "paceline/mem.h"
 
 #define CONTAINER_BARE "a container without a name or an image"
+#define INIT_CONTAINER_BARE "an init container without a name or an image"
 
 static bool broken_chief(const struct job *job, struct buf *found)
 {
@@ -84,36 +85,36 @@ static bool has_bare(const cJSON *list)
     return false;
 }
 
-/* Init containers, including sidecars, are checked only here: the CRD has no room for their fields.
- */
 static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
 {
     AUTO(auto_json) cJSON *spec = template_spec(job->replicas[role].template_);
 
     buf_puts(found, CONTAINER_BARE);
-    return has_bare(container_list(spec, "containers")) ||
-           has_bare(container_list(spec, "initContainers"));
+    return has_bare(container_list(spec, "containers"));
 }
 
-static bool broken_worker_containers(const struct job *job, struct buf *found)
+static bool broken_init_containers(const struct job *job, enum cluster_role role, struct buf *found)
 {
-    return broken_containers(job, ROLE_WORKER, found);
+    AUTO(auto_json) cJSON *spec = template_spec(job->replicas[role].template_);
+
+    buf_puts(found, INIT_CONTAINER_BARE);
+    return has_bare(container_list(spec, "initContainers"));
 }
 
-static bool broken_chief_containers(const struct job *job, struct buf *found)
-{
-    return broken_containers(job, ROLE_CHIEF, found);
-}
-
-static bool broken_ps_containers(const struct job *job, struct buf *found)
-{
-    return broken_containers(job, ROLE_PS, found);
-}
-
-static bool broken_evaluator_containers(const struct job *job, struct buf *found)
-{
-    return broken_containers(job, ROLE_EVALUATOR, found);
-}
+#define BROKEN_CONTAINERS(name, role)                                                     \
+    static bool broken_##name##_containers(const struct job *job, struct buf *found)      \
+    {                                                                                     \
+        return broken_containers(job, role, found);                                       \
+    }                                                                                     \
+    static bool broken_##name##_init_containers(const struct job *job, struct buf *found) \
+    {                                                                                     \
+        return broken_init_containers(job, role, found);                                  \
+    }
+BROKEN_CONTAINERS(chief, ROLE_CHIEF)
+BROKEN_CONTAINERS(worker, ROLE_WORKER)
+BROKEN_CONTAINERS(ps, ROLE_PS)
+BROKEN_CONTAINERS(evaluator, ROLE_EVALUATOR)
+#undef BROKEN_CONTAINERS
 
 static bool broken_worker_template(const struct job *job, struct buf *found)
 {
@@ -218,20 +219,28 @@ static bool broken_mpi_command(const struct job *job, struct buf *found)
         {"spec.replicas." role ".template", "spec.replicas." role ".replicas"},                  \
             .allowed = "needed without spec.model: a template with a container, or replicas: 0", \
             .job = RULE_IMAGE, .broken = (check), .cel = CEL_TEMPLATE(role),                     \
-            .cel_found = "no container, and replicas: [[{spec.replicas." role ".replicas}]]"   \
+            .cel_found = "no container, and replicas: [[{spec.replicas." role ".replicas}]]"     \
     }
 
-#define CEL_CONTAINERS(role)                                                                 \
-    "!{?spec.replicas." role ".template} || !has(self.replicas." role ".template.spec) || "  \
-    "!has(self.replicas." role ".template.spec.containers) || "                              \
-    "self.replicas." role ".template.spec.containers.all(c, has(c.name) && c.name != '' && " \
+#define CEL_CONTAINERS(role, list)                                                          \
+    "!{?spec.replicas." role ".template} || !has(self.replicas." role ".template.spec) || " \
+    "!has(self.replicas." role ".template.spec." list ") || "                               \
+    "self.replicas." role ".template.spec." list ".all(c, has(c.name) && c.name != '' && "  \
     "has(c.image) && c.image != '')"
 
-#define CONTAINERS_RULE(role, check)                                                            \
-    {                                                                                           \
-        {"spec.replicas." role ".template"},                                                    \
-            .allowed = "needed without spec.model: both", .job = RULE_IMAGE, .broken = (check), \
-            .cel = CEL_CONTAINERS(role), .cel_found = CONTAINER_BARE                            \
+/* With spec.model the first container has both by default. */
+#define CONTAINERS_RULE(role, check)                                                          \
+    {                                                                                         \
+        {"spec.replicas." role ".template"},                                                  \
+            .allowed = "needed without spec.model: the name and the image of each container", \
+            .job = RULE_IMAGE, .broken = (check), .cel = CEL_CONTAINERS(role, "containers"),  \
+            .cel_found = CONTAINER_BARE                                                       \
+    }
+#define INIT_CONTAINERS_RULE(role, check)                                                          \
+    {                                                                                              \
+        {"spec.replicas." role ".template"},                                                       \
+            .allowed = "needed: the name and the image of each init container", .broken = (check), \
+            .cel = CEL_CONTAINERS(role, "initContainers"), .cel_found = INIT_CONTAINER_BARE        \
     }
 
 #define CEL_TEMPLATED(role) "{?spec.replicas." role ".template}"
@@ -279,6 +288,10 @@ static const struct rule rules[] = {
     CONTAINERS_RULE("worker", broken_worker_containers),
     CONTAINERS_RULE("ps", broken_ps_containers),
     CONTAINERS_RULE("evaluator", broken_evaluator_containers),
+    INIT_CONTAINERS_RULE("chief", broken_chief_init_containers),
+    INIT_CONTAINERS_RULE("worker", broken_worker_init_containers),
+    INIT_CONTAINERS_RULE("ps", broken_ps_init_containers),
+    INIT_CONTAINERS_RULE("evaluator", broken_evaluator_init_containers),
     {{"spec.mpi", "spec.model"},
      .allowed = "allowed: one of the two",
      .job = RULE_MPI,
@@ -317,15 +330,13 @@ static const struct rule rules[] = {
      .broken = broken_min_workers,
      .cel = "!{?spec.replicas.worker.minReplicas} || {spec.replicas.worker.minReplicas} "
             "<= " CEL_WORKERS,
-     .cel_found =
-         "[[" CEL_WORKERS "]] with minReplicas [[{spec.replicas.worker.minReplicas}]]"},
+     .cel_found = "[[" CEL_WORKERS "]] with minReplicas [[{spec.replicas.worker.minReplicas}]]"},
     {{"spec.replicas.worker.replicas", "spec.replicas.worker.maxReplicas"},
      .allowed = "allowed: at most maxReplicas",
      .broken = broken_max_workers,
      .cel = "!{?spec.replicas.worker.maxReplicas} || {spec.replicas.worker.maxReplicas} "
             ">= " CEL_WORKERS,
-     .cel_found =
-         "[[" CEL_WORKERS "]] with maxReplicas [[{spec.replicas.worker.maxReplicas}]]"},
+     .cel_found = "[[" CEL_WORKERS "]] with maxReplicas [[{spec.replicas.worker.maxReplicas}]]"},
     {{"spec.runPolicy.schedulingPolicy.minAvailable", "spec.replicas.worker.replicas",
       "spec.replicas.ps.replicas"},
      .allowed = "allowed: at most the number of pods",

@@ -17,6 +17,12 @@ cluster_start "$dir/cluster" 1 || {
     exit 1
 }
 
+# kubectl keeps what was applied in an annotation, as JSON; all annotations of an object have room for 262,144.
+applied=$(k get crd trainingjobs.paceline.dev -o 'jsonpath={.metadata.annotations.kubectl\.kubernetes\.io/last-applied-configuration}' | wc -c)
+echo "the annotation of kubectl apply: $applied bytes"
+at_least "what kubectl apply stores" "$applied" 100000
+at_most "what kubectl apply stores" "$applied" $((200 * 1024))
+
 C='{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}'
 MODEL='  model: {name: mlp}'
 IMAGE="  replicas: {worker: {template: $C}}"
@@ -368,8 +374,17 @@ for container in '{image: i}' '{name: c}' "{name: '', image: i}" "{name: c, imag
     chief: {replicas: 1, template: {spec: {containers: [$container]}}},
     ps: {template: {spec: {containers: [$container]}}}, evaluator: {template: {spec: {containers: [$container]}}}}"
 done
+# Init containers, sidecars among them; with spec.model, too, for nothing is filled in for these.
+for container in '{name: b}' '{image: i}' "{name: '', image: i}" "{name: b, image: '', restartPolicy: Always}"; do
+    init="{spec: {initContainers: [{name: a, image: i}, $container], containers: [{name: c, image: i}]}}"
+    bad cel "  replicas: {worker: {template: $init}, chief: {replicas: 1, template: $init}, ps: {template: $init},
+    evaluator: {template: $init}}"
+    bad cel "$MODEL
+  replicas: {worker: {template: $init}}"
+done
 good "$MODEL
-  replicas: {worker: {template: {spec: {containers: [{resources: {limits: {cpu: 1}}}]}}}}"
+  replicas: {worker: {template: {spec: {initContainers: [{name: a, image: i, restartPolicy: Always}],
+    containers: [{resources: {limits: {cpu: 1}}}]}}}}"
 
 bad schema '  model: {name: mpl}'
 bad schema "$MODEL
@@ -449,10 +464,6 @@ only_offline '  model: {layers: [{type: conv, filters: 3}]}'
 only_offline '  model: {layers: [{type: relu, stride: 1}]}'
 only_offline '  model: {layers: [{type: maxpool, kernel: true}]}'
 only_offline '  model: {layers: [{type: dense, units: 3}]}' # shapes that do not fit
-for container in '{name: a}' '{image: i}' "{name: a, image: '', restartPolicy: Always}"; do
-    only_offline "  replicas: {worker: {template: {spec: {initContainers: [{name: a, image: i}, $container],
-    containers: [{name: c, image: i}]}}}}"
-done
 
 only_offline "$MODEL
   training: {epochs: }"
@@ -593,7 +604,7 @@ refused image '{"spec": {"model": {"name": "mlp"}}}' spec.model
 # One field exchanged for another, which the API server's equality overlooks where it knows no names.
 k patch tj image --type=merge -p '{"spec": {"runPolicy": null}}' >/dev/null
 write "  replicas: {worker: {template: {metadata: {labels: {a: b}}, spec: {hostNetwork: true,
-    containers: [{name: c, image: i, args: [x]}]}}}}
+    containers: [{name: c, image: i, args: [x]}], initContainers: [{name: c, image: i, args: [x]}]}}}}
   networkPolicy: {extraIngress: [{from: []}]}" exchange
 k apply -f "$dir/job.yaml" >/dev/null || fail "create exchange"
 refused exchange '{"spec": {"replicas": {"worker": {"template": {"spec": {"hostNetwork": null, "hostPID": true}}}}}}' \
@@ -604,15 +615,19 @@ refused exchange '{"spec": {"replicas": {"worker": {"template": {"metadata": {"l
     spec.replicas.worker.template
 refused exchange '{"spec": {"replicas": {"worker": {"template": {"spec": {"containers": [{"name": "c", "image": "i", "tty": true}]}}}}}}' \
     spec.replicas.worker.template
+refused exchange '{"spec": {"replicas": {"worker": {"template": {"spec": {"initContainers": [{"name": "c", "image": "i", "tty": true}]}}}}}}' \
+    spec.replicas.worker.template
+refused exchange '{"spec": {"replicas": {"worker": {"template": {"spec": {"initContainers": null}}}}}}' \
+    spec.replicas.worker.template
 refused exchange '{"spec": {"networkPolicy": {"extraIngress": [{"ports": []}]}}}' spec.networkPolicy
-for object in pod.spec pod.spec.containers; do # a new Kubernetes may know more names
+for object in pod.spec pod.spec.containers pod.spec.initContainers; do # a new Kubernetes may know more names
     for word in $(k explain $object --recursive=false | sed -n 's/^  \([a-zA-Z]*\)\t<.*/\1/p'); do
         k explain "trainingjob.spec.replicas.ps.template.${object#pod.}.$word" >/dev/null 2>&1 ||
             fail "the CRD does not know $object.$word"
         n_names=$((${n_names:-0} + 1))
     done
 done
-at_least "names of a pod" "${n_names:-0}" 60
+at_least "names of a pod" "${n_names:-0}" 85
 taken full '{"spec": {"runPolicy": {"suspend": true, "backoffLimit": 9, "activeDeadlineSeconds": 60}}}'
 taken full '{"spec": {"runPolicy": {"suspend": false, "activeDeadlineSeconds": null, "cleanPodPolicy": "All"}}}'
 taken full '{"spec": {"replicas": {"worker": {"replicas": 4, "maxReplicas": 8, "minReplicas": 2}}}}'
