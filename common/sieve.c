@@ -161,8 +161,8 @@ static void begin_inside(struct sieve *s, enum policy policy)
     s->state = INSIDE;
     s->policy = policy;
     s->start = out(s)->len;
-    s->read = s->values = s->digits = s->nesting = 0;
-    s->string = s->escaped = false;
+    s->read = s->values = s->digits = s->growth = s->nesting = 0;
+    s->string = s->escaped = s->c1 = false;
 }
 
 /* Writes what comes before a kept value: a comma and its name. */
@@ -247,6 +247,23 @@ static bool scan_byte(struct sieve *s, char c, bool *ended)
     }
 }
 
+/* How many of the n bytes come before the next quote or backslash of the string. json_print writes
+ * six bytes for U+007F, which has one, and for U+0080 to U+009F, which have two. */
+static size_t scan_string(struct sieve *s, const char *bytes, size_t n)
+{
+    size_t i = 0;
+
+    for (; i < n && bytes[i] != '"' && bytes[i] != '\\'; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+
+        if (c < 0x7f)
+            continue;
+        s->growth += c == 0x7f ? 5 : s->c1 && c < 0xa0 ? 4 : 0;
+        s->c1 = c == 0xc2;
+    }
+    return i;
+}
+
 /* How many of the n bytes belong to the value. *ended: the value ends among them. */
 static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
 {
@@ -258,8 +275,7 @@ static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
             s->escaped = false;
             i++;
         } else if (s->string) {
-            while (i < n && bytes[i] != '"' && bytes[i] != '\\')
-                i++;
+            i += scan_string(s, bytes + i, n - i);
             if (i == n)
                 break;
             s->escaped = bytes[i] == '\\';
@@ -276,8 +292,8 @@ static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
 /* The value that is copied, of which n bytes are here, becomes larger than its rule allows. */
 static bool is_too_large(const struct sieve *s, const struct sieve_field *rule, size_t n)
 {
-    return s->policy == COPY &&
-           (s->read + n > rule->max_bytes || s->values + s->digits / 4 > rule->max_values);
+    return s->policy == COPY && (s->read + n + s->growth > rule->max_bytes ||
+                                 s->values + s->digits / 4 > rule->max_values);
 }
 
 /* What was copied so far is read once more, by the rule for large values. */

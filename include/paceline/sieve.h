@@ -27,7 +27,7 @@ enum sieve_rule {
     /* The value is kept as it stands, whatever it is. One of more than max_bytes or max_values is
      * kept as `false`; if `large` is set, as a list of one: what the rule `large` keeps of it. Four
      * digits of its numbers count as one value more, as long numbers take longer to read and to
-     * write. */
+     * write. A control character in a string counts as the six bytes that json_print writes. */
     SIEVE_WHOLE,
     /* Each element of this list is an item. The list itself is kept empty. */
     SIEVE_ITEMS,
@@ -75,9 +75,9 @@ struct sieve {
     struct buf rest, item; /* what is kept outside of items, and of the current item */
     bool in_item, cut;
     /* The scalar, or the value that is kept or dropped whole, which is being read. */
-    size_t start, mark, read, values, digits;
+    size_t start, mark, read, values, digits, growth;
     uint32_t nesting;
-    bool string, escaped;
+    bool string, escaped, c1; /* c1: the byte before was 0xc2, with which U+0080 to U+009F begin */
 };
 
 /*

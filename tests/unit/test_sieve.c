@@ -118,6 +118,17 @@ static void test_whole(void)
         "{\"metadata\":{\"labels\":\"01234567890123456789012345678901234567890123456789012345678\","
         "\"name\":2}}",
         "", "{\"metadata\":{\"labels\":false,\"name\":2}}");
+    /* Control characters count as what json_print writes: 60 bytes and more; U+00A0 is none. */
+    check(object, false,
+          "{\"metadata\":{\"labels\":\"\177\302\200\302\237\302\240 "
+          "x234567890123456789012345678901234567\"}}",
+          "",
+          "{\"metadata\":{\"labels\":\"\177\302\200\302\237\302\240 "
+          "x234567890123456789012345678901234567\"}}");
+    check(object, false,
+          "{\"metadata\":{\"labels\":\"\177\302\200\302\237\302\240 "
+          "x2345678901234567890123456789012345678\"}}",
+          "", "{\"metadata\":{\"labels\":false}}");
     check(object, false, "{\"metadata\":{\"labels\":[1,-2.3,[],true,\"6789\"]}}", "",
           "{\"metadata\":{\"labels\":[1,-2.3,[],true,\"6789\"]}}");
     check(object, false, "{\"metadata\":{\"labels\":[1,-2.34,[],true,\"6789\"]}}", "",
