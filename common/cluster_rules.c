@@ -5,7 +5,6 @@
 #include "paceline/mem.h"
 
 #define CONTAINER_BARE "a container without a name or an image"
-#define INIT_CONTAINER_BARE "an init container without a name or an image"
 
 static bool broken_chief(const struct job *job, struct buf *found)
 {
@@ -85,36 +84,36 @@ static bool has_bare(const cJSON *list)
     return false;
 }
 
+/* With spec.model the first container has both by default. One rule asks for both lists, because
+ * each rule parses the template. */
 static bool broken_containers(const struct job *job, enum cluster_role role, struct buf *found)
 {
     AUTO(auto_json) cJSON *spec = template_spec(job->replicas[role].template_);
 
     buf_puts(found, CONTAINER_BARE);
-    return has_bare(container_list(spec, "containers"));
+    return (!job_builtin(job) && has_bare(container_list(spec, "containers"))) ||
+           has_bare(container_list(spec, "initContainers"));
 }
 
-static bool broken_init_containers(const struct job *job, enum cluster_role role, struct buf *found)
+static bool broken_worker_containers(const struct job *job, struct buf *found)
 {
-    AUTO(auto_json) cJSON *spec = template_spec(job->replicas[role].template_);
-
-    buf_puts(found, INIT_CONTAINER_BARE);
-    return has_bare(container_list(spec, "initContainers"));
+    return broken_containers(job, ROLE_WORKER, found);
 }
 
-#define BROKEN_CONTAINERS(name, role)                                                     \
-    static bool broken_##name##_containers(const struct job *job, struct buf *found)      \
-    {                                                                                     \
-        return broken_containers(job, role, found);                                       \
-    }                                                                                     \
-    static bool broken_##name##_init_containers(const struct job *job, struct buf *found) \
-    {                                                                                     \
-        return broken_init_containers(job, role, found);                                  \
-    }
-BROKEN_CONTAINERS(chief, ROLE_CHIEF)
-BROKEN_CONTAINERS(worker, ROLE_WORKER)
-BROKEN_CONTAINERS(ps, ROLE_PS)
-BROKEN_CONTAINERS(evaluator, ROLE_EVALUATOR)
-#undef BROKEN_CONTAINERS
+static bool broken_chief_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_CHIEF, found);
+}
+
+static bool broken_ps_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_PS, found);
+}
+
+static bool broken_evaluator_containers(const struct job *job, struct buf *found)
+{
+    return broken_containers(job, ROLE_EVALUATOR, found);
+}
 
 static bool broken_worker_template(const struct job *job, struct buf *found)
 {
@@ -222,25 +221,23 @@ static bool broken_mpi_command(const struct job *job, struct buf *found)
             .cel_found = "no container, and replicas: [[{spec.replicas." role ".replicas}]]"     \
     }
 
-#define CEL_CONTAINERS(role, list)                                                          \
-    "!{?spec.replicas." role ".template} || !has(self.replicas." role ".template.spec) || " \
-    "!has(self.replicas." role ".template.spec." list ") || "                               \
-    "self.replicas." role ".template.spec." list ".all(c, has(c.name) && c.name != '' && "  \
-    "has(c.image) && c.image != '')"
+#define CEL_COMPLETE(list)                                               \
+    "(!has(" list ") || " list                                           \
+    ".all(c, has(c.name) && c.name != '' && has(c.image) && c.image != " \
+    "''))"
+#define CEL_CONTAINERS(role)                                                                 \
+    "!{?spec.replicas." role ".template} || !has(self.replicas." role ".template.spec) || (" \
+    "(has(self.model) || " CEL_COMPLETE(                                                     \
+        "self.replicas." role                                                                \
+        ".template.spec.containers") ") && " CEL_COMPLETE("self.replicas." role              \
+                                                          ".template.spec.initContainers") ")"
 
-/* With spec.model the first container has both by default. */
-#define CONTAINERS_RULE(role, check)                                                          \
-    {                                                                                         \
-        {"spec.replicas." role ".template"},                                                  \
-            .allowed = "needed without spec.model: the name and the image of each container", \
-            .job = RULE_IMAGE, .broken = (check), .cel = CEL_CONTAINERS(role, "containers"),  \
-            .cel_found = CONTAINER_BARE                                                       \
-    }
-#define INIT_CONTAINERS_RULE(role, check)                                                          \
-    {                                                                                              \
-        {"spec.replicas." role ".template"},                                                       \
-            .allowed = "needed: the name and the image of each init container", .broken = (check), \
-            .cel = CEL_CONTAINERS(role, "initContainers"), .cel_found = INIT_CONTAINER_BARE        \
+#define CONTAINERS_RULE(role, check)                                                      \
+    {                                                                                     \
+        {"spec.replicas." role ".template"},                                              \
+            .allowed = "needed: a name and an image in each init container and, without " \
+                       "spec.model, in each container",                                   \
+            .broken = (check), .cel = CEL_CONTAINERS(role), .cel_found = CONTAINER_BARE   \
     }
 
 #define CEL_TEMPLATED(role) "{?spec.replicas." role ".template}"
@@ -288,10 +285,6 @@ static const struct rule rules[] = {
     CONTAINERS_RULE("worker", broken_worker_containers),
     CONTAINERS_RULE("ps", broken_ps_containers),
     CONTAINERS_RULE("evaluator", broken_evaluator_containers),
-    INIT_CONTAINERS_RULE("chief", broken_chief_init_containers),
-    INIT_CONTAINERS_RULE("worker", broken_worker_init_containers),
-    INIT_CONTAINERS_RULE("ps", broken_ps_init_containers),
-    INIT_CONTAINERS_RULE("evaluator", broken_evaluator_init_containers),
     {{"spec.mpi", "spec.model"},
      .allowed = "allowed: one of the two",
      .job = RULE_MPI,
