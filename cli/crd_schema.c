@@ -196,8 +196,7 @@ static void add_template(cJSON *schema)
     cJSON_AddStringToObject(metadata, "description", "Labels and annotations of the pods.");
     add_names(metadata, "labels annotations");
     cJSON_AddItemToObject(properties, "metadata", metadata);
-    cJSON_AddStringToObject(spec, "description",
-                            "See `kubectl explain pod.spec`.");
+    cJSON_AddStringToObject(spec, "description", "See `kubectl explain pod.spec`.");
     add_names(spec,
               "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
               "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID "

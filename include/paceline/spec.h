@@ -316,10 +316,10 @@ void job_make_absolute(struct job *job);
 void job_free(struct job *job);
 /*
  * Frees the parts of a job that only pods and the engine need (templates, labels, layers) if they
- * and networkPolicy.extraIngress take more than `most` bytes; returns whether it did. The parts stay
- * present but empty, so decisions about the job do not change, but no pod or job file can be made from
- * it any more. extraIngress stays if it is not longer than `most`; a longer one becomes "[{}]", which
- * allows everything.
+ * and networkPolicy.extraIngress take more than `most` bytes; returns whether it did. The parts
+ * stay present but empty, so decisions about the job do not change, but no pod or job file can be
+ * made from it any more. extraIngress stays if it is not longer than `most`; a longer one becomes
+ * "[{}]", which allows everything.
  */
 bool job_strip(struct job *job, size_t most);
 void auto_job(struct job **job);
