@@ -121,14 +121,10 @@ static void test_problems(void)
          "image: ''}]}}}\n"
          "    evaluator: {replicas: 1, template: {spec: {containers: [{name: '', image: i}]}}}\n",
          {"t.yaml:6: spec.replicas.worker.template: found a container without a name or an image; "
-          "needed: a name and an image in each init container and, without spec.model, in each "
-          "container",
-          "t.yaml:7: spec.replicas.chief.template: found a container without",
-          "t.yaml:8: spec.replicas.ps.template: found a container without",
+          "needed: a name and an image in each init container and, without spec.model",
+          "t.yaml:7: spec.replicas.chief.template: found",
+          "t.yaml:8: spec.replicas.ps.template: found",
           "t.yaml:9: spec.replicas.evaluator.template: found a container without"}},
-        {MODEL "  replicas: {worker: {template: {spec: {initContainers: [{name: a, image: i}, "
-               "{name: b}]}}}}\n",
-         {"spec.replicas.worker.template: found a container without"}},
         {MODEL "  runPolicy: {managedBy: other}\n",
          {"managedBy: found \"other\"; allowed: a domain, '/' and a path"}},
         {MODEL "  runPolicy: {managedBy: Other.example/one}\n", {"managedBy: found"}},
