@@ -52,8 +52,9 @@ WIRE_SRC := $(wildcard wire/*.c)
 
 COMMON_OBJ := $(COMMON_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
-# The CLI reads data and checkpoints, and asks the model what memory it takes, but links no MPI.
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/study_texts.o \
+# The CLI reads data and checkpoints, asks the model what memory it takes, and writes the CRD from the
+# tables of fields, but links no MPI.
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/study_texts.o $(BUILD)/operator/api/status_table.o \
            $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/% worker/model/% worker/layers/% worker/threads/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
 OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/%.o)

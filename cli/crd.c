@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "cli/yaml_text.h"
+#include "operator/api/status_table.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
@@ -42,7 +43,7 @@ static cJSON *schema_new(void)
     cJSON_DeleteItemFromObject(crd_schema_at(schema, "metadata"), "description");
     cJSON_DeleteItemFromObject(crd_schema_at(schema, "metadata.name"), "description");
 
-    status = crd_schema_new(crd_status_fields, n_crd_status_fields);
+    status = crd_schema_new(status_fields, n_status_fields);
     conditions = crd_schema_at(status, "status.conditions");
     cJSON_AddStringToObject(conditions, "x-kubernetes-list-type", "map");
     cJSON_AddItemToObject(conditions, "x-kubernetes-list-map-keys", cJSON_Parse("[\"type\"]"));

@@ -15,7 +15,7 @@
 /* The whole object; the caller owns it. */
 cJSON *crd_new(void);
 
-/* The OpenAPI schema of a table of fields, FIELD_LAYERS being any list of objects. */
+/* The OpenAPI schema of a table of fields. */
 cJSON *crd_schema_new(const struct field *fields, size_t n);
 /* The schema of the field at path; NULL when there is none. */
 cJSON *crd_schema_at(cJSON *schema, const char *path);
@@ -25,9 +25,5 @@ void crd_add_rules(cJSON *schema);
 /* Appends a rule's CEL with its {PATH}s written out, {{...}} as {...}; self is "self" or "oldSelf".
  */
 void crd_cel(const char *text, const char *self, struct buf *out);
-
-/* What the operator writes into status. */
-extern const struct field crd_status_fields[];
-extern const size_t n_crd_status_fields;
 
 #endif

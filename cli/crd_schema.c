@@ -8,6 +8,7 @@
 #define PRESERVE "x-kubernetes-preserve-unknown-fields"
 #define MAX_CONTAINERS 64
 #define MAX_WORDS 1024
+#define MAX_TIME 64
 #define MAX_WORD 131071 /* Linux's bound on one argument */
 
 static cJSON *typed(const char *type)
@@ -65,20 +66,27 @@ static cJSON *string_schema(const struct field *f)
 {
     cJSON *schema = typed("string");
 
-    if (f->names) {
+    if (f->names && f->kind != FIELD_WORD) {
         cJSON *words = cJSON_AddArrayToObject(schema, "enum");
 
         for (size_t i = 0; f->names[i]; i++)
             cJSON_AddItemToArray(words, cJSON_CreateString(f->names[i]));
         return schema;
     }
-    if (f->size) /* a user's; the operator's status may be empty */
+    if (f->kind == FIELD_STRING || f->kind == FIELD_STRINGS) /* the operator's may be empty */
         cJSON_AddNumberToObject(schema, "minLength", 1);
     cJSON_AddNumberToObject(schema, "maxLength", (double)field_max_length(f));
-    if (f->pattern && *f->pattern)
+    if (f->pattern)
         cJSON_AddStringToObject(schema, "pattern", f->pattern);
-    else if (f->pattern)
-        cJSON_AddStringToObject(schema, "format", "date-time");
+    return schema;
+}
+
+static cJSON *time_schema(void)
+{
+    cJSON *schema = typed("string");
+
+    cJSON_AddNumberToObject(schema, "maxLength", MAX_TIME);
+    cJSON_AddStringToObject(schema, "format", "date-time");
     return schema;
 }
 
@@ -242,7 +250,13 @@ static cJSON *field_schema(const struct field *f)
     switch (f->kind) {
     case FIELD_STRING:
     case FIELD_ENUM:
+    case FIELD_TEXT:
+    case FIELD_WORD:
+    case FIELD_INDICES:
+    case FIELD_COUNTS:
         return string_schema(f);
+    case FIELD_TIME:
+        return time_schema();
     case FIELD_INT:
     case FIELD_FLOAT:
         return number_schema(f, f->kind == FIELD_INT);
@@ -258,7 +272,10 @@ static cJSON *field_schema(const struct field *f)
     case FIELD_STRINGS:
         return list_of(string_schema(f), 1, f->max_items);
     case FIELD_LAYERS:
-        return list_of(typed("object"), f->size ? 1 : 0, f->max_items);
+        return list_of(typed("object"), 1, f->max_items);
+    case FIELD_LIST:
+    case FIELD_CONDITIONS:
+        return list_of(typed("object"), 0, f->max_items);
     case FIELD_OPAQUE:
         return opaque_schema(f);
     case FIELD_OPAQUES:

@@ -2,6 +2,8 @@
  * The one table of fields of a TrainingJob, its conditional defaults and its rules across fields.
  * Parsing, defaults, validation, the JSON form, `explain` and the reference page are loops over it.
  *
+ * operator/api/status_table.h has the rows of status.
+ *
  * A path ending in "[].x" is a field of each element of a list of layers; its offset is into
  * struct layer_spec, every other offset into struct job.
  */
@@ -34,12 +36,20 @@ enum field_kind {
     FIELD_MAP,      /* an object of strings (char *: JSON text) */
     FIELD_OPAQUE,  /* an object that is kept as it is; with names: of one of these (char *: JSON) */
     FIELD_OPAQUES, /* a list of such objects (char *: JSON text) */
+    /* Of status alone: the operator writes them, and what it reads was written by some version. */
+    FIELD_TEXT,       /* a string (const char * in an arena) */
+    FIELD_WORD,       /* one of names; the schema takes others too (an enum) */
+    FIELD_TIME,       /* (int64_t: milliseconds since 1970; 0 when absent) */
+    FIELD_INDICES,    /* a set of indices: "0-3,7" (struct ledger) */
+    FIELD_COUNTS,     /* a number for each index: "3:1,5-7:2" (struct ledger) */
+    FIELD_LIST,       /* objects, ascending by the first field (const struct * in an arena, int) */
+    FIELD_CONDITIONS, /* (struct condition[N_CONDITIONS]) */
 };
 
 struct field {
     const char *path;
     enum field_kind kind;
-    size_t offset, size;       /* size 0: not stored */
+    size_t offset, size;       /* size 0: not stored; FIELD_LIST: of an element */
     size_t n_offset;           /* lists: where their length is */
     double min, max;           /* of numbers, of elements of lists, of the length of strings */
     bool above_min, below_max; /* the bound itself is not allowed */
@@ -53,6 +63,13 @@ struct field {
     bool present; /* an object that the API server makes when it is absent */
     bool fixed;   /* may not change after creation */
     bool paused;  /* may change only while the job is suspended */
+    /* Of status alone: */
+    bool durable;  /* the operator acts on it: it is written before what follows from it */
+    bool optional; /* absent while it is zero; an object: while all in it is, and the int64_t at
+                      n_offset, if there is one */
+    bool launched; /* absent until the job is launched, and whatever is in it */
+    double bound;  /* reading: a larger number becomes this; a text is cut to so many bytes */
+    unsigned mask; /* optional numbers: bits of the unsigned at n_offset, set while it is there */
     const char *doc;
 };
 extern const struct field spec_fields[];
@@ -170,6 +187,11 @@ void field_store_present(const struct field *f, void *base);
 void field_store_absent(const struct field *f, void *base);
 /* The stored value as a new tree, or NULL when the field is absent. */
 cJSON *field_load(const struct field *f, const void *base);
+/* The whole number in base: an int, an int64_t or an enum, as the field's size says. */
+int64_t field_get_int(const struct field *f, const void *base);
+void field_put_int(const struct field *f, void *base, int64_t x);
+/* Where in names the word is; -1: nowhere. */
+int field_name_index(const struct field *f, const char *word);
 /* Frees what the field owns. */
 void field_free(const struct field *f, void *base);
 

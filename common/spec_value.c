@@ -107,14 +107,29 @@ bool field_applies(const struct field *f, const void *base, const struct choice 
 const char *field_kind_name(enum field_kind kind)
 {
     static const char *const names[] = {
-        [FIELD_OBJECT] = "object",        [FIELD_IGNORED] = "any",
-        [FIELD_STRING] = "string",        [FIELD_INT] = "integer",
-        [FIELD_QUANTITY] = "bytes",       [FIELD_FLOAT] = "number",
-        [FIELD_BOOL] = "boolean",         [FIELD_ENUM] = "string",
-        [FIELD_PAIR] = "integer or pair", [FIELD_INTS] = "integers",
-        [FIELD_FLOATS] = "numbers",       [FIELD_LAYERS] = "layers",
-        [FIELD_MAP] = "map of strings",   [FIELD_OPAQUE] = "object",
-        [FIELD_OPAQUES] = "objects",      [FIELD_STRINGS] = "strings",
+        [FIELD_OBJECT] = "object",
+        [FIELD_IGNORED] = "any",
+        [FIELD_STRING] = "string",
+        [FIELD_INT] = "integer",
+        [FIELD_QUANTITY] = "bytes",
+        [FIELD_FLOAT] = "number",
+        [FIELD_BOOL] = "boolean",
+        [FIELD_ENUM] = "string",
+        [FIELD_PAIR] = "integer or pair",
+        [FIELD_INTS] = "integers",
+        [FIELD_FLOATS] = "numbers",
+        [FIELD_LAYERS] = "layers",
+        [FIELD_MAP] = "map of strings",
+        [FIELD_OPAQUE] = "object",
+        [FIELD_OPAQUES] = "objects",
+        [FIELD_STRINGS] = "strings",
+        [FIELD_TEXT] = "string",
+        [FIELD_WORD] = "string",
+        [FIELD_TIME] = "time",
+        [FIELD_INDICES] = "indices",
+        [FIELD_COUNTS] = "counts",
+        [FIELD_LIST] = "list",
+        [FIELD_CONDITIONS] = "conditions",
     };
 
     return names[kind];
@@ -214,14 +229,14 @@ static bool is_number(const struct field *f, const cJSON *value)
     return cJSON_IsNumber(value) && in_range(f, value->valuedouble);
 }
 
-static void put_int(const struct field *f, void *base, int64_t x)
+void field_put_int(const struct field *f, void *base, int64_t x)
 {
     int small = (int)x;
 
     memcpy(at(f, base), f->size == sizeof small ? (const void *)&small : &x, f->size);
 }
 
-static int64_t get_int(const struct field *f, const void *base)
+int64_t field_get_int(const struct field *f, const void *base)
 {
     int small;
     int64_t x;
@@ -238,7 +253,7 @@ static void put_text(const struct field *f, void *base, char *owned)
     *p = owned;
 }
 
-static int name_index(const struct field *f, const char *word)
+int field_name_index(const struct field *f, const char *word)
 {
     for (int i = 0; f->names[i]; i++)
         if (strcmp(f->names[i], word) == 0)
@@ -252,7 +267,8 @@ static bool is_string(const struct field *f, const cJSON *value)
 
     if (!cJSON_IsString(value) || !*s || length_of(s) > field_max_length(f))
         return false;
-    return (!f->names || name_index(f, s) >= 0) && (!f->pattern || pattern_matches(f->pattern, s));
+    return (!f->names || field_name_index(f, s) >= 0) &&
+           (!f->pattern || pattern_matches(f->pattern, s));
 }
 
 static bool store_string(const struct field *f, void *base, const cJSON *value)
@@ -266,11 +282,11 @@ static bool store_string(const struct field *f, void *base, const cJSON *value)
 
 static bool store_enum(const struct field *f, void *base, const cJSON *value)
 {
-    int index = cJSON_IsString(value) ? name_index(f, value->valuestring) : -1;
+    int index = cJSON_IsString(value) ? field_name_index(f, value->valuestring) : -1;
 
     if (index < 0)
         return false;
-    put_int(f, base, index);
+    field_put_int(f, base, index);
     return true;
 }
 
@@ -278,7 +294,7 @@ static bool store_int(const struct field *f, void *base, const cJSON *value)
 {
     if (!is_integer(f, value))
         return false;
-    put_int(f, base, (int64_t)value->valuedouble);
+    field_put_int(f, base, (int64_t)value->valuedouble);
     return true;
 }
 
@@ -299,7 +315,7 @@ static bool store_quantity(const struct field *f, void *base, const cJSON *value
             continue;
         if (!in_range(f, number))
             return false;
-        put_int(f, base, (int64_t)number);
+        field_put_int(f, base, (int64_t)number);
         return true;
     }
     return false;
@@ -320,7 +336,7 @@ static bool store_bool(const struct field *f, void *base, const cJSON *value)
     if (f->size == sizeof(bool))
         *(bool *)at(f, base) = cJSON_IsTrue(value);
     else
-        put_int(f, base, cJSON_IsTrue(value));
+        field_put_int(f, base, cJSON_IsTrue(value));
     return true;
 }
 
@@ -482,7 +498,7 @@ void field_store_absent(const struct field *f, void *base)
 {
     if ((f->kind == FIELD_INT && f->size == sizeof(int64_t)) ||
         (f->kind == FIELD_BOOL && f->size == sizeof(int)))
-        put_int(f, base, -1);
+        field_put_int(f, base, -1);
 }
 
 static cJSON *load_text(const struct field *f, const void *base)
@@ -524,13 +540,14 @@ cJSON *field_load(const struct field *f, const void *base)
         return load_text(f, base);
     case FIELD_INT:
     case FIELD_QUANTITY:
-        return get_int(f, base) < f->min ? NULL : cJSON_CreateNumber((double)get_int(f, base));
+        return field_get_int(f, base) < f->min ? NULL
+                                               : cJSON_CreateNumber((double)field_get_int(f, base));
     case FIELD_FLOAT:
         return cJSON_CreateNumber(*(const double *)at_const(f, base));
     case FIELD_BOOL:
         if (f->size == sizeof(bool))
             return cJSON_CreateBool(*(const bool *)at_const(f, base));
-        return get_int(f, base) < 0 ? NULL : cJSON_CreateBool(get_int(f, base) > 0);
+        return field_get_int(f, base) < 0 ? NULL : cJSON_CreateBool(field_get_int(f, base) > 0);
     case FIELD_ENUM:
         return cJSON_CreateString(stored_word(f, base));
     case FIELD_PAIR:
@@ -546,6 +563,13 @@ cJSON *field_load(const struct field *f, const void *base)
         return f->size && *(const bool *)at_const(f, base) ? cJSON_CreateObject() : NULL;
     case FIELD_IGNORED:
     case FIELD_LAYERS:
+    case FIELD_TEXT: /* these and the rest: operator/api/status_json.c */
+    case FIELD_WORD:
+    case FIELD_TIME:
+    case FIELD_INDICES:
+    case FIELD_COUNTS:
+    case FIELD_LIST:
+    case FIELD_CONDITIONS:
         break;
     }
     return NULL;

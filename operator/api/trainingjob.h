@@ -22,6 +22,7 @@ enum condition_type {
     N_CONDITIONS
 };
 extern const char *const condition_names[N_CONDITIONS];
+extern const bool condition_durable[N_CONDITIONS]; /* written before what follows from them */
 
 struct condition {
     bool present, status; /* status: True or False */
@@ -72,9 +73,8 @@ enum launch_reason {
 };
 
 /*
- * Durable parts are written before the action that depends on them (operator-notes 1):
- * conditions Created, Suspended, Stalled, Succeeded, Failed; the clock; world; launch; restarts;
- * ledgers.
+ * Each member has its row in status_table.c. Durable members, as the row says, are written before
+ * the action that depends on them.
  */
 struct tj_status {
     struct condition conditions[N_CONDITIONS];

@@ -19,7 +19,7 @@ worker/comm:          common worker/kernels worker/model
 worker/train:         common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
 worker/strategy:      common worker/kernels worker/model worker/optim worker/data worker/comm worker/train
 worker:               common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train worker/strategy
-cli:                  common worker/kernels worker/threads worker/layers worker/model worker/data worker/checkpoint
+cli:                  common worker/kernels worker/threads worker/layers worker/model worker/data worker/checkpoint operator/api
 wire:                 common
 agent:                common wire
 operator/api:         common

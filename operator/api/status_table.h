@@ -1,0 +1,24 @@
+/*
+ * The one table of the fields of a TrainingJob's status, with rows like those of its spec
+ * (common/spec_table.h). Reading, writing, comparing, copying and the CRD's schema are loops over
+ * it.
+ *
+ * Offsets are into struct tj_status; those of a path with "[]" are into an element of its list.
+ * What is not stored, such as status.state, is computed when status is written (status_json.c).
+ */
+#ifndef PACELINE_OPERATOR_API_STATUS_TABLE_H
+#define PACELINE_OPERATOR_API_STATUS_TABLE_H
+
+#include "common/spec_table.h"
+
+/* An object or a list comes before its fields; the first row is status itself. */
+extern const struct field status_fields[];
+extern const size_t n_status_fields;
+
+/* The row after f and all that is below it. */
+const struct field *status_field_end(const struct field *f);
+
+/* Whether the field of status, or of an element of a list, is zero: what an absent one reads as. */
+bool status_field_is_zero(const struct field *f, const void *base);
+
+#endif
