@@ -20,7 +20,7 @@ static bool broken_own_path(const struct job *job, struct buf *found)
 {
     const char *name = job->dataset.name;
 
-    buf_puts(found, "idx, images, arrays or text without it");
+    buf_puts(found, "no path");
     return (strcmp(name, "idx") == 0 || strcmp(name, "images") == 0 ||
             strcmp(name, "arrays") == 0 || strcmp(name, "text") == 0) &&
            !job->dataset.path;
@@ -90,7 +90,7 @@ static bool broken_volume_path(const struct job *job, struct buf *found)
 {
     const char *path = job->dataset.path ? job->dataset.path : "";
 
-    buf_puts(found, "a volume without it");
+    buf_puts(found, "no absolute path");
     return job->dataset.volume && (path[0] != '/' || !path[1]);
 }
 
@@ -163,27 +163,27 @@ static bool broken_patience(const struct job *job, struct buf *found)
 {
     const struct job_early_stop *s = &job->training.early_stop;
 
-    buf_puts(found, "monitor or minDelta without it");
+    buf_puts(found, "0");
     return s->patience == 0 && (s->monitor != METRIC_LOSS || s->min_delta > 0);
 }
 
 static bool broken_perplexity(const struct job *job, struct buf *found)
 {
-    buf_puts(found, "perplexity, with data that are no text");
+    buf_puts(found, "perplexity, but dataset.name is not text");
     return job->training.early_stop.monitor == METRIC_PERPLEXITY &&
            strcmp(job->dataset.name, "text") != 0;
 }
 
 static bool broken_loss_data(const struct job *job, struct buf *found)
 {
-    buf_puts(found, "a loss of values, with data whose labels are classes");
+    buf_puts(found, "a loss that takes numbers as labels, but the labels of this data are classes");
     return loss_defs[job->model.loss].labels != LABELS_CLASS &&
            strcmp(job->dataset.name, "arrays") != 0;
 }
 
 static bool broken_label_shares(const struct job *job, struct buf *found)
 {
-    buf_puts(found, "shares by label, of labels that are no classes");
+    buf_puts(found, "shares by label, but the labels are not classes");
     return loss_defs[job->model.loss].labels != LABELS_CLASS &&
            (job->dataset.distribution.kind == DISTRIBUTION_BY_LABEL ||
             job->dataset.distribution.kind == DISTRIBUTION_DIRICHLET);
@@ -193,13 +193,13 @@ static bool broken_monitor_loss(const struct job *job, struct buf *found)
 {
     const enum metric monitor = job->training.early_stop.monitor;
 
-    buf_puts(found, "a metric that this loss does not have");
+    buf_puts(found, "a metric that does not fit the loss");
     return monitor != METRIC_PERPLEXITY && !metric_fits(monitor, job_labels(job));
 }
 
 static bool broken_monitor_set(const struct job *job, struct buf *found)
 {
-    buf_puts(found, "a metric of a whole set, and no validation samples");
+    buf_puts(found, "no validation samples, which the metric needs");
     return metric_defs[job->training.early_stop.monitor].of_set &&
            job_labels(job) != LABELS_WORDS && job->dataset.validation_split <= 0;
 }
@@ -229,12 +229,12 @@ static const struct rule rules[] = {
      .cel = "!(has(self.model.name) && has(self.model.layers))",
      .cel_found = "both name and layers"},
     {{"spec.dataset.path", "spec.dataset.name"},
-     .allowed = "needed: the folder of the files",
+     .allowed = "needed with dataset.name idx, images, arrays and text: the folder of the files",
      .job = RULE_BUILTIN,
      .broken = broken_own_path,
      .cel = "!({spec.dataset.name} in ['idx', 'images', 'arrays', 'text']) || "
             "{?spec.dataset.path}",
-     .cel_found = "idx, images, arrays or text without it"},
+     .cel_found = "no path"},
     {{"spec.dataset.normalizeBy", "spec.dataset.augment.flip", "spec.dataset.augment.pad",
       "spec.dataset.distribution.kind", "spec.dataset.name"},
      .allowed = "allowed there: none of it",
@@ -287,12 +287,12 @@ static const struct rule rules[] = {
      .cel = "!{spec.dataset.draft|false} || {spec.dataset.imageSize|0} > 0",
      .cel_found = "it without"},
     {{"spec.dataset.path", "spec.dataset.volume"},
-     .allowed = "needed with a volume: an absolute path to mount it at",
+     .allowed = "needed with dataset.volume: an absolute path, where the volume is mounted",
      .job = RULE_BUILTIN,
      .broken = broken_volume_path,
      .cel = "!{?spec.dataset.volume} || ({?spec.dataset.path} && "
             "self.dataset.path.matches('^/.'))",
-     .cel_found = "a volume without it"},
+     .cel_found = "no absolute path"},
     {{"spec.output.subPath"},
      .allowed = "needed with it: spec.output.volume",
      .job = RULE_BUILTIN,
@@ -352,30 +352,30 @@ static const struct rule rules[] = {
      .broken = broken_best},
     {{"spec.training.earlyStopping.patience", "spec.training.earlyStopping",
       "spec.training.earlyStopping.monitor", "spec.training.earlyStopping.minDelta"},
-     .allowed = "needed with them: 1 and more",
+     .allowed = "needed with monitor or minDelta: at least 1",
      .job = RULE_BUILTIN,
      .broken = broken_patience,
      .cel = "{" CEL_EARLY "patience} > 0 || ({" CEL_EARLY "monitor} == 'loss' && {" CEL_EARLY
             "minDelta} == 0.0)",
-     .cel_found = "monitor or minDelta without it"},
+     .cel_found = "0"},
     {{"spec.training.earlyStopping.monitor", "spec.dataset.name"},
-     .allowed = "allowed there: loss, accuracy",
+     .allowed = "allowed with other data: loss, accuracy",
      .job = RULE_BUILTIN,
      .broken = broken_perplexity,
      .cel = "{" CEL_EARLY "monitor} != 'perplexity' || {spec.dataset.name} == 'text'",
-     .cel_found = "perplexity, with data that are no text"},
+     .cel_found = "perplexity, but dataset.name is not text"},
     {{"spec.model.loss", "spec.dataset.name"},
-     .allowed = "needed with mse, mae, huber and sigmoidCrossEntropy: name arrays",
+     .allowed = "needed with mse, mae, huber and sigmoidCrossEntropy: dataset.name arrays",
      .job = RULE_BUILTIN,
      .broken = broken_loss_data,
      .cel = CEL_OF_CLASSES " || {spec.dataset.name} == 'arrays'",
-     .cel_found = "a loss of values, with data whose labels are classes"},
+     .cel_found = "a loss that takes numbers as labels, but the labels of this data are classes"},
     {{"spec.dataset.distribution.kind", "spec.model.loss"},
      .allowed = "allowed there: dealt, iid, contiguous, replicated",
      .job = RULE_BUILTIN,
      .broken = broken_label_shares,
      .cel = CEL_OF_CLASSES " || !({spec.dataset.distribution.kind} in ['byLabel', 'dirichlet'])",
-     .cel_found = "shares by label, of labels that are no classes"},
+     .cel_found = "shares by label, but the labels are not classes"},
     {{"spec.training.earlyStopping.monitor", "spec.model.loss"},
      .allowed = "allowed with mse, mae and huber: loss, mae, rmse, r2; with sigmoidCrossEntropy: "
                 "loss, accuracy, binaryAccuracy, precision, recall, f1; else loss, accuracy, "
@@ -386,13 +386,13 @@ static const struct rule rules[] = {
                         " in ['mae', 'rmse', 'r2'] : " CEL_MONITOR
                         " in ['accuracy', 'precision', 'recall', 'f1'] || (" CEL_MONITOR
                         " == 'binaryAccuracy' && {spec.model.loss} == 'sigmoidCrossEntropy'))",
-     .cel_found = "a metric that this loss does not have"},
+     .cel_found = "a metric that does not fit the loss"},
     {{"spec.training.earlyStopping.monitor", "spec.dataset.validationSplit", "spec.dataset.name"},
-     .allowed = "needed with r2, precision, recall and f1: a validationSplit above 0",
+     .allowed = "needed with r2, precision, recall and f1: dataset.validationSplit above 0",
      .job = RULE_BUILTIN,
      .broken = broken_monitor_set,
      .cel = "!(" CEL_MONITOR " in ['r2', 'precision', 'recall', 'f1']) || {spec.dataset.name} == "
             "'text' || {spec.dataset.validationSplit|0.0} > 0.0",
-     .cel_found = "a metric of a whole set, and no validation samples"},
+     .cel_found = "no validation samples, which the metric needs"},
 };
 const struct rule_list training_rules = {rules, ARRAY_LEN(rules)};

@@ -116,7 +116,7 @@ check "in the table" "$(<shown.text)" "stopped early  at epoch $epoch: no better
 check "in the report" "$(<shown/report.html)" "at epoch $epoch: no better for 2 epochs"
 
 check "no patience" "$("$PACELINE" validate job.yaml --set training.earlyStopping.monitor=accuracy 2>&1)" \
-    "spec.training.earlyStopping.patience: found monitor or minDelta without it; needed with them: 1 and more"
+    "spec.training.earlyStopping.patience: found 0; needed with monitor or minDelta: at least 1"
 check "no text" "$("$PACELINE" validate job.yaml --set 'training.earlyStopping={monitor: perplexity, patience: 2}' 2>&1)" \
-    "found perplexity, with data that are no text; allowed there: loss, accuracy"
+    "found perplexity, but dataset.name is not text; allowed with other data: loss, accuracy"
 verdict

@@ -163,12 +163,12 @@ refused "floats as classes" "train-y.npy: found 2 floats per sample; needed: one
     model.loss=softmaxCrossEntropy
 refused "numbers as bits" "train-y.npy: label " model.loss=sigmoidCrossEntropy
 check "the reason" "$(cat refused.log)" "allowed with sigmoidCrossEntropy: 0 and 1"
-refused "images" "a loss of values, with data whose labels are classes" dataset.name=mnist
-refused "shares by label" "shares by label, of labels that are no classes" dataset.distribution.kind=byLabel \
+refused "images" "a loss that takes numbers as labels, but the labels of this data are classes" dataset.name=mnist
+refused "shares by label" "shares by label, but the labels are not classes" dataset.distribution.kind=byLabel \
     replicas.worker.replicas=2
-refused "accuracy of numbers" "a metric that this loss does not have" \
+refused "accuracy of numbers" "a metric that does not fit the loss" \
     'training.earlyStopping={monitor: accuracy, patience: 1}' dataset.validationSplit=0.2
-refused "r2 of a training" "a metric of a whole set, and no validation samples" \
+refused "r2 of a training" "no validation samples, which the metric needs" \
     'training.earlyStopping={monitor: r2, patience: 1}'
 refused "a delta of mse" "huberDelta: found, but it belongs to spec.model.loss: huber only" model.huberDelta=2
 put bad/train-y.npy '<f8' '(800, 2)' "000000000000f87f$(printf '%025584d' 0)"

@@ -190,7 +190,7 @@ static void test_problems(void)
           "t.yaml:10: spec.model.layers[3].rate: found, but it belongs to type: dropout only",
           "t.yaml:11: spec.model.layers[4].rate: found 1; allowed: a number from 0 to below 1"}},
         {MODEL "  dataset: {name: idx}\n",
-         {"spec.dataset.path: found idx, images, arrays or text without it"}},
+         {"spec.dataset.path: found no path; needed with dataset.name idx"}},
         {MODEL "  dataset: {name: spectra, staging: stream}\n",
          {"t.yaml:6: spec.dataset.staging: found stream with something that needs every sample "
           "before the first step; allowed with stream: name images, idx, mnist, fashion-mnist, "
@@ -222,12 +222,12 @@ static void test_problems(void)
          "  dataset: {name: images, path: d, staging: stream, cache: false, rowConvert: false}\n",
          {"rowConvert: found false, and no place for floats"}},
         {MODEL "  dataset: {volume: {nfs: {}}}\n",
-         {"t.yaml:6: spec.dataset.path: found a volume without it; needed with a volume: an "
-          "absolute path to mount it at"}},
+         {"t.yaml:6: spec.dataset.path: found no absolute path; needed with "
+          "dataset.volume: an absolute path, where the volume is mounted"}},
         {MODEL "  dataset: {path: data, volume: {nfs: {}}}\n",
-         {"spec.dataset.path: found a volume without it"}},
+         {"spec.dataset.path: found no absolute path"}},
         {MODEL "  dataset: {path: /, volume: {nfs: {}}}\n",
-         {"spec.dataset.path: found a volume without it"}},
+         {"spec.dataset.path: found no absolute path"}},
         {MODEL "  dataset: {path: /d, volume: {nfs: {}, csi: {}}}\n",
          {"spec.dataset.volume: found {\"nfs\":{},\"csi\":{}}; allowed: an object with one of "
           "persistentVolumeClaim, hostPath,"}},
