@@ -227,6 +227,7 @@ static void take_event(struct run_report *r, const cJSON *message)
         return;
     p->epoch = field_int(event, "epoch", 0, MAX_STEP) + progress; /* from 0 there */
     p->loss = rounded(field_number(event, "loss"), 1e6);
+    p->learning_rate = field_number(event, "learningRate");
     if (progress)
         p->eta_seconds = rounded(field_number(event, "etaSeconds"), 1);
     if (epoch)

@@ -175,6 +175,8 @@ const struct field status_fields[] = {
      .doc = "Updates so far."},
     {"status.progress.loss", FIELD_FLOAT, REAL, STATUS(progress.loss),
      .doc = "The mean training loss of late."},
+    {"status.progress.learningRate", FIELD_FLOAT, REAL, STATUS(progress.learning_rate), OPTIONAL,
+     .doc = "The learning rate after that many updates."},
     {"status.progress.accuracy", FIELD_FLOAT, METRIC(METRIC_ACCURACY),
      .doc = "Of the validation (else the test) samples after the last epoch; so are the following."},
     {"status.progress.perplexity", FIELD_FLOAT, METRIC(METRIC_PERPLEXITY), .doc = "Of a text."},

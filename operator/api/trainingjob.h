@@ -41,7 +41,7 @@ struct role_status {
 struct progress {
     bool present;
     int64_t epoch, epochs, step; /* epoch: the current one, from 1 */
-    double loss, samples_per_second, eta_seconds;
+    double loss, learning_rate, samples_per_second, eta_seconds;
     unsigned has_metrics;      /* 1 << metric, or-ed */
     double metrics[N_METRICS]; /* of the last epoch, on the validation (else the test) samples; all
                                   but the loss, which is that of training */

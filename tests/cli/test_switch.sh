@@ -48,7 +48,7 @@ for schedule in "type: cosine, warmupEpochs: 3" "type: piecewise, boundaries: [1
     run rate "${rate[@]}"
     run rate-switch "${rate[@]}" "${s[@]}"
     same "the learning rate, $schedule" "$(digest rate-switch 36)" "$(digest rate 36)"
-    rates() { grep -o '"learningRate":[0-9.e-]*' "$1.events" | tr '\n' ' '; }
+    rates() { grep '"event":"epoch"' "$1.events" | grep -o '"learningRate":[0-9.e-]*' | tr '\n' ' '; }
     same "as told, $schedule" "$(rates rate-switch)" "$(rates rate)"
 done
 

@@ -69,6 +69,7 @@ PACELINE_STOP_FILE=$dir/enough ranks 2 "$PACELINE_WORKER" run --spec timed.yaml 
 until_true grep -q '"event":"checkpoint"' events
 until_true grep -q '"event":"progress"' events
 check "progress" "$(grep -m1 '"event":"progress"' events)" '"steps":3000000,"epochs":100,"loss":'
+check "the learning rate" "$(grep -m1 '"event":"progress"' events)" '"learningRate":1e-06,'
 touch enough
 wait $!
 same "a checkpoint every second" "$?$(last_field event)" 0stopped

@@ -173,6 +173,7 @@ static void fill(struct tj_status *s, struct arena *a)
                      .epochs = 5,
                      .step = 940,
                      .loss = 0.25,
+                     .learning_rate = 0.05,
                      .samples_per_second = 5400.5,
                      .eta_seconds = 61,
                      .has_metrics = 1u << METRIC_ACCURACY | 1u << METRIC_R2,
@@ -307,18 +308,19 @@ static void test_training(void)
     struct tj_status s;
 
     fill(&s, &a);
-    CHECK_CONTAINS(text_at(tj, &s, &out),
-                   "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,"
-                   "\"accuracy\":0.9125,\"perplexity\":null,\"binaryAccuracy\":null,"
-                   "\"mae\":null,\"rmse\":null,\"r2\":-0.25,\"precision\":null,"
-                   "\"recall\":null,\"f1\":null,\"samplesPerSecond\":5400.5,\"speedup\":2,"
-                   "\"stoppedEarly\":3,\"etaSeconds\":61},\"strategy\":{\"phase\":"
-                   "\"ParameterServer\",\"epoch\":2,"
-                   "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
-                   "\"2026-11-21T07:00:00.009Z\"},\"transferSeconds\":0.005,\"scaling\":[{"
-                   "\"workers\":1,\"samplesPerSecond\":2700,"
-                   "\"speedup\":1,\"predicted\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,"
-                   "\"speedup\":2,\"predicted\":1.65}]");
+    CHECK_CONTAINS(
+        text_at(tj, &s, &out),
+        "\"progress\":{\"epoch\":3,\"epochs\":5,\"step\":940,\"loss\":0.25,\"learningRate\":0.05,"
+        "\"accuracy\":0.9125,\"perplexity\":null,\"binaryAccuracy\":null,"
+        "\"mae\":null,\"rmse\":null,\"r2\":-0.25,\"precision\":null,"
+        "\"recall\":null,\"f1\":null,\"samplesPerSecond\":5400.5,\"speedup\":2,"
+        "\"stoppedEarly\":3,\"etaSeconds\":61},\"strategy\":{\"phase\":"
+        "\"ParameterServer\",\"epoch\":2,"
+        "\"step\":900,\"reason\":\"plateau\",\"seconds\":0.031,\"since\":"
+        "\"2026-11-21T07:00:00.009Z\"},\"transferSeconds\":0.005,\"scaling\":[{"
+        "\"workers\":1,\"samplesPerSecond\":2700,"
+        "\"speedup\":1,\"predicted\":1},{\"workers\":2,\"samplesPerSecond\":5400.5,"
+        "\"speedup\":2,\"predicted\":1.65}]");
     buf_release(&out);
     s.n_scaling = 0; /* nothing to compare with */
     s.progress.has_metrics = 0;

@@ -37,9 +37,10 @@ static void test_story(void)
     CHECK(!r.progress.present);
     CHECK_INT(r.resumed, 900);
     CHECK(r.transfer_s == 0.012346);
-    take(&r,
-         "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"progress\",\"epoch\":2,"
-         "\"step\":940,\"loss\":0.31234567,\"samplesPerSecond\":10400.26,\"etaSeconds\":60.7}}");
+    take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"progress\",\"epoch\":2,"
+             "\"step\":940,\"loss\":0.31234567,\"learningRate\":0.0001234567,\"samplesPerSecond\":"
+             "10400.26,"
+             "\"etaSeconds\":60.7}}");
     CHECK(r.progress.present);
     CHECK_INT(r.progress.epoch, 3); /* from 0 there, from 1 here */
     CHECK_INT(r.progress.epochs, 5);
@@ -47,12 +48,15 @@ static void test_story(void)
     CHECK_INT(r.step, 940);
     CHECK(r.progress.loss == 0.312346 && r.progress.samples_per_second == 10400.3);
     CHECK(r.progress.eta_seconds == 61 && !r.progress.has_metrics);
+    CHECK(r.progress.learning_rate == 0.0001234567);
     take(&r,
          "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"epoch\",\"epoch\":3,\"step\":"
-         "1000,\"loss\":0.3,\"testAccuracy\":0.89123,\"samplesPerSecond\":10000}}");
+         "1000,\"loss\":0.3,\"learningRate\":0.0001,\"testAccuracy\":0.89123,\"samplesPerSecond\":"
+         "10000}}");
     CHECK_INT(r.progress.epoch, 3);
     CHECK_INT(r.progress.has_metrics, 1u << METRIC_ACCURACY);
     CHECK(r.progress.metrics[METRIC_ACCURACY] == 0.8912);
+    CHECK(r.progress.learning_rate == 0.0001);
     CHECK(r.progress.eta_seconds == 61);
     take(&r, "{\"type\":\"event\",\"generation\":7,\"event\":{\"event\":\"epoch\",\"epoch\":3,"
              "\"validationAccuracy\":0.5,\"testAccuracy\":0.9}}");

@@ -187,6 +187,7 @@ void watch_progress(struct watch *w, const struct trainer *t)
     cJSON_AddNumberToObject(e, "steps", (double)t->steps);
     cJSON_AddNumberToObject(e, "epochs", epochs(t));
     add_training(e, t, sum);
+    add_number(e, "learningRate", trainer_learning_rate(t));
     add_rate(e, t, t->at.step - w->reported_step, now - w->reported);
     cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
     event_send(e);
