@@ -1,6 +1,7 @@
 /*
  * The model of a training that is done: what stands for it in the run folder, and
- * `paceline-agent model`, which takes it out of there (docs/reference/agent.md has the stream).
+ * `paceline-agent model`, which takes it out of there (docs/reference/agent-programs.md has the
+ * stream).
  */
 #ifndef PACELINE_AGENT_MODEL_H
 #define PACELINE_AGENT_MODEL_H

@@ -14,7 +14,7 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
-#define STREAM_VERSION 1 /* docs/reference/agent.md */
+#define STREAM_VERSION 1 /* docs/reference/agent-programs.md */
 #define MODEL_FILE "model.safetensors"
 #define JOB_FILE "job.json"
 #define CONTAINER "trainer" /* unless the template names it */

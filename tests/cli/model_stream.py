@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """model_stream.py JOB.json MODEL.safetensors [FIELD=VALUE...]: the stream of `paceline-agent model`
-(docs/reference/agent.md) on standard output, with other fields in its head. The digest is computed here, apart
+(docs/reference/agent-programs.md) on standard output, with other fields in its head. The digest is computed here, apart
 from our own code."""
 import json
 import struct

@@ -1,17 +1,17 @@
 #!/bin/bash
 # Every reason of a condition or an event that the operator can give has a heading in
-# docs/tasks/troubleshooting.md.
+# docs/tasks/troubleshooting*.md.
 set -uo pipefail
 export LC_ALL=C
-page=docs/tasks/troubleshooting.md
+pages="docs/tasks/troubleshooting.md docs/tasks/troubleshooting-running.md"
 # What is written alike and is none: kinds of objects, values of fields, names of causes in status.
 other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never True False Start Resume Loss Rescale Switch AllReduce ParameterServer '
 missing=0 found=0
 for word in $(grep -ohE '"[A-Z][a-z]+([A-Z][a-z]+)*"' operator/reconcile/*.[ch] operator/api/status_json.c | tr -d '"' | sort -u); do
     case $other in *" $word "*) continue ;; esac
     found=$((found + 1))
-    grep -qx "### $word" $page || {
-        echo "$page has no heading ### $word"
+    cat $pages | grep -x "### $word" >/dev/null || {
+        echo "$pages: no heading ### $word"
         missing=1
     }
 done
