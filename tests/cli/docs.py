@@ -489,19 +489,6 @@ def check_images():
                                 f"{', '.join(sorted(names))}")
 
 
-def check_numbers():
-    """The size of the source that README tells, within a fifth."""
-    lines = 0
-    for path in tree():
-        if re.match(r"(common|include|wire|worker|cli|operator|agent)/.*\.[ch]$", path):
-            with open(os.path.join(REPO, path), encoding="utf-8") as f:
-                lines += sum(1 for _ in f)
-    with open(os.path.join(REPO, "README.md"), encoding="utf-8") as f:
-        told = re.search(r"[Aa]bout ([\d,]+) lines of C", f.read())
-    if told and abs(int(told.group(1).replace(",", "")) - lines) > lines / 5:
-        problems.append(f"README.md: it tells of {told.group(1)} lines of C; there are {lines:,}")
-
-
 def check_words():
     """Where a field's description explains words ("idx: any folder; ..."), some field allows each of them."""
     words = {w for f in fields().values() for w in re.sub("^one of ", "", f["allowed"]).split(", ")}
@@ -522,7 +509,6 @@ def main():
     check_help()
     check_images()
     check_words()
-    check_numbers()
     print(", ".join(f"{n} {what}" for what, n in sorted(counts.items())))
     for problem in problems:
         print(problem)

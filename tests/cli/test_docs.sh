@@ -18,4 +18,7 @@ cp runs/fashion-cnn/job.json .
 
 PYTHONDONTWRITEBYTECODE=1 python3 "$repo/tests/cli/docs.py" "$repo" >found 2>&1 || fail "$(cat found)"
 head -1 found
+# The size of each page, the commits of the recipes, the figure, and the numbers of README.
+python3 "$repo/tests/cli/docs_pages.py" "$repo" >pages 2>&1 || fail "$(cat pages)"
+cat pages
 verdict
