@@ -1,5 +1,6 @@
 #!/bin/bash
-# Jobs that cannot start say why: the sentence of whoever refuses them stands in `kubectl describe tj`.
+# Jobs that cannot start say why: the sentence of whoever refuses them stands in `kubectl describe tj`, and
+# what a pod waits for in the column Why of `kubectl get tj -o wide`, too.
 # Prints after how many seconds.
 # TIMEOUT: 900
 source tests/cluster/lib.sh
@@ -92,6 +93,16 @@ for job in "${!says[@]}"; do
         fail "$job does not say why it cannot start: $(sed -n '/^Status/,$p' "$dir/$job")"
     fi
 done
+t get tj -o wide >"$dir/wide"
+check "the last column" "$(head -n 1 "$dir/wide") " " WHY "
+for job in "${!says[@]}"; do
+    if [[ ${says[$job]} = worker* ]]; then
+        row=$(grep "^$job " "$dir/wide")
+        [[ $row =~ ${says[$job]} ]] || fail "the column Why of $job: $row"
+        n_wide=$((${n_wide:-0} + 1))
+    fi
+done
+at_least "jobs whose pods wait" "${n_wide:-0}" 5
 same "what trying again cannot mend" "$(of tj/data '{.status.conditions[?(@.type=="Failed")].status}')" True
 same "what may still come" "$(of tj/image '{.status.conditions[?(@.type=="Failed")].status}')" ""
 
