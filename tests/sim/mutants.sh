@@ -13,7 +13,7 @@ trap 'exit 130' INT TERM
 BUILD=build/gcc
 make -s CC=gcc "$BUILD/tests/sim/sim" >/dev/null || exit
 mkdir -p "$copy/$BUILD/tests" "$copy/tests/unit"
-cp -a Makefile common include operator "$copy"
+cp -a Makefile common include operator wire "$copy"
 cp -a operator "$copy/as-is" # the tree may be worked on meanwhile
 cp -a tests/sim "$copy/tests"
 cp -a tests/unit/*.h "$copy/tests/unit"
