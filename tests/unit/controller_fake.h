@@ -158,14 +158,19 @@ static const struct controller_config usual = {.identity = "me",
                                                .worker_image = "worker",
                                                .seed = 7};
 
+static inline void begin_config(const struct controller_config *config)
+{
+    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
+    c = controller_new(config, &ops, NULL, now);
+    controller_step(c, now);
+}
+
 static inline void begin(bool elect)
 {
     struct controller_config config = usual;
 
     config.elect = elect;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
 }
 
 static inline void end(void)

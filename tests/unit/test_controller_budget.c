@@ -31,9 +31,7 @@ static void set_up(bool budgets)
     item_bytes = 0;
     version = 100;
     config.cpu_us = budgets ? cpu_us : NULL;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     sync_lists(THREE_JOBS, EMPTY_LIST);
     pass(10000);
 }
@@ -312,9 +310,7 @@ static void test_orphans(void)
 
     cpu = each = 0;
     config.cpu_us = cpu_us;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     budget_charge(c, "ns", -2600000, 0);
     sync_lists(THREE_JOBS, pods);
     CHECK(open_call(KUBE_GET, "/namespaces/else/trainingjobs/old") != NULL);

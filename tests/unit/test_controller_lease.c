@@ -4,6 +4,15 @@
 /* The Lease: who leads, request by request. */
 #include "tests/unit/controller_fake.h"
 
+/* We ask for the Lease, and do not know whether we have it. */
+static void take_unanswered(void)
+{
+    begin(true);
+    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
+    pass(0);
+    answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+}
+
 static void test_lease_is_made_when_there_is_none(void)
 {
     begin(true);
@@ -71,10 +80,7 @@ static void test_leader_that_cannot_renew_stops_writing(void)
 
 static void test_answer_that_was_lost_is_read_back(void)
 {
-    begin(true);
-    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
-    pass(0);
-    answer(open_call(KUBE_PUT, "/leases/lead"), 0, ""); /* applied, but we do not know */
+    take_unanswered();
     pass(2000);
     CHECK(!controller_leads(c));
     answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
@@ -133,9 +139,7 @@ static void test_lease_is_given_back_though_the_rate_is_used_up(void)
     config.elect = true;
     config.per_second = 0.01;
     config.burst = 4;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     lead();
     sync_lists(one_job, EMPTY_LIST);
     answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}");
@@ -232,10 +236,7 @@ static void test_lease_whose_renewals_were_lost_is_given_back(void)
 /* Whether we have it is not known: it is read before the end. */
 static void test_lease_that_we_may_have_is_given_back(void)
 {
-    begin(true);
-    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
-    pass(0);
-    answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+    take_unanswered();
     pass(500);
     answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
     controller_stop(c, now);
@@ -250,10 +251,7 @@ static void test_lease_that_we_may_have_is_given_back(void)
 /* The request may be under way still. The record's new version makes it fail when it comes. */
 static void test_lease_that_we_may_yet_get_is_given_back(void)
 {
-    begin(true);
-    answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
-    pass(0);
-    answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+    take_unanswered();
     controller_stop(c, now);
     pass(500);
     CHECK(!controller_stopped(c));
@@ -272,10 +270,7 @@ static void test_lease_that_we_may_yet_get_is_given_back(void)
 static void test_lease_of_another_is_left_alone_at_the_end(void)
 {
     for (int gone = 0; gone < 2; gone++) {
-        begin(true);
-        answer(open_call(KUBE_GET, "/leases/lead"), 200, LEASE("", "1"));
-        pass(0);
-        answer(open_call(KUBE_PUT, "/leases/lead"), 0, "");
+        take_unanswered();
         pass(500);
         answer(open_call(KUBE_PUT, "/leases/lead"), 409, STATUS(409, "Conflict"));
         pass(500);
@@ -310,9 +305,7 @@ static void test_lease_that_is_read_back_is_renewed_soon(void)
 
     config.elect = true;
     config.retry_ms = 4000;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     lead();
     pass(4000);
     pass(4000);

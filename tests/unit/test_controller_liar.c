@@ -163,9 +163,7 @@ static void set_up(void)
     connected = false;
     told = n_events = n_status = n_pods = 0;
     buf_init(&status, 0);
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     sync_lists(list, EMPTY_LIST);
     live(2000);
     CHECK(connected);

@@ -112,9 +112,7 @@ static void test_small_then_large(void)
     int failures = 0, pages = 0, served = 0;
 
     config.page = 100;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     while (!c->informers[RESOURCE_PODS].synced && ++pages < 300) {
         struct kube_call *call = open_call(KUBE_GET, "/pods?");
 

@@ -40,9 +40,7 @@ static void begin_with(int n)
     AUTO(buf_release) struct buf list;
 
     config.max_writes = max_writes;
-    now = (struct moment){.wall_ms = 1800000000000, .mono_ms = 5000};
-    c = controller_new(&config, &ops, NULL, now);
-    controller_step(c, now);
+    begin_config(&config);
     buf_init(&list, 0);
     buf_puts(&list, "{\"metadata\":{\"resourceVersion\":\"10\"},\"items\":[");
     for (int i = 0; i < n; i++) {
