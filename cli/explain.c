@@ -1,6 +1,7 @@
-/* paceline explain: the table of fields as text, as JSON and as the reference page. */
+/* paceline explain: the tables of fields as text, as JSON and as the reference pages. */
 #include "cli/cli.h"
 #include "common/spec_table.h"
+#include "operator/api/status_table.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
@@ -8,14 +9,34 @@
 
 static const char usage[] =
     "usage: paceline explain [FIELD] [--json]\n"
-    "       paceline explain --markdown\n"
+    "       paceline explain [status] --markdown\n"
     "What a field of a TrainingJob means, what it allows, and the fields below it. FIELD is a\n"
-    "path as in spec.training.batchSize; \"spec.\" may be left out.\n"
+    "path as in spec.training.batchSize; \"spec.\" may be left out. status and the fields below "
+    "it\n"
+    "are what the operator writes.\n"
     "  --json      print the fields as JSON\n"
-    "  --markdown  print the reference page of all fields\n"
+    "  --markdown  print the reference page of all fields that a job may have, or of status\n"
     "examples:\n"
     "  paceline explain training.optimizer\n"
+    "  paceline explain status.progress\n"
     "  paceline explain model.layers.type\n";
+
+/* The table that has the field at the path. */
+struct rows {
+    const struct field *fields;
+    size_t n;
+};
+
+static bool in_status(const char *path)
+{
+    return strncmp(path, "status", 6) == 0 && (path[6] == '.' || path[6] == '\0');
+}
+
+static struct rows rows_of(const char *path)
+{
+    return in_status(path) ? (struct rows){status_fields, n_status_fields}
+                           : (struct rows){spec_fields, n_spec_fields};
+}
 
 /* The default as people read it; by the selector's value where it depends on one. */
 static void default_text(const struct field *f, struct buf *out)
@@ -61,10 +82,11 @@ static bool is_below(const struct field *f, const char *path)
 
 static void print_children(const char *path)
 {
+    const struct rows rows = rows_of(path);
     bool any = false;
 
-    for (size_t i = 0; i < n_spec_fields; i++) {
-        const struct field *f = &spec_fields[i];
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct field *f = &rows.fields[i];
         AUTO(buf_release) struct buf preset = {0};
 
         if (!is_below(f, path) || f->kind == FIELD_IGNORED)
@@ -85,7 +107,8 @@ static const char *const resumed_texts[] = {
     [ON_RESUME_FREE] = "with the same value or another",
 };
 
-static void print_field(const struct field *f)
+/* What a user may write there; of status that is nothing. */
+static void print_allowed(const struct field *f)
 {
     AUTO(buf_release) struct buf allowed, preset, applies;
 
@@ -95,8 +118,6 @@ static void print_field(const struct field *f)
     field_allowed(f, &allowed);
     default_text(f, &preset);
     applies_text(f, &applies);
-    printf("FIELD:    %s <%s>%s\n", f->path, field_kind_name(f->kind),
-           f->required ? " required" : "");
     if (f->kind != FIELD_OBJECT)
         printf("ALLOWED:  %s\n", allowed.data);
     if (preset.len)
@@ -109,6 +130,14 @@ static void print_field(const struct field *f)
         puts("CHANGES:  only while the job is suspended");
     if (field_builtin(f) && f->kind != FIELD_OBJECT)
         printf("RESUMED:  %s\n", resumed_texts[field_on_resume(f)]);
+}
+
+static void print_field(const struct field *f)
+{
+    printf("FIELD:    %s <%s>%s\n", f->path, field_kind_name(f->kind),
+           f->required ? " required" : "");
+    if (!in_status(f->path))
+        print_allowed(f);
     printf("\n%s\n", f->doc);
     print_children(f->path);
 }
@@ -127,9 +156,10 @@ static void add_text(cJSON *object, const char *key, const struct field *f,
 static void print_json(const char *prefix)
 {
     AUTO(auto_json) cJSON *list = cJSON_CreateArray();
+    const struct rows rows = rows_of(prefix);
 
-    for (size_t i = 0; i < n_spec_fields; i++) {
-        const struct field *f = &spec_fields[i];
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct field *f = &rows.fields[i];
         cJSON *object;
 
         if (strncmp(f->path, prefix, strlen(prefix)) != 0)
@@ -138,9 +168,11 @@ static void print_json(const char *prefix)
         cJSON_AddStringToObject(object, "path", f->path);
         cJSON_AddStringToObject(object, "type", field_kind_name(f->kind));
         cJSON_AddBoolToObject(object, "required", f->required);
-        add_text(object, "allowed", f, field_allowed);
-        add_text(object, "default", f, default_text);
-        add_text(object, "with", f, applies_text);
+        if (rows.fields == spec_fields) {
+            add_text(object, "allowed", f, field_allowed);
+            add_text(object, "default", f, default_text);
+            add_text(object, "with", f, applies_text);
+        }
         cJSON_AddStringToObject(object, "description", f->doc);
         cJSON_AddItemToArray(list, object);
     }
@@ -281,15 +313,64 @@ static void print_markdown(void)
     puts(offline);
 }
 
+static bool has_fields(const struct field *f)
+{
+    return f->kind == FIELD_OBJECT || f->kind == FIELD_LIST || f->kind == FIELD_CONDITIONS;
+}
+
+static bool same_fields(const struct field *a, const struct field *b)
+{
+    const struct field *end = status_field_end(a);
+    const ptrdiff_t n = end - a;
+
+    if (status_field_end(b) - b != n)
+        return false;
+    for (ptrdiff_t i = 1; i < n; i++)
+        if (strcmp(field_key(&a[i]), field_key(&b[i])) != 0 || strcmp(a[i].doc, b[i].doc) != 0)
+            return false;
+    return true;
+}
+
+static void print_status_section(const struct field *f)
+{
+    printf("\n## %s\n\n%s", f->path, f->doc);
+    for (const struct field *before = status_fields; before < f; before++)
+        if (has_fields(before) && same_fields(before, f)) {
+            printf(" It has the fields of `%s`.\n", before->path);
+            return;
+        }
+    puts("\n\n| field | type | meaning |\n|---|---|---|");
+    for (size_t i = 0; i < n_status_fields; i++)
+        if (is_below(&status_fields[i], f->path)) {
+            printf("| `%s` | %s | ", field_key(&status_fields[i]),
+                   field_kind_name(status_fields[i].kind));
+            print_cell(status_fields[i].doc);
+            puts(" |");
+        }
+}
+
+static void print_status_markdown(void)
+{
+    puts("# The status of a TrainingJob\n\n"
+         "What the operator writes into a TrainingJob, for `kubectl get`, dashboards and itself. "
+         "This page is printed by\n`paceline explain status --markdown`; `kubectl explain "
+         "trainingjob.status` says the same. A field that is not\nthere is zero, or is not "
+         "known yet.");
+    for (size_t i = 0; i < n_status_fields; i++)
+        if (has_fields(&status_fields[i]))
+            print_status_section(&status_fields[i]);
+}
+
 /* As spec_field_find, without "spec." and the "[]" of lists, which kubectl has not either. */
 static const struct field *find(const char *word)
 {
     AUTO(auto_free) char *long_form = xasprintf("spec.%s", word);
     const char *forms[] = {word, long_form};
+    const struct rows rows = rows_of(word);
 
     for (size_t k = 0; k < ARRAY_LEN(forms); k++)
-        for (size_t i = 0; i < n_spec_fields; i++) {
-            const char *path = spec_fields[i].path, *at = forms[k];
+        for (size_t i = 0; i < rows.n; i++) {
+            const char *path = rows.fields[i].path, *at = forms[k];
 
             while (*path && *at) {
                 if (strncmp(path, "[]", 2) == 0 && *at == '.')
@@ -300,7 +381,7 @@ static const struct field *find(const char *word)
                 at++;
             }
             if (!*path && !*at)
-                return &spec_fields[i];
+                return &rows.fields[i];
         }
     return NULL;
 }
@@ -310,10 +391,11 @@ static int unknown(const char *word)
 {
     const char *names[SPEC_MAX_FIELDS] = {0};
     const char *dot = strrchr(word, '.'), *near;
+    const struct rows rows = rows_of(word);
 
-    for (size_t i = 0; i < n_spec_fields; i++)
-        names[i] = spec_fields[i].path;
-    near = nearest(word, names, n_spec_fields);
+    for (size_t i = 0; i < rows.n; i++)
+        names[i] = rows.fields[i].path;
+    near = nearest(word, names, rows.n);
     if (!near)
         near = suggest_path(dot ? dot + 1 : word);
     if (near)
@@ -330,7 +412,13 @@ int cmd_explain(int argc, char **argv)
     if (!cli_parse_lookup(&l, argc, argv, usage, &code))
         return code;
     if (l.markdown) {
-        print_markdown();
+        if (l.word && strcmp(l.word, "status") != 0)
+            return cli_usage_error("explain", "--markdown prints the page of all fields, or of "
+                                              "status; it takes no other field");
+        if (l.word)
+            print_status_markdown();
+        else
+            print_markdown();
         return EXIT_OK;
     }
     f = l.word ? find(l.word) : NULL;

@@ -128,8 +128,8 @@ const char *field_kind_name(enum field_kind kind)
         [FIELD_TIME] = "time",
         [FIELD_INDICES] = "indices",
         [FIELD_COUNTS] = "counts",
-        [FIELD_LIST] = "list",
-        [FIELD_CONDITIONS] = "conditions",
+        [FIELD_LIST] = "list of objects",
+        [FIELD_CONDITIONS] = "list of conditions",
     };
 
     return names[kind];

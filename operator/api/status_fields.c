@@ -5,19 +5,6 @@
 #include "operator/api/trainingjob.h"
 #include "paceline/mem.h"
 
-const struct field *status_field_end(const struct field *f)
-{
-    const struct field *end = status_fields + n_status_fields, *next = f + 1;
-    size_t len = strlen(f->path);
-
-    if (f->kind != FIELD_OBJECT && f->kind != FIELD_LIST && f->kind != FIELD_CONDITIONS)
-        return next;
-    while (next < end && strncmp(next->path, f->path, len) == 0 &&
-           (next->path[len] == '.' || next->path[len] == '['))
-        next++;
-    return next;
-}
-
 static const void *at(const struct field *f, const void *base)
 {
     return (const char *)base + f->offset;

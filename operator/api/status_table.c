@@ -1,6 +1,8 @@
 /* The rows of a TrainingJob's status. */
 #include "operator/api/status_table.h"
 
+#include <string.h>
+
 #include "common/spec_row.h"
 #include "operator/api/trainingjob.h"
 #include "paceline/mem.h"
@@ -231,3 +233,16 @@ const struct field status_fields[] = {
 };
 /* clang-format on */
 const size_t n_status_fields = ARRAY_LEN(status_fields);
+
+const struct field *status_field_end(const struct field *f)
+{
+    const struct field *end = status_fields + n_status_fields, *next = f + 1;
+    size_t len = strlen(f->path);
+
+    if (f->kind != FIELD_OBJECT && f->kind != FIELD_LIST && f->kind != FIELD_CONDITIONS)
+        return next;
+    while (next < end && strncmp(next->path, f->path, len) == 0 &&
+           (next->path[len] == '.' || next->path[len] == '['))
+        next++;
+    return next;
+}

@@ -83,6 +83,13 @@ check "explain below" "$("$PACELINE" explain model.layers)" "kernel"
 out=$("$PACELINE" explain batchSzie 2>&1)
 same "exit of an unknown field" $? 2
 check "unknown field" "$out" "did you mean spec.training.batchSize?"
+out=$("$PACELINE" explain status.launch)
+check "a field of status" "$out" "FIELD:    status.launch <object>"
+check "a field below it" "$out" "  from                   <time>"
+[[ $out != *ALLOWED* ]] || fail "explain says what is allowed in status: $out"
+check "a field of status as JSON" "$("$PACELINE" explain status.progress.loss --json)" '"type": "number"'
+check "a field that status lacks" "$("$PACELINE" explain status.progress.los 2>&1)" "did you mean status.progress.loss?"
+check "the page of one field" "$("$PACELINE" explain training --markdown 2>&1)" "it takes no other field"
 check models "$("$PACELINE" models fashion-cnn)" "64x14x14"
 out=$("$PACELINE" models fashion-cn 2>&1)
 same "exit of an unknown model" $? 2
