@@ -1,4 +1,4 @@
-/* Memory that a job's worker takes; see needs.h. */
+/* Memory that a job's processes take; see needs.h. */
 #include "cli/needs.h"
 
 #include <math.h>
@@ -18,25 +18,34 @@
 #define ALONE_BYTES (5.0 * 1048576)
 #define RANK_BYTES (13.0 * 1048576)
 
-/* The largest part of the optimiser's state that a worker has. */
-static double state_share(const struct job *job, const struct net *net)
+/* What a server receives from one worker at a time, where the reducer sums: 4 pieces of 64 Ki
+ * floats (worker/comm/reducer.h). */
+#define RECEIVE_BYTES (4 * 64 * 1024 * sizeof(float))
+
+/* The largest part of the optimiser's state that one of so many owners has. */
+static double largest_share(const struct job *job, const struct net *net, int owners)
 {
-    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
     AUTO(auto_free) size_t *tensors = NULL;
     size_t n = 0;
 
-    if (!job_shards(job) || job_ranks(job) == 1)
-        return 1;
-    if (job_ranks(job) > workers)
-        return 0; /* the servers have it */
     if (job->strategy.placement != PLACEMENT_GREEDY)
-        return 1.0 / workers;
+        return 1.0 / owners;
     tensors = xcalloc(2 * net->n_layers, sizeof *tensors);
     for (size_t i = 0; i < net->n_layers; i++) {
         tensors[n++] = net->layers[i].weights;
         tensors[n++] = net->layers[i].biases;
     }
-    return estimate_largest_shard(tensors, n, workers);
+    return estimate_largest_shard(tensors, n, owners);
+}
+
+/* The largest part of the optimiser's state that a worker has. */
+static double worker_state(const struct job *job, const struct net *net)
+{
+    const int workers = (int)job->replicas[ROLE_WORKER].replicas;
+
+    if (!job_shards(job) || job_ranks(job) == 1)
+        return 1;
+    return job_ranks(job) > workers ? 0 : largest_share(job, net, workers);
 }
 
 /* Who shares batches is bound by their lanes, who shares an update's batches by these. */
@@ -78,9 +87,15 @@ struct part {
     struct lanes lanes; /* of a worker with the most */
     struct threads *threads;
     uint32_t samples;  /* at most, in one pass */
+    bool writes;       /* checkpoints: it needs room for a tensor */
     const int *owners; /* of the layers, where they have some; */
     int worker;
 };
+
+static bool saves(const struct job *job)
+{
+    return job->checkpoint.every_epochs || job->checkpoint.every_steps;
+}
 
 static struct lanes most_lanes(const struct job *job)
 {
@@ -232,8 +247,10 @@ static double batches_bytes(const struct part *p, size_t pixels, size_t labels, 
     return bytes;
 }
 
-/* Everything that is the model's, for this part; the model is made as the engine makes it. */
-static void add_model(struct needs *needs, const struct part *p)
+/* Everything that is the model's, for this part, with so many slabs of the model's size besides the
+ * weights, and besides what comes from others. The model is made as the engine makes it. */
+static void add_model(struct needs_memory *needs, const struct part *p, double slabs,
+                      double from_others)
 {
     const struct model_config config = {.threads = p->threads,
                                         .max_samples = p->samples,
@@ -242,7 +259,6 @@ static void add_model(struct needs *needs, const struct part *p)
                                         .bf16 = p->job->training.precision == PRECISION_BF16,
                                         .owners = p->owners,
                                         .worker = p->worker};
-    const double state = needs->state_part * job_optimizer_slots(&p->job->training.optimizer);
     struct model m;
     size_t all = 0;
 
@@ -251,15 +267,63 @@ static void add_model(struct needs *needs, const struct part *p)
     mem_planned = NULL;
     const struct model_bytes b = model_bytes(&m);
 
-    needs->parameters = (double)b.parameters * (1 + state + gradient_slabs(p));
+    needs->parameters = (double)b.parameters * (1 + slabs);
     needs->activations = (double)(b.saved + b.way_back);
-    needs->exchange =
-        (double)b.parameters * exchange_slabs(p->job) + sizeof(float) * link_floats(p, &m);
+    needs->exchange = (double)b.parameters * from_others + sizeof(float) * link_floats(p, &m);
     needs->rest = (double)(all - b.parameters - b.saved - b.way_back) +
                   (job_ranks(p->job) > 1 ? RANK_BYTES : ALONE_BYTES);
-    if (p->job->checkpoint.every_epochs || p->job->checkpoint.every_steps)
+    if (p->writes)
         needs->rest += sizeof(float) * (double)model_largest(&m);
     model_release(&m);
+}
+
+static void add_worker(struct needs *e, const struct part *p)
+{
+    const double state = e->state_part * job_optimizer_slots(&p->job->training.optimizer);
+
+    add_model(&e->worker, p, state + gradient_slabs(p), exchange_slabs(p->job));
+}
+
+/* Slabs of gradients that a server holds, of the model's size each: the sum of those that have
+ * come, or each sum that waits for its sibling in the tree of batches. */
+static double server_slabs(const struct job *job)
+{
+    const int batches = (int)job->training.accumulate;
+
+    if (job->strategy.type != STRATEGY_PARAMETER_SERVER || !takes_turns(job))
+        return 1;
+    if (job->strategy.backup_workers > 0)
+        return 2; /* and the one that comes */
+    return 1 + lane_tree_slabs(lane_tree_of_batches(batches, 1), 0);
+}
+
+/* Whether gradients come to servers in pieces, through the reducer. */
+static bool sums_pieces(const struct job *job)
+{
+    return job->strategy.type == STRATEGY_SWITCH ||
+           (job->strategy.mode == MODE_SYNC && !takes_turns(job));
+}
+
+/* A parameter server: a rank without samples, so the model has room for one, on one thread. */
+static void add_server(struct needs *e, const struct job *job, const struct net *net)
+{
+    const int servers = (int)job->replicas[ROLE_PS].replicas;
+    const int64_t workers = job->replicas[ROLE_WORKER].replicas;
+    const double state = job_shards(job) ? largest_share(job, net, servers) : 1;
+    struct part p = {.job = job, .net = net, .samples = 1, .threads = threads_new(1)};
+
+    p.writes = saves(job) && workers == 1; /* the copy of another host's rank 0 */
+    add_model(&e->server, &p,
+              state * job_optimizer_slots(&job->training.optimizer) + server_slabs(job), 0);
+    threads_free(p.threads);
+    if (sums_pieces(job))
+        e->server.exchange =
+            fmin((double)workers * RECEIVE_BYTES, sizeof(float) * (double)net->params);
+}
+
+static double sum(const struct needs_memory *m)
+{
+    return m->parameters + m->activations + m->batches + m->exchange + m->data + m->rest;
 }
 
 /* ModelParallel: of the worker that needs the most. */
@@ -282,14 +346,9 @@ static int add_split(struct needs *e, struct part *p, struct err *err)
             owners[parts.items[i].first + k] = worker[i];
     p->owners = owners;
     for (p->worker = 0; p->worker < workers; p->worker++) {
-        add_model(e, p);
-        if (e->parameters + e->activations + e->exchange + e->rest >
-            most.parameters + most.activations + most.exchange + most.rest) {
-            most.exchange = e->exchange;
-            most.parameters = e->parameters;
-            most.activations = e->activations;
-            most.rest = e->rest;
-        }
+        add_worker(e, p);
+        if (sum(&e->worker) > sum(&most.worker))
+            most.worker = e->worker;
     }
     *e = most;
     return 0;
@@ -306,19 +365,24 @@ int needs_find(struct needs *e, const struct job *job, const struct net *net, co
 {
     const size_t pixels = (size_t)net->in.c * (size_t)net->in.h * (size_t)net->in.w;
     const size_t labels = net->rows ? (size_t)net->out.w : label_words(job, net);
-    struct part p = {.job = job, .net = net, .lanes = most_lanes(job)};
+    struct part p = {.job = job, .net = net, .lanes = most_lanes(job), .writes = saves(job)};
     int rc = 0;
 
     p.samples = most_samples(&p.lanes, job->training.batch_size);
     p.threads = threads_new(thread_count(job, p.lanes.count));
-    *e = (struct needs){.state_part = state_share(job, net), .ceiling = ceiling_of(job)};
+    *e = (struct needs){.state_part = worker_state(job, net), .ceiling = ceiling_of(job)};
     if (job->strategy.type == STRATEGY_MODEL_PARALLEL)
         rc = add_split(e, &p, err);
     else
-        add_model(e, &p);
+        add_worker(e, &p);
     threads_free(p.threads);
-    e->batches = batches_bytes(&p, pixels, labels, n);
-    e->data = data_bytes(job, pixels, n);
-    e->total = e->parameters + e->activations + e->batches + e->exchange + e->data + e->rest;
+    e->worker.batches = batches_bytes(&p, pixels, labels, n);
+    e->worker.data = data_bytes(job, pixels, n);
+    e->worker.total = sum(&e->worker);
+    if (job->replicas[ROLE_PS].replicas > 0) {
+        add_server(e, job, net);
+        e->server.data = e->worker.data;
+        e->server.total = sum(&e->server);
+    }
     return rc;
 }

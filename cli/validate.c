@@ -92,6 +92,16 @@ static int gather(struct facts *f, struct err *err)
     return needs_find(&f->needs, f->job, &f->net, n, err);
 }
 
+static void print_memory(const char *title, const char *of, const struct needs_memory *m,
+                         const char *state)
+{
+    printf("%-11s about %s per %s: parameters, gradient and %s %s, activations %s,\n"
+           "            batches %s, exchange %s, data %s (once per host), the rest %s\n",
+           title, format_bytes(m->total).s, of, state, format_bytes(m->parameters).s,
+           format_bytes(m->activations).s, format_bytes(m->batches).s, format_bytes(m->exchange).s,
+           format_bytes(m->data).s, format_bytes(m->rest).s);
+}
+
 static void print_engine(const struct facts *f)
 {
     const struct needs *e = &f->needs;
@@ -101,15 +111,15 @@ static void print_engine(const struct facts *f)
     printf("network     %s, %s parameters, %.1f MFLOP per sample and update\n",
            job->model.name ? job->model.name : "inline", format_count((double)f->net.params).s,
            f->net.flops_train / 1e6);
-    printf("memory      about %s per worker: parameters, gradient and %s %s, activations %s,\n"
-           "            batches %s, exchange %s, data %s (once per host), the rest %s\n",
-           format_bytes(e->total).s,
-           e->state_part == 1  ? "optimizer"
-           : e->state_part > 0 ? "a share of the optimizer"
-                               : "no optimizer",
-           format_bytes(e->parameters).s, format_bytes(e->activations).s,
-           format_bytes(e->batches).s, format_bytes(e->exchange).s, format_bytes(e->data).s,
-           format_bytes(e->rest).s);
+    print_memory("memory", "worker", &e->worker,
+                 e->state_part == 1  ? "optimizer"
+                 : e->state_part > 0 ? "a share of the optimizer"
+                                     : "no optimizer");
+    if (e->server.total > 0)
+        print_memory("", "ps", &e->server,
+                     job->replicas[ROLE_PS].replicas == 1 || !job_shards(job)
+                         ? "optimizer"
+                         : "a share of the optimizer");
     printf("ceiling     %.4gx on %s: a batch of %lld in %d lanes\n", e->ceiling,
            format_plural((double)job->replicas[ROLE_WORKER].replicas, "worker").s,
            (long long)job->training.batch_size, job_lanes(job));
@@ -146,21 +156,27 @@ static cJSON *texts_json(const struct problems *p)
     return list;
 }
 
+static void add_memory(cJSON *root, const char *name, const struct needs_memory *m)
+{
+    cJSON *memory = cJSON_AddObjectToObject(root, name);
+
+    cJSON_AddNumberToObject(memory, "parameters", m->parameters);
+    cJSON_AddNumberToObject(memory, "activations", m->activations);
+    cJSON_AddNumberToObject(memory, "batches", m->batches);
+    cJSON_AddNumberToObject(memory, "exchange", m->exchange);
+    cJSON_AddNumberToObject(memory, "data", m->data);
+    cJSON_AddNumberToObject(memory, "rest", m->rest);
+    cJSON_AddNumberToObject(memory, "total", m->total);
+}
+
 static void add_engine(cJSON *root, const struct facts *f)
 {
-    cJSON *memory;
-
     cJSON_AddStringToObject(root, "promise", job_promise(f->job));
     cJSON_AddNumberToObject(root, "parameters", (double)f->net.params);
     cJSON_AddNumberToObject(root, "flopsPerSample", f->net.flops_train);
-    memory = cJSON_AddObjectToObject(root, "memoryBytes");
-    cJSON_AddNumberToObject(memory, "parameters", f->needs.parameters);
-    cJSON_AddNumberToObject(memory, "activations", f->needs.activations);
-    cJSON_AddNumberToObject(memory, "batches", f->needs.batches);
-    cJSON_AddNumberToObject(memory, "exchange", f->needs.exchange);
-    cJSON_AddNumberToObject(memory, "data", f->needs.data);
-    cJSON_AddNumberToObject(memory, "rest", f->needs.rest);
-    cJSON_AddNumberToObject(memory, "total", f->needs.total);
+    add_memory(root, "memoryBytes", &f->needs.worker);
+    if (f->needs.server.total > 0)
+        add_memory(root, "serverMemoryBytes", &f->needs.server);
     cJSON_AddNumberToObject(root, "lanes", job_lanes(f->job));
     cJSON_AddNumberToObject(root, "ceiling", f->needs.ceiling);
 }

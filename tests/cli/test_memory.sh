@@ -1,9 +1,9 @@
 #!/bin/bash
-# TIMEOUT: 300
-# `validate` says what memory a worker takes: within 15% of its peak, as the kernel counts it (time's %M, of the
-# rank with the most), for jobs of every kind. The baseline, what a process holds without the job's slabs (code,
-# libraries, MPI), is the peak of a job of a few kilobytes, alone or among ranks, so that another MPI does not
-# decide: 6 and 13 MiB where this was written. Every job takes several times that.
+# TIMEOUT: 600
+# `validate` says what memory a worker and a parameter server take: within 15% of the peak, as the kernel counts it
+# (time's %M, of the worker and of the server with the most), for jobs of every kind. The baseline, what a process
+# holds without the job's slabs (code, libraries, MPI), is the peak of a job of a few kilobytes, alone or among ranks,
+# so that another MPI does not decide: 6 and 13 MiB where this was written. Every job takes several times that.
 . tests/cli/lib.sh
 
 command -v /usr/bin/time >/dev/null || { echo "/usr/bin/time is needed"; exit 77; }
@@ -38,37 +38,46 @@ spec:
   training: {steps: 1, batchSize: 32, threads: 1}
 JOB
 
-# measure RANKS FIELD...: sets $said and $peak, in KiB.
+# measure WORKERS SERVERS FIELD...: sets said and peak, in KiB, of [worker] and, where there are servers, [server].
+declare -A said peak
 measure() {
-    local ranks=$1 sets=() field alone=()
-    shift
-    for field in "replicas.worker.replicas=$ranks" "$@"; do sets+=(--set "$field"); done
+    local workers=$1 servers=$2 sets=() field alone=()
+    shift 2
+    for field in "replicas.worker.replicas=$workers" "replicas.ps.replicas=$servers" "$@"; do sets+=(--set "$field"); done
     if ! "$PACELINE" validate job.yaml "${sets[@]}" --json >said 2>&1; then fail "$*: $(cat said)"; fi
-    said=$(python3 -c 'import json; v = json.load(open("said")); json.dump(v["job"], open("run.json", "w"))
-print(int(v["memoryBytes"]["total"] / 1024))')
-    if [ "$ranks" -gt 1 ]; then alone=(ranks "$ranks"); fi
-    : >peaks
-    "${alone[@]}" /usr/bin/time -a -o peaks -f %M "$PACELINE_WORKER" run --spec run.json >log 2>&1
+    read -r 'said[worker]' 'said[server]' < <(python3 -c 'import json; v = json.load(open("said"))
+json.dump(v["job"], open("run.json", "w"))
+print(*(int(v.get(name, {"total": 0})["total"] / 1024) for name in ("memoryBytes", "serverMemoryBytes")))')
+    if [ $((workers + servers)) -gt 1 ]; then alone=(ranks $((workers + servers))); fi
+    rm -f peak.*
+    # shellcheck disable=SC2016 # the rank's own shell
+    "${alone[@]}" sh -c 'exec /usr/bin/time -o "peak.${OMPI_COMM_WORLD_RANK:-0}" -f %M "$@"' rank \
+        "$PACELINE_WORKER" run --spec run.json >log 2>&1
     check "$*: it ran" "$(cat log)" '"event":"done"'
-    peak=$(sort -n peaks | tail -1)
+    peak[worker]=$(for ((i = 0; i < workers; i++)); do cat "peak.$i"; done | sort -n | tail -1)
+    peak[server]=$(for ((i = workers; i < workers + servers; i++)); do cat "peak.$i"; done | sort -n | tail -1)
 }
 
-for ranks in 1 2; do
-    measure $ranks
-    base[ranks]=$((peak - said))
+for workers in 1 2; do
+    measure $workers 0
+    base[workers]=$((peak[worker] - said[worker]))
 done
 
-# near NAME RANKS FIELD...
+# near NAME WORKERS[+SERVERS] FIELD...
 near() {
-    local name=$1 ranks=$2
+    local name=$1 workers=${2%+*} servers=0 of
+    case $2 in *+*) servers=${2#*+} ;; esac
     shift 2
-    measure "$ranks" "$@"
-    said=$((said + base[ranks]))
-    if [ "$peak" -lt $((40 * 1024)) ]; then fail "$name: a peak of $peak KiB only"; fi
-    if [ $((said * 100)) -lt $((peak * 85)) ] || [ $((said * 100)) -gt $((peak * 115)) ]; then
-        fail "$name: validate says $said KiB, its peak was $peak KiB"
-    fi
-    echo "$name: said $said KiB, peak $peak KiB"
+    measure "$workers" "$servers" "$@"
+    for of in worker server; do
+        if [ $of = server ] && [ "$servers" = 0 ]; then continue; fi
+        said[$of]=$((said[$of] + base[workers + servers > 1 ? 2 : 1]))
+        if [ "${peak[$of]}" -lt $((40 * 1024)) ]; then fail "$name: a peak of ${peak[$of]} KiB only"; fi
+        if [ $((said[$of] * 100)) -lt $((peak[$of] * 85)) ] || [ $((said[$of] * 100)) -gt $((peak[$of] * 115)) ]; then
+            fail "$name: validate says ${said[$of]} KiB for a $of, its peak was ${peak[$of]} KiB"
+        fi
+        echo "$name: said ${said[$of]} KiB, peak ${peak[$of]} KiB of a $of"
+    done
 }
 
 wide='model.hidden=[1800, 1800]'
@@ -88,6 +97,22 @@ near "a row of labels" 1 "$labels" 'dataset={name: arrays, path: labels}' traini
 near "two workers" 2 "$wide"
 near "a sharded optimizer" 2 "$wide" training.optimizer.name=adam training.optimizer.sharded=true
 near "a network in two parts" 2 "$wide" strategy.type=ModelParallel strategy.microBatches=2 training.lanes=4
-near "asynchronous servers" 2 "$wide" strategy.type=ParameterServer strategy.mode=async
 near "elastic averaging" 2 "$wide" strategy.type=ElasticAveraging
+
+async=("$wide" strategy.type=ParameterServer strategy.mode=async)
+sync=("$wide" strategy.type=ParameterServer)
+joined=("${sync[@]}" strategy.batch=join)
+near "asynchronous workers that serve" 2 "${async[@]}"
+near "an asynchronous server" 2+1 "${async[@]}"
+near "an asynchronous server with Adam" 2+1 "${async[@]}" training.optimizer.name=adam
+near "two asynchronous servers" 2+2 "${async[@]}"
+near "two servers of unlike shares" 2+2 "${async[@]}" training.optimizer.name=adam strategy.placement=greedy
+near "a synchronous server" 2+1 "${sync[@]}"
+near "a server of four workers" 4+1 "${joined[@]}" training.accumulate=4
+near "a server of whole gradients" 2+1 "${joined[@]}" strategy.schedule=allAtOnce training.accumulate=2
+near "a server of many gradients" 2+1 "${joined[@]}" strategy.schedule=oneAtATime training.accumulate=8
+near "two servers of whole gradients" 2+2 "${joined[@]}" strategy.schedule=allAtOnce training.accumulate=2
+near "a backup worker" 2+1 "${joined[@]}" strategy.backupWorkers=1
+near "a switch" 2+1 "$wide" strategy.type=StrategySwitch strategy.switch.when=epoch strategy.switch.epoch=1 \
+    training.optimizer.name=adam
 verdict
