@@ -41,7 +41,7 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
 }
 
 static void record(struct recorder *r, const struct tj *tj, struct memory *m,
-                   const struct plan_event *e)
+                   const struct job_event *e)
 {
     struct controller *c = r->c;
     struct waiting *w;

@@ -25,9 +25,9 @@
 #ifndef PACELINE_OPERATOR_CORE_CACHE_H
 #define PACELINE_OPERATOR_CORE_CACHE_H
 
+#include "operator/api/owned.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainingjob.h"
-#include "operator/reconcile/plan.h"
 
 enum cache_source {
     CACHE_WATCH,  /* list or watch; between lists it moves the kind's horizon */

@@ -11,7 +11,7 @@
 #define HASH_BYTES 8
 #define HASH_BYTES_WITH_TIME 4
 
-void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_event *e)
+void event_name(char out[NAME_SIZE], const struct tj *tj, const struct job_event *e)
 {
     AUTO(auto_free) char *fact = xasprintf("%s\n%s", tj->meta.uid, e->key);
     unsigned char hash[EVP_MAX_MD_SIZE] = {0};
@@ -38,7 +38,7 @@ static void add_involved(const struct tj *tj, cJSON *event)
     cJSON_AddStringToObject(job, "uid", tj->meta.uid);
 }
 
-void event_body(const struct tj *tj, const struct plan_event *e, const char *component,
+void event_body(const struct tj *tj, const struct job_event *e, const char *component,
                 int64_t at_ms, struct buf *out)
 {
     AUTO(auto_json) cJSON *event = cJSON_CreateObject();

@@ -5,7 +5,9 @@
 #ifndef PACELINE_OPERATOR_OBJECTS_OBJECTS_H
 #define PACELINE_OPERATOR_OBJECTS_OBJECTS_H
 
-#include "operator/reconcile/plan.h"
+#include "operator/api/job_event.h"
+#include "operator/api/owned.h"
+#include "operator/api/trainingjob.h"
 #include "paceline/buf.h"
 
 struct objects_config {
@@ -51,8 +53,8 @@ void tf_config_text(const struct objects_config *config, const struct tj *tj,
                     enum cluster_role role, int index, struct buf *out);
 
 /* An event on the job; at_ms is when it happened, where the event does not say. */
-void event_body(const struct tj *tj, const struct plan_event *e, const char *component,
+void event_body(const struct tj *tj, const struct job_event *e, const char *component,
                 int64_t at_ms, struct buf *out);
-void event_name(char out[NAME_SIZE], const struct tj *tj, const struct plan_event *e);
+void event_name(char out[NAME_SIZE], const struct tj *tj, const struct job_event *e);
 
 #endif

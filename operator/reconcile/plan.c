@@ -7,12 +7,6 @@
 
 #define EVENT_MAX_MESSAGE 1024 /* the API server takes no more */
 
-const char *const owned_kind_names[N_OWNED] = {
-    [OWNED_SERVICE] = "Service",      [OWNED_SECRET] = "Secret",
-    [OWNED_CONFIG_MAP] = "ConfigMap", [OWNED_NETWORK_POLICY] = "NetworkPolicy",
-    [OWNED_POD_GROUP] = "PodGroup",
-};
-
 void plan_release(struct plan *p)
 {
     arena_release(&p->arena);
@@ -60,7 +54,7 @@ void plan_event(struct plan *p, bool warning, const char *key, const char *reaso
     text_mend(message);
     message[text_cut(message, EVENT_MAX_MESSAGE)] = '\0';
     p->events = grow(&p->arena, p->events, p->n_events, &p->cap_events, sizeof *p->events);
-    p->events[p->n_events++] = (struct plan_event){
+    p->events[p->n_events++] = (struct job_event){
         .warning = warning,
         .reason = arena_strdup(&p->arena, reason),
         .message = message,

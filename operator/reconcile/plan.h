@@ -2,19 +2,10 @@
 #ifndef PACELINE_OPERATOR_RECONCILE_PLAN_H
 #define PACELINE_OPERATOR_RECONCILE_PLAN_H
 
+#include "operator/api/job_event.h"
+#include "operator/api/owned.h"
 #include "operator/api/pod.h"
 #include "operator/api/trainingjob.h"
-
-/* Objects of a job besides its pods. */
-enum owned_kind {
-    OWNED_SERVICE,
-    OWNED_SECRET,
-    OWNED_CONFIG_MAP, /* of one generation: "<job>-<generation>" */
-    OWNED_NETWORK_POLICY,
-    OWNED_POD_GROUP,
-    N_OWNED
-};
-extern const char *const owned_kind_names[N_OWNED]; /* "Service", ... */
 
 enum action_type {
     ACTION_CREATE_OWNED,     /* owned */
@@ -41,14 +32,6 @@ struct action {
     const struct pod *pod; /* borrowed from the observation */
 };
 
-/* An event; its name is made of the job's UID and the key, so one key is one event, ever. */
-struct plan_event {
-    bool warning;
-    const char *reason, *message, *key;
-    int64_t at_ms; /* of the fact, where it is known: events of one second sort by it; else 0 */
-    int rank;      /* those of one millisecond sort by it: 0 to 15 */
-};
-
 struct plan {
     struct arena arena;
     /*
@@ -59,7 +42,7 @@ struct plan {
     bool urgent;                    /* the status is durable: do not hold it back */
     struct action *actions;
     size_t n_actions, cap_actions;
-    struct plan_event *events;
+    struct job_event *events;
     size_t n_events, cap_events;
     int64_t requeue_ms; /* wall-clock time of the next look; 0: only when something changes */
 };

@@ -24,8 +24,8 @@ wire:                 common
 agent:                common wire
 operator/api:         common
 operator/reconcile:   common operator/api
-operator/objects:     common operator/api operator/reconcile
-operator/core:        common operator/api operator/reconcile
+operator/objects:     common operator/api
+operator/core:        common operator/api
 operator/kube:        common
 operator/agents:      common wire operator/objects operator/core
 operator/web:         common

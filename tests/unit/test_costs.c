@@ -162,7 +162,7 @@ static void look(const struct tj *tj, struct cost *cost)
 static void tell(const struct tj *tj, struct cost *cost)
 {
     AUTO(buf_release) struct buf body;
-    struct plan_event event = {
+    struct job_event event = {
         .reason = "InvalidSpec", .message = tj->problem ? tj->problem : "", .key = "k"};
 
     begin();

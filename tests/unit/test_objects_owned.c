@@ -320,7 +320,7 @@ static void test_service(void)
 /* One fact, one name: of another job with the same name, or another key, another. */
 static void test_event(void)
 {
-    struct plan_event e = {.warning = true, .reason = "Why", .message = "say \"it\"", .key = "k"};
+    struct job_event e = {.warning = true, .reason = "Why", .message = "say \"it\"", .key = "k"};
     char first[NAME_SIZE], second[NAME_SIZE];
     AUTO(buf_release) struct buf text;
     AUTO(auto_json) cJSON *event = NULL;
