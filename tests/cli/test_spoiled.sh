@@ -43,15 +43,16 @@ fi
 
 mpicc -shared -fPIC -o spoil.so "$OLDPWD/tests/mpi/spoil.c"
 conv_job spoiled
-# spoils NAME "RANK TAG SKIP AT VALUE" SENTENCE OPTION...
+# spoils NAME[=EXIT CODE] "RANK TAG SKIP AT VALUE" SENTENCE OPTION...
 spoils() {
-    local status=0
+    local status=0 code=1
+    case $1 in *=*) code=${1#*=} && set -- "${1%=*}" "${@:2}" ;; esac
     local options=("${@:4}")
     "$PACELINE" validate job.yaml "${options[@]/--resume/--json}" >valid 2>&1 || fail "$1: $(cat valid)"
     LD_PRELOAD=$PWD/spoil.so SPOIL=$2 timeout -k 1 120 "$PACELINE" run job.yaml --out "spoiled-$1" "${options[@]}" \
         >said 2>&1 || status=$?
     check "$1" "$(cat said)" "$3"
-    same "$1: the exit code" "$status" 1
+    same "$1: the exit code" "$status" "$code"
 }
 sync=(--workers 2 --set strategy.type=ParameterServer --set replicas.ps.replicas=1 --set strategy.batch=join
     --set strategy.schedule=allAtOnce --set training.accumulate=2)
@@ -70,6 +71,42 @@ spoils async-step "2 1 0 12 -1" "rank 2 sent step -" "${async[@]}"
 spoils async-losses "2 1 0 232 99" "rank 2 sent the losses of 99 epochs; allowed: 0 to 16" "${async[@]}"
 spoils async-push "0 0 1 0 2" "rank 0 sent a gradient of weights that it was not given rank=2" "${async[@]}"
 spoils version "1 0 2 8 77" "rank 1 sent a gradient of version 77; allowed: 0 rank=2" "${sync[@]}"
+# A gradient that was not accepted, or comes twice. A single worker's notes come in a fixed order: for each batch an
+# ask, a pull for each server, an offer, a push for each server; at the end an ask and a meeting.
+alone=(--workers 1 "${sync[@]:2}")
+backup=(--workers 2 --set strategy.type=ParameterServer --set replicas.ps.replicas=1 --set strategy.batch=join
+    --set strategy.backupWorkers=1)
+spoils unpulled "0 0 1 0 3" "rank 0 sent a gradient of weights that it was not given rank=1" "${alone[@]}"
+spoils unaccepted "0 0 2 0 3" "rank 0 sent a gradient that the clock did not accept rank=1" "${alone[@]}"
+spoils backup-unpulled "1 0 1 0 3" "rank 1 sent a gradient of weights that it was not given rank=2" "${backup[@]}"
+spoils backup-unaccepted "1 0 2 0 3" "rank 1 sent a gradient that the clock did not accept rank=2" "${backup[@]}"
+spoils other-offer "0 0 2 16 1" "rank 0 sent a gradient of place 1; allowed: 0 rank=1" "${alone[@]}"
+spoils other-push "0 0 3 16 1" "rank 0 sent a gradient of place 1; allowed: 0 rank=1" "${alone[@]}"
+spoils twice "0 0 11 16 0" "rank 0 sent a gradient of place 0, which rank 0 has sent rank=2" "${alone[@]}" \
+    --set replicas.ps.replicas=2
+for count in 56 64; do # that are said to be offered, and pushed
+    spoils count$count=3 "0 0 9 $count 7" "servers have applied or dropped more or fewer gradients than were computed" \
+        "${alone[@]}" --set training.steps=1
+done
+# Yes or no, and rank 0's orders.
+spoils meet "1 0 0 0 9" "rank 1 sent 9 for whether to meet; allowed: 0 or 1 rank=0" "${alone[@]}"
+spoils counts "1 0 1 0 512" "rank 1 sent 2 for whether a gradient counts; allowed: 0 or 1 rank=0" "${alone[@]}"
+spoils diverged "2 -312 0 260 3" "rank 2 sent 3 for whether the loss diverged; allowed: 0 or 1" "${backup[@]}"
+spoils orders "0 0 0 4 77" "rank 0 sent orders of 77; allowed: 0 to 3 rank=1" "${alone[@]}"
+spoils all-orders "2 -312 0 256 5" "rank 2 sent orders of 5; allowed: 0 to 3" "${backup[@]}"
+spoils async-meet "2 1 0 0 9" "rank 2 sent 9 for whether to meet; allowed: 0 or 1" "${async[@]}"
+spoils async-here "0 0 2 16 9" "rank 0 sent 9 for whether its gradient is here; allowed: 0 or 1 rank=2" "${async[@]}"
+spoils async-orders "0 0 0 4 -1" "rank 0 sent orders of -1; allowed: 0 to 3 rank=2" "${async[@]}"
+spoils async-diverged "2 -1344 0 260 3" "rank 2 sent 3 for whether the loss diverged; allowed: 0 or 1" "${async[@]}"
+spoils async-all-orders "2 -1344 0 256 5" "rank 2 sent orders of 5; allowed: 0 to 3" "${async[@]}"
+# The high half of a double: infinite, and no number.
+spoils endless-orders "0 -1 1 28 2146435072" "rank 0 sent orders of inf; allowed: 0 to 3" --workers 2
+spoils no-orders "0 -1 1 28 2146959360" "rank 0 sent orders of nan; allowed: 0 to 3" --workers 2
+spoils half-orders "0 -1 1 28 1071644672" "rank 0 sent orders of 0.5; allowed: 0 to 3" --workers 2
+spoils local-orders "0 0 0 32 77" "rank 0 sent orders of 77; allowed: 0 to 3 rank=1" --workers 2 \
+    --set strategy.type=LocalSGD
+spoils split-orders "0 0 0 0 77" "rank 0 sent orders of 77; allowed: 0 to 3 rank=1" --workers 2 \
+    --set strategy.type=ModelParallel
 # What the clock tells all at a meeting, and a checkpoint's position, which the rank that reads it tells all.
 spoils meeting "2 -1344 0 16 100000" "rank 2 sent step 9, epoch 0, batch 100000; allowed: batches 0 to 9" "${async[@]}"
 spoils reason "2 -1344 0 88 9" "rank 2 sent a switch for reason 9; allowed: 0 to 4" "${async[@]}"

@@ -1,8 +1,8 @@
 /*
  * Preloaded into the ranks of a run (tests/cli/test_spoiled.sh): spoils one message on its way out.
  * SPOIL is "RANK TAG SKIP AT VALUE": of the messages of bytes that this rank sends with this tag,
- * or of its broadcasts of N bytes (TAG -N), the one after the first SKIP has the 32-bit VALUE at
- * byte AT.
+ * or of its broadcasts of N bytes (TAG -N), or of the doubles that it gives to all (TAG -1), the
+ * one after the first SKIP has the 32-bit VALUE at byte AT.
  */
 #include <mpi.h>
 #include <stdbool.h>
@@ -63,4 +63,13 @@ int MPI_Ibcast(void *bytes, int n, MPI_Datatype type, int root, MPI_Comm c, MPI_
     const bool now = rank == root && is_due(type, -n);
 
     return PMPI_Ibcast(now ? spoiled(bytes, n) : bytes, n, type, root, c, request);
+}
+
+int MPI_Iallgatherv(const void *values, int n, MPI_Datatype type, void *all, const int *counts,
+                    const int *offsets, MPI_Datatype of_all, MPI_Comm c, MPI_Request *request)
+{
+    const bool now = spoil.on && type == MPI_DOUBLE && spoil.tag == -1 && spoil.skip-- == 0;
+
+    return PMPI_Iallgatherv(now ? spoiled(values, n * (int)sizeof(double)) : values, n, type, all,
+                            counts, offsets, of_all, c, request);
 }

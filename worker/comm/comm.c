@@ -92,6 +92,12 @@ void comm_refuse(struct comm *c, int rank, const char *fmt, ...)
     comm_abort(c, EXIT_UNEXPECTED);
 }
 
+void comm_check_flag(struct comm *c, int rank, uint8_t flag, const char *what)
+{
+    if (flag > 1)
+        comm_refuse(c, rank, "%u for %s; allowed: 0 or 1", (unsigned)flag, what);
+}
+
 void comm_check_received(struct comm *c, int rank, int code, const MPI_Status *status, size_t bytes,
                          const char *what)
 {

@@ -88,6 +88,10 @@ void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root
 _Noreturn void comm_refuse(struct comm *c, int rank, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Refuses a yes or no that is neither 1 nor 0. Messages have no bool: to read one of another value
+ * is undefined. */
+void comm_check_flag(struct comm *c, int rank, uint8_t flag, const char *what);
+
 /* Compares bytes (sum-order version, job, digests, ...) over all ranks: on a difference err
  * (ERR_INVALID) names the first rank that differs from rank 0, and both hosts; the same verdict on
  * every rank. bytes NULL, but on rank 0: this one has nothing to compare. */

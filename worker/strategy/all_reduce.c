@@ -232,7 +232,7 @@ static struct totals sum_values(struct trainer *t, const struct all_reduce *a,
 
     comm_lanes_end(t->comm, t->all_lane_values);
     phases_leave(&t->phases, was);
-    t->orders = (int)values[LANE_ORDERS];
+    t->orders = trainer_read_orders(t, 0, values[LANE_ORDERS]);
     if (!a->tree.batches)
         return step_fold(t, u->samples, values);
     for (uint32_t i = 0; i < u->batches; i++) {

@@ -42,7 +42,7 @@ struct note {
 
 /* The clock's to an ask: meet, or a batch; to an offer: whether it counts. */
 struct answer {
-    bool meet, counts;
+    uint8_t meet, counts;
     uint32_t gradients; /* of the update */
     uint32_t place;     /* of the batch in it */
     struct position at; /* a batch of it, and how far the training is */
@@ -52,7 +52,7 @@ struct answer {
 struct knowledge {
     struct position at; /* now, or when a batch diverged */
     int orders;
-    bool diverged;
+    uint8_t diverged;
     double loss; /* of that batch */
     int64_t pushed, applied, dropped;
     struct transfers transfers;
@@ -61,12 +61,14 @@ struct knowledge {
 /* A server's view of a worker. */
 struct client {
     int64_t wants; /* a version of the weights; -1: none */
+    int64_t has;   /* the version that it was given since its last push; -1: none */
     /* The clock's. */
     bool waits; /* its ask is not answered yet */
     bool busy;  /* with this batch, for an update of that version */
     uint32_t batch;
     int64_t version;
     int64_t gave; /* the last version for which a gradient of it counts; -1: none */
+    bool owes;    /* that gradient has not been pushed yet */
 };
 
 struct backup {
@@ -211,6 +213,7 @@ static void give(const struct trainer *t, struct backup *b)
         if (c->wants < 0 || c->wants > t->at.step)
             continue;
         c->wants = -1;
+        c->has = t->at.step;
         exchange_give(b->exchange, w, t->model.weights);
     }
 }
@@ -219,7 +222,7 @@ static void on_ask(struct trainer *t, int worker, const struct note *note)
 {
     struct backup *b = t->own;
 
-    b->now.orders |= note->orders;
+    b->now.orders |= trainer_read_orders(t, worker, note->orders);
     b->clients[worker].waits = b->quiet[worker] = true;
     b->turn++;
     grant(t, b);
@@ -247,6 +250,7 @@ static void on_offer(struct trainer *t, int worker, const struct note *note)
         b->offers_of[b->backs_up ? b->counted : note->place] = note->batch;
         b->counted++;
         c->gave = t->at.step;
+        c->owes = true;
     } else {
         b->dropped++;
         if (current)
@@ -316,6 +320,8 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     struct backup *b = t->own;
 
     b->applied++;
+    b->clients[worker].has = -1;
+    b->clients[worker].owes = false;
     if (b->backs_up) {
         take_next(t, b, worker);
     } else {
@@ -336,6 +342,48 @@ static void on_meet(struct trainer *t, int worker, const struct note *note)
     b->n_met++;
 }
 
+/* The place of the batch that the clock dealt to a worker. */
+static uint32_t dealt_place(const struct trainer *t, const struct client *c)
+{
+    return c->batch - t->at.batch;
+}
+
+/* A gradient becomes a part of the running update, so it must be of its weights, and only once.
+ * Only the clock knows which offers it has accepted. */
+static void check_push(const struct trainer *t, const struct backup *b, int worker,
+                       const struct note *note)
+{
+    const struct client *c = &b->clients[worker];
+
+    if (c->has != t->at.step)
+        comm_refuse(t->comm, worker, "a gradient of weights that it was not given");
+    if (servers_is_clock(t) && !c->owes)
+        comm_refuse(t->comm, worker, "a gradient that the clock did not accept");
+    if (b->backs_up)
+        return;
+    if (servers_is_clock(t) && note->place != dealt_place(t, c))
+        comm_refuse(t->comm, worker, "a gradient of place %u; allowed: %u", note->place,
+                    dealt_place(t, c));
+    if (b->pusher[note->place] >= 0)
+        comm_refuse(t->comm, worker, "a gradient of place %u, which rank %d has sent", note->place,
+                    b->pusher[note->place]);
+}
+
+static void check_offer(const struct trainer *t, const struct backup *b, int worker,
+                        const struct note *note)
+{
+    const struct client *c = &b->clients[worker];
+
+    if (!c->busy)
+        comm_refuse(t->comm, worker, "a gradient of a batch that it was not given");
+    if (note->version != c->version)
+        comm_refuse(t->comm, worker, "a gradient of version %lld; allowed: %lld",
+                    (long long)note->version, (long long)c->version);
+    if (!b->backs_up && note->place != dealt_place(t, c))
+        comm_refuse(t->comm, worker, "a gradient of place %u; allowed: %u", note->place,
+                    dealt_place(t, c));
+}
+
 /* Checks the indices and counts of a note before they are used. */
 static void check_note(const struct trainer *t, const struct backup *b, int worker,
                        const struct note *note)
@@ -349,11 +397,10 @@ static void check_note(const struct trainer *t, const struct backup *b, int work
         note->place >= places)
         comm_refuse(t->comm, worker, "a gradient of place %u; allowed: 0 to %lld", note->place,
                     (long long)places - 1);
-    if (note->kind == NOTE_OFFER && !b->clients[worker].busy)
-        comm_refuse(t->comm, worker, "a gradient of a batch that it was not given");
-    if (note->kind == NOTE_OFFER && note->version != b->clients[worker].version)
-        comm_refuse(t->comm, worker, "a gradient of version %lld; allowed: %lld",
-                    (long long)note->version, (long long)b->clients[worker].version);
+    if (note->kind == NOTE_OFFER)
+        check_offer(t, b, worker, note);
+    if (note->kind == NOTE_PUSH)
+        check_push(t, b, worker, note);
 }
 
 static void serve(struct trainer *t, struct backup *b)
@@ -369,7 +416,7 @@ static void serve(struct trainer *t, struct backup *b)
     b->applied = b->announced = b->offers = b->dropped = 0;
     b->turn = 0;
     for (int w = 0; w < t->workers; w++) {
-        b->clients[w] = (struct client){.wants = -1, .gave = -1};
+        b->clients[w] = (struct client){.wants = -1, .has = -1, .gave = -1};
         b->quiet[w] = false;
     }
     if (b->deck_epoch != t->at.epoch)
@@ -401,12 +448,14 @@ static void tell_servers(const struct trainer *t, const struct note *note)
         exchange_tell(b->exchange, t->placement.first + s, note, sizeof *note);
 }
 
-/* Checks that a batch that is handed out belongs to an update within the epoch. */
-static void check_answer(const struct trainer *t, const struct answer *a, bool gives)
+/* Checks the answer of the clock, and that a batch belongs to an update within the epoch. */
+static void check_answer(const struct trainer *t, const struct answer *a, bool is_batch)
 {
     const int64_t most = t->job->training.accumulate;
 
-    if (!gives)
+    comm_check_flag(t->comm, t->placement.first, a->meet, "whether to meet");
+    comm_check_flag(t->comm, t->placement.first, a->counts, "whether a gradient counts");
+    if (!is_batch || a->meet)
         return;
     trainer_check_position(t, t->placement.first, &a->at);
     if (a->gradients > most ||
@@ -423,7 +472,7 @@ static struct answer ask_clock(const struct trainer *t, const struct note *note)
 
     exchange_tell(b->exchange, t->placement.first, note, sizeof *note);
     exchange_hear(b->exchange, t->placement.first, &a, sizeof a);
-    check_answer(t, &a, note->kind == NOTE_ASK && !a.meet);
+    check_answer(t, &a, note->kind == NOTE_ASK);
     return a;
 }
 
@@ -487,7 +536,8 @@ static int meet(struct trainer *t, struct backup *b, struct err *err)
     comm_broadcast(t->comm, &b->now, sizeof b->now, t->workers);
     trainer_check_position(t, t->workers, &b->now.at);
     t->at = b->now.at;
-    t->orders = b->now.orders;
+    t->orders = trainer_read_orders(t, t->workers, b->now.orders);
+    comm_check_flag(t->comm, t->workers, b->now.diverged, "whether the loss diverged");
     if (b->now.diverged)
         return step_diverged(t, b->now.loss, err);
     if (comm_max(t->comm, lost))

@@ -110,6 +110,7 @@ static bool work(struct trainer *t, struct downpour *d)
     struct answer a = leads ? ask_clock(t, d) : (struct answer){0};
 
     group_tell(&d->group, &a, sizeof a);
+    comm_check_flag(t->comm, t->placement.first, a.meet, "whether to meet");
     if (!a.meet)
         trainer_check_position(t, t->placement.first, &a.at);
     d->idle += a.idle;
@@ -138,7 +139,8 @@ static int meet(struct trainer *t, struct downpour *d, struct err *err)
     comm_broadcast(t->comm, &d->now, sizeof d->now, t->placement.first);
     trainer_check_position(t, t->placement.first, &d->now.at);
     t->at = d->now.at;
-    t->orders = d->now.orders;
+    t->orders = trainer_read_orders(t, t->placement.first, d->now.orders);
+    comm_check_flag(t->comm, t->placement.first, d->now.diverged, "whether the loss diverged");
     if (d->now.diverged)
         return step_diverged(t, d->now.loss, err);
     if (comm_max(t->comm, lost))

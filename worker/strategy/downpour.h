@@ -20,7 +20,7 @@ struct note {
     enum note_kind kind;
     int orders;          /* ask: rank 0's */
     int64_t pushed;      /* meet: gradients since the last meeting */
-    bool here;           /* push: the gradient, which had been on its way */
+    uint8_t here;        /* push: the gradient, which had been on its way */
     uint32_t idle;       /* push, meet: turns without samples before it, of the worker's share */
     struct totals batch; /* push */
 };
@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct note) <= EXCHANGE_NOTE_MAX, "a note can be heard ag
 
 /* The clock's answer to an ask. */
 struct answer {
-    bool meet;
+    uint8_t meet;
     uint32_t idle;
     struct position at; /* a batch of it, and how far the training is */
 };
@@ -41,7 +41,7 @@ struct histogram {
 struct knowledge {
     struct position at;
     int orders;
-    bool diverged;
+    uint8_t diverged;
     double loss; /* of the batch that diverged */
     int64_t pushed, applied;
     struct histogram staleness, lead;

@@ -147,7 +147,7 @@ static void on_ask(struct trainer *t, int worker, const struct note *note)
 {
     struct downpour *d = t->own;
 
-    d->now.orders |= note->orders;
+    d->now.orders |= trainer_read_orders(t, worker, note->orders);
     grant(t, d, worker);
     grant_waiting(t, d); /* it may be over for them, too */
 }
@@ -235,6 +235,7 @@ static void on_note(struct trainer *t, struct downpour *d, int worker, const str
     if (!group_leads(&d->group, worker))
         comm_refuse(t->comm, worker, "a note, but does not lead its group of %d workers",
                     d->group.size);
+    comm_check_flag(t->comm, worker, note->here, "whether its gradient is here");
     on[note->kind](t, worker, note);
     watchdog_feed(d->at.step + 1);
 }

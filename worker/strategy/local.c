@@ -137,7 +137,7 @@ int local_meet(struct trainer *t, struct local *l, struct err *err)
     exchange_notes(t, l);
     phases_leave(&t->phases, was);
     t->at = t->began;
-    t->orders = (int)l->notes[0].orders;
+    t->orders = trainer_read_orders(t, 0, (double)l->notes[0].orders);
     for (int w = 0; w < t->workers; w++)
         step_add(&sum, l->notes[w].totals);
     if (!isfinite(sum.loss))

@@ -463,6 +463,7 @@ static int model_parallel_step(struct trainer *t, struct err *err)
     share_losses(t);
     t->orders = t->wish;
     pipe_share(m->pipe, 0, &t->orders, sizeof t->orders, "the orders");
+    t->orders = trainer_read_orders(t, 0, t->orders);
     sum = step_fold(t, b->n, t->all_lane_values);
     t->pass.first = 0;
     t->pass.n = b->n;

@@ -392,6 +392,14 @@ void trainer_check_position(const struct trainer *t, int rank, const struct posi
                     (int)at->switched.reason, SWITCH_FALLBACK);
 }
 
+int trainer_read_orders(const struct trainer *t, int rank, double orders)
+{
+    /* The first comparison also refuses what is no number, which cannot be converted. */
+    if (!(orders >= 0 && orders <= ORDERS_ALL) || orders != (int)orders)
+        comm_refuse(t->comm, rank, "orders of %g; allowed: 0 to %d", orders, ORDERS_ALL);
+    return (int)orders;
+}
+
 uint32_t trainer_samples_per_epoch(const struct trainer *t)
 {
     return batcher_samples(t->batches, 0, batcher_batches(t->batches));

@@ -144,7 +144,7 @@ struct trainer {
 #define LANE_ORDERS 3
 
 /* To be done behind the step. */
-enum { ORDER_STOP = 1, ORDER_SAVE = 2 };
+enum { ORDER_STOP = 1, ORDER_SAVE = 2, ORDERS_ALL = 3 };
 
 /* Takes ownership of *data (emptied). The network must fit its shape; at most one thread per lane.
  * Fails with ERR_INVALID naming what does not fit, memory included. */
@@ -199,6 +199,8 @@ uint32_t trainer_batches_per_epoch(const struct trainer *t);
 /* Checks a position that this rank has sent; ends the world unless the training has such a
  * position. */
 void trainer_check_position(const struct trainer *t, int rank, const struct position *at);
+/* The orders (ORDER_*) that this rank has sent; ends the world unless there are such orders. */
+int trainer_read_orders(const struct trainer *t, int rank, double orders);
 uint32_t trainer_samples_per_epoch(const struct trainer *t); /* of all workers */
 /* An update sees training.accumulate batches; an epoch's last one may see fewer. */
 uint32_t trainer_updates_per_epoch(const struct trainer *t);
