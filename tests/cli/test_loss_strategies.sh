@@ -1,8 +1,14 @@
 #!/bin/bash
 # TIMEOUT: 300
-# Every loss of labels that are numbers or bits, by every strategy: those that promise the bytes of one worker give
-# them, by the others the loss falls, and what cannot be is refused by validate. What a loss computes, and each
-# strategy's promises, are tests of their own (test_losses.sh, test_async.sh and the like).
+# Losses of labels that are numbers or bits, by every strategy: those that promise the bytes of one worker give them, by
+# the others the loss falls, and what cannot be is refused by validate. What a loss computes, and each strategy's
+# promises, are tests of their own (test_losses.sh, test_async.sh and the like).
+#
+# One loss of each kind of label, mse of numbers and sigmoidCrossEntropy of bits, meets all strategies. A strategy sees
+# of a loss only the gradient and sums of values, and mae and huber differ from mse in these values alone. So they meet
+# three strategies, one for each way to compute a loss: of a share of a batch (servers), of the last part of a network
+# (three parts), and of a whole batch on each worker (asynchronous). A run mostly waits for its ranks to start, so a few
+# go at a time.
 # shellcheck disable=SC2154 # lib.sh sets repo
 . tests/cli/lib.sh
 
@@ -63,34 +69,47 @@ refused() {
     check "$1" "$(cat said)" "$2"
     same "$1: mistakes" "$(grep -c '; allowed' said)" 1
 }
-for kind in "mse numbers 2" "mae numbers 2" "huber numbers 2" "sigmoidCrossEntropy bits 5"; do
-    loss=${kind%% *}
-    # shellcheck disable=SC2086 # words
-    job $kind
-    alone=$(result alone)
-    joined=$(result joined --set training.accumulate=4)
-    check "$loss, joined" "$joined" "  -"
-    falls alone || fail "$loss: one worker learns nothing: $(cat alone/events.jsonl)"
-    n=0
+few="servers three_parts asynchronous"
+# start NAME OPTION...: a run in the background, four at a time; its digest goes to the file NAME.sum.
+start() {
+    while [ "$(jobs -rp | wc -l)" -ge 4 ]; do wait -n; done
+    result "$@" >"$1.sum" &
+}
+# try LOSS FOLDER OUTPUTS NAMES: the strategies of these names, or all where there are none.
+try() {
+    local loss=$1 names=${4:-} what promise workers options option set n=0 runs=()
+    job "$1" "$2" "$3"
+    rm -rf alone* joined* run*
+    start alone
+    if [ -z "$names" ]; then start joined --set training.accumulate=4; fi
     while IFS='|' read -r what promise workers options; do
         [ -n "$what" ] || continue
+        case " ${names:-${what// /_}} " in *" ${what// /_} "*) ;; *) continue ;; esac
         set=(--set "replicas.worker.replicas=$workers")
         for option in $options; do set+=(--set "$option"); done
         case $promise in
-        refused*)
-            refused "$loss: $what" "${promise#refused: }" "${set[@]}"
-            continue
+        refused*) refused "$loss: $what" "${promise#refused: }" "${set[@]}" ;;
+        *)
+            runs+=("$promise|$what")
+            start "run$((++n))" "${set[@]}"
             ;;
         esac
-        n=$((n + 1))
-        got=$(result "run$n" "${set[@]}")
-        case $promise in
-        alone) same "$loss: $what" "$got" "$alone" ;;
-        joined) same "$loss: $what" "$got" "$joined" ;;
-        free) falls "run$n" || fail "$loss: $what: the loss does not fall: $got" ;;
-        esac
     done <<<"$table"
-    same "$loss: runs" "$n" 11
-    rm -rf alone joined run*
-done
+    wait
+    check "$loss, alone" "$(cat alone.sum)" "  -"
+    falls alone || fail "$loss: one worker learns nothing: $(cat alone/events.jsonl)"
+    for ((n = 1; n <= ${#runs[@]}; n++)); do
+        what=${runs[n - 1]#*|} promise=${runs[n - 1]%%|*}
+        case $promise in
+        free) falls "run$n" || fail "$loss: $what: the loss does not fall: $(cat "run$n.sum")" ;;
+        *) same "$loss: $what" "$(cat "run$n.sum")" "$(cat "$promise.sum")" ;;
+        esac
+    done
+    if [ -z "$names" ]; then check "$loss, joined" "$(cat joined.sum)" "  -"; fi
+    same "$loss: runs" "${#runs[@]}" "$(if [ -n "$names" ]; then wc -w <<<"$names"; else echo 11; fi)"
+}
+try mse numbers 2
+try sigmoidCrossEntropy bits 5
+try mae numbers 2 "$few"
+try huber numbers 2 "$few"
 verdict
