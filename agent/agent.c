@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include "agent/canary.h"
-#include "agent/door.h"
+#include "agent/exec_server.h"
 #include "agent/model.h"
 #include "agent/mpi_folder.h"
 #include "agent/mpi_version.h"
-#include "agent/remote.h"
 #include "agent/run.h"
+#include "agent/server.h"
 #include "paceline/clock.h"
 #include "paceline/listener.h"
 #include "paceline/log.h"
@@ -27,9 +27,9 @@
 struct agent {
     const struct agent_options *options;
     struct channel_tls *tls;
-    struct procs *procs;
-    struct remotes *remotes;
-    struct door *door;
+    struct supervisor *supervisor;
+    struct exec_server *execs;
+    struct server *server;
     struct run_config run_config;
     struct run *run;      /* the newest; NULL: there was none */
     struct world pending; /* taken, waits for the run before it to end; generation 0: none */
@@ -47,7 +47,7 @@ struct agent {
 
 static void send_control(const struct agent *a, const cJSON *message)
 {
-    struct channel *c = door_control(a->door);
+    struct channel *c = server_control(a->server);
 
     if (c)
         channel_send(c, message);
@@ -147,7 +147,7 @@ static bool is_running(const struct agent *a) { return a->run && !report_over(ru
 static void raise_fence(struct agent *a, long long generation)
 {
     a->fence = generation;
-    remotes_fence(a->remotes, generation);
+    exec_server_fence(a->execs, generation);
     if (is_running(a))
         run_kill(a->run, "a newer generation has begun");
     world_release(&a->pending);
@@ -247,27 +247,27 @@ static void take_exec(struct agent *a, struct channel *c, const cJSON *message)
     }
     if (generation > a->fence)
         raise_fence(a, generation);
-    remotes_start(a->remotes, c, message);
+    exec_server_start(a->execs, c, message);
 }
 
 static const struct order {
-    enum guest guest;
+    enum client_kind kind;
     const char *type;
     void (*take)(struct agent *a, struct channel *c, const cJSON *message);
 } orders[] = {
-    {GUEST_CONTROL, "world", take_world},
-    {GUEST_CONTROL, "stop", take_stop},
-    {GUEST_CONTROL, "kill", take_kill},
-    {GUEST_EXEC, "exec", take_exec},
+    {CLIENT_CONTROL, "world", take_world},
+    {CLIENT_CONTROL, "stop", take_stop},
+    {CLIENT_CONTROL, "kill", take_kill},
+    {CLIENT_EXEC, "exec", take_exec},
 };
 
 /* What later versions say besides is let be. */
-static int take_message(void *arg, enum guest guest, struct channel *c, const cJSON *message,
+static int take_message(void *arg, enum client_kind kind, struct channel *c, const cJSON *message,
                         struct err *err)
 {
     (void)err;
     for (size_t i = 0; i < ARRAY_LEN(orders); i++)
-        if (orders[i].guest == guest && strcmp(orders[i].type, message_type(message)) == 0)
+        if (orders[i].kind == kind && strcmp(orders[i].type, message_type(message)) == 0)
             orders[i].take(arg, c, message);
     return 0;
 }
@@ -280,7 +280,7 @@ static long long newest_generation(const struct agent *a)
     return a->run ? run_report(a->run)->generation : 0;
 }
 
-static void greet(void *arg, enum guest guest, struct channel *c)
+static void greet(void *arg, enum client_kind kind, struct channel *c)
 {
     struct agent *a = arg;
     AUTO(auto_json) cJSON *hello = cJSON_CreateObject();
@@ -289,12 +289,12 @@ static void greet(void *arg, enum guest guest, struct channel *c)
     cJSON_AddNumberToObject(hello, "protocol", PROTOCOL);
     cJSON_AddStringToObject(hello, "pod", a->options->pod);
     cJSON_AddNumberToObject(hello, "generation", (double)a->fence);
-    if (guest == GUEST_CONTROL)
+    if (kind == CLIENT_CONTROL)
         cJSON_AddNumberToObject(hello, "run", (double)newest_generation(a));
-    if (guest == GUEST_CONTROL && canary_port(&a->canary))
+    if (kind == CLIENT_CONTROL && canary_port(&a->canary))
         cJSON_AddNumberToObject(hello, "canary", canary_port(&a->canary));
     channel_send(c, hello);
-    if (guest != GUEST_CONTROL || !a->run)
+    if (kind != CLIENT_CONTROL || !a->run)
         return;
     send_report(a);
     for (size_t i = 0; i < N_KEPT; i++)
@@ -302,12 +302,12 @@ static void greet(void *arg, enum guest guest, struct channel *c)
             send_event(a, run_report(a->run)->kept[i]);
 }
 
-static void say_goodbye(void *arg, enum guest guest, struct channel *c)
+static void say_goodbye(void *arg, enum client_kind kind, struct channel *c)
 {
     const struct agent *a = arg;
 
-    if (guest == GUEST_EXEC)
-        remotes_end(a->remotes, c);
+    if (kind == CLIENT_EXEC)
+        exec_server_end(a->execs, c);
 }
 
 /* SIGTERM: everything stops in order, and is killed when its time is over or at a second one. */
@@ -328,7 +328,7 @@ static void take_signals(struct agent *a)
 
     while (read(a->signals, &info, sizeof info) == sizeof info) {
         if (info.ssi_signo == SIGCHLD)
-            procs_reap(a->procs);
+            supervisor_reap(a->supervisor);
         else
             begin_end(a);
     }
@@ -344,47 +344,47 @@ static void settle(struct agent *a)
     if (a->keep_until_ms &&
         (a->ending || a->now_ms >= a->keep_until_ms || model_is_fetched(a->options->state)))
         leave(a, EXIT_OK);
-    if (a->ending && (procs_count(a->procs) == 0 || a->now_ms >= a->end_ms))
+    if (a->ending && (supervisor_count(a->supervisor) == 0 || a->now_ms >= a->end_ms))
         leave(a, EXIT_TERMINATED);
 }
 
 static bool is_over(const struct agent *a)
 {
-    const struct channel *c = door_control(a->door);
+    const struct channel *c = server_control(a->server);
 
     return a->exit_code >= 0 && (a->now_ms >= a->farewell_ms || (c && channel_drained(c)));
 }
 
 static void loop(struct agent *a)
 {
-    struct waits w = {0};
+    struct pollset w = {0};
 
     for (a->now_ms = clock_ms(); !is_over(a);) {
-        waits_clear(&w);
-        waits_add(&w, a->signals, POLLIN);
-        door_wait(a->door, &w);
+        pollset_clear(&w);
+        pollset_add(&w, a->signals, POLLIN);
+        server_wait(a->server, &w);
         canary_wait(&a->canary, &w, a->now_ms);
-        remotes_wait(a->remotes, &w);
+        exec_server_wait(a->execs, &w);
         if (a->run)
             run_wait(a->run, &w);
         if (a->ending)
-            waits_until(&w, a->end_ms);
+            pollset_until(&w, a->end_ms);
         if (a->exit_code >= 0)
-            waits_until(&w, a->farewell_ms);
+            pollset_until(&w, a->farewell_ms);
         else if (a->keep_until_ms)
-            waits_until(&w, a->now_ms + LOOK_MS);
-        waits_poll(&w, a->now_ms);
+            pollset_until(&w, a->now_ms + LOOK_MS);
+        pollset_poll(&w, a->now_ms);
         a->now_ms = clock_ms();
-        if (waits_came(&w, a->signals))
+        if (pollset_came(&w, a->signals))
             take_signals(a);
         if (a->run)
             run_step(a->run, &w, a->now_ms);
-        remotes_step(a->remotes, &w);
-        door_step(a->door, &w, a->now_ms);
+        exec_server_step(a->execs, &w);
+        server_step(a->server, &w, a->now_ms);
         canary_step(&a->canary, &w, a->now_ms);
         settle(a);
     }
-    waits_release(&w);
+    pollset_release(&w);
 }
 
 static int load_key(struct agent *a, struct err *err)
@@ -399,7 +399,7 @@ static int load_key(struct agent *a, struct err *err)
     return 0;
 }
 
-static int open_door(struct agent *a, struct err *err)
+static int open_server(struct agent *a, struct err *err)
 {
     struct listener_address address;
 
@@ -436,18 +436,18 @@ static int catch_signals(void)
 static void assemble(struct agent *a)
 {
     const struct agent_options *o = a->options;
-    struct door_config door = {.tls = a->tls,
-                               .listener = a->listener,
-                               .on_hello = greet,
-                               .on_message = take_message,
-                               .on_end = say_goodbye,
-                               .arg = a};
+    struct server_config server = {.tls = a->tls,
+                                   .listener = a->listener,
+                                   .on_hello = greet,
+                                   .on_message = take_message,
+                                   .on_end = say_goodbye,
+                                   .arg = a};
 
     a->signals = catch_signals();
-    a->procs = procs_new();
-    a->remotes = remotes_new(a->procs, o->pod, o->scratch, o->program != NULL);
-    a->door = door_new(&door);
-    a->run_config = (struct run_config){.procs = a->procs,
+    a->supervisor = supervisor_new();
+    a->execs = exec_server_new(a->supervisor, o->pod, o->scratch, o->program != NULL);
+    a->server = server_new(&server);
+    a->run_config = (struct run_config){.supervisor = a->supervisor,
                                         .scratch = o->scratch,
                                         .state = o->state,
                                         .output = o->output,
@@ -465,11 +465,11 @@ static void assemble(struct agent *a)
 
 static void take_apart(struct agent *a)
 {
-    remotes_free(a->remotes);
-    procs_free(a->procs);
+    exec_server_free(a->execs);
+    supervisor_free(a->supervisor);
     run_free(a->run);
     world_release(&a->pending);
-    door_free(a->door);
+    server_free(a->server);
     channel_tls_free(a->tls);
     canary_release(&a->canary);
     close(a->listener);
@@ -484,7 +484,7 @@ int agent_serve(const struct agent_options *options, struct err *err)
         write_last_word(&a, err->msg);
         return -1;
     }
-    if (open_door(&a, err) < 0) {
+    if (open_server(&a, err) < 0) {
         channel_tls_free(a.tls);
         return -1;
     }

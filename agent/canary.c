@@ -30,19 +30,19 @@ void canary_release(struct canary *c)
 
 int canary_port(const struct canary *c) { return c->fd < 0 ? 0 : listener_port(c->fd); }
 
-void canary_wait(const struct canary *c, struct waits *w, int64_t now_ms)
+void canary_wait(const struct canary *c, struct pollset *w, int64_t now_ms)
 {
     if (now_ms < c->next_ms)
-        waits_until(w, c->next_ms);
+        pollset_until(w, c->next_ms);
     else
-        waits_add(w, c->fd, POLLIN);
+        pollset_add(w, c->fd, POLLIN);
 }
 
 /* After each step there is a pause: without it a flood, or an accept that fails for want of
  * descriptors, would keep the loop busy. */
-void canary_step(struct canary *c, const struct waits *w, int64_t now_ms)
+void canary_step(struct canary *c, const struct pollset *w, int64_t now_ms)
 {
-    if (!waits_came(w, c->fd))
+    if (!pollset_came(w, c->fd))
         return;
     c->next_ms = now_ms + PAUSE_MS;
     for (int i = 0; i < ACCEPTS_PER_STEP; i++) {

@@ -6,7 +6,7 @@
 #ifndef PACELINE_AGENT_CANARY_H
 #define PACELINE_AGENT_CANARY_H
 
-#include "agent/waits.h"
+#include "agent/pollset.h"
 #include "paceline/err.h"
 
 /* Open MPI's ports (agent/mpirun.h) are below and above. */
@@ -28,7 +28,7 @@ void canary_release(struct canary *c);
 int canary_port(const struct canary *c);
 
 /* A flood costs a bounded number of calls a second. It holds no memory and delays nobody. */
-void canary_wait(const struct canary *c, struct waits *w, int64_t now_ms);
-void canary_step(struct canary *c, const struct waits *w, int64_t now_ms);
+void canary_wait(const struct canary *c, struct pollset *w, int64_t now_ms);
+void canary_step(struct canary *c, const struct pollset *w, int64_t now_ms);
 
 #endif

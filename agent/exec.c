@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "agent/exec_argv.h"
-#include "agent/guard.h"
+#include "agent/mpirun_wrapper.h"
 #include "paceline/clock.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
@@ -161,7 +161,7 @@ static int connect_to(struct exec *e, struct err *err)
 static int check_mpirun(struct exec *e, struct err *err)
 {
     if (!e->leave_ms && getppid() != e->mpirun)
-        e->leave_ms = clock_ms() + GUARD_LINGER_MS;
+        e->leave_ms = clock_ms() + MPIRUN_WRAPPER_LINGER_MS;
     if (e->leave_ms && clock_ms() > e->leave_ms)
         return err_set(err, ERR_CONFLICT, "its daemon did not end with mpirun");
     return 0;
@@ -238,6 +238,6 @@ int agent_exec(int argc, char **argv)
         return EXIT_NO_DAEMON;
     }
     if (e.code == 0)
-        fprintf(stderr, GUARD_ENDED "%s\n", e.host->pod);
+        fprintf(stderr, MPIRUN_WRAPPER_ENDED "%s\n", e.host->pod);
     return e.code;
 }

@@ -7,9 +7,9 @@
 
 #include "agent/agent.h"
 #include "agent/exec.h"
-#include "agent/guard.h"
 #include "agent/install.h"
 #include "agent/model.h"
+#include "agent/mpirun_wrapper.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     if (strcmp(word, "exec") == 0)
         return agent_exec(argc - 1, argv + 1);
     if (strcmp(word, "mpirun") == 0)
-        return agent_guard(argv + 1);
+        return mpirun_wrapper(argv + 1);
     if (strcmp(word, "install") == 0)
         return agent_install(argc - 1, argv + 1);
     if (strcmp(word, "model") == 0)

@@ -10,7 +10,7 @@
 
 #include "paceline/clock.h"
 #include "paceline/mem.h"
-#include "paceline/process.h"
+#include "paceline/spawn.h"
 
 #define NEEDED "spec.mpi needs Open MPI 4 or 5"
 #define ANSWER_MS 30000 /* a cold image may come over the network */
@@ -67,9 +67,9 @@ static void read_answer(int fd, char *text, size_t size)
 int mpi_version_check(struct err *err)
 {
     static const char *const argv[] = {"mpirun", "--version", NULL};
-    AUTO(process_close_pipe) int out[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int out[2] = {-1, -1};
     AUTO(auto_close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    struct process process = {.argv = argv, .death_signal = SIGKILL};
+    struct spawn process = {.argv = argv, .death_signal = SIGKILL};
     char text[400];
     struct err why;
     pid_t pid;
@@ -77,7 +77,7 @@ int mpi_version_check(struct err *err)
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to mpirun: %s", strerror(errno));
     memcpy(process.fds, (const int[]){null, out[1], null}, sizeof process.fds);
-    if (process_spawn(&pid, &process, &why) < 0)
+    if (spawn_process(&pid, &process, &why) < 0)
         return err_set(err, ERR_INVALID, "this image has no mpirun: %s; " NEEDED, why.msg);
     auto_close(&out[1]);
     out[1] = -1;

@@ -173,7 +173,7 @@ void mpirun_hostfile(const struct world *world, int slots, struct buf *out)
     hostfile_release(&hostfile);
 }
 
-void mpirun_command(struct mpirun_command *c, const char *guard, const char *hostfile,
+void mpirun_command(struct mpirun_command *c, const char *wrapper, const char *hostfile,
                     size_t n_ranks, const char *const *program)
 {
     const char *const mpirun[] = {"mpirun",     "--leave-session-attached",
@@ -181,13 +181,13 @@ void mpirun_command(struct mpirun_command *c, const char *guard, const char *hos
                                   "--map-by",   "slot",
                                   "-np",        c->ranks,
                                   "--hostfile", hostfile};
-    size_t n = guard != NULL, words = 0;
+    size_t n = wrapper != NULL, words = 0;
 
     while (program[words])
         words++;
     snprintf(c->ranks, sizeof c->ranks, "%zu", n_ranks);
     c->argv = xcalloc(n + ARRAY_LEN(mpirun) + words + 1, sizeof *c->argv);
-    c->argv[0] = guard;
+    c->argv[0] = wrapper;
     memcpy(c->argv + n, mpirun, sizeof mpirun);
     memcpy(c->argv + n + ARRAY_LEN(mpirun), program, words * sizeof *program);
 }

@@ -50,9 +50,9 @@ struct mpirun_command {
     char ranks[24];
 };
 
-/* program: what each rank runs, ended by NULL. guard: the agent that starts mpirun (agent/guard.h),
- * or NULL. The strings stay the caller's. */
-void mpirun_command(struct mpirun_command *c, const char *guard, const char *hostfile,
+/* program: what each rank runs, ended by NULL. wrapper: the agent that starts mpirun
+ * (agent/mpirun_wrapper.h), or NULL. The strings stay the caller's. */
+void mpirun_command(struct mpirun_command *c, const char *wrapper, const char *hostfile,
                     size_t n_ranks, const char *const *program);
 void mpirun_command_release(struct mpirun_command *c); /* also fit for AUTO */
 

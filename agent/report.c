@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "agent/exec.h"
-#include "agent/guard.h"
+#include "agent/mpirun_wrapper.h"
 #include "paceline/mem.h"
 #include "wire/frame.h"
 
@@ -124,7 +124,7 @@ static bool take_word(char *out, size_t size, const char *line, const char *mark
 
 bool report_log(struct report *r, const char *line)
 {
-    r->ended += strncmp(line, GUARD_ENDED, strlen(GUARD_ENDED)) == 0;
+    r->ended += strncmp(line, MPIRUN_WRAPPER_ENDED, strlen(MPIRUN_WRAPPER_ENDED)) == 0;
     (void)take_word(r->silent, sizeof r->silent, line, EXEC_SILENT);
     return take_word(r->complaint, sizeof r->complaint, line, EXEC_COMPLAINT);
 }

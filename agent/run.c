@@ -11,12 +11,12 @@
 #include "agent/mpi_folder.h"
 #include "agent/mpi_pod.h"
 #include "agent/mpirun.h"
-#include "paceline/children.h"
 #include "paceline/clock.h"
 #include "paceline/file.h"
 #include "paceline/log.h"
 #include "paceline/losses.h"
 #include "paceline/mem.h"
+#include "paceline/subreaper.h"
 #include "wire/frame.h"
 
 #define READ_MAX 16384
@@ -235,7 +235,7 @@ static void make_engine(struct engine *e, const struct run *r)
         e->argv[n - 3] = NULL;
 }
 
-/* mpirun with so many ranks per host; another program's has our guard. */
+/* mpirun with so many ranks per host; another program's has our wrapper. */
 static int make_mpirun(struct launch *l, const struct run *r, const char *const *program, int ranks,
                        struct err *err)
 {
@@ -279,9 +279,9 @@ static void mark_environment(const struct run *r, struct env *env)
 static int spawn(struct run *r, const char *const *argv, const struct env *env, struct err *err)
 {
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    AUTO(process_close_pipe) int out[2] = {-1, -1};
-    AUTO(process_close_pipe) int log[2] = {-1, -1};
-    struct process process = {.argv = argv, .environment = env->items, .death_signal = SIGKILL};
+    AUTO(spawn_close_pipe) int out[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int log[2] = {-1, -1};
+    struct spawn process = {.argv = argv, .environment = env->items, .death_signal = SIGKILL};
     bool foreign = r->config->program != NULL;
 
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
@@ -290,7 +290,7 @@ static int spawn(struct run *r, const char *const *argv, const struct env *env, 
     fcntl(log[0], F_SETFL, O_NONBLOCK);
     memcpy(process.fds, (const int[]){null, foreign ? STDOUT_FILENO : out[1], log[1]},
            sizeof process.fds);
-    r->pid = procs_start(r->config->procs, &process, on_end, r, err);
+    r->pid = supervisor_start(r->config->supervisor, &process, on_end, r, err);
     if (r->pid < 0) {
         r->pid = 0;
         return -1;
@@ -379,7 +379,7 @@ void run_stop(struct run *r, int64_t now_ms)
         return;
     set_deadline(r, now_ms + r->config->grace_ms, "it did not stop within its grace period");
     if (r->config->program)
-        procs_kill(r->config->procs, r->pid, SIGUSR1);
+        supervisor_kill(r->config->supervisor, r->pid, SIGUSR1);
     else
         ask_engine(r);
     r->config->on_change(r->config->arg);
@@ -390,30 +390,30 @@ void run_kill(struct run *r, const char *why)
     if (!r->pid || r->report.killed)
         return;
     r->report.killed = why;
-    procs_kill(r->config->procs, r->pid, SIGKILL);
+    supervisor_kill(r->config->supervisor, r->pid, SIGKILL);
 }
 
-void run_wait(const struct run *r, struct waits *w)
+void run_wait(const struct run *r, struct pollset *w)
 {
-    waits_add(w, r->out.fd, POLLIN);
-    waits_add(w, r->log.fd, POLLIN);
+    pollset_add(w, r->out.fd, POLLIN);
+    pollset_add(w, r->log.fd, POLLIN);
     if (!r->pid || r->report.killed)
         return;
-    waits_until(w, r->now_ms + LINGER_LOOK_MS);
+    pollset_until(w, r->now_ms + LINGER_LOOK_MS);
     if (r->deadline_ms)
-        waits_until(w, r->deadline_ms);
+        pollset_until(w, r->deadline_ms);
 }
 
-void run_step(struct run *r, const struct waits *w, int64_t now_ms)
+void run_step(struct run *r, const struct pollset *w, int64_t now_ms)
 {
     struct stream *const streams[] = {&r->out, &r->log};
 
     r->now_ms = now_ms;
     for (size_t i = 0; i < ARRAY_LEN(streams); i++)
-        if (waits_came(w, streams[i]->fd))
+        if (pollset_came(w, streams[i]->fd))
             take_output(r, streams[i]);
     if (r->deadline_ms && now_ms >= r->deadline_ms)
         run_kill(r, r->overdue);
-    if (r->pid && children_linger(&r->linger, r->pid, now_ms))
+    if (r->pid && subreaper_linger(&r->linger, r->pid, now_ms))
         run_kill(r, "every rank has ended, but mpirun had not");
 }

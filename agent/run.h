@@ -6,13 +6,13 @@
 #ifndef PACELINE_AGENT_RUN_H
 #define PACELINE_AGENT_RUN_H
 
-#include "agent/procs.h"
+#include "agent/pollset.h"
 #include "agent/report.h"
-#include "agent/waits.h"
+#include "agent/supervisor.h"
 #include "agent/world.h"
 
 struct run_config {
-    struct procs *procs;
+    struct supervisor *supervisor;
     const char *scratch, *state, *output, *worker, *key, *certificate;
     const char *const *program; /* another MPI program, ended by NULL; NULL: the worker */
     int ranks;                  /* of the program, in each pod */
@@ -28,7 +28,7 @@ struct run;
 /* Begins and takes the world over. Where that fails the run is over at once and its report says
  * why. The config outlives the run. */
 struct run *run_start(const struct run_config *config, struct world *world);
-/* Once it is over, or when the procs are gone. NULL is fine. */
+/* Once it is over, or when the supervisor is gone. NULL is fine. */
 void run_free(struct run *r);
 
 const struct report *run_report(const struct run *r);
@@ -40,7 +40,7 @@ void run_stop(struct run *r, int64_t now_ms);
 /* Now. why: static, for the report. */
 void run_kill(struct run *r, const char *why);
 
-void run_wait(const struct run *r, struct waits *w);
-void run_step(struct run *r, const struct waits *w, int64_t now_ms);
+void run_wait(const struct run *r, struct pollset *w);
+void run_step(struct run *r, const struct pollset *w, int64_t now_ms);
 
 #endif

@@ -13,7 +13,7 @@
 #include "paceline/clock.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
-#include "paceline/process.h"
+#include "paceline/spawn.h"
 
 #define ARGUMENTS_MAX 32
 #define COMPLAINT_MAX ((size_t)64 << 10)
@@ -187,16 +187,16 @@ static int spawn(const struct kubectl *k, const char *const *arguments, const ch
                  int streams[2], pid_t *pid, struct err *err)
 {
     AUTO(auto_close) int in = input_file(input);
-    AUTO(process_close_pipe) int out[2] = {-1, -1};
-    AUTO(process_close_pipe) int log[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int out[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int log[2] = {-1, -1};
     struct command c;
-    struct process process = {.argv = c.argv, .death_signal = SIGKILL};
+    struct spawn process = {.argv = c.argv, .death_signal = SIGKILL};
 
     build(&c, k, arguments);
     if (in < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to kubectl: %s", strerror(errno));
     memcpy(process.fds, (const int[]){in, out[1], log[1]}, sizeof process.fds);
-    if (process_spawn(pid, &process, err) < 0)
+    if (spawn_process(pid, &process, err) < 0)
         return err_set(err, ERR_INVALID,
                        "%s; install kubectl, which knows how to reach your cluster", err->msg);
     streams[0] = out[0];
@@ -209,7 +209,7 @@ int kubectl_run(const struct kubectl *k, const char *const *arguments, const cha
                 struct buf *out, struct err *err)
 {
     AUTO(buf_release) struct buf said;
-    AUTO(process_close_pipe) int streams[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int streams[2] = {-1, -1};
     pid_t pid = 0;
     int status = 0;
     bool served;

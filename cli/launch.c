@@ -10,11 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "paceline/children.h"
 #include "paceline/clock.h"
 #include "paceline/env.h"
 #include "paceline/mem.h"
-#include "paceline/process.h"
+#include "paceline/spawn.h"
+#include "paceline/subreaper.h"
 
 #define GRACE_MS 5000
 #define ASKED_MS 30000
@@ -105,13 +105,13 @@ static int start(struct engine *e, struct err *err)
     AUTO(command_release) struct command c = {0};
     AUTO(env_release) struct env env;
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    AUTO(process_close_pipe) int out[2] = {-1, -1};
-    AUTO(process_close_pipe) int log[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int out[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int log[2] = {-1, -1};
     bool many = e->launch->ranks > 1;
     /* mpirun ends its ranks; a single worker has no other ranks. A service manager sends SIGTERM to
      * all of them, and mpirun would kill the ranks before they have saved anything. */
-    struct process process = {.death_signal = many ? SIGINT : SIGKILL,
-                              .blocked_signal = many ? SIGTERM : 0};
+    struct spawn process = {.death_signal = many ? SIGINT : SIGKILL,
+                            .blocked_signal = many ? SIGTERM : 0};
 
     make_environment(&env, e->launch);
     if (build_command(&c, e->launch, err) < 0)
@@ -121,7 +121,7 @@ static int start(struct engine *e, struct err *err)
     process.argv = c.argv;
     process.environment = env.items;
     memcpy(process.fds, (const int[]){null, out[1], log[1]}, sizeof process.fds);
-    if (process_spawn(&e->pid, &process, err) < 0)
+    if (spawn_process(&e->pid, &process, err) < 0)
         return many ? err_set(err, ERR_NOT_FOUND,
                               "%s; install Open MPI (apt-get install openmpi-bin)", err->msg)
                     : -1;
@@ -214,7 +214,7 @@ static int serve(struct engine *e, int signals, struct launch_end *end, struct e
         int64_t left = e->deadline_ms ? e->deadline_ms - clock_ms() : LINGER_LOOK_MS;
 
         if (e->pid > 0 && e->launch->ranks > 1 && !end->lingered &&
-            children_linger(&e->linger, e->pid, clock_ms())) {
+            subreaper_linger(&e->linger, e->pid, clock_ms())) {
             end->lingered = true;
             kill(-e->pid, SIGKILL);
         }
@@ -276,11 +276,11 @@ int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
     sigaddset(&caught, SIGCHLD);
     sigprocmask(SIG_BLOCK, &caught, &before);
     signals = signalfd(-1, &caught, SFD_CLOEXEC);
-    children_adopt();
+    subreaper_adopt();
     result = start(e, err);
     if (result == 0) {
         result = serve(e, signals, end, err);
-        children_kill();
+        subreaper_kill();
         read_status(end, e->status, l->ranks);
     }
     release(e);

@@ -52,7 +52,7 @@ PYTHON
 out=$(python3 first.py "$agent_pid" "$port" "$repo/tests/agent" 2>&1)
 check "who came first" "$out" '"type":"hello"'
 held=$(sed -n 's/^descriptors //p' <<<"$out")
-# Its own dozen, LOBBY_PER_SOURCE, DOOR_PER_SOURCE, and some that a step has just accepted.
+# Its own dozen, PENDING_CONNS_PER_SOURCE, SERVER_PER_SOURCE, and some that a step has just accepted.
 if [ "${held:-999}" -gt 60 ]; then fail "strangers of one address hold $held descriptors"; fi
 
 job='{"apiVersion":"paceline.dev/v1","kind":"TrainingJob","metadata":{"name":"flood"},"spec":{"model":'

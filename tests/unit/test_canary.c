@@ -1,4 +1,4 @@
-// LINK: agent/canary.c agent/waits.c common
+// LINK: agent/canary.c agent/pollset.c common
 /* The agent's port that tells nothing: what it costs, and where it listens. */
 #include "agent/canary.h"
 
@@ -12,7 +12,7 @@
 #include "tests/test.h"
 
 static struct canary canary;
-static struct waits waits;
+static struct pollset waits;
 
 static int dial(const char *address, int port)
 {
@@ -27,10 +27,10 @@ static int dial(const char *address, int port)
 /* One round of the agent's loop; whether it waited for the port. */
 static bool round_at(int64_t now_ms)
 {
-    waits_clear(&waits);
+    pollset_clear(&waits);
     canary_wait(&canary, &waits, now_ms);
-    waits_until(&waits, now_ms);
-    waits_poll(&waits, now_ms);
+    pollset_until(&waits, now_ms);
+    pollset_poll(&waits, now_ms);
     canary_step(&canary, &waits, now_ms);
     return waits.n > 0;
 }
@@ -59,7 +59,7 @@ static void test_flood(void)
     CHECK_INT(closed, 16);
     CHECK(!round_at(1249)); /* no busy loop */
     CHECK_INT(waits.next_ms, 1249);
-    waits_clear(&waits);
+    pollset_clear(&waits);
     canary_wait(&canary, &waits, 1249);
     CHECK_INT(waits.next_ms, 1250);
     CHECK(round_at(1250) && round_at(1500));
@@ -131,6 +131,6 @@ int main(void)
     test_no_descriptors();
     test_place();
     test_taken();
-    waits_release(&waits);
+    pollset_release(&waits);
     return test_result();
 }

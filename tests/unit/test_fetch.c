@@ -12,7 +12,7 @@
 
 #include "cli/checksum.h"
 #include "cli/download.h"
-#include "paceline/process.h"
+#include "paceline/spawn.h"
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
 
@@ -26,7 +26,7 @@ static pid_t start_server(int *stop)
 {
     static const char *const argv[] = {"python3", "tests/unit/fetch_server.py", NULL, NULL};
     const char *arguments[ARRAY_LEN(argv)];
-    struct process p = {.argv = arguments, .fds = {0, 0, 2}, .death_signal = SIGKILL};
+    struct spawn p = {.argv = arguments, .fds = {0, 0, 2}, .death_signal = SIGKILL};
     int in[2], out[2];
     char line[20] = "";
     pid_t pid = 0;
@@ -37,7 +37,7 @@ static pid_t start_server(int *stop)
     CHECK(pipe2(in, O_CLOEXEC) == 0 && pipe2(out, O_CLOEXEC) == 0);
     p.fds[0] = in[0];
     p.fds[1] = out[1];
-    CHECK(process_spawn(&pid, &p, &err) == 0);
+    CHECK(spawn_process(&pid, &p, &err) == 0);
     close(in[0]);
     close(out[1]);
     for (size_t n = 0; n < sizeof line - 1 && read(out[0], line + n, 1) == 1 && line[n] != '\n';)

@@ -1,57 +1,57 @@
-#include "agent/procs.h"
+#include "agent/supervisor.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "paceline/children.h"
 #include "paceline/mem.h"
+#include "paceline/subreaper.h"
 
-struct proc {
+struct supervised {
     pid_t pid;
-    proc_fn *on_exit;
+    supervisor_fn *on_exit;
     void *arg;
     bool ended;
     int code;
 };
 
-struct procs {
-    struct proc *items;
+struct supervisor {
+    struct supervised *items;
     pid_t *pids; /* of those that have not ended */
     size_t n;
 };
 
-struct procs *procs_new(void)
+struct supervisor *supervisor_new(void)
 {
-    children_adopt();
-    return xcalloc(1, sizeof(struct procs));
+    subreaper_adopt();
+    return xcalloc(1, sizeof(struct supervisor));
 }
 
-void procs_free(struct procs *p)
+void supervisor_free(struct supervisor *p)
 {
-    children_kill();
+    subreaper_kill();
     free(p->items);
     free(p->pids);
     free(p);
 }
 
-size_t procs_count(const struct procs *p) { return p->n; }
+size_t supervisor_count(const struct supervisor *p) { return p->n; }
 
-pid_t procs_start(struct procs *p, const struct process *process, proc_fn *on_exit, void *arg,
-                  struct err *err)
+pid_t supervisor_start(struct supervisor *p, const struct spawn *process, supervisor_fn *on_exit,
+                       void *arg, struct err *err)
 {
     pid_t pid;
 
-    if (process_spawn(&pid, process, err) < 0)
+    if (spawn_process(&pid, process, err) < 0)
         return -1;
     p->items = xrealloc(p->items, (p->n + 1) * sizeof *p->items);
     p->pids = xrealloc(p->pids, (p->n + 1) * sizeof *p->pids);
-    p->items[p->n++] = (struct proc){.pid = pid, .on_exit = on_exit, .arg = arg};
+    p->items[p->n++] = (struct supervised){.pid = pid, .on_exit = on_exit, .arg = arg};
     return pid;
 }
 
-static struct proc *find(struct procs *p, pid_t pid)
+static struct supervised *find(struct supervisor *p, pid_t pid)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->items[i].pid == pid)
@@ -59,16 +59,16 @@ static struct proc *find(struct procs *p, pid_t pid)
     return NULL;
 }
 
-void procs_kill(struct procs *p, pid_t pid, int signal)
+void supervisor_kill(struct supervisor *p, pid_t pid, int signal)
 {
-    const struct proc *proc = find(p, pid);
+    const struct supervised *proc = find(p, pid);
 
     if (proc && !proc->ended)
         kill(-pid, signal);
 }
 
 /* What the ended ones left: their groups, and whoever has become ours. */
-static void sweep(struct procs *p)
+static void sweep(struct supervisor *p)
 {
     size_t n = 0;
 
@@ -78,11 +78,11 @@ static void sweep(struct procs *p)
         else
             p->pids[n++] = p->items[i].pid;
     }
-    children_kill_but(p->pids, n);
+    subreaper_kill_but(p->pids, n);
 }
 
 /* Takes one that has ended out of the list. */
-static bool take_ended(struct procs *p, struct proc *out)
+static bool take_ended(struct supervisor *p, struct supervised *out)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->items[i].ended) {
@@ -93,10 +93,10 @@ static bool take_ended(struct procs *p, struct proc *out)
     return false;
 }
 
-void procs_reap(struct procs *p)
+void supervisor_reap(struct supervisor *p)
 {
     bool ended = false;
-    struct proc *proc, gone;
+    struct supervised *proc, gone;
     int status;
     pid_t pid;
 

@@ -1,5 +1,6 @@
-// LINK: wire operator/objects/keys.c common agent/exec.c agent/exec_argv.c agent/remote.c
-// LINK: agent/mpirun.c agent/mpi_pod.c agent/mpi_folder.c agent/procs.c agent/waits.c agent/world.c
+// LINK: wire operator/objects/keys.c common agent/exec.c agent/exec_argv.c agent/exec_server.c
+// LINK: agent/mpirun.c agent/mpi_pod.c agent/mpi_folder.c agent/supervisor.c agent/pollset.c
+// LINK: agent/world.c
 // LIBS: -lssl -lcrypto
 /*
  * Both ends of an exec over TLS on loopback: `paceline-agent exec` as mpirun calls it, in processes
@@ -15,8 +16,8 @@
 #include <unistd.h>
 
 #include "agent/exec.h"
-#include "agent/guard.h"
-#include "agent/remote.h"
+#include "agent/exec_server.h"
+#include "agent/mpirun_wrapper.h"
 #include "operator/objects/keys.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
@@ -58,7 +59,7 @@ static void write_key(const char *name, const char *uid)
 
 struct connection {
     struct channel *channel;
-    struct remotes *remotes;
+    struct exec_server *execs;
 };
 
 static int agent_message(void *arg, const cJSON *message, struct err *err)
@@ -71,7 +72,7 @@ static int agent_message(void *arg, const cJSON *message, struct err *err)
 
         channel_send(c->channel, hello);
     } else if (strcmp(message_type(message), "exec") == 0) {
-        remotes_start(c->remotes, c->channel, message);
+        exec_server_start(c->execs, c->channel, message);
     }
     return 0;
 }
@@ -99,9 +100,9 @@ static _Noreturn void agent_main(int listener)
     AUTO(auto_free) char *runs = in_scratch("runs");
     struct connection connections[CONNECTIONS] = {0};
     struct channel_tls *tls = agent_tls();
-    struct procs *procs = procs_new();
-    struct remotes *remotes = remotes_new(procs, "w-1-0", runs, false);
-    struct waits waits = {0};
+    struct supervisor *supervisor = supervisor_new();
+    struct exec_server *execs = exec_server_new(supervisor, "w-1-0", runs, false);
+    struct pollset waits = {0};
     size_t n = 0;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -109,29 +110,29 @@ static _Noreturn void agent_main(int listener)
     for (;;) {
         struct err err;
 
-        waits_clear(&waits);
-        waits_add(&waits, listener, POLLIN);
-        remotes_wait(remotes, &waits);
+        pollset_clear(&waits);
+        pollset_add(&waits, listener, POLLIN);
+        exec_server_wait(execs, &waits);
         for (size_t i = 0; i < n; i++)
             if (connections[i].channel)
-                waits_add(&waits, channel_fd(connections[i].channel),
-                          channel_wants(connections[i].channel));
-        waits_until(&waits, clock_ms() + 10);
-        waits_poll(&waits, clock_ms());
-        if (waits_came(&waits, listener) && n < CONNECTIONS) {
+                pollset_add(&waits, channel_fd(connections[i].channel),
+                            channel_wants(connections[i].channel));
+        pollset_until(&waits, clock_ms() + 10);
+        pollset_poll(&waits, clock_ms());
+        if (pollset_came(&waits, listener) && n < CONNECTIONS) {
             struct connection *c = &connections[n++];
             int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
-            c->remotes = remotes;
+            c->execs = execs;
             c->channel = channel_accept(tls, fd, agent_message, c, clock_ms());
         }
-        procs_reap(procs);
-        remotes_step(remotes, &waits);
+        supervisor_reap(supervisor);
+        exec_server_step(execs, &waits);
         for (size_t i = 0; i < n; i++) {
             struct channel *c = connections[i].channel;
 
-            if (c && channel_step(c, waits_came(&waits, channel_fd(c)), clock_ms(), &err) < 0) {
-                remotes_end(remotes, c);
+            if (c && channel_step(c, pollset_came(&waits, channel_fd(c)), clock_ms(), &err) < 0) {
+                exec_server_end(execs, c);
                 channel_free(c);
                 connections[i].channel = NULL;
             }
@@ -238,7 +239,7 @@ static void check_what_it_gets(void)
     CHECK_CONTAINS(log.data, "\n{\"kind\":\"TrainingJob\"}");
     CHECK_CONTAINS(log.data, "stdin: 0\n");
     CHECK(!strstr(log.data, "SECRET"));
-    CHECK(!strstr(log.data, GUARD_ENDED)); /* it has ended, but not well */
+    CHECK(!strstr(log.data, MPIRUN_WRAPPER_ENDED)); /* it has ended, but not well */
     CHECK(access(folder, F_OK) < 0);
 }
 
@@ -247,8 +248,8 @@ static void check_flood(void)
     AUTO(buf_release) struct buf log = {0};
 
     CHECK_INT(exec_end(exec_start("127.0.0.1", "2", ATTACHED), &log), 0);
-    CHECK_CONTAINS(log.data + (64 << 10), GUARD_ENDED "w-1-0\n");
-    CHECK_INT(log.len, (64 << 10) + strlen(GUARD_ENDED "w-1-0\n"));
+    CHECK_CONTAINS(log.data + (64 << 10), MPIRUN_WRAPPER_ENDED "w-1-0\n");
+    CHECK_INT(log.len, (64 << 10) + strlen(MPIRUN_WRAPPER_ENDED "w-1-0\n"));
 }
 
 /* ---- a daemon that stays */

@@ -1,6 +1,6 @@
 /* Processes that are left to us: this process adopts what its children leave behind. */
-#ifndef PACELINE_CHILDREN_H
-#define PACELINE_CHILDREN_H
+#ifndef PACELINE_SUBREAPER_H
+#define PACELINE_SUBREAPER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,13 +8,13 @@
 #include <sys/types.h>
 
 /* From now on orphans of our children become our children (Linux: subreaper). */
-void children_adopt(void);
+void subreaper_adopt(void);
 
 /* Kills and reaps every child, then the children that these leave, until there is none. */
-void children_kill(void);
+void subreaper_kill(void);
 
 /* The same, but these stay, with what they have started. */
-void children_kill_but(const pid_t *keep, size_t n);
+void subreaper_kill_but(const pid_t *keep, size_t n);
 
 /* A look at a process that should end when those that it started have: mpirun, which can wait for
  * itself for ever when a rank is lost while it starts (Open MPI 4.1.4, PMIx 4.2.2). All zero: new.
@@ -28,6 +28,6 @@ struct lingering {
 #define LINGER_MS 30000 /* a machine may be slow */
 
 /* Whether none has run for LINGER_MS, ended ones that it has not waited for aside. */
-bool children_linger(struct lingering *l, pid_t parent, int64_t now_ms);
+bool subreaper_linger(struct lingering *l, pid_t parent, int64_t now_ms);
 
 #endif

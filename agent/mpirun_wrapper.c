@@ -1,13 +1,13 @@
-#include "agent/guard.h"
+#include "agent/mpirun_wrapper.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "paceline/children.h"
 #include "paceline/clock.h"
-#include "paceline/process.h"
+#include "paceline/spawn.h"
+#include "paceline/subreaper.h"
 
 /* Reaps who has ended. Whether children are left. */
 static bool reap(pid_t mpirun, int *code)
@@ -31,7 +31,7 @@ static int stay(pid_t mpirun, const sigset_t *signals)
         struct timespec wait = {.tv_sec = 1};
 
         if (code >= 0 && !end_ms)
-            end_ms = clock_ms() + GUARD_LINGER_MS;
+            end_ms = clock_ms() + MPIRUN_WRAPPER_LINGER_MS;
         if (end_ms)
             left_ms = end_ms - clock_ms();
         if (sigtimedwait(signals, NULL, &wait) == SIGUSR1 && code < 0)
@@ -40,11 +40,11 @@ static int stay(pid_t mpirun, const sigset_t *signals)
     return code;
 }
 
-int agent_guard(char **argv)
+int mpirun_wrapper(char **argv)
 {
-    struct process process = {.argv = (const char *const *)argv,
-                              .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
-                              .death_signal = SIGKILL};
+    struct spawn process = {.argv = (const char *const *)argv,
+                            .fds = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                            .death_signal = SIGKILL};
     struct err err;
     sigset_t signals;
     pid_t mpirun;
@@ -53,8 +53,8 @@ int agent_guard(char **argv)
     sigaddset(&signals, SIGCHLD);
     sigaddset(&signals, SIGUSR1);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    children_adopt();
-    if (process_spawn(&mpirun, &process, &err) == 0)
+    subreaper_adopt();
+    if (spawn_process(&mpirun, &process, &err) == 0)
         return stay(mpirun, &signals);
     fprintf(stderr, "%s\n", err.msg);
     return EXIT_UNEXPECTED;

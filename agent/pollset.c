@@ -1,22 +1,22 @@
-#include "agent/waits.h"
+#include "agent/pollset.h"
 
 #include <limits.h>
 
 #include "paceline/mem.h"
 
-void waits_release(struct waits *w)
+void pollset_release(struct pollset *w)
 {
     free(w->fds);
-    *w = (struct waits){0};
+    *w = (struct pollset){0};
 }
 
-void waits_clear(struct waits *w)
+void pollset_clear(struct pollset *w)
 {
     w->n = 0;
     w->next_ms = INT64_MAX;
 }
 
-void waits_add(struct waits *w, int fd, short events)
+void pollset_add(struct pollset *w, int fd, short events)
 {
     if (fd < 0 || !events)
         return;
@@ -27,13 +27,13 @@ void waits_add(struct waits *w, int fd, short events)
     w->fds[w->n++] = (struct pollfd){.fd = fd, .events = events};
 }
 
-void waits_until(struct waits *w, int64_t ms)
+void pollset_until(struct pollset *w, int64_t ms)
 {
     if (ms < w->next_ms)
         w->next_ms = ms;
 }
 
-void waits_poll(struct waits *w, int64_t now_ms)
+void pollset_poll(struct pollset *w, int64_t now_ms)
 {
     int64_t left = w->next_ms > now_ms ? w->next_ms - now_ms : 0;
     int timeout = w->next_ms == INT64_MAX ? -1 : left < INT_MAX ? (int)left : INT_MAX;
@@ -43,7 +43,7 @@ void waits_poll(struct waits *w, int64_t now_ms)
             w->fds[i].revents = 0;
 }
 
-short waits_came(const struct waits *w, int fd)
+short pollset_came(const struct pollset *w, int fd)
 {
     for (size_t i = 0; i < w->n; i++)
         if (w->fds[i].fd == fd)

@@ -1,4 +1,4 @@
-#include "paceline/children.h"
+#include "paceline/subreaper.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #define ROUNDS 1000
 #define ROUND_NS 2000000 /* so at most 2 s for processes that are slow to die */
 
-void children_adopt(void) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
+void subreaper_adopt(void) { prctl(PR_SET_CHILD_SUBREAPER, 1); }
 
 /* The parent of a process, from the fields after "(name)" of its stat file; -1: gone. */
 static pid_t parent_of(const char *pid, bool *ended)
@@ -69,13 +69,13 @@ static bool kill_direct(const pid_t *keep, size_t n)
     return found;
 }
 
-void children_kill_but(const pid_t *keep, size_t n)
+void subreaper_kill_but(const pid_t *keep, size_t n)
 {
     for (int round = 0; round < ROUNDS && kill_direct(keep, n); round++)
         nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
 }
 
-void children_kill(void) { children_kill_but(NULL, 0); }
+void subreaper_kill(void) { subreaper_kill_but(NULL, 0); }
 
 /* Whether a child of it runs; had: it has any. */
 static bool any_runs(pid_t parent, bool *had)
@@ -97,7 +97,7 @@ static bool any_runs(pid_t parent, bool *had)
     return runs;
 }
 
-bool children_linger(struct lingering *l, pid_t parent, int64_t now_ms)
+bool subreaper_linger(struct lingering *l, pid_t parent, int64_t now_ms)
 {
     if (now_ms < l->look_ms)
         return false;

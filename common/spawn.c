@@ -1,4 +1,4 @@
-#include "paceline/process.h"
+#include "paceline/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,14 +10,14 @@
 
 #include "paceline/mem.h"
 
-void process_close_pipe(int (*fds)[2])
+void spawn_close_pipe(int (*fds)[2])
 {
     auto_close(&(*fds)[0]);
     auto_close(&(*fds)[1]);
 }
 
 /* In the child: never returns. errno goes through the pipe when exec fails. */
-static _Noreturn void become(const struct process *p, pid_t parent, int failed)
+static _Noreturn void become(const struct spawn *p, pid_t parent, int failed)
 {
     sigset_t blocked;
     int error;
@@ -43,9 +43,9 @@ static _Noreturn void become(const struct process *p, pid_t parent, int failed)
     _exit(EXIT_UNEXPECTED);
 }
 
-int process_spawn(pid_t *pid, const struct process *p, struct err *err)
+int spawn_process(pid_t *pid, const struct spawn *p, struct err *err)
 {
-    AUTO(process_close_pipe) int failed[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int failed[2] = {-1, -1};
     pid_t parent = getpid(), child;
     int error = 0;
 

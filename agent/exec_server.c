@@ -1,4 +1,4 @@
-#include "agent/remote.h"
+#include "agent/exec_server.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 enum { LOG_MAX = 64 << 10, CHUNK = 4096 };
 
-struct remotes {
-    struct procs *procs;
+struct exec_server {
+    struct supervisor *supervisor;
     const char *pod, *scratch;
     bool foreign;
     struct daemon *daemons;
@@ -25,7 +25,7 @@ struct remotes {
 /* One daemon, until its process has ended. It is started when those before it are gone: they would
  * hold its ports. */
 struct daemon {
-    struct remotes *remotes;
+    struct exec_server *execs;
     struct daemon *next;
     struct channel *channel; /* NULL: ended, nobody listens */
     long long generation;
@@ -36,18 +36,20 @@ struct daemon {
     size_t logged; /* bytes */
 };
 
-struct remotes *remotes_new(struct procs *procs, const char *pod, const char *scratch, bool foreign)
+struct exec_server *exec_server_new(struct supervisor *supervisor, const char *pod,
+                                    const char *scratch, bool foreign)
 {
-    struct remotes *r = xcalloc(1, sizeof *r);
+    struct exec_server *r = xcalloc(1, sizeof *r);
 
-    *r = (struct remotes){.procs = procs, .pod = pod, .scratch = scratch, .foreign = foreign};
+    *r = (struct exec_server){
+        .supervisor = supervisor, .pod = pod, .scratch = scratch, .foreign = foreign};
     return r;
 }
 
 /* Takes it out of the list, if it is there. */
 static void daemon_free(struct daemon *d)
 {
-    struct daemon **at = &d->remotes->daemons;
+    struct daemon **at = &d->execs->daemons;
 
     while (*at && *at != d)
         at = &(*at)->next;
@@ -61,10 +63,10 @@ static void daemon_free(struct daemon *d)
     free(d);
 }
 
-void remotes_free(struct remotes *r)
+void exec_server_free(struct exec_server *r)
 {
     while (r->daemons) {
-        procs_kill(r->procs, r->daemons->pid, SIGKILL);
+        supervisor_kill(r->supervisor, r->daemons->pid, SIGKILL);
         daemon_free(r->daemons);
     }
     free(r);
@@ -117,12 +119,12 @@ static void send_exit(struct daemon *d, int code)
     channel_send(d->channel, message);
 }
 
-static void start_next(struct remotes *r);
+static void start_next(struct exec_server *r);
 
 static void on_exit_code(void *arg, int code)
 {
     struct daemon *d = arg;
-    struct remotes *r = d->remotes;
+    struct exec_server *r = d->execs;
 
     read_output(d);
     if (d->channel)
@@ -138,10 +140,10 @@ static void drop(struct daemon *d)
     if (d->message)
         daemon_free(d);
     else
-        procs_kill(d->remotes->procs, d->pid, SIGKILL);
+        supervisor_kill(d->execs->supervisor, d->pid, SIGKILL);
 }
 
-void remotes_end(struct remotes *r, const struct channel *c)
+void exec_server_end(struct exec_server *r, const struct channel *c)
 {
     for (struct daemon *d = r->daemons, *next; d; d = next) {
         next = d->next;
@@ -150,7 +152,7 @@ void remotes_end(struct remotes *r, const struct channel *c)
     }
 }
 
-void remotes_fence(struct remotes *r, long long generation)
+void exec_server_fence(struct exec_server *r, long long generation)
 {
     for (struct daemon *d = r->daemons, *next; d; d = next) {
         next = d->next;
@@ -183,15 +185,15 @@ static int own_address(const struct channel *c, char *text, socklen_t size, stru
 
 static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err)
 {
-    AUTO(process_close_pipe) int out[2] = {-1, -1};
+    AUTO(spawn_close_pipe) int out[2] = {-1, -1};
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO(env_release) struct env env = {0};
     char address[INET_ADDRSTRLEN];
     struct mpi_pod pod;
-    struct process process = {.argv = argv->items, .death_signal = SIGKILL};
+    struct spawn process = {.argv = argv->items, .death_signal = SIGKILL};
 
     if (own_address(d->channel, address, sizeof address, err) < 0 ||
-        mpi_pod_init(&pod, address, d->folder, d->remotes->foreign, err) < 0)
+        mpi_pod_init(&pod, address, d->folder, d->execs->foreign, err) < 0)
         return -1;
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || fcntl(out[0], F_SETFL, O_NONBLOCK) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to the daemon: %s", strerror(errno));
@@ -199,7 +201,7 @@ static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err
     process.environment = env.items;
     process.fds[0] = null;
     process.fds[1] = process.fds[2] = out[1];
-    d->pid = procs_start(d->remotes->procs, &process, on_exit_code, d, err);
+    d->pid = supervisor_start(d->execs->supervisor, &process, on_exit_code, d, err);
     if (d->pid < 0)
         return -1;
     d->output = out[0];
@@ -210,7 +212,7 @@ static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err
 /* Fails with the sentence that the chief reads. */
 static int check(const struct daemon *d, const cJSON *message, struct err *err)
 {
-    const struct remotes *r = d->remotes;
+    const struct exec_server *r = d->execs;
 
     if (strcmp(message_text(message, "pod"), r->pod) != 0)
         return err_set(err, ERR_INVALID, "this is pod %s, not %.260s", r->pod,
@@ -230,13 +232,13 @@ static int start(struct daemon *d, const cJSON *message, struct err *err)
     struct exec_argv argv;
 
     if (exec_argv_check(&argv, cJSON_GetObjectItemCaseSensitive(message, "argv"), err) < 0 ||
-        mpi_folder_make(&d->folder, d->remotes->scratch, d->generation, job, err) < 0)
+        mpi_folder_make(&d->folder, d->execs->scratch, d->generation, job, err) < 0)
         return -1;
     return spawn(d, &argv, err);
 }
 
 /* Starts the one that waits when it is alone. */
-static void start_next(struct remotes *r)
+static void start_next(struct exec_server *r)
 {
     struct daemon *d = r->daemons;
     AUTO(auto_json) cJSON *message = NULL;
@@ -256,16 +258,16 @@ static void start_next(struct remotes *r)
     channel_send(d->channel, answer);
 }
 
-void remotes_start(struct remotes *r, struct channel *c, const cJSON *message)
+void exec_server_start(struct exec_server *r, struct channel *c, const cJSON *message)
 {
     struct daemon *d = xcalloc(1, sizeof *d);
     struct err err;
 
-    *d = (struct daemon){.remotes = r,
+    *d = (struct daemon){.execs = r,
                          .channel = c,
                          .generation = message_integer(message, "generation"),
                          .output = -1};
-    remotes_fence(r, d->generation);
+    exec_server_fence(r, d->generation);
     if (check(d, message, &err) < 0) {
         channel_refuse(c, "%s", err.msg);
         daemon_free(d);
@@ -277,15 +279,15 @@ void remotes_start(struct remotes *r, struct channel *c, const cJSON *message)
     start_next(r);
 }
 
-void remotes_wait(const struct remotes *r, struct waits *w)
+void exec_server_wait(const struct exec_server *r, struct pollset *w)
 {
     for (const struct daemon *d = r->daemons; d; d = d->next)
-        waits_add(w, d->output, POLLIN);
+        pollset_add(w, d->output, POLLIN);
 }
 
-void remotes_step(struct remotes *r, const struct waits *w)
+void exec_server_step(struct exec_server *r, const struct pollset *w)
 {
     for (struct daemon *d = r->daemons; d; d = d->next)
-        if (d->output >= 0 && waits_came(w, d->output))
+        if (d->output >= 0 && pollset_came(w, d->output))
             read_output(d);
 }
