@@ -5,10 +5,10 @@
 #include <time.h>
 
 #include "operator/controller/budget.h"
-#include "operator/controller/confirm.h"
+#include "operator/controller/executor.h"
+#include "operator/controller/live_read.h"
 #include "operator/controller/orphans.h"
 #include "operator/controller/place.h"
-#include "operator/controller/run.h"
 #include "operator/controller/state.h"
 #include "operator/reconcile/reconcile.h"
 #include "paceline/log.h"
@@ -47,15 +47,15 @@ struct controller *controller_new(const struct controller_config *config,
     c->random = config->seed ? config->seed : 1;
     c->cache = cache_new();
     c->queue = workqueue_new();
-    c->memories = memories_new();
+    c->job_states = job_states_new();
     budgets_init(&c->budgets);
     c->orphans = orphans_new();
-    c->links = links_new(c);
+    c->agent_conns = agent_conns_new(c);
     c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
     for (int i = 0; i < N_RESOURCES; i++)
         informer_init(&c->informers[i], c, (enum resource)i);
     lease_init(&c->lease, c);
-    outbox_init(&c->outbox, c);
+    dispatcher_init(&c->dispatcher, c);
     recorder_init(&c->recorder, c);
     return c;
 }
@@ -67,12 +67,12 @@ void controller_free(struct controller *c)
     for (int i = 0; i < N_RESOURCES; i++)
         informer_release(&c->informers[i]);
     lease_release(&c->lease);
-    outbox_release(&c->outbox);
-    run_free_all(c);
-    links_free(c->links);
+    dispatcher_release(&c->dispatcher);
+    executor_free_all(c);
+    agent_conns_free(c->agent_conns);
     orphans_free(c->orphans);
     budgets_release(&c->budgets);
-    memories_free(c->memories);
+    job_states_free(c->job_states);
     workqueue_free(c->queue);
     cache_free(c->cache);
     free((char *)c->config.identity);
@@ -94,10 +94,10 @@ void key_make(char out[KEY_SIZE], const char *namespace_, const char *name)
 void controller_touch(struct controller *c, const char *namespace_, const char *name)
 {
     char key[KEY_SIZE];
-    struct memory *m;
+    struct job_state *m;
 
     key_make(key, namespace_, name);
-    m = memories_find(c->memories, key);
+    m = job_states_find(c->job_states, key);
     /* Who does not lead would keep the keys of all jobs that come and go; when it does, all are
      * looked at. What it remembers of jobs it has led is forgotten then. */
     if (!m && !c->leads)
@@ -162,7 +162,7 @@ static bool has_pod_of_world(const struct observed *o)
     return false;
 }
 
-static void observe_owned(const struct controller *c, const struct memory *m, struct observed *o)
+static void observe_owned(const struct controller *c, const struct job_state *m, struct observed *o)
 {
     const struct tj *tj = o->tj;
     const struct owned_ref *ref;
@@ -190,7 +190,7 @@ static void observe_owned(const struct controller *c, const struct memory *m, st
 }
 
 /* Asked only as long as there is no world: the first pods are not made yet. */
-static void observe_templates(const struct controller *c, struct memory *m, struct observed *o)
+static void observe_templates(const struct controller *c, struct job_state *m, struct observed *o)
 {
     const struct tj *tj = o->tj;
 
@@ -203,7 +203,7 @@ static void observe_templates(const struct controller *c, struct memory *m, stru
 }
 
 /* Back-off after requests that failed, decided here because answers do not know the time. */
-static void settle_hold(struct controller *c, struct memory *m)
+static void settle_hold(struct controller *c, struct job_state *m)
 {
     if (!m->failed)
         return;
@@ -219,7 +219,7 @@ static void settle_hold(struct controller *c, struct memory *m)
  * more urgent plans, or for its job's share of the writes. 0: it need not wait, and its write is
  * counted.
  */
-static int64_t held_until(struct controller *c, struct memory *m, const struct plan *plan)
+static int64_t held_until(struct controller *c, struct job_state *m, const struct plan *plan)
 {
     int64_t now = c->now.mono_ms, until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
 
@@ -229,7 +229,7 @@ static int64_t held_until(struct controller *c, struct memory *m, const struct p
         return until;
     if (!plan->status)
         return 0;
-    if (!plan->urgent && !outbox_spare(&c->outbox))
+    if (!plan->urgent && !dispatcher_spare(&c->dispatcher))
         return now + CROWDED_MS;
     return limit_take(&m->status_limit, now) ? 0 : now + limit_next_ms(&m->status_limit, now);
 }
@@ -237,11 +237,11 @@ static int64_t held_until(struct controller *c, struct memory *m, const struct p
 static double seconds_of(const struct timespec *t) { return (double)t->tv_sec + t->tv_nsec / 1e9; }
 
 /* Creates without an answer: whether they were done must be known before the next plan. */
-static void confirm(struct controller *c, const struct memory *m, const char *key,
-                    const struct tj *tj)
+static void read_live(struct controller *c, const struct job_state *m, const char *key,
+                      const struct tj *tj)
 {
     if (m->hold_mono_ms <= c->now.mono_ms) {
-        confirm_start(c, key, tj);
+        live_read_start(c, key, tj);
         return;
     }
     workqueue_add_at(c->queue, key, m->hold_mono_ms);
@@ -252,7 +252,7 @@ static void confirm(struct controller *c, const struct memory *m, const char *ke
  * The chief may tell of a failed run before the watch tells of the pod that was deleted and took
  * the run with it. The pods are read before anything is concluded, once for each run.
  */
-static bool is_unexplained(struct memory *m, const struct observed *o)
+static bool is_unexplained(struct job_state *m, const struct observed *o)
 {
     const struct tj_status *status = &o->tj->status;
 
@@ -265,7 +265,7 @@ static bool is_unexplained(struct memory *m, const struct observed *o)
 
 static void sync_job(struct controller *c, const char *key, const struct tj *tj)
 {
-    struct memory *m = memories_of(c->memories, key, tj->meta.uid, c->now.mono_ms);
+    struct job_state *m = job_states_of(c->job_states, key, tj->meta.uid, c->now.mono_ms);
     struct observed o = {.tj = tj};
     AUTO(plan_release) struct plan plan = {0};
     struct timespec begin, end;
@@ -274,7 +274,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
 
     settle_hold(c, m);
     if (m->uncertain) {
-        confirm(c, m, key, tj);
+        read_live(c, m, key, tj);
         return;
     }
     secret_name(secret, &c->objects, tj);
@@ -283,10 +283,10 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     o.pods = cache_pods_of(c->cache, &tj->meta, &o.n_pods);
     observe_owned(c, m, &o);
     observe_templates(c, m, &o);
-    links_observe(c->links, key, &o);
+    agent_conns_observe(c->agent_conns, key, &o);
     if (is_unexplained(m, &o)) {
         m->uncertain = true;
-        confirm(c, m, key, tj);
+        read_live(c, m, key, tj);
         return;
     }
     o.invalid_template = m->invalid_template;
@@ -311,7 +311,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     if (until) {
         workqueue_add_at(c->queue, key, until);
     } else if (plan.status || plan.n_actions) {
-        run_start(c, key, tj, &plan);
+        executor_start(c, key, tj, &plan);
         return;
     } else if (m->blocked && c->now.mono_ms >= m->hold_mono_ms) { /* nothing is wanted any more */
         free(STEAL(m->blocked));
@@ -344,8 +344,8 @@ static void sync_key(struct controller *c, const char *key)
         sync_job(c, key, tj);
         return;
     }
-    memories_drop(c->memories, key);
-    links_drop(c->links, key);
+    job_states_drop(c->job_states, key);
+    agent_conns_drop(c->agent_conns, key);
     workqueue_forget(c->queue, key);
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
@@ -420,14 +420,14 @@ static void watch_leadership(struct controller *c)
         informer_refresh(&c->informers[RESOURCE_PODS]);
     }
     if (!leads && c->leads)
-        links_drop_all(c->links);
+        agent_conns_drop_all(c->agent_conns);
     c->leads = leads;
 }
 
 /* A graceful end has come so far that the Lease can go. */
 static bool nothing_left(const struct controller *c)
 {
-    return c->stopping && outbox_idle(&c->outbox) && !c->runs;
+    return c->stopping && dispatcher_idle(&c->dispatcher) && !c->executors;
 }
 
 void controller_step(struct controller *c, struct moment now)
@@ -454,11 +454,11 @@ void controller_step(struct controller *c, struct moment now)
             c->sweep_mono_ms = now.mono_ms + SWEEP_MS;
             orphans_sweep(c);
         }
-        links_step(c->links);
+        agent_conns_step(c->agent_conns);
         look(c);
     }
     place_step(c);
-    outbox_step(&c->outbox);
+    dispatcher_step(&c->dispatcher);
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -470,8 +470,8 @@ static int64_t sooner(int64_t a, int64_t b)
 
 int64_t controller_next_ms(const struct controller *c, struct moment now)
 {
-    int64_t next =
-        sooner(lease_next_ms(&c->lease, now.mono_ms), outbox_next_ms(&c->outbox, now.mono_ms));
+    int64_t next = sooner(lease_next_ms(&c->lease, now.mono_ms),
+                          dispatcher_next_ms(&c->dispatcher, now.mono_ms));
 
     if (nothing_left(c) && !c->lease.releasing)
         return 0;
@@ -480,7 +480,7 @@ int64_t controller_next_ms(const struct controller *c, struct moment now)
     if (may_look(c)) {
         next = sooner(next, workqueue_next_ms(c->queue, now.mono_ms));
         next = sooner(next, c->sweep_mono_ms > now.mono_ms ? c->sweep_mono_ms - now.mono_ms : 0);
-        next = sooner(next, links_next_ms(c->links, now.mono_ms));
+        next = sooner(next, agent_conns_next_ms(c->agent_conns, now.mono_ms));
         if (!c->looked)
             next = 0;
     }
@@ -500,7 +500,7 @@ void controller_stop(struct controller *c, struct moment now)
 
 bool controller_stopped(const struct controller *c)
 {
-    return c->stopping && c->lease.released && outbox_idle(&c->outbox);
+    return c->stopping && c->lease.released && dispatcher_idle(&c->dispatcher);
 }
 
 static void count_job(void *arg, const struct tj *tj)
@@ -535,5 +535,5 @@ void controller_snapshot(const struct controller *c, struct moment now, struct s
     cache_each_job(c->cache, count_job, out);
     out->pods = cache_count(c->cache, CACHE_PODS);
     out->queue_depth = workqueue_depth(c->queue);
-    out->writes_in_flight = (uint64_t)c->outbox.n_sent;
+    out->writes_in_flight = (uint64_t)c->dispatcher.n_sent;
 }

@@ -108,7 +108,7 @@ static void doubt(struct controller *c, const struct tj *tj)
     if (!tj || !c->leads)
         return;
     key_make(key, tj->meta.namespace_, tj->meta.name);
-    memories_of(c->memories, key, tj->meta.uid, c->now.mono_ms)->uncertain = true;
+    job_states_of(c->job_states, key, tj->meta.uid, c->now.mono_ms)->uncertain = true;
 }
 
 /* A pod of a job is nobody's any more: most likely the job is going, and its pods are to stay. */

@@ -207,7 +207,8 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
 
     (void)message;
     if (pod && (answer == ANSWER_INVALID || answer == ANSWER_CONFLICT)) {
-        outbox_add(&l->c->outbox, request_get_pod(pod->meta.namespace_, pod->meta.name), on_pod, l);
+        dispatcher_add(&l->c->dispatcher, request_get_pod(pod->meta.namespace_, pod->meta.name),
+                       on_pod, l);
         return;
     }
     if (answer == ANSWER_OK && is_pod(body) && !decode_is_gone(body))
@@ -220,7 +221,7 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
 }
 
 static void ask(struct controller *c, const char *key, const struct pod *pod, struct request r,
-                outbox_done_fn *done)
+                dispatcher_done_fn *done)
 {
     struct look *l = xcalloc(1, sizeof *l);
     char identity[IDENTITY_SIZE];
@@ -230,7 +231,7 @@ static void ask(struct controller *c, const char *key, const struct pod *pod, st
         identity_of_owner(identity, &pod->meta);
         l->job = xstrdup(identity);
     }
-    outbox_add(&c->outbox, r, done, l);
+    dispatcher_add(&c->dispatcher, r, done, l);
 }
 
 void orphans_sync(struct controller *c, const char *key)

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "operator/controller/step.h"
+#include "operator/controller/action.h"
 
 #define REVIEW_MS 1000
 
-static bool same_namespace(const struct run *a, const struct run *b)
+static bool same_namespace(const struct executor *a, const struct executor *b)
 {
     size_t n = strcspn(a->key, "/") + 1;
 
@@ -14,106 +14,106 @@ static bool same_namespace(const struct run *a, const struct run *b)
 }
 
 struct holders {
-    const struct run *of[MAX_WHOLE_JOBS];
+    const struct executor *of[MAX_WHOLE_JOBS];
     int n;
 };
 
-static bool has_its_half(const struct holders *holders, const struct run *run)
+static bool has_its_half(const struct holders *holders, const struct executor *ex)
 {
     int held = 0;
 
     for (int i = 0; i < holders->n; i++)
-        held += same_namespace(holders->of[i], run);
+        held += same_namespace(holders->of[i], ex);
     return held >= MAX_WHOLE_JOBS / 2;
 }
 
 /* The plan whose turn it is: the oldest of a namespace below its half, else the oldest; or NULL. */
-static struct run *next_waiting(const struct controller *c)
+static struct executor *next_waiting(const struct controller *c)
 {
     struct holders holders = {0};
-    struct run *best = NULL;
+    struct executor *best = NULL;
     bool best_late = false;
 
-    for (const struct run *run = c->runs; run; run = run->next)
-        if (run->holds_place)
-            holders.of[holders.n++] = run;
-    for (struct run *run = c->runs; run; run = run->next) {
-        bool late = run->waits && has_its_half(&holders, run);
+    for (const struct executor *ex = c->executors; ex; ex = ex->next)
+        if (ex->holds_place)
+            holders.of[holders.n++] = ex;
+    for (struct executor *ex = c->executors; ex; ex = ex->next) {
+        bool late = ex->waits && has_its_half(&holders, ex);
 
-        if (!run->waits || (best && late > best_late))
+        if (!ex->waits || (best && late > best_late))
             continue;
-        if (!best || late < best_late || run->turn < best->turn) {
-            best = run;
+        if (!best || late < best_late || ex->turn < best->turn) {
+            best = ex;
             best_late = late;
         }
     }
     return best;
 }
 
-/* The memory of the run's job, or NULL if another job has its name by now. */
-static struct memory *memory_of(const struct run *run)
+/* The state of the executor's job, or NULL if another job has its name by now. */
+static struct job_state *job_state_of(const struct executor *ex)
 {
-    struct memory *m = memories_find(run->c->memories, run->key);
+    struct job_state *m = job_states_find(ex->c->job_states, ex->key);
 
-    return m && strcmp(m->uid, run->uid) == 0 ? m : NULL;
+    return m && strcmp(m->uid, ex->uid) == 0 ? m : NULL;
 }
 
-static void stop_waiting(struct run *run)
+static void stop_waiting(struct executor *ex)
 {
-    run->c->n_waiting -= run->waits;
-    run->waits = false;
+    ex->c->n_waiting -= ex->waits;
+    ex->waits = false;
 }
 
 static void fill(struct controller *c)
 {
     while (c->n_waiting && c->n_whole_jobs < MAX_WHOLE_JOBS) {
-        struct run *run = next_waiting(c);
-        struct memory *m = memory_of(run);
+        struct executor *ex = next_waiting(c);
+        struct job_state *m = job_state_of(ex);
 
-        stop_waiting(run);
+        stop_waiting(ex);
         if (m)
             m->turn = 0;
-        run->holds_place = true;
+        ex->holds_place = true;
         c->n_whole_jobs++;
-        outbox_wake(&c->outbox, &run->source);
+        dispatcher_wake(&c->dispatcher, &ex->source);
     }
 }
 
-bool place_take(struct run *run)
+bool place_take(struct executor *ex)
 {
-    struct controller *c = run->c;
-    struct memory *m = memory_of(run);
+    struct controller *c = ex->c;
+    struct job_state *m = job_state_of(ex);
 
-    if (run->holds_place || run->waits)
-        return run->holds_place;
-    run->turn = m && m->turn ? m->turn : ++c->last_turn;
+    if (ex->holds_place || ex->waits)
+        return ex->holds_place;
+    ex->turn = m && m->turn ? m->turn : ++c->last_turn;
     if (m)
-        m->turn = run->turn;
-    run->waits = true;
+        m->turn = ex->turn;
+    ex->waits = true;
     c->n_waiting++;
     fill(c);
-    return run->holds_place;
+    return ex->holds_place;
 }
 
-void place_give_back(struct run *run)
+void place_give_back(struct executor *ex)
 {
-    stop_waiting(run);
-    if (!run->holds_place)
+    stop_waiting(ex);
+    if (!ex->holds_place)
         return;
     for (int i = 0; i < N_CLUSTER_ROLES; i++) {
-        pod_maker_free(run->makers[i]);
-        run->makers[i] = NULL;
+        pod_maker_free(ex->makers[i]);
+        ex->makers[i] = NULL;
     }
-    tj_free(run->whole);
-    run->whole = NULL;
-    run->holds_place = false;
-    run->c->n_whole_jobs--;
-    fill(run->c);
+    tj_free(ex->whole);
+    ex->whole = NULL;
+    ex->holds_place = false;
+    ex->c->n_whole_jobs--;
+    fill(ex->c);
 }
 
-bool place_is_used_up(const struct run *run)
+bool place_is_used_up(const struct executor *ex)
 {
-    return run->holds_place && run->n_made >= PLACE_REQUESTS && run->c->n_waiting;
+    return ex->holds_place && ex->n_made >= PLACE_REQUESTS && ex->c->n_waiting;
 }
 
 void place_step(struct controller *c)
@@ -121,11 +121,11 @@ void place_step(struct controller *c)
     if (!c->n_waiting || c->now.mono_ms < c->review_mono_ms)
         return;
     c->review_mono_ms = c->now.mono_ms + REVIEW_MS;
-    for (struct run *run = c->runs; run; run = run->next)
-        if (run->waits && workqueue_wanted(c->queue, run->key)) {
-            stop_waiting(run);
-            run->give_up = run->conflicted = true;
-            outbox_wake(&c->outbox, &run->source);
+    for (struct executor *ex = c->executors; ex; ex = ex->next)
+        if (ex->waits && workqueue_wanted(c->queue, ex->key)) {
+            stop_waiting(ex);
+            ex->give_up = ex->conflicted = true;
+            dispatcher_wake(&c->dispatcher, &ex->source);
         }
 }
 

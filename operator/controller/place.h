@@ -11,18 +11,18 @@
 #include <stdint.h>
 
 struct controller;
-struct run;
+struct executor;
 
 #define MAX_WHOLE_JOBS 4
 #define PLACE_REQUESTS 64 /* made in one place while others wait; the rest is planned again */
 
-/* Returns true if the run holds a place. Otherwise it waits, and is woken when it gets one. */
-bool place_take(struct run *run);
-/* Gives back the run's place, or stops waiting for one, and frees the whole job. Does nothing for a
- * run without either. */
-void place_give_back(struct run *run);
-/* Whether others wait and the run has made all the requests that one place allows. */
-bool place_is_used_up(const struct run *run);
+/* Returns true if the executor holds a place. Otherwise it waits, and is woken when it gets one. */
+bool place_take(struct executor *ex);
+/* Gives back the executor's place, or stops waiting for one, and frees the whole job. Does nothing
+ * for a run without either. */
+void place_give_back(struct executor *ex);
+/* Whether others wait and the executor has made all the requests that one place allows. */
+bool place_is_used_up(const struct executor *ex);
 /* Ends waiting plans of jobs that are due for a reconcile, so that no change of a job waits for a
  * place. The job keeps its turn. */
 void place_step(struct controller *c);

@@ -21,7 +21,7 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
 {
     struct waiting *w = arg;
     struct controller *c = w->r->c;
-    struct memory *m = memories_find(c->memories, w->job_key);
+    struct job_state *m = job_states_find(c->job_states, w->job_key);
 
     (void)body;
     w->r->n_waiting--;
@@ -30,7 +30,7 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
     if (answer != ANSWER_OK && answer != ANSWER_EXISTS && answer != ANSWER_INVALID) {
         log_debug("event not written job=%s: %s", w->job_key, message);
         if (m) {
-            memory_event_forget(m, w->event_key);
+            job_state_event_forget(m, w->event_key);
             workqueue_add_at(c->queue, w->job_key, c->now.mono_ms + AGAIN_MS);
         }
     }
@@ -40,20 +40,20 @@ static void on_answer(void *arg, enum answer answer, const cJSON *body, const ch
     free(w);
 }
 
-static void record(struct recorder *r, const struct tj *tj, struct memory *m,
+static void record(struct recorder *r, const struct tj *tj, struct job_state *m,
                    const struct job_event *e)
 {
     struct controller *c = r->c;
     struct waiting *w;
     struct buf body;
 
-    if (memory_event_known(m, e->key))
+    if (job_state_event_known(m, e->key))
         return;
     if (r->n_waiting >= MAX_WAITING || !limit_take(&m->event_limit, c->now.mono_ms)) {
         workqueue_add_at(c->queue, m->key, c->now.mono_ms + AGAIN_MS);
         return;
     }
-    memory_event_keep(m, e->key);
+    job_state_event_keep(m, e->key);
     buf_init(&body, 0);
     event_body(tj, e, MANAGED_BY, c->now.wall_ms, &body);
     w = xcalloc(1, sizeof *w);
@@ -62,10 +62,11 @@ static void record(struct recorder *r, const struct tj *tj, struct memory *m,
                           .event_key = xstrdup(e->key),
                           .story = xasprintf("%s: %s", e->reason, e->message)};
     r->n_waiting++;
-    outbox_add_last(&c->outbox, request_create_event(tj->meta.namespace_, &body), on_answer, w);
+    dispatcher_add_last(&c->dispatcher, request_create_event(tj->meta.namespace_, &body), on_answer,
+                        w);
 }
 
-void recorder_take(struct recorder *r, const struct tj *tj, struct memory *m,
+void recorder_take(struct recorder *r, const struct tj *tj, struct job_state *m,
                    const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_events; i++)

@@ -2,7 +2,7 @@
 #ifndef PACELINE_OPERATOR_CONTROLLER_RECORDER_H
 #define PACELINE_OPERATOR_CONTROLLER_RECORDER_H
 
-#include "operator/controller/memory.h"
+#include "operator/controller/job_state.h"
 #include "operator/objects/objects.h"
 
 struct controller;
@@ -14,7 +14,7 @@ struct recorder {
 
 void recorder_init(struct recorder *r, struct controller *c);
 /* Sends those of the plan's events that this process has not sent. */
-void recorder_take(struct recorder *r, const struct tj *tj, struct memory *m,
+void recorder_take(struct recorder *r, const struct tj *tj, struct job_state *m,
                    const struct plan *plan);
 
 #endif

@@ -3,7 +3,7 @@
 #define PACELINE_OPERATOR_CONTROLLER_REQUESTS_H
 
 #include "operator/api/trainingjob.h"
-#include "operator/controller/outbox.h"
+#include "operator/controller/dispatcher.h"
 #include "operator/objects/objects.h"
 
 /* Appends text as it may stand in a query. */

@@ -2,13 +2,13 @@
 #ifndef PACELINE_OPERATOR_CONTROLLER_STATE_H
 #define PACELINE_OPERATOR_CONTROLLER_STATE_H
 
+#include "operator/controller/agent_conns.h"
 #include "operator/controller/budget.h"
 #include "operator/controller/controller.h"
+#include "operator/controller/dispatcher.h"
 #include "operator/controller/informer.h"
+#include "operator/controller/job_state.h"
 #include "operator/controller/lease.h"
-#include "operator/controller/links.h"
-#include "operator/controller/memory.h"
-#include "operator/controller/outbox.h"
 #include "operator/controller/recorder.h"
 #include "operator/controller/templates.h"
 #include "operator/core/cache.h"
@@ -25,16 +25,16 @@ struct controller {
     uint64_t random;
     struct cache *cache;
     struct workqueue *queue;
-    struct memories *memories;
+    struct job_states *job_states;
     struct budgets budgets;
     struct informer informers[N_RESOURCES];
     struct lease lease;
-    struct outbox outbox;
+    struct dispatcher dispatcher;
     struct recorder recorder;
     struct templates templates;
     struct orphans *orphans;
-    struct links *links;
-    struct run *runs; /* plans under way */
+    struct agent_conns *agent_conns;
+    struct executor *executors; /* plans under way */
     int n_whole_jobs,
         n_waiting;          /* of them: those that have a place for a whole job, or wait for one */
     uint64_t last_turn;     /* given to one that waits */

@@ -1,6 +1,6 @@
 #include "operator/controller/templates.h"
 
-#include "operator/controller/memory.h"
+#include "operator/controller/job_state.h"
 #include "paceline/buf.h"
 #include "paceline/mem.h"
 

@@ -147,7 +147,7 @@ static void test_lease_is_given_back_though_the_rate_is_used_up(void)
     keep_status();
     for (struct kube_call *call; (call = open_call(KUBE_POST, "/namespaces/ns/")); pass(0))
         echo(call);
-    CHECK(outbox_next_ms(&c->outbox, now.mono_ms) > 1000); /* more waits */
+    CHECK(dispatcher_next_ms(&c->dispatcher, now.mono_ms) > 1000); /* more waits */
     controller_stop(c, now);
     pass(0);
     CHECK(open_call(KUBE_PUT, "/leases/lead") != NULL);

@@ -77,7 +77,7 @@ static size_t conflicts_in(int64_t ms)
  * of them is no success. */
 static void test_conflicts_back_off(void)
 {
-    const struct memory *m;
+    const struct job_state *m;
 
     begin(false);
     sync_lists(one_job, EMPTY_LIST);
@@ -92,7 +92,7 @@ static void test_conflicts_back_off(void)
     CHECK(conflicts_in(60000) <= 5);
     pass(30000);
     keep_status();
-    m = memories_find(c->memories, "ns/a");
+    m = job_states_find(c->job_states, "ns/a");
     CHECK(m && !m->reread && !m->failures);
     end();
 }

@@ -2,8 +2,8 @@
  * What this process remembers of a job between two looks. Nothing here is needed for safety: after
  * a restart it is all zero, and the worst is a request made twice.
  */
-#ifndef PACELINE_OPERATOR_CONTROLLER_MEMORY_H
-#define PACELINE_OPERATOR_CONTROLLER_MEMORY_H
+#ifndef PACELINE_OPERATOR_CONTROLLER_JOB_STATE_H
+#define PACELINE_OPERATOR_CONTROLLER_JOB_STATE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,9 +24,9 @@
 #define EVENT_PER_SECOND 0.1
 #define EVENTS_REMEMBERED 1000 /* an older one may be sent again; its name then exists */
 
-struct memory {
+struct job_state {
     char *key, *uid;
-    struct memory *next; /* in its bucket */
+    struct job_state *next; /* in its bucket */
     bool dry_run_ok[N_CLUSTER_ROLES];
     int64_t made[N_OWNED];            /* kinds that are not watched: for which generation, 0: not */
     int64_t made_mono_ms[N_OWNED];    /* and when, or when they were there */
@@ -35,8 +35,8 @@ struct memory {
     bool name_taken;                  /* blocked, since somebody else has the name of an object */
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */
-    struct page page;                 /* of the list of its pods (confirm.h) */
-    bool uncertain;                   /* our view may lack what matters (confirm.h) */
+    struct page page;                 /* of the list of its pods (live_read.h) */
+    bool uncertain;                   /* our view may lack what matters (live_read.h) */
     bool reread;                      /* a conflict made us read, and no plan went through since */
     int64_t failed_run;               /* generation of the run whose failure made us read */
     int64_t hold_mono_ms;             /* no actions before */
@@ -52,19 +52,20 @@ struct memory {
     struct limit status_limit, event_limit; /* what pods and agents may make us write */
 };
 
-struct memories *memories_new(void);
-void memories_free(struct memories *all);
-/* The memory of the job with this UID; one of another UID under the key is forgotten first. A new
+struct job_states *job_states_new(void);
+void job_states_free(struct job_states *all);
+/* The state of the job with this UID; one of another UID under the key is forgotten first. A new
  * one's limits begin at mono_ms. */
-struct memory *memories_of(struct memories *all, const char *key, const char *uid, int64_t mono_ms);
-/* The memory under the key, or NULL. */
-struct memory *memories_find(struct memories *all, const char *key);
-void memories_drop(struct memories *all, const char *key);
+struct job_state *job_states_of(struct job_states *all, const char *key, const char *uid,
+                                int64_t mono_ms);
+/* The state under the key, or NULL. */
+struct job_state *job_states_find(struct job_states *all, const char *key);
+void job_states_drop(struct job_states *all, const char *key);
 
 /* The keys of events that were sent, the last EVENTS_REMEMBERED. */
-bool memory_event_known(const struct memory *m, const char *event_key);
-void memory_event_keep(struct memory *m, const char *event_key);
-void memory_event_forget(struct memory *m, const char *event_key);
+bool job_state_event_known(const struct job_state *m, const char *event_key);
+void job_state_event_keep(struct job_state *m, const char *event_key);
+void job_state_event_forget(struct job_state *m, const char *event_key);
 
 /* 64-bit FNV-1a. */
 uint64_t hash_text(const char *text);

@@ -1,14 +1,15 @@
-/* One request of a plan under way and what its answer means; seen only by run.c and step.c. */
-#ifndef PACELINE_OPERATOR_CONTROLLER_STEP_H
-#define PACELINE_OPERATOR_CONTROLLER_STEP_H
+/* One request of a plan under way and what its answer means; seen only by executor.c and action.c.
+ */
+#ifndef PACELINE_OPERATOR_CONTROLLER_ACTION_H
+#define PACELINE_OPERATOR_CONTROLLER_ACTION_H
 
-#include "operator/controller/outbox.h"
+#include "operator/controller/dispatcher.h"
 #include "operator/controller/state.h"
 #include "operator/reconcile/plan.h"
 
 /* One action, with what it needs of its pod: the cache may have forgotten it by then. */
-struct step {
-    struct run *run;
+struct action_request {
+    struct executor *ex;
     struct action action;
     struct meta pod; /* strings in the plan's arena */
     struct owned_ref_name {
@@ -17,15 +18,15 @@ struct step {
     bool second; /* the other half of a forced deletion */
 };
 
-struct run {
-    struct source source; /* first */
-    struct run *next, *previous;
+struct executor {
+    struct request_source source; /* first */
+    struct executor *next, *previous;
     struct controller *c;
     char *key, *uid;
     char version[RV_SIZE]; /* of the job that the plan was made for */
     struct plan plan;
-    struct step *steps;
-    size_t n_steps, at;
+    struct action_request *requests;
+    size_t n_requests, at;
     size_t n_open;    /* requests without an answer */
     bool give_up;     /* send no more */
     bool failed;      /* back off before the next look */
@@ -42,20 +43,20 @@ struct run {
 };
 
 /* The job that the plan was made for, or NULL when it is gone or another has its name. */
-const struct tj *run_job(const struct run *run);
-struct memory *run_memory(struct run *run);
+const struct tj *executor_job(const struct executor *ex);
+struct job_state *executor_job_state(struct executor *ex);
 /* The server takes no more of these for now: its sentence becomes a condition. */
-void run_block(struct run *run, const char *message);
-void run_keep_sentence(char **at, const char *message);
-/* After each answer; the run may be gone. */
-void run_end_if_done(struct run *run);
+void executor_block(struct executor *ex, const char *message);
+void executor_keep_sentence(char **at, const char *message);
+/* After each answer; ex may be gone. */
+void executor_end_if_done(struct executor *ex);
 
-/* The answers to a step's request. */
-outbox_done_fn step_pod_created, step_rehearsed, step_pod_changed;
-outbox_done_fn step_owned_created, step_owned_deleted, step_old_read;
-outbox_done_fn step_events_read;
-outbox_done_fn step_status_written, step_job_deleted;
-/* Its argument is the run: the whole job, for which the run waits. */
-outbox_done_fn step_job_read_whole;
+/* Each takes the answer to a request. */
+dispatcher_done_fn action_pod_created, action_rehearsed, action_pod_changed;
+dispatcher_done_fn action_owned_created, action_owned_deleted, action_old_read;
+dispatcher_done_fn action_events_read;
+dispatcher_done_fn action_status_written, action_job_deleted;
+/* Its argument is the executor: the whole job, for which it waits. */
+dispatcher_done_fn action_job_read_whole;
 
 #endif

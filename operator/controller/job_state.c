@@ -1,4 +1,4 @@
-#include "operator/controller/memory.h"
+#include "operator/controller/job_state.h"
 
 #include <string.h>
 
@@ -6,8 +6,8 @@
 
 #define N_BUCKETS_OF_JOBS 1024
 
-struct memories {
-    struct memory *buckets[N_BUCKETS_OF_JOBS];
+struct job_states {
+    struct job_state *buckets[N_BUCKETS_OF_JOBS];
 };
 
 uint64_t hash_text(const char *text)
@@ -19,16 +19,16 @@ uint64_t hash_text(const char *text)
     return h;
 }
 
-static struct memory **slot_of(struct memories *all, const char *key)
+static struct job_state **slot_of(struct job_states *all, const char *key)
 {
-    struct memory **slot = &all->buckets[hash_text(key) % N_BUCKETS_OF_JOBS];
+    struct job_state **slot = &all->buckets[hash_text(key) % N_BUCKETS_OF_JOBS];
 
     while (*slot && strcmp((*slot)->key, key) != 0)
         slot = &(*slot)->next;
     return slot;
 }
 
-static void memory_free(struct memory *m)
+static void job_state_free(struct job_state *m)
 {
     free(m->key);
     free(m->uid);
@@ -40,40 +40,44 @@ static void memory_free(struct memory *m)
     free(m);
 }
 
-struct memories *memories_new(void) { return xcalloc(1, sizeof(struct memories)); }
+struct job_states *job_states_new(void) { return xcalloc(1, sizeof(struct job_states)); }
 
-void memories_free(struct memories *all)
+void job_states_free(struct job_states *all)
 {
     for (size_t i = 0; all && i < N_BUCKETS_OF_JOBS; i++) {
         while (all->buckets[i]) {
-            struct memory *m = all->buckets[i];
+            struct job_state *m = all->buckets[i];
 
             all->buckets[i] = m->next;
-            memory_free(m);
+            job_state_free(m);
         }
     }
     free(all);
 }
 
-struct memory *memories_find(struct memories *all, const char *key) { return *slot_of(all, key); }
-
-void memories_drop(struct memories *all, const char *key)
+struct job_state *job_states_find(struct job_states *all, const char *key)
 {
-    struct memory **slot = slot_of(all, key), *m = *slot;
+    return *slot_of(all, key);
+}
+
+void job_states_drop(struct job_states *all, const char *key)
+{
+    struct job_state **slot = slot_of(all, key), *m = *slot;
 
     if (!m)
         return;
     *slot = m->next;
-    memory_free(m);
+    job_state_free(m);
 }
 
-struct memory *memories_of(struct memories *all, const char *key, const char *uid, int64_t mono_ms)
+struct job_state *job_states_of(struct job_states *all, const char *key, const char *uid,
+                                int64_t mono_ms)
 {
-    struct memory **slot = slot_of(all, key), *m = *slot;
+    struct job_state **slot = slot_of(all, key), *m = *slot;
 
     if (m && strcmp(m->uid, uid) == 0)
         return m;
-    memories_drop(all, key);
+    job_states_drop(all, key);
     slot = slot_of(all, key);
     m = xcalloc(1, sizeof *m);
     m->key = xstrdup(key);
@@ -84,7 +88,7 @@ struct memory *memories_of(struct memories *all, const char *key, const char *ui
     return m;
 }
 
-bool memory_event_known(const struct memory *m, const char *event_key)
+bool job_state_event_known(const struct job_state *m, const char *event_key)
 {
     uint64_t h = hash_text(event_key);
 
@@ -94,7 +98,7 @@ bool memory_event_known(const struct memory *m, const char *event_key)
     return false;
 }
 
-void memory_event_keep(struct memory *m, const char *event_key)
+void job_state_event_keep(struct job_state *m, const char *event_key)
 {
     if (m->n_events == EVENTS_REMEMBERED)
         memmove(m->events, m->events + 1, --m->n_events * sizeof *m->events);
@@ -102,7 +106,7 @@ void memory_event_keep(struct memory *m, const char *event_key)
     m->events[m->n_events++] = hash_text(event_key);
 }
 
-void memory_event_forget(struct memory *m, const char *event_key)
+void job_state_event_forget(struct job_state *m, const char *event_key)
 {
     uint64_t h = hash_text(event_key);
 

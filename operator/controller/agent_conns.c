@@ -1,4 +1,4 @@
-#include "operator/controller/links.h"
+#include "operator/controller/agent_conns.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,9 +27,9 @@ struct mark {
     char stage[32];
 };
 
-struct link {
-    struct links *all;
-    struct link *next;
+struct agent_conn {
+    struct agent_conns *all;
+    struct agent_conn *next;
     char *key, *uid;
     char pod[NAME_SIZE], address[64];
     struct agent_link *connection; /* NULL: none, wait until again_mono_ms */
@@ -48,20 +48,20 @@ struct link {
     char unenforced[600]; /* what the probe of that generation has found; "": nothing */
 };
 
-struct links {
+struct agent_conns {
     struct controller *c;
-    struct link *first;
+    struct agent_conn *first;
 };
 
-struct links *links_new(struct controller *c)
+struct agent_conns *agent_conns_new(struct controller *c)
 {
-    struct links *all = xcalloc(1, sizeof *all);
+    struct agent_conns *all = xcalloc(1, sizeof *all);
 
     all->c = c;
     return all;
 }
 
-static void hang_up(struct link *k)
+static void hang_up(struct agent_conn *k)
 {
     struct controller *c = k->all->c;
 
@@ -71,7 +71,7 @@ static void hang_up(struct link *k)
     k->greeted = false;
 }
 
-static void link_free(struct link *k)
+static void agent_conn_free(struct agent_conn *k)
 {
     hang_up(k);
     free(k->key);
@@ -79,48 +79,48 @@ static void link_free(struct link *k)
     free(k);
 }
 
-void links_drop_all(struct links *all)
+void agent_conns_drop_all(struct agent_conns *all)
 {
     while (all->first) {
-        struct link *k = all->first;
+        struct agent_conn *k = all->first;
 
         all->first = k->next;
-        link_free(k);
+        agent_conn_free(k);
     }
 }
 
-void links_free(struct links *all)
+void agent_conns_free(struct agent_conns *all)
 {
-    links_drop_all(all);
+    agent_conns_drop_all(all);
     free(all);
 }
 
-static struct link **slot_of(struct links *all, const char *key)
+static struct agent_conn **slot_of(struct agent_conns *all, const char *key)
 {
-    struct link **slot = &all->first;
+    struct agent_conn **slot = &all->first;
 
     while (*slot && strcmp((*slot)->key, key) != 0)
         slot = &(*slot)->next;
     return slot;
 }
 
-void links_drop(struct links *all, const char *key)
+void agent_conns_drop(struct agent_conns *all, const char *key)
 {
-    struct link **slot = slot_of(all, key), *k = *slot;
+    struct agent_conn **slot = slot_of(all, key), *k = *slot;
 
     if (!k)
         return;
     *slot = k->next;
-    link_free(k);
+    agent_conn_free(k);
 }
 
-static void touch(const struct link *k)
+static void touch(const struct agent_conn *k)
 {
     workqueue_add(k->all->c->queue, k->key, k->all->c->now.mono_ms);
 }
 
 /* A new connection is told again what was known: that is no progress. */
-static void note_move(struct link *k)
+static void note_move(struct agent_conn *k)
 {
     const struct run_report *r = &k->report;
     struct mark *m = &k->mark;
@@ -135,7 +135,7 @@ static void note_move(struct link *k)
 
 static void on_message(void *arg, const cJSON *message)
 {
-    struct link *k = arg;
+    struct agent_conn *k = arg;
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "type"));
 
     if (!run_report_take(&k->report, message))
@@ -148,7 +148,7 @@ static void on_message(void *arg, const cJSON *message)
     touch(k);
 }
 
-static void explain(struct link *k, const char *why)
+static void explain(struct agent_conn *k, const char *why)
 {
     snprintf(k->why, sizeof k->why,
              "the agent of pod %s at %s cannot be reached: %.200s; the operator must be let in to "
@@ -158,7 +158,7 @@ static void explain(struct link *k, const char *why)
 
 static void on_end(void *arg, const char *why)
 {
-    struct link *k = arg;
+    struct agent_conn *k = arg;
     struct controller *c = k->all->c;
 
     k->probing = false;
@@ -174,7 +174,7 @@ static void on_end(void *arg, const char *why)
     touch(k);
 }
 
-static void dial(struct link *k)
+static void dial(struct agent_conn *k)
 {
     struct controller *c = k->all->c;
     unsigned char key[KEY_BYTES];
@@ -201,22 +201,22 @@ static const struct pod *chief_of(const struct observed *o)
     return NULL;
 }
 
-static struct link *link_to(struct links *all, const char *key, const struct tj *tj,
-                            const struct pod *chief)
+static struct agent_conn *agent_conn_to(struct agent_conns *all, const char *key,
+                                        const struct tj *tj, const struct pod *chief)
 {
-    struct link *k = *slot_of(all, key);
+    struct agent_conn *k = *slot_of(all, key);
 
     if (k && strcmp(k->uid, tj->meta.uid) == 0 && strcmp(k->pod, chief->meta.name) == 0 &&
         strcmp(k->address, chief->ip) == 0)
         return k;
-    links_drop(all, key);
+    agent_conns_drop(all, key);
     k = xcalloc(1, sizeof *k);
-    *k = (struct link){.all = all,
-                       .next = all->first,
-                       .key = xstrdup(key),
-                       .uid = xstrdup(tj->meta.uid),
-                       .since_mono_ms = all->c->now.mono_ms,
-                       .moved_mono_ms = all->c->now.mono_ms};
+    *k = (struct agent_conn){.all = all,
+                             .next = all->first,
+                             .key = xstrdup(key),
+                             .uid = xstrdup(tj->meta.uid),
+                             .since_mono_ms = all->c->now.mono_ms,
+                             .moved_mono_ms = all->c->now.mono_ms};
     snprintf(k->pod, sizeof k->pod, "%s", chief->meta.name);
     snprintf(k->address, sizeof k->address, "%s", chief->ip);
     all->first = k;
@@ -230,7 +230,7 @@ static struct link *link_to(struct links *all, const char *key, const struct tj 
  * this process stood still has not been heard yet, so it is listened to for some more seconds,
  * which it must live through.
  */
-static bool is_stalled(struct link *k, const struct tj *tj)
+static bool is_stalled(struct agent_conn *k, const struct tj *tj)
 {
     int64_t deadline_ms = seconds_ms(tj->job->run_policy.progress_deadline_seconds);
     int64_t now = k->all->c->now.mono_ms, gap = now - k->doubted_mono_ms;
@@ -255,7 +255,7 @@ static bool is_stalled(struct link *k, const struct tj *tj)
 
 static void on_probe(void *arg, bool connected)
 {
-    struct link *k = arg;
+    struct agent_conn *k = arg;
 
     k->probing = false;
     k->probed = k->probing_for;
@@ -271,7 +271,7 @@ static void on_probe(void *arg, bool connected)
 }
 
 /* Whether the job's NetworkPolicy is enforced is tried once for each launch. */
-static void probe(struct link *k, const struct tj *tj)
+static void probe(struct agent_conn *k, const struct tj *tj)
 {
     struct controller *c = k->all->c;
     int64_t generation = tj->status.launch.generation, from = k->greeted_mono_ms + PROBE_AFTER_MS;
@@ -289,20 +289,20 @@ static void probe(struct link *k, const struct tj *tj)
         workqueue_add_at(c->queue, k->key, c->now.mono_ms + PROBE_AGAIN_MS);
 }
 
-void links_observe(struct links *all, const char *key, struct observed *o)
+void agent_conns_observe(struct agent_conns *all, const char *key, struct observed *o)
 {
     const struct tj *tj = o->tj;
     bool wanted = all->c->config.agents && tj->job && job_launched(tj->job) && tj_is_ours(tj) &&
                   tj->status.world.generation && !status_terminal(&tj->status) &&
                   !tj->meta.deletion_ms;
     const struct pod *chief = wanted ? chief_of(o) : NULL;
-    struct link *k;
+    struct agent_conn *k;
 
     if (!chief) {
-        links_drop(all, key);
+        agent_conns_drop(all, key);
         return;
     }
-    k = link_to(all, key, tj, chief);
+    k = agent_conn_to(all, key, tj, chief);
     o->run = &k->report;
     o->linked = k->greeted && run_report_complete(&k->report);
     o->quiet_ms = all->c->now.mono_ms - k->moved_mono_ms;
@@ -366,23 +366,24 @@ static cJSON *job_of_world(const struct tj *tj)
     return job;
 }
 
-static struct link *greeted(struct links *all, const char *key)
+static struct agent_conn *greeted(struct agent_conns *all, const char *key)
 {
-    struct link *k = *slot_of(all, key);
+    struct agent_conn *k = *slot_of(all, key);
 
     return k && k->greeted ? k : NULL;
 }
 
-static void tell(struct link *k, const cJSON *message)
+static void tell(struct agent_conn *k, const cJSON *message)
 {
     struct controller *c = k->all->c;
 
     c->config.agents->send(c->config.net, k->connection, message);
 }
 
-void links_launch(struct links *all, const char *key, const struct tj *tj, int64_t generation)
+void agent_conns_launch(struct agent_conns *all, const char *key, const struct tj *tj,
+                        int64_t generation)
 {
-    struct link *k = greeted(all, key);
+    struct agent_conn *k = greeted(all, key);
     AUTO(auto_json) cJSON *message = NULL;
 
     if (!k)
@@ -397,7 +398,7 @@ void links_launch(struct links *all, const char *key, const struct tj *tj, int64
 }
 
 /* False: nobody hears it. */
-static bool order(struct link *k, const char *what, int64_t generation)
+static bool order(struct agent_conn *k, const char *what, int64_t generation)
 {
     AUTO(auto_json) cJSON *message = NULL;
 
@@ -410,9 +411,9 @@ static bool order(struct link *k, const char *what, int64_t generation)
     return true;
 }
 
-void links_stop(struct links *all, const char *key, int64_t generation)
+void agent_conns_stop(struct agent_conns *all, const char *key, int64_t generation)
 {
-    struct link *k = greeted(all, key);
+    struct agent_conn *k = greeted(all, key);
 
     /* The order may have waited, and the run has ended since. Its end is told only once, so it must
      * not be overwritten. */
@@ -422,26 +423,26 @@ void links_stop(struct links *all, const char *key, int64_t generation)
         k->report.phase = RUN_STOPPING;
 }
 
-void links_kill(struct links *all, const char *key, int64_t generation)
+void agent_conns_kill(struct agent_conns *all, const char *key, int64_t generation)
 {
-    struct link *k = greeted(all, key);
+    struct agent_conn *k = greeted(all, key);
 
     if (order(k, "kill", generation))
         k->report.killed = generation;
 }
 
-void links_step(struct links *all)
+void agent_conns_step(struct agent_conns *all)
 {
-    for (struct link *k = all->first; k; k = k->next)
+    for (struct agent_conn *k = all->first; k; k = k->next)
         if (!k->connection && all->c->now.mono_ms >= k->again_mono_ms)
             dial(k);
 }
 
-int64_t links_next_ms(const struct links *all, int64_t mono_ms)
+int64_t agent_conns_next_ms(const struct agent_conns *all, int64_t mono_ms)
 {
     int64_t next = -1;
 
-    for (const struct link *k = all->first; k; k = k->next) {
+    for (const struct agent_conn *k = all->first; k; k = k->next) {
         int64_t wait = k->again_mono_ms > mono_ms ? k->again_mono_ms - mono_ms : 0;
 
         if (!k->connection && (next < 0 || wait < next))

@@ -7,8 +7,8 @@
  * as a source and is asked for the next one when there is room, in turn with the others. So memory
  * stays small and a large job does not hold up a small one.
  */
-#ifndef PACELINE_OPERATOR_CONTROLLER_OUTBOX_H
-#define PACELINE_OPERATOR_CONTROLLER_OUTBOX_H
+#ifndef PACELINE_OPERATOR_CONTROLLER_DISPATCHER_H
+#define PACELINE_OPERATOR_CONTROLLER_DISPATCHER_H
 
 #include <stdbool.h>
 
@@ -29,23 +29,25 @@ struct request {
 };
 
 /* body and message are the callee's to read only; body is NULL unless the answer is OK. */
-typedef void outbox_done_fn(void *arg, enum answer answer, const cJSON *body, const char *message);
+typedef void dispatcher_done_fn(void *arg, enum answer answer, const cJSON *body,
+                                const char *message);
 
 /* A plan under way: gives its next request; false: none left, or none now. */
-struct source {
-    bool (*next)(struct source *s, struct request *r, outbox_done_fn **done, void **arg);
-    struct source *after; /* in the ring */
+struct request_source {
+    bool (*next)(struct request_source *s, struct request *r, dispatcher_done_fn **done,
+                 void **arg);
+    struct request_source *after; /* in the ring */
     bool queued;
 };
 
-/* Single requests before and after plans. While plans wait, one request in OUTBOX_SHARE is left to
- * what can wait, so that it neither slows them nor starves. */
-enum { OUTBOX_FIRST, OUTBOX_LAST, N_OUTBOX_LISTS };
-#define OUTBOX_SHARE 16
+/* Single requests before and after plans. While plans wait, one request in DISPATCHER_SHARE is left
+ * to what can wait, so that it neither slows them nor starves. */
+enum { DISPATCHER_FIRST, DISPATCHER_LAST, N_OUTBOX_LISTS };
+#define DISPATCHER_SHARE 16
 
-struct outbox {
+struct dispatcher {
     struct controller *c;
-    struct source *first, *last; /* asked in turn */
+    struct request_source *first, *last; /* asked in turn */
     struct single_list {
         struct single *first, *last;
     } singles[N_OUTBOX_LISTS];
@@ -59,25 +61,27 @@ struct outbox {
     int64_t retry_after_ms, pause_until_ms; /* monotonic */
 };
 
-void outbox_init(struct outbox *o, struct controller *c);
+void dispatcher_init(struct dispatcher *o, struct controller *c);
 /* Cancels what is under way and what waits; their callbacks are told that there is no answer. */
-void outbox_release(struct outbox *o);
+void dispatcher_release(struct dispatcher *o);
 
 /* Puts the source in the ring, if it is not there. */
-void outbox_wake(struct outbox *o, struct source *s);
+void dispatcher_wake(struct dispatcher *o, struct request_source *s);
 /* A source that goes away. */
-void outbox_forget(struct outbox *o, struct source *s);
+void dispatcher_forget(struct dispatcher *o, struct request_source *s);
 /* A single request; it is taken over. */
-void outbox_add(struct outbox *o, struct request r, outbox_done_fn *done, void *arg);
-void outbox_add_last(struct outbox *o, struct request r, outbox_done_fn *done, void *arg);
+void dispatcher_add(struct dispatcher *o, struct request r, dispatcher_done_fn *done, void *arg);
+void dispatcher_add_last(struct dispatcher *o, struct request r, dispatcher_done_fn *done,
+                         void *arg);
 
 /* Whether there is room for a plan that can wait (it only describes): nobody waits, or it is the
  * turn of such a plan; that is then taken. */
-bool outbox_spare(struct outbox *o);
+bool dispatcher_spare(struct dispatcher *o);
 
 /* Sends what may be sent. */
-void outbox_step(struct outbox *o);
-int64_t outbox_next_ms(const struct outbox *o, int64_t mono_ms); /* -1: only answers matter */
-bool outbox_idle(const struct outbox *o); /* nothing waits, nothing is under way */
+void dispatcher_step(struct dispatcher *o);
+int64_t dispatcher_next_ms(const struct dispatcher *o,
+                           int64_t mono_ms);      /* -1: only answers matter */
+bool dispatcher_idle(const struct dispatcher *o); /* nothing waits, nothing is under way */
 
 #endif

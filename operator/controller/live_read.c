@@ -1,4 +1,4 @@
-#include "operator/controller/confirm.h"
+#include "operator/controller/live_read.h"
 
 #include <string.h>
 
@@ -7,17 +7,17 @@
 #include "operator/controller/state.h"
 #include "paceline/mem.h"
 
-struct confirm {
+struct live_read {
     struct controller *c;
     char *key, *uid;
     struct page page;
     int n_items;
 };
 
-static void end(struct confirm *f, bool failed)
+static void end(struct live_read *f, bool failed)
 {
     struct controller *c = f->c;
-    struct memory *m = memories_find(c->memories, f->key);
+    struct job_state *m = job_states_find(c->job_states, f->key);
 
     if (m && strcmp(m->uid, f->uid) == 0) {
         m->page = f->page;
@@ -31,11 +31,11 @@ static void end(struct confirm *f, bool failed)
     free(f);
 }
 
-static void ask(struct confirm *f, const struct tj *tj, const char *after);
+static void ask(struct live_read *f, const struct tj *tj, const char *after);
 
 static void on_pod(void *arg, const cJSON *pod)
 {
-    struct confirm *f = arg;
+    struct live_read *f = arg;
 
     f->n_items++;
     decode_object(f->c, RESOURCE_PODS, pod, CACHE_ANSWER);
@@ -43,7 +43,7 @@ static void on_pod(void *arg, const cJSON *pod)
 
 static void on_page(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
-    struct confirm *f = arg;
+    struct live_read *f = arg;
     struct controller *c = f->c;
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
     const char *more = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "continue"));
@@ -52,11 +52,11 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
     (void)message;
     if (answer != ANSWER_OK || !answer_is_list(body)) {
         if (answer == ANSWER_UNKNOWN)
-            page_failed(&f->page, c->config.page, c->outbox.received);
+            page_failed(&f->page, c->config.page, c->dispatcher.received);
         end(f, true);
         return;
     }
-    page_arrived(&f->page, c->config.page, f->n_items, c->outbox.received);
+    page_arrived(&f->page, c->config.page, f->n_items, c->dispatcher.received);
     if (more && *more && tj) {
         ask(f, tj, more);
         return;
@@ -66,7 +66,7 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
     end(f, false);
 }
 
-static void ask(struct confirm *f, const struct tj *tj, const char *after)
+static void ask(struct live_read *f, const struct tj *tj, const char *after)
 {
     int limit;
 
@@ -74,12 +74,12 @@ static void ask(struct confirm *f, const struct tj *tj, const char *after)
         page_begin(&f->page);
     f->n_items = 0;
     limit = page_limit(&f->page, f->c->config.page);
-    outbox_add(&f->c->outbox, request_list_pods(tj, limit, after, on_pod), on_page, f);
+    dispatcher_add(&f->c->dispatcher, request_list_pods(tj, limit, after, on_pod), on_page, f);
 }
 
 static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
-    struct confirm *f = arg;
+    struct live_read *f = arg;
     const struct tj *tj;
 
     (void)message;
@@ -97,12 +97,12 @@ static void on_job(void *arg, enum answer answer, const cJSON *body, const char 
     end(f, true);
 }
 
-void confirm_start(struct controller *c, const char *key, const struct tj *tj)
+void live_read_start(struct controller *c, const char *key, const struct tj *tj)
 {
-    struct confirm *f = xcalloc(1, sizeof *f);
-    const struct memory *m = memories_of(c->memories, key, tj->meta.uid, c->now.mono_ms);
+    struct live_read *f = xcalloc(1, sizeof *f);
+    const struct job_state *m = job_states_of(c->job_states, key, tj->meta.uid, c->now.mono_ms);
 
-    *f = (struct confirm){.c = c, .key = xstrdup(key), .uid = xstrdup(tj->meta.uid)};
+    *f = (struct live_read){.c = c, .key = xstrdup(key), .uid = xstrdup(tj->meta.uid)};
     f->page = m->page;
-    outbox_add(&c->outbox, request_get_job(tj->meta.namespace_, tj->meta.name), on_job, f);
+    dispatcher_add(&c->dispatcher, request_get_job(tj->meta.namespace_, tj->meta.name), on_job, f);
 }

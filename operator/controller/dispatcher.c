@@ -1,4 +1,4 @@
-#include "operator/controller/outbox.h"
+#include "operator/controller/dispatcher.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #define BUSY_MAX_MS 60000 /* whatever it says */
 
 struct sent {
-    struct outbox *o;
+    struct dispatcher *o;
     struct sent *next, *previous;
     struct kube_call *call;
     enum kube_method method;
     void (*item)(void *arg, const cJSON *item);
-    outbox_done_fn *done;
+    dispatcher_done_fn *done;
     void *arg;
     bool bad;            /* an item could not be read, and so the list was not */
     uint64_t charged;    /* bytes of the answer: those of its items */
@@ -25,7 +25,7 @@ struct sent {
 struct single {
     struct single *next;
     struct request request;
-    outbox_done_fn *done;
+    dispatcher_done_fn *done;
     void *arg;
 };
 
@@ -37,14 +37,14 @@ static void request_clear(struct request *r)
     buf_release(&r->body);
 }
 
-void outbox_init(struct outbox *o, struct controller *c)
+void dispatcher_init(struct dispatcher *o, struct controller *c)
 {
-    *o = (struct outbox){.c = c};
+    *o = (struct dispatcher){.c = c};
     limit_init(&o->limit, c->config.per_second, c->config.burst, c->now.mono_ms);
 }
 
-static bool take_single(struct outbox *o, int which, struct request *r, outbox_done_fn **done,
-                        void **arg)
+static bool take_single(struct dispatcher *o, int which, struct request *r,
+                        dispatcher_done_fn **done, void **arg)
 {
     struct single *s = o->singles[which].first;
 
@@ -58,9 +58,9 @@ static bool take_single(struct outbox *o, int which, struct request *r, outbox_d
     return true;
 }
 
-void outbox_release(struct outbox *o)
+void dispatcher_release(struct dispatcher *o)
 {
-    outbox_done_fn *done;
+    dispatcher_done_fn *done;
     struct request r;
     void *arg;
 
@@ -81,7 +81,7 @@ void outbox_release(struct outbox *o)
     }
 }
 
-void outbox_wake(struct outbox *o, struct source *s)
+void dispatcher_wake(struct dispatcher *o, struct request_source *s)
 {
     if (s->queued)
         return;
@@ -94,9 +94,9 @@ void outbox_wake(struct outbox *o, struct source *s)
     o->last = s;
 }
 
-void outbox_forget(struct outbox *o, struct source *s)
+void dispatcher_forget(struct dispatcher *o, struct request_source *s)
 {
-    struct source **at = &o->first, *before = NULL;
+    struct request_source **at = &o->first, *before = NULL;
 
     while (*at && *at != s) {
         before = *at;
@@ -110,7 +110,8 @@ void outbox_forget(struct outbox *o, struct source *s)
     s->queued = false;
 }
 
-static void add(struct outbox *o, int which, struct request r, outbox_done_fn *done, void *arg)
+static void add(struct dispatcher *o, int which, struct request r, dispatcher_done_fn *done,
+                void *arg)
 {
     struct single_list *list = &o->singles[which];
     struct single *s;
@@ -129,26 +130,28 @@ static void add(struct outbox *o, int which, struct request r, outbox_done_fn *d
     list->last = s;
 }
 
-void outbox_add(struct outbox *o, struct request r, outbox_done_fn *done, void *arg)
+void dispatcher_add(struct dispatcher *o, struct request r, dispatcher_done_fn *done, void *arg)
 {
-    add(o, OUTBOX_FIRST, r, done, arg);
+    add(o, DISPATCHER_FIRST, r, done, arg);
 }
 
-void outbox_add_last(struct outbox *o, struct request r, outbox_done_fn *done, void *arg)
+void dispatcher_add_last(struct dispatcher *o, struct request r, dispatcher_done_fn *done,
+                         void *arg)
 {
-    add(o, OUTBOX_LAST, r, done, arg);
+    add(o, DISPATCHER_LAST, r, done, arg);
 }
 
 /* The next source in turn that has something; it goes to the end of the ring. */
-static bool take_from_source(struct outbox *o, struct request *r, outbox_done_fn **done, void **arg)
+static bool take_from_source(struct dispatcher *o, struct request *r, dispatcher_done_fn **done,
+                             void **arg)
 {
     while (o->first) {
-        struct source *s = o->first;
+        struct request_source *s = o->first;
 
         o->first = s->after;
         s->queued = false;
         if (s->next(s, r, done, arg)) {
-            outbox_wake(o, s);
+            dispatcher_wake(o, s);
             return true;
         }
     }
@@ -156,18 +159,18 @@ static bool take_from_source(struct outbox *o, struct request *r, outbox_done_fn
 }
 
 /* The next request by rank, but for the share of what can wait. */
-static bool take(struct outbox *o, struct request *r, outbox_done_fn **done, void **arg)
+static bool take(struct dispatcher *o, struct request *r, dispatcher_done_fn **done, void **arg)
 {
-    if (o->since_last >= OUTBOX_SHARE && take_single(o, OUTBOX_LAST, r, done, arg)) {
+    if (o->since_last >= DISPATCHER_SHARE && take_single(o, DISPATCHER_LAST, r, done, arg)) {
         o->since_last = 0;
         return true;
     }
-    if (take_single(o, OUTBOX_FIRST, r, done, arg) || take_from_source(o, r, done, arg)) {
+    if (take_single(o, DISPATCHER_FIRST, r, done, arg) || take_from_source(o, r, done, arg)) {
         o->since_last++;
         o->since_spare++;
         return true;
     }
-    return take_single(o, OUTBOX_LAST, r, done, arg);
+    return take_single(o, DISPATCHER_LAST, r, done, arg);
 }
 
 /* Charges the job of the object; a list, or a refusal, is the request's namespace's. */
@@ -200,7 +203,7 @@ static void on_item(void *arg, const struct kube_item *text)
 static void on_answer(void *arg, const struct kube_response *r)
 {
     struct sent *s = arg;
-    struct outbox *o = s->o;
+    struct dispatcher *o = s->o;
     int64_t began = budget_begin(o->c);
     AUTO(auto_json) cJSON *body = NULL;
     char message[512];
@@ -239,7 +242,7 @@ static void note_namespace(struct sent *s, const char *path)
                  (int)strcspn(at + strlen(before), "/?"), at + strlen(before));
 }
 
-static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void *arg,
+static void post(struct dispatcher *o, struct request *r, dispatcher_done_fn *done, void *arg,
                  int64_t timeout_ms)
 {
     struct controller *c = o->c;
@@ -263,7 +266,7 @@ static void post(struct outbox *o, struct request *r, outbox_done_fn *done, void
                       : c->ops->send(c->kube, &request, on_answer, s);
 }
 
-void outbox_step(struct outbox *o)
+void dispatcher_step(struct dispatcher *o)
 {
     struct controller *c = o->c;
     int64_t now = c->now.mono_ms, timeout_ms = 0;
@@ -278,7 +281,7 @@ void outbox_step(struct outbox *o)
     while (timeout_ms <= 0 || (now >= o->pause_until_ms && o->n_sent < c->config.max_writes &&
                                limit_next_ms(&o->limit, now) == 0)) {
         struct request r = {0};
-        outbox_done_fn *done;
+        dispatcher_done_fn *done;
         void *arg;
 
         if (!take(o, &r, &done, &arg))
@@ -293,12 +296,12 @@ void outbox_step(struct outbox *o)
     }
 }
 
-static bool waits(const struct outbox *o)
+static bool waits(const struct dispatcher *o)
 {
-    return o->first || o->singles[OUTBOX_FIRST].first || o->singles[OUTBOX_LAST].first;
+    return o->first || o->singles[DISPATCHER_FIRST].first || o->singles[DISPATCHER_LAST].first;
 }
 
-int64_t outbox_next_ms(const struct outbox *o, int64_t mono_ms)
+int64_t dispatcher_next_ms(const struct dispatcher *o, int64_t mono_ms)
 {
     int64_t wait;
 
@@ -312,14 +315,14 @@ int64_t outbox_next_ms(const struct outbox *o, int64_t mono_ms)
     return wait;
 }
 
-bool outbox_spare(struct outbox *o)
+bool dispatcher_spare(struct dispatcher *o)
 {
-    if (!o->first && !o->singles[OUTBOX_FIRST].first)
+    if (!o->first && !o->singles[DISPATCHER_FIRST].first)
         return true;
-    if (o->since_spare < OUTBOX_SHARE)
+    if (o->since_spare < DISPATCHER_SHARE)
         return false;
     o->since_spare = 0;
     return true;
 }
 
-bool outbox_idle(const struct outbox *o) { return !waits(o) && o->n_sent == 0; }
+bool dispatcher_idle(const struct dispatcher *o) { return !waits(o) && o->n_sent == 0; }

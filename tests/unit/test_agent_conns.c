@@ -1,9 +1,9 @@
-// LINK: operator/controller/links.c operator/core operator/objects operator/reconcile operator/api
-// LINK: common
+// LINK: operator/controller/agent_conns.c operator/core operator/objects operator/reconcile
+// LINK: operator/api common
 // LIBS: -lcrypto
 /* Connections to the chiefs of built-in jobs: when they are made, ended, made again; what is said.
  */
-#include "operator/controller/links.h"
+#include "operator/controller/agent_conns.h"
 #include "operator/controller/state.h"
 #include "operator/objects/keys.h"
 #include "paceline/json.h"
@@ -141,7 +141,7 @@ static void observe(void)
 {
     o = (struct observed){.tj = cache_job(c.cache, "ns", "j")};
     o.pods = cache_pods_of(c.cache, &o.tj->meta, &o.n_pods);
-    links_observe(c.links, "ns/j", &o);
+    agent_conns_observe(c.agent_conns, "ns/j", &o);
 }
 
 static void begin(const char *spec)
@@ -153,7 +153,7 @@ static void begin(const char *spec)
                             .random = 1,
                             .cache = cache_new(),
                             .queue = workqueue_new()};
-    c.links = links_new(&c);
+    c.agent_conns = agent_conns_new(&c);
     put_job(spec, 2, 0);
     put_pod(0, 0, "Running", "10.0.0.7", 1);
     put_pod(1, 0, "Running", "10.0.0.8", 2);
@@ -161,7 +161,7 @@ static void begin(const char *spec)
 
 static void end(void)
 {
-    links_free(c.links);
+    agent_conns_free(c.agent_conns);
     cache_free(c.cache);
     workqueue_free(c.queue);
     for (int i = 0; i < 16; i++)
@@ -207,13 +207,13 @@ static void test_life(void)
     CHECK_STR(popped(), "ns/j");
     observe();
     CHECK(o.run && !o.linked);
-    CHECK(links_next_ms(c.links, c.now.mono_ms) > 0);
-    links_step(c.links);
+    CHECK(agent_conns_next_ms(c.agent_conns, c.now.mono_ms) > 0);
+    agent_conns_step(c.agent_conns);
     CHECK_INT(n_opened, 1);
-    c.now.mono_ms += links_next_ms(c.links, c.now.mono_ms);
-    links_step(c.links);
+    c.now.mono_ms += agent_conns_next_ms(c.agent_conns, c.now.mono_ms);
+    agent_conns_step(c.agent_conns);
     CHECK_INT(n_opened, 2);
-    CHECK_INT(links_next_ms(c.links, c.now.mono_ms), -1);
+    CHECK_INT(agent_conns_next_ms(c.agent_conns, c.now.mono_ms), -1);
 
     /* Another pod is worker 0. */
     put_pod(0, 0, "Failed", "10.0.0.7", 3);
@@ -254,14 +254,14 @@ static void test_hang_ups(void)
 
         say(k, HELLO);
         k->end(k->arg, "closed");
-        c.now.mono_ms += links_next_ms(c.links, c.now.mono_ms);
-        links_step(c.links);
+        c.now.mono_ms += agent_conns_next_ms(c.agent_conns, c.now.mono_ms);
+        agent_conns_step(c.agent_conns);
     }
     CHECK(n_opened < 60);
     say(&opened[(n_opened - 1) % 16], HELLO);
     c.now.mono_ms += 10000;
     opened[(n_opened - 1) % 16].end(opened[(n_opened - 1) % 16].arg, "reset");
-    CHECK(links_next_ms(c.links, c.now.mono_ms) <= 375);
+    CHECK(agent_conns_next_ms(c.agent_conns, c.now.mono_ms) <= 375);
     end();
 }
 
@@ -294,7 +294,7 @@ static void test_quiet(void)
     CHECK_INT(o.quiet_ms, 700);
     opened[0].end(opened[0].arg, "reset");
     c.now.mono_ms += 1000;
-    links_step(c.links);
+    agent_conns_step(c.agent_conns);
     CHECK_INT(n_opened, 2);
     say(&opened[1], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":2,\"run\":2}");
     say(&opened[1], moves[3]);
@@ -346,7 +346,7 @@ static void test_stalled(void)
     CHECK_INT(looks_until_stalled(20), 6);
 
     /* What is killed is killed once. */
-    links_kill(c.links, "ns/j", 2);
+    agent_conns_kill(c.agent_conns, "ns/j", 2);
     CHECK_STR(opened[0].said, "{\"type\":\"kill\",\"generation\":2}");
     observe();
     CHECK_INT(o.run->killed, 2);
@@ -354,7 +354,7 @@ static void test_stalled(void)
     c.now.mono_ms += 30000;
     CHECK_INT(looks_until_stalled(20), 0); /* nothing runs */
     opened[0].end(opened[0].arg, "reset");
-    links_kill(c.links, "ns/j", 3); /* nobody hears it */
+    agent_conns_kill(c.agent_conns, "ns/j", 3); /* nobody hears it */
     end();
 
     /* Another MPI program never tells of progress. */
@@ -380,10 +380,10 @@ static void test_orders(void)
 {
     begin(BUILTIN);
     observe();
-    links_launch(c.links, "ns/j", o.tj, 5); /* nobody is there to hear it */
+    agent_conns_launch(c.agent_conns, "ns/j", o.tj, 5); /* nobody is there to hear it */
     CHECK(opened[0].said == NULL);
     say(&opened[0], HELLO);
-    links_launch(c.links, "ns/j", o.tj, 5);
+    agent_conns_launch(c.agent_conns, "ns/j", o.tj, 5);
     CHECK_CONTAINS(opened[0].said, "{\"type\":\"world\",\"generation\":5,\"job\":{");
     CHECK_CONTAINS(opened[0].said,
                    "\"hosts\":[{\"pod\":\"j-worker-0-0\",\"host\":\"j-worker-0\",\"address\":"
@@ -391,12 +391,12 @@ static void test_orders(void)
                    "\"10.0.0.8\"}]");
     observe();
     CHECK_INT(o.run->told, 5); /* it is not sent twice */
-    links_stop(c.links, "ns/j", 5);
+    agent_conns_stop(c.agent_conns, "ns/j", 5);
     CHECK_STR(opened[0].said, "{\"type\":\"stop\",\"generation\":5}");
 
     /* A run that has ended before the order to stop it is sent stays as it ended. */
     say(&opened[0], RUN("failed", "", 8));
-    links_stop(c.links, "ns/j", 2);
+    agent_conns_stop(c.agent_conns, "ns/j", 2);
     CHECK_STR(opened[0].said, "{\"type\":\"stop\",\"generation\":5}");
     observe();
     CHECK_INT(o.run->phase, RUN_FAILED);
@@ -413,7 +413,7 @@ static void test_servers(void)
     put_member("ps", 2, 0, "Running", "10.0.0.5", 5);
     observe();
     say(&opened[0], HELLO);
-    links_launch(c.links, "ns/j", o.tj, 5);
+    agent_conns_launch(c.agent_conns, "ns/j", o.tj, 5);
     CHECK_CONTAINS(opened[0].said, "\"ps\":{\"replicas\":2");
     CHECK_CONTAINS(opened[0].said,
                    "\"hosts\":[{\"pod\":\"j-worker-0-0\",\"host\":\"j-worker-0\",\"address\":"
@@ -437,9 +437,9 @@ static void test_not_ours(void)
     begin(BUILTIN);
     observe();
     say(&opened[0], HELLO);
-    links_drop_all(c.links); /* somebody else leads */
+    agent_conns_drop_all(c.agent_conns); /* somebody else leads */
     CHECK(opened[0].closed);
-    links_launch(c.links, "ns/j", o.tj, 5);
+    agent_conns_launch(c.agent_conns, "ns/j", o.tj, 5);
     CHECK(opened[0].said == NULL);
     end();
 }
@@ -521,8 +521,8 @@ static void test_probe_again(void)
     opened[0].end(opened[0].arg, "reset");
     observe();
     CHECK_INT(n_probes, 2);
-    c.now.mono_ms += links_next_ms(c.links, c.now.mono_ms);
-    links_step(c.links);
+    c.now.mono_ms += agent_conns_next_ms(c.agent_conns, c.now.mono_ms);
+    agent_conns_step(c.agent_conns);
     say(&opened[1], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"canary\":7500}");
     popped();
     observe();
