@@ -40,8 +40,8 @@ enum field_kind {
     FIELD_TEXT,       /* a string (const char * in an arena) */
     FIELD_WORD,       /* one of names; the schema takes others too (an enum) */
     FIELD_TIME,       /* (int64_t: milliseconds since 1970; 0 when absent) */
-    FIELD_INDICES,    /* a set of indices: "0-3,7" (struct ledger) */
-    FIELD_COUNTS,     /* a number for each index: "3:1,5-7:2" (struct ledger) */
+    FIELD_INDICES,    /* a set of indices: "0-3,7" (struct index_map) */
+    FIELD_COUNTS,     /* a number for each index: "3:1,5-7:2" (struct index_map) */
     FIELD_LIST,       /* objects, ascending by the first field (const struct * in an arena, int) */
     FIELD_CONDITIONS, /* (struct condition[N_CONDITIONS]) */
 };

@@ -18,7 +18,7 @@
 #define KEPT_LABELS_BYTES ((size_t)64 << 10)
 #define KEPT_ANNOTATIONS_BYTES ((size_t)128 << 10)
 #define KEPT_NOTES ((size_t)512) /* labels, and annotations */
-/* Our own, and as large as the ledgers of a job's indices. */
+/* Our own, and as large as the index maps of a job's indices. */
 #define KEPT_STATUS_BYTES ((size_t)512 << 10)
 #define KEPT_STATUS_VALUES ((size_t)4096)
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "operator/api/field.h"
-#include "operator/api/ledger.h"
+#include "operator/api/index_map.h"
 #include "paceline/mem.h"
 
 #define MAX_REASON 128
@@ -68,11 +68,11 @@ static int decode_labels(struct pod *p, const cJSON *labels, struct err *err)
     if (!role || r == N_CLUSTER_ROLES)
         return err_set(err, ERR_INVALID, "%s: label %s names no role", name, LABEL_ROLE);
     p->role = (enum cluster_role)r;
-    if (!index || !decimal_parse(&number, index, LEDGER_MAX_INDEX))
+    if (!index || !decimal_parse(&number, index, INDEX_MAP_MAX_INDEX))
         return err_set(err, ERR_INVALID, "%s: label %s is no index up to %d", name, LABEL_INDEX,
-                       LEDGER_MAX_INDEX);
+                       INDEX_MAP_MAX_INDEX);
     p->index = (int)number;
-    if (!incarnation || !decimal_parse(&p->incarnation, incarnation, LEDGER_MAX_VALUE))
+    if (!incarnation || !decimal_parse(&p->incarnation, incarnation, INDEX_MAP_MAX_VALUE))
         return err_set(err, ERR_INVALID, "%s: label %s is no incarnation", name, LABEL_INCARNATION);
     return 0;
 }

@@ -8,7 +8,7 @@
 #include "paceline/losses.h"
 
 #define MAX_STEP 1000000000000
-#define MAX_GENERATION LEDGER_MAX_VALUE
+#define MAX_GENERATION INDEX_MAP_MAX_VALUE
 /* What agents and Open MPI listen on (docs/reference/agent.md); an agent has the operator try no
  * other. */
 #define MIN_PORT 7421

@@ -65,5 +65,5 @@ const char *status_why(const struct tj_status *s)
 
 int64_t status_incarnation(const struct tj_status *s, enum cluster_role role, int index)
 {
-    return s->world.incarnation + ledger_get(&s->roles[role].incarnations, index);
+    return s->world.incarnation + index_map_get(&s->roles[role].incarnations, index);
 }

@@ -81,7 +81,7 @@ bool status_field_is_zero(const struct field *f, const void *base)
         return field_get_int(f, base) <= 0;
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        return ((const struct ledger *)at(f, base))->n == 0;
+        return ((const struct index_map *)at(f, base))->n == 0;
     case FIELD_LIST:
         return length_at(f, base) == 0;
     case FIELD_CONDITIONS:
@@ -139,7 +139,7 @@ static bool field_equal(const struct field *f, const void *a, const void *b, boo
         return float_at(f, a) == float_at(f, b);
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        return ledger_equal(at(f, a), at(f, b));
+        return index_map_equal(at(f, a), at(f, b));
     case FIELD_LIST:
         return lists_equal(f, a, b, durable);
     case FIELD_CONDITIONS:
@@ -180,11 +180,11 @@ static void conditions_own(struct condition *c, struct arena *a)
     }
 }
 
-static void ledger_own(struct ledger *l, struct arena *a)
+static void index_map_own(struct index_map *l, struct arena *a)
 {
-    const struct ledger from = *l;
+    const struct index_map from = *l;
 
-    ledger_copy(l, &from, a);
+    index_map_copy(l, &from, a);
 }
 
 static void fields_own(const struct field *f, const struct field *end, void *base, struct arena *a);
@@ -213,7 +213,7 @@ static void fields_own(const struct field *f, const struct field *end, void *bas
         if (f->kind == FIELD_TEXT)
             *(const char **)place = arena_strdup(a, *(const char **)place);
         else if (f->kind == FIELD_INDICES || f->kind == FIELD_COUNTS)
-            ledger_own(place, a);
+            index_map_own(place, a);
         else if (f->kind == FIELD_LIST)
             list_own(f, base, a);
         else if (f->kind == FIELD_CONDITIONS)

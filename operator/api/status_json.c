@@ -72,8 +72,8 @@ static void read_conditions(struct tj *tj, struct condition *conditions, const c
 }
 
 /* Absent: empty. */
-static void read_ledger(struct reader *r, const struct field *f, struct ledger *l,
-                        const cJSON *item)
+static void read_index_map(struct reader *r, const struct field *f, struct index_map *l,
+                           const cJSON *item)
 {
     const char *text = cJSON_GetStringValue(item);
     struct err err;
@@ -82,7 +82,7 @@ static void read_ledger(struct reader *r, const struct field *f, struct ledger *
         return;
     if (!text)
         err_set(&err, ERR_INVALID, "not a string");
-    else if (ledger_parse(l, text, f->kind == FIELD_COUNTS, &r->tj->arena, &err) == 0)
+    else if (index_map_parse(l, text, f->kind == FIELD_COUNTS, &r->tj->arena, &err) == 0)
         return;
     if (r->result == 0) {
         *r->err = err;
@@ -169,7 +169,7 @@ static void read_field(struct reader *r, const struct field *f, void *base, cons
         break;
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        read_ledger(r, f, at(f, base), field_get(from, key));
+        read_index_map(r, f, at(f, base), field_get(from, key));
         break;
     case FIELD_LIST:
         read_list(r, f, base, field_get(from, key));
@@ -360,10 +360,10 @@ static void write_list(const struct writer *w, const struct field *f, const void
     buf_puts(w->out, "]");
 }
 
-static void write_ledger(struct buf *out, const struct field *f, const struct ledger *l)
+static void write_index_map(struct buf *out, const struct field *f, const struct index_map *l)
 {
     buf_puts(out, "\"");
-    ledger_encode(l, f->kind == FIELD_COUNTS, out);
+    index_map_encode(l, f->kind == FIELD_COUNTS, out);
     buf_puts(out, "\"");
 }
 
@@ -394,7 +394,7 @@ static void write_value(const struct writer *w, const struct field *f, const voi
         break;
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        write_ledger(w->out, f, place);
+        write_index_map(w->out, f, place);
         break;
     case FIELD_LIST:
         write_list(w, f, base);

@@ -6,7 +6,7 @@
 
 /*
  * Fills tj->status and tj->foreign_conditions, strings into tj's arena. What is absent is zero.
- * Fails (ERR_INVALID) naming the field when the ledgers do not say what they should: completed
+ * Fails (ERR_INVALID) naming the field when the index maps do not say what they should: completed
  * work could run again; the rest is filled all the same.
  */
 MUST_CHECK int status_decode(struct tj *tj, const cJSON *status, struct err *err);

@@ -14,8 +14,8 @@
  * operator writes. */
 #define AT_MOST(most) .max = EXACT_INTEGERS, .bound = (most)
 #define COUNT AT_MOST(1e12)
-#define GENERATION AT_MOST(LEDGER_MAX_VALUE)
-#define REPLICAS AT_MOST(LEDGER_MAX_INDEX + 1)
+#define GENERATION AT_MOST(INDEX_MAP_MAX_VALUE)
+#define REPLICAS AT_MOST(INDEX_MAP_MAX_INDEX + 1)
 #define WHOLE AT_MOST(EXACT_INTEGERS)
 #define SHORT .max = 1024, .bound = 256
 #define WORD .max = 64, .bound = 64

@@ -2,7 +2,7 @@
 #ifndef PACELINE_OPERATOR_API_TRAININGJOB_H
 #define PACELINE_OPERATOR_API_TRAININGJOB_H
 
-#include "operator/api/ledger.h"
+#include "operator/api/index_map.h"
 #include "operator/api/meta.h"
 #include "paceline/buf.h"
 #include "paceline/spec.h"
@@ -33,8 +33,8 @@ struct condition {
 struct role_status {
     int active, ready, succeeded, failed; /* descriptive: pods that run; ...; indices so far */
     int64_t restarts; /* operator-made, of this role, and those of the kubelet in pods now gone */
-    struct ledger completed, lost; /* indices that succeeded; that failed and are tolerated */
-    struct ledger incarnations;    /* above status.world.incarnation */
+    struct index_map completed, lost; /* indices that succeeded; that failed and are tolerated */
+    struct index_map incarnations;    /* above status.world.incarnation */
 };
 
 /* How far the training of a built-in job is, as its chief's agent tells. */
@@ -103,7 +103,7 @@ struct tj_status {
         int64_t stepped;          /* the last generation whose first step was heard of */
         int64_t stalled;          /* the last generation that is killed for want of progress */
         int64_t since_ms;         /* since when nothing trains; 0: since the job is active */
-        struct ledger without;    /* the workers that it goes on without: their pods do not run */
+        struct index_map without; /* the workers that it goes on without: their pods do not run */
         int64_t chief;            /* launch_world() of its chief's UID alone; 0: not recorded */
     } launch;
     struct progress progress;
@@ -132,7 +132,7 @@ struct tj {
 
 /*
  * A TrainingJob from the API's JSON. A spec that does not parse, or a network whose layers do not
- * fit, gives job NULL and problem set; a damaged status (ledgers that do not parse) is a problem
+ * fit, gives job NULL and problem set; a damaged status (index maps that do not parse) is a problem
  * too, beside a job. Fails (ERR_INVALID) only without usable metadata. The caller owns *out
  * (tj_free).
  */

@@ -340,7 +340,7 @@ static cJSON *hosts_of(const struct controller *c, const struct tj *tj)
 
     for (size_t r = 0; r < ARRAY_LEN(by_rank); r++)
         for (int i = 0; i < tj->status.world.replicas[by_rank[r]]; i++) {
-            if (by_rank[r] == ROLE_WORKER && ledger_get(&tj->status.launch.without, i))
+            if (by_rank[r] == ROLE_WORKER && index_map_get(&tj->status.launch.without, i))
                 continue;
             for (size_t p = 0; p < n; p++)
                 if (pods[p]->role == by_rank[r] && pods[p]->index == i && pods[p]->ip &&

@@ -243,8 +243,8 @@ static bool is_current_pod(const struct tj *tj, const struct pod *p)
     const struct role_status *role = &s->roles[p->role];
 
     return p->index < s->world.replicas[p->role] &&
-           p->incarnation == s->world.incarnation + ledger_get(&role->incarnations, p->index) &&
-           !ledger_get(&role->completed, p->index) && !ledger_get(&role->lost, p->index);
+           p->incarnation == s->world.incarnation + index_map_get(&role->incarnations, p->index) &&
+           !index_map_get(&role->completed, p->index) && !index_map_get(&role->lost, p->index);
 }
 
 /* By what we know of the job it would be made again: we have not wanted it to go. */

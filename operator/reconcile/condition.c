@@ -1,12 +1,12 @@
 #include <stdarg.h>
 
 #include "operator/api/field.h"
-#include "operator/reconcile/look.h"
+#include "operator/reconcile/ctx.h"
 
-static void set(struct look *l, enum condition_type type, bool status, const char *reason,
+static void set(struct ctx *ctx, enum condition_type type, bool status, const char *reason,
                 const char *fmt, va_list args)
 {
-    struct condition *c = &l->next.conditions[type];
+    struct condition *c = &ctx->next.conditions[type];
     bool flips = !c->present || c->status != status;
     va_list again;
     char *message;
@@ -15,7 +15,7 @@ static void set(struct look *l, enum condition_type type, bool status, const cha
     va_copy(again, args);
     n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    message = arena_alloc(&l->plan->arena, (size_t)n + 1);
+    message = arena_alloc(&ctx->plan->arena, (size_t)n + 1);
     vsnprintf(message, (size_t)n + 1, fmt, args);
     text_mend(message);
     message[text_cut(message, STATUS_MAX_MESSAGE)] = '\0';
@@ -24,33 +24,33 @@ static void set(struct look *l, enum condition_type type, bool status, const cha
         .status = status,
         .reason = reason,
         .message = message,
-        .since_ms = flips ? l->now : c->since_ms,
+        .since_ms = flips ? ctx->now : c->since_ms,
     };
 }
 
-void condition_set(struct look *l, enum condition_type type, bool status, const char *reason,
+void condition_set(struct ctx *ctx, enum condition_type type, bool status, const char *reason,
                    const char *fmt, ...)
 {
     va_list args;
 
     va_start(args, fmt);
-    set(l, type, status, reason, fmt, args);
+    set(ctx, type, status, reason, fmt, args);
     va_end(args);
 }
 
-void terminate(struct look *l, enum condition_type type, const char *reason, const char *fmt, ...)
+void terminate(struct ctx *ctx, enum condition_type type, const char *reason, const char *fmt, ...)
 {
     static const enum condition_type passing[] = {COND_RUNNING, COND_RESTARTING, COND_STALLED,
                                                   COND_PODS_BLOCKED};
     va_list args;
 
     va_start(args, fmt);
-    set(l, type, true, reason, fmt, args);
+    set(ctx, type, true, reason, fmt, args);
     va_end(args);
     for (size_t i = 0; i < sizeof passing / sizeof *passing; i++)
-        if (l->next.conditions[passing[i]].present)
-            condition_set(l, passing[i], false, "JobFinished", "the job has ended");
-    clock_stop(l);
-    l->next.completion_ms = l->now;
-    l->next.backoff_until_ms = 0;
+        if (ctx->next.conditions[passing[i]].present)
+            condition_set(ctx, passing[i], false, "JobFinished", "the job has ended");
+    clock_stop(ctx);
+    ctx->next.completion_ms = ctx->now;
+    ctx->next.backoff_until_ms = 0;
 }

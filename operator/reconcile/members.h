@@ -6,30 +6,30 @@
 #ifndef PACELINE_OPERATOR_RECONCILE_MEMBERS_H
 #define PACELINE_OPERATOR_RECONCILE_MEMBERS_H
 
-#include "operator/reconcile/look.h"
+#include "operator/reconcile/ctx.h"
 
 struct member {
     enum cluster_role role;
     int index;
 };
 
-int members_count(const struct look *l);
-struct member members_at(const struct look *l, int i);
-const struct slot *members_slot(const struct look *l, int i);
+int members_count(const struct ctx *ctx);
+struct member members_at(const struct ctx *ctx, int i);
+const struct index_slot *members_slot(const struct ctx *ctx, int i);
 /* Its pod, where that runs and stays; or NULL. */
-const struct pod *members_pod(const struct look *l, int i);
+const struct pod *members_pod(const struct ctx *ctx, int i);
 /* The same of worker 0, which leads. */
-const struct pod *members_chief(const struct look *l);
+const struct pod *members_chief(const struct ctx *ctx);
 
 /*
  * The workers that the next launch goes on without: those whose pods do not run and are no longer
  * waited for. False: it has to wait, or too few are left, or the first one, which leads, is
  * missing.
  */
-bool members_choose(struct look *l, struct ledger *without);
-bool members_left_out(const struct ledger *without, struct member m);
+bool members_choose(struct ctx *ctx, struct index_map *without);
+bool members_left_out(const struct index_map *without, struct member m);
 /* What stands for the pods of all but these workers (launch_world); 0: not all of them run. */
-int64_t members_world(const struct look *l, const struct ledger *without,
+int64_t members_world(const struct ctx *ctx, const struct index_map *without,
                       const char *(*text)(const struct pod *p));
 
 #endif

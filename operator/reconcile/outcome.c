@@ -3,7 +3,7 @@
  * that succeeded is noted, then what failed is looked at as a whole, so that the order of pods
  * never decides.
  */
-#include "operator/reconcile/look.h"
+#include "operator/reconcile/ctx.h"
 
 enum fate {
     FATE_NONE,      /* it runs, or nothing is known yet */
@@ -14,7 +14,7 @@ enum fate {
 };
 
 struct failure {
-    struct slot *slot;
+    struct index_slot *slot;
     const struct pod *pod;
     bool disrupted;
 };
@@ -30,14 +30,14 @@ struct failures {
 };
 
 /* Agents end with codes below 128 only where trying again cannot help. */
-static enum restart_policy policy_of(const struct look *l, const struct pod *p)
+static enum restart_policy policy_of(const struct ctx *ctx, const struct pod *p)
 {
-    return job_launched(l->job) ? RESTART_EXIT_CODE : l->job->replicas[p->role].restart;
+    return job_launched(ctx->job) ? RESTART_EXIT_CODE : ctx->job->replicas[p->role].restart;
 }
 
-static bool retryable(const struct look *l, const struct pod *p)
+static bool retryable(const struct ctx *ctx, const struct pod *p)
 {
-    switch (policy_of(l, p)) {
+    switch (policy_of(ctx, p)) {
     case RESTART_ON_FAILURE:
     case RESTART_ALWAYS: /* the kubelet restarts containers: only a lost pod ends Failed */
         return true;
@@ -48,28 +48,28 @@ static bool retryable(const struct look *l, const struct pod *p)
     }
 }
 
-static enum fate fate_of(const struct look *l, const struct pod *p)
+static enum fate fate_of(const struct ctx *ctx, const struct pod *p)
 {
     if (p->phase == POD_SUCCEEDED) /* after SIGTERM: the others were noted before */
         return FATE_DISRUPTED;
     if (p->phase == POD_FAILED && (p->disrupted || !pod_ended_itself(p)))
         return FATE_DISRUPTED;
     if (p->phase == POD_FAILED)
-        return retryable(l, p) ? FATE_RETRY : FATE_PERMANENT;
+        return retryable(ctx, p) ? FATE_RETRY : FATE_PERMANENT;
     if (!p->meta.deletion_ms)
         return FATE_NONE;
     if (!p->scheduled)
         return FATE_UNPLACED;
-    if (pod_is_lost(l, p))
+    if (pod_is_lost(ctx, p))
         return FATE_DISRUPTED;
-    plan_requeue(l->plan, pod_fence_ms(l, p));
+    plan_requeue(ctx->plan, pod_fence_ms(ctx, p));
     return FATE_NONE;
 }
 
 /* "worker 3 exited with code 137: OOMKilled (pod j-worker-3-0)"; *reason is the condition's. */
-static const char *cause_of(const struct look *l, const struct pod *p, const char **reason)
+static const char *cause_of(const struct ctx *ctx, const struct pod *p, const char **reason)
 {
-    struct arena *a = &l->plan->arena;
+    struct arena *a = &ctx->plan->arena;
     const char *who = arena_printf(a, "%s %d", cluster_role_names[p->role], p->index);
     const char *detail = p->reason ? arena_printf(a, ": %s", p->reason) : "";
     const char *what;
@@ -96,15 +96,15 @@ static const char *cause_of(const struct look *l, const struct pod *p, const cha
     return arena_printf(a, "%s %s (pod %s)", who, what, p->meta.name);
 }
 
-void rule_completed(struct look *l)
+void rule_completed(struct ctx *ctx)
 {
-    bool noted = launch_done(l);
+    bool noted = launch_done(ctx);
 
     if (noted) /* its pod may stay, to keep the model */
-        l->roles[ROLE_WORKER].slots[0].completed = true;
+        ctx->roles[ROLE_WORKER].slots[0].completed = true;
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        for (int i = 0; i < l->roles[r].n; i++) {
-            struct slot *slot = &l->roles[r].slots[i];
+        for (int i = 0; i < ctx->roles[r].n; i++) {
+            struct index_slot *slot = &ctx->roles[r].slots[i];
 
             for (int k = 0; k < slot->n_pods; k++) {
                 const struct pod *p = slot->pods[k];
@@ -114,28 +114,28 @@ void rule_completed(struct look *l)
                     continue;
                 slot->completed = noted = true;
                 if (p->incarnation == slot->incarnation)
-                    look_count_restarts(l, r, p->restart_count);
+                    ctx_count_restarts(ctx, r, p->restart_count);
             }
         }
     if (noted)
-        look_store(l);
+        ctx_store(ctx);
 }
 
 /* A worker of a dynamic job may fail for good while enough of the others are left; a built-in one
  * trains on all of them. */
-static bool tolerated(const struct look *l, const struct failures *f, const struct pod *p)
+static bool tolerated(const struct ctx *ctx, const struct failures *f, const struct pod *p)
 {
-    int64_t least = l->job->min_workers > 1 ? l->job->min_workers : 1;
+    int64_t least = ctx->job->min_workers > 1 ? ctx->job->min_workers : 1;
 
-    return !job_builtin(l->job) && p->role == ROLE_WORKER &&
-           l->job->run_policy.scale == SCALE_DYNAMIC &&
-           l->job->replicas[ROLE_WORKER].restart == RESTART_NEVER && f->workers_left > least;
+    return !job_builtin(ctx->job) && p->role == ROLE_WORKER &&
+           ctx->job->run_policy.scale == SCALE_DYNAMIC &&
+           ctx->job->replicas[ROLE_WORKER].restart == RESTART_NEVER && f->workers_left > least;
 }
 
 /* The pod's part in the sum of failures; whether the index was changed. */
-static bool judge(struct look *l, struct failures *f, struct slot *slot, const struct pod *p)
+static bool judge(struct ctx *ctx, struct failures *f, struct index_slot *slot, const struct pod *p)
 {
-    enum fate fate = fate_of(l, p);
+    enum fate fate = fate_of(ctx, p);
 
     f->kubelet_restarts += p->restart_count;
     if (p->restart_count > (f->kubelet ? f->kubelet->restart_count : 0))
@@ -153,7 +153,7 @@ static bool judge(struct look *l, struct failures *f, struct slot *slot, const s
         slot->incarnation++;
         return true;
     case FATE_PERMANENT:
-        if (tolerated(l, f, p)) {
+        if (tolerated(ctx, f, p)) {
             f->workers_left--;
             slot->lost = true;
             return true;
@@ -165,39 +165,40 @@ static bool judge(struct look *l, struct failures *f, struct slot *slot, const s
     }
 }
 
-static bool judge_all(struct look *l, struct failures *f)
+static bool judge_all(struct ctx *ctx, struct failures *f)
 {
     bool changed = false;
 
-    f->retries = arena_alloc(&l->plan->arena, l->o->n_pods * sizeof *f->retries);
-    for (int i = 0; i < l->next.world.replicas[ROLE_WORKER]; i++)
-        f->workers_left += !l->roles[ROLE_WORKER].slots[i].lost;
+    f->retries = arena_alloc(&ctx->plan->arena, ctx->o->n_pods * sizeof *f->retries);
+    for (int i = 0; i < ctx->next.world.replicas[ROLE_WORKER]; i++)
+        f->workers_left += !ctx->roles[ROLE_WORKER].slots[i].lost;
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        for (int i = 0; i < l->roles[r].n; i++) {
-            struct slot *slot = &l->roles[r].slots[i];
+        for (int i = 0; i < ctx->roles[r].n; i++) {
+            struct index_slot *slot = &ctx->roles[r].slots[i];
             int64_t incarnation = slot->incarnation;
 
             for (int k = 0; k < slot->n_pods; k++)
-                if (look_wants(l, r, i) && slot->pods[k]->incarnation == incarnation)
-                    changed |= judge(l, f, slot, slot->pods[k]);
+                if (ctx_wants(ctx, r, i) && slot->pods[k]->incarnation == incarnation)
+                    changed |= judge(ctx, f, slot, slot->pods[k]);
         }
     return changed;
 }
 
-static void fail_permanent(struct look *l, const struct pod *p)
+static void fail_permanent(struct ctx *ctx, const struct pod *p)
 {
-    enum restart_policy policy = policy_of(l, p);
-    const char *reason, *cause = cause_of(l, p, &reason);
+    enum restart_policy policy = policy_of(ctx, p);
+    const char *reason, *cause = cause_of(ctx, p, &reason);
 
-    terminate(l, COND_FAILED, "ReplicaFailed",
+    terminate(ctx, COND_FAILED, "ReplicaFailed",
               "%s; restartPolicy %s does not restart it: see `kubectl logs -n %s %s`", cause,
-              policy == RESTART_NEVER ? "Never" : "ExitCode", l->tj->meta.namespace_, p->meta.name);
+              policy == RESTART_NEVER ? "Never" : "ExitCode", ctx->tj->meta.namespace_,
+              p->meta.name);
 }
 
 /* " and 2 more", when more than one pod needs a restart. */
-static const char *and_more(const struct look *l, int n)
+static const char *and_more(const struct ctx *ctx, int n)
 {
-    return n > 1 ? arena_printf(&l->plan->arena, " and %d more", n - 1) : "";
+    return n > 1 ? arena_printf(&ctx->plan->arena, " and %d more", n - 1) : "";
 }
 
 /* The first of those that were disrupted, or of those that failed; there is one. */
@@ -211,57 +212,60 @@ static const struct pod *first_of(const struct failures *f, bool disrupted)
 }
 
 /* More than backoffLimit allows: by what we would do, or by what the kubelet did. */
-static void fail_limit(struct look *l, const struct failures *f)
+static void fail_limit(struct ctx *ctx, const struct failures *f)
 {
     int failed = f->n_retries - f->n_disrupted;
     const struct pod *p = failed ? first_of(f, false) : f->kubelet;
     const char *reason, *cause, *counted = failed ? "needed" : "so far";
 
     if (failed)
-        cause = arena_printf(&l->plan->arena, "%s%s", cause_of(l, p, &reason), and_more(l, failed));
+        cause = arena_printf(&ctx->plan->arena, "%s%s", cause_of(ctx, p, &reason),
+                             and_more(ctx, failed));
     else
-        cause = arena_printf(&l->plan->arena,
+        cause = arena_printf(&ctx->plan->arena,
                              "%s %d was restarted %lld times by the kubelet (pod "
                              "%s)",
                              cluster_role_names[p->role], p->index, (long long)p->restart_count,
                              p->meta.name);
-    terminate(l, COND_FAILED, "BackoffLimitExceeded",
+    terminate(ctx, COND_FAILED, "BackoffLimitExceeded",
               "%s; restarts %s: %lld, backoffLimit: %lld: see `kubectl logs -n %s %s`", cause,
-              counted, (long long)(l->next.restarts + f->kubelet_restarts + failed),
-              (long long)l->job->run_policy.backoff_limit, l->tj->meta.namespace_, p->meta.name);
+              counted, (long long)(ctx->next.restarts + f->kubelet_restarts + failed),
+              (long long)ctx->job->run_policy.backoff_limit, ctx->tj->meta.namespace_,
+              p->meta.name);
 }
 
 /* Of pods that others end: a rack that is drained is no failure of the job, a pod that is evicted
  * wherever it comes to run is. */
-static int64_t disruption_limit(const struct look *l)
+static int64_t disruption_limit(const struct ctx *ctx)
 {
     int64_t pods = 0;
 
-    if (l->job->run_policy.disruption_limit >= 0)
-        return l->job->run_policy.disruption_limit;
+    if (ctx->job->run_policy.disruption_limit >= 0)
+        return ctx->job->run_policy.disruption_limit;
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        pods += l->next.world.replicas[r];
+        pods += ctx->next.world.replicas[r];
     return pods > 10 ? 10 * pods : 100;
 }
 
-static void fail_disrupted(struct look *l, const struct failures *f)
+static void fail_disrupted(struct ctx *ctx, const struct failures *f)
 {
     const struct pod *p = first_of(f, true);
-    const char *reason, *cause = cause_of(l, p, &reason);
+    const char *reason, *cause = cause_of(ctx, p, &reason);
 
-    terminate(l, COND_FAILED, "DisruptionLimitExceeded",
+    terminate(ctx, COND_FAILED, "DisruptionLimitExceeded",
               "%s%s; disruptions: %lld, disruptionLimit: %lld: see `kubectl describe pod -n %s %s`",
-              cause, and_more(l, f->n_disrupted), (long long)(l->next.disruptions + f->n_disrupted),
-              (long long)disruption_limit(l), l->tj->meta.namespace_, p->meta.name);
+              cause, and_more(ctx, f->n_disrupted),
+              (long long)(ctx->next.disruptions + f->n_disrupted), (long long)disruption_limit(ctx),
+              ctx->tj->meta.namespace_, p->meta.name);
 }
 
 /* At once the first time, or after a good run; then later each time. unforgiven: restarts and
  * disruptions of the job since its last progress. */
-static int64_t delay_of(const struct look *l, const struct failure *failure, int64_t unforgiven)
+static int64_t delay_of(const struct ctx *ctx, const struct failure *failure, int64_t unforgiven)
 {
     const struct pod *p = failure->pod;
-    int64_t restart = failure->slot->incarnation - l->next.world.incarnation;
-    int64_t end = p->finished_ms ? p->finished_ms : l->now, delay = BACKOFF_FIRST_MS;
+    int64_t restart = failure->slot->incarnation - ctx->next.world.incarnation;
+    int64_t end = p->finished_ms ? p->finished_ms : ctx->now, delay = BACKOFF_FIRST_MS;
 
     if (restart > unforgiven)
         restart = unforgiven;
@@ -273,58 +277,58 @@ static int64_t delay_of(const struct look *l, const struct failure *failure, int
 }
 
 /* "restarts 1, backoffLimit 6", or of disruptions. */
-static const char *tally(const struct look *l, bool disrupted)
+static const char *tally(const struct ctx *ctx, bool disrupted)
 {
-    struct arena *a = &l->plan->arena;
+    struct arena *a = &ctx->plan->arena;
 
     if (disrupted)
         return arena_printf(a, "disruptions %lld, disruptionLimit %lld",
-                            (long long)l->next.disruptions, (long long)disruption_limit(l));
-    return arena_printf(a, "restarts %lld, backoffLimit %lld", (long long)l->next.restarts,
-                        (long long)l->job->run_policy.backoff_limit);
+                            (long long)ctx->next.disruptions, (long long)disruption_limit(ctx));
+    return arena_printf(a, "restarts %lld, backoffLimit %lld", (long long)ctx->next.restarts,
+                        (long long)ctx->job->run_policy.backoff_limit);
 }
 
-static void restart(struct look *l, const struct failures *f)
+static void restart(struct ctx *ctx, const struct failures *f)
 {
     bool disrupted = f->n_disrupted == f->n_retries;
-    const char *reason, *cause = cause_of(l, first_of(f, disrupted), &reason);
-    int64_t unforgiven = l->next.restarts - l->next.launch.forgiven + l->next.disruptions -
-                         l->next.launch.outlived + 1;
+    const char *reason, *cause = cause_of(ctx, first_of(f, disrupted), &reason);
+    int64_t unforgiven = ctx->next.restarts - ctx->next.launch.forgiven + ctx->next.disruptions -
+                         ctx->next.launch.outlived + 1;
 
     for (int i = 0; i < f->n_retries; i++) {
         const struct failure *failure = &f->retries[i];
         int64_t delay;
 
         failure->slot->incarnation++;
-        launch_lost(l, failure->pod);
-        l->next.disruptions += failure->disrupted;
-        look_count_restarts(l, failure->pod->role,
-                            !failure->disrupted + failure->pod->restart_count);
-        delay = delay_of(l, failure, unforgiven);
-        if (delay && l->next.backoff_until_ms < l->now + delay)
-            l->next.backoff_until_ms = l->now + delay;
+        launch_lost(ctx, failure->pod);
+        ctx->next.disruptions += failure->disrupted;
+        ctx_count_restarts(ctx, failure->pod->role,
+                           !failure->disrupted + failure->pod->restart_count);
+        delay = delay_of(ctx, failure, unforgiven);
+        if (delay && ctx->next.backoff_until_ms < ctx->now + delay)
+            ctx->next.backoff_until_ms = ctx->now + delay;
     }
-    condition_set(l, COND_RESTARTING, true, reason, "%s%s: %s", cause, and_more(l, f->n_retries),
-                  tally(l, disrupted));
-    l->next.conditions[COND_RESTARTING].since_ms = l->now; /* of the latest restart */
+    condition_set(ctx, COND_RESTARTING, true, reason, "%s%s: %s", cause,
+                  and_more(ctx, f->n_retries), tally(ctx, disrupted));
+    ctx->next.conditions[COND_RESTARTING].since_ms = ctx->now; /* of the latest restart */
 }
 
-void rule_failures(struct look *l)
+void rule_failures(struct ctx *ctx)
 {
     struct failures f = {0};
-    bool changed = judge_all(l, &f);
+    bool changed = judge_all(ctx, &f);
     int64_t failed = f.n_retries - f.n_disrupted;
-    int64_t restarts = l->next.restarts - l->next.launch.forgiven + f.kubelet_restarts + failed;
-    int64_t disruptions = l->next.disruptions - l->next.launch.outlived + f.n_disrupted;
+    int64_t restarts = ctx->next.restarts - ctx->next.launch.forgiven + f.kubelet_restarts + failed;
+    int64_t disruptions = ctx->next.disruptions - ctx->next.launch.outlived + f.n_disrupted;
 
     if (f.permanent)
-        fail_permanent(l, f.permanent);
-    else if ((failed || f.kubelet) && restarts > l->job->run_policy.backoff_limit)
-        fail_limit(l, &f);
-    else if (f.n_disrupted && disruptions > disruption_limit(l))
-        fail_disrupted(l, &f);
+        fail_permanent(ctx, f.permanent);
+    else if ((failed || f.kubelet) && restarts > ctx->job->run_policy.backoff_limit)
+        fail_limit(ctx, &f);
+    else if (f.n_disrupted && disruptions > disruption_limit(ctx))
+        fail_disrupted(ctx, &f);
     else if (f.n_retries)
-        restart(l, &f);
+        restart(ctx, &f);
     if (changed || f.n_retries)
-        look_store(l);
+        ctx_store(ctx);
 }

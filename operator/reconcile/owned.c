@@ -1,7 +1,7 @@
 /* A job's objects besides its pods. */
 #include <string.h>
 
-#include "operator/reconcile/look.h"
+#include "operator/reconcile/ctx.h"
 
 bool job_wants_owned(const struct job *job, enum owned_kind kind)
 {
@@ -16,24 +16,24 @@ bool job_wants_owned(const struct job *job, enum owned_kind kind)
     }
 }
 
-bool look_key_changed(const struct look *l)
+bool ctx_key_changed(const struct ctx *ctx)
 {
-    for (size_t i = 0; i < l->n_pods; i++) {
-        const struct pod *p = l->pods[i];
+    for (size_t i = 0; i < ctx->n_pods; i++) {
+        const struct pod *p = ctx->pods[i];
 
-        if (p->key && p->incarnation >= l->next.world.incarnation && !pod_finished(p) &&
-            !p->meta.deletion_ms && strcmp(p->key, l->o->key) != 0)
+        if (p->key && p->incarnation >= ctx->next.world.incarnation && !pod_finished(p) &&
+            !p->meta.deletion_ms && strcmp(p->key, ctx->o->key) != 0)
             return true;
     }
     return false;
 }
 
-static int64_t oldest_generation(const struct look *l)
+static int64_t oldest_generation(const struct ctx *ctx)
 {
     int64_t oldest = 0;
 
-    for (size_t i = 0; i < sizeof l->o->old_generations / sizeof *l->o->old_generations; i++) {
-        int64_t generation = l->o->old_generations[i];
+    for (size_t i = 0; i < sizeof ctx->o->old_generations / sizeof *ctx->o->old_generations; i++) {
+        int64_t generation = ctx->o->old_generations[i];
 
         if (generation && (!oldest || generation < oldest))
             oldest = generation;
@@ -45,25 +45,25 @@ static int64_t oldest_generation(const struct look *l)
  * Objects of former worlds, once nobody of them is left: one after the other, and the ConfigMap
  * last, which is watched, so that it stands for both.
  */
-static void drop_old(struct look *l)
+static void drop_old(struct ctx *ctx)
 {
-    int64_t generation = oldest_generation(l);
+    int64_t generation = oldest_generation(ctx);
     struct action *action;
 
-    for (size_t i = 0; i < l->n_pods; i++)
-        if (l->pods[i]->incarnation < l->next.world.incarnation)
+    for (size_t i = 0; i < ctx->n_pods; i++)
+        if (ctx->pods[i]->incarnation < ctx->next.world.incarnation)
             return;
     if (!generation)
         return;
-    action = plan_add(l->plan, ACTION_DELETE_OWNED);
+    action = plan_add(ctx->plan, ACTION_DELETE_OWNED);
     action->generation = generation;
-    action->owned = job_wants_owned(l->job, OWNED_POD_GROUP) && l->o->groups_gone < generation
+    action->owned = job_wants_owned(ctx->job, OWNED_POD_GROUP) && ctx->o->groups_gone < generation
                         ? OWNED_POD_GROUP
                         : OWNED_CONFIG_MAP;
 }
 
 /* Whether the pod of a wanted index is to be made, or may wait for the object. */
-static bool is_needed(enum owned_kind kind, const struct slot *slot)
+static bool is_needed(enum owned_kind kind, const struct index_slot *slot)
 {
     const struct pod *p = slot_pod(slot);
 
@@ -74,45 +74,45 @@ static bool is_needed(enum owned_kind kind, const struct slot *slot)
 }
 
 /* Kinds that are not watched are there unless it is long ago that they were, and it matters. */
-static bool is_doubtful(struct look *l, enum owned_kind kind)
+static bool is_doubtful(struct ctx *ctx, enum owned_kind kind)
 {
-    int64_t until = l->o->seen_ms[kind] + OWNED_DOUBT_MS;
+    int64_t until = ctx->o->seen_ms[kind] + OWNED_DOUBT_MS;
     bool needed = false;
 
     if (kind != OWNED_SECRET && kind != OWNED_POD_GROUP)
         return false;
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        for (int i = 0; i < l->roles[r].n; i++)
-            needed |= look_expects(l, r, i) && is_needed(kind, &l->roles[r].slots[i]);
-    if (needed && l->now < until && kind == OWNED_POD_GROUP)
-        plan_requeue(l->plan, until); /* a pod that has a node is looked at again in any case */
-    return needed && l->now >= until;
+        for (int i = 0; i < ctx->roles[r].n; i++)
+            needed |= ctx_expects(ctx, r, i) && is_needed(kind, &ctx->roles[r].slots[i]);
+    if (needed && ctx->now < until && kind == OWNED_POD_GROUP)
+        plan_requeue(ctx->plan, until); /* a pod that has a node is looked at again in any case */
+    return needed && ctx->now >= until;
 }
 
-bool rule_owned(struct look *l)
+bool rule_owned(struct ctx *ctx)
 {
     bool complete = true;
 
-    drop_old(l);
-    if (status_is(&l->next, COND_SUSPENDED) || look_key_changed(l))
+    drop_old(ctx);
+    if (status_is(&ctx->next, COND_SUSPENDED) || ctx_key_changed(ctx))
         return false;
     for (int kind = 0; kind < N_OWNED; kind++) {
         struct action *action;
 
-        if (!job_wants_owned(l->job, kind) || (l->o->have[kind] && !is_doubtful(l, kind)))
+        if (!job_wants_owned(ctx->job, kind) || (ctx->o->have[kind] && !is_doubtful(ctx, kind)))
             continue;
         complete = false;
         /* For a former world the ConfigMap stands for both (drop_old). */
-        if (kind == OWNED_POD_GROUP && !l->o->have[OWNED_CONFIG_MAP])
+        if (kind == OWNED_POD_GROUP && !ctx->o->have[OWNED_CONFIG_MAP])
             continue;
-        if (l->o->hold_until_ms > l->now) {
-            plan_requeue(l->plan, l->o->hold_until_ms);
+        if (ctx->o->hold_until_ms > ctx->now) {
+            plan_requeue(ctx->plan, ctx->o->hold_until_ms);
             continue;
         }
-        action = plan_add(l->plan, ACTION_CREATE_OWNED);
+        action = plan_add(ctx->plan, ACTION_CREATE_OWNED);
         action->owned = kind;
-        action->generation = l->next.world.generation;
-        action->again = l->o->have[kind];
+        action->generation = ctx->next.world.generation;
+        action->again = ctx->o->have[kind];
     }
     return complete;
 }

@@ -48,7 +48,7 @@
  *  5. Deadline: active_ms + (now - active_since_ms) >= activeDeadlineSeconds: Failed,
  *     DeadlineExceeded.
  *  6. Suspend: clock stopped, Suspended True, Running False, world.incarnation above every
- *     incarnation so far, ledgers of incarnations emptied; the pods are then of an older
+ *     incarnation so far, index maps of incarnations emptied; the pods are then of an older
  *     incarnation and are deleted. Resume: Suspended False (reason Resumed), the clock goes on.
  *     A job created suspended makes nothing at all (no dry run, no objects). While it is suspended
  *     the counts of its spec wait.

@@ -1,14 +1,14 @@
 /* When a job has succeeded: by its chief, by worker 0, or by all its workers. */
-#include "operator/reconcile/look.h"
+#include "operator/reconcile/ctx.h"
 
 /* Every worker has completed, or was given up; at least one has completed. */
-static bool all_workers(const struct look *l)
+static bool all_workers(const struct ctx *ctx)
 {
-    int64_t n = l->next.world.replicas[ROLE_WORKER];
+    int64_t n = ctx->next.world.replicas[ROLE_WORKER];
     int completed = 0;
 
     for (int i = 0; i < n; i++) {
-        const struct slot *slot = &l->roles[ROLE_WORKER].slots[i];
+        const struct index_slot *slot = &ctx->roles[ROLE_WORKER].slots[i];
 
         if (!slot->completed && !slot->lost)
             return false;
@@ -17,53 +17,54 @@ static bool all_workers(const struct look *l)
     return completed > 0;
 }
 
-static bool has_completed(const struct look *l, enum cluster_role role)
+static bool has_completed(const struct ctx *ctx, enum cluster_role role)
 {
-    return l->next.world.replicas[role] > 0 && l->roles[role].slots[0].completed;
+    return ctx->next.world.replicas[role] > 0 && ctx->roles[role].slots[0].completed;
 }
 
 /* What agents launch is one program, which its worker 0 speaks for. */
-static bool needs_all(const struct look *l)
+static bool needs_all(const struct ctx *ctx)
 {
-    return l->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_launched(l->job);
+    return ctx->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_launched(ctx->job);
 }
 
 /* The engine says so before its pod has ended; status may have it already. */
-static int64_t stopped_early(const struct look *l)
+static int64_t stopped_early(const struct ctx *ctx)
 {
-    const struct run_report *r = job_builtin(l->job) ? launch_report(l) : NULL;
+    const struct run_report *r = job_builtin(ctx->job) ? launch_report(ctx) : NULL;
 
-    return r && r->progress.present ? r->progress.early_epoch : l->next.progress.early_epoch;
+    return r && r->progress.present ? r->progress.early_epoch : ctx->next.progress.early_epoch;
 }
 
-static void succeed(struct look *l)
+static void succeed(struct ctx *ctx)
 {
-    const int64_t epoch = stopped_early(l);
+    const int64_t epoch = stopped_early(ctx);
 
     if (epoch)
-        terminate(l, COND_SUCCEEDED, "WorkerSucceeded",
+        terminate(ctx, COND_SUCCEEDED, "WorkerSucceeded",
                   "worker 0 has succeeded; the training stopped early at epoch %lld: no better "
                   "since epoch %lld",
-                  (long long)epoch, (long long)(epoch - l->job->training.early_stop.patience));
+                  (long long)epoch, (long long)(epoch - ctx->job->training.early_stop.patience));
     else
-        terminate(l, COND_SUCCEEDED, "WorkerSucceeded", "worker 0 has succeeded");
+        terminate(ctx, COND_SUCCEEDED, "WorkerSucceeded", "worker 0 has succeeded");
 }
 
-void rule_success(struct look *l)
+void rule_success(struct ctx *ctx)
 {
-    bool chief = l->next.world.replicas[ROLE_CHIEF] > 0, chief_done = has_completed(l, ROLE_CHIEF);
-    bool workers = l->next.world.replicas[ROLE_WORKER] > 0;
+    bool chief = ctx->next.world.replicas[ROLE_CHIEF] > 0,
+         chief_done = has_completed(ctx, ROLE_CHIEF);
+    bool workers = ctx->next.world.replicas[ROLE_WORKER] > 0;
 
-    if (needs_all(l)) {
-        if ((workers ? all_workers(l) : chief) && chief == chief_done)
-            terminate(l, COND_SUCCEEDED, "AllWorkersSucceeded", "every worker has succeeded");
+    if (needs_all(ctx)) {
+        if ((workers ? all_workers(ctx) : chief) && chief == chief_done)
+            terminate(ctx, COND_SUCCEEDED, "AllWorkersSucceeded", "every worker has succeeded");
     } else if (chief) {
         if (chief_done)
-            terminate(l, COND_SUCCEEDED, "ChiefSucceeded", "the chief has succeeded");
-    } else if (has_completed(l, ROLE_WORKER)) {
-        succeed(l);
-    } else if (all_workers(l)) {
-        terminate(l, COND_SUCCEEDED, "AllWorkersSucceeded",
+            terminate(ctx, COND_SUCCEEDED, "ChiefSucceeded", "the chief has succeeded");
+    } else if (has_completed(ctx, ROLE_WORKER)) {
+        succeed(ctx);
+    } else if (all_workers(ctx)) {
+        terminate(ctx, COND_SUCCEEDED, "AllWorkersSucceeded",
                   "every worker that was not lost has succeeded");
     }
 }

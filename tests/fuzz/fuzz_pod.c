@@ -5,7 +5,7 @@
  */
 #include <stdint.h>
 
-#include "operator/api/ledger.h"
+#include "operator/api/index_map.h"
 #include "operator/api/pod.h"
 #include "operator/api/pod_events.h"
 #include "paceline/json.h"
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     cJSON_Delete(object);
-    if (pod->index < 0 || pod->index > LEDGER_MAX_INDEX || pod->role >= N_CLUSTER_ROLES ||
+    if (pod->index < 0 || pod->index > INDEX_MAP_MAX_INDEX || pod->role >= N_CLUSTER_ROLES ||
         pod->phase > POD_UNKNOWN || pod->restart_count < 0 || pod->incarnation < 0 ||
         pod->finished_ms < 0 || pod->meta.deletion_ms < 0 || pod->meta.deletion_grace_ms < 0)
         abort();

@@ -134,8 +134,8 @@ static const char *index_unsettled(struct world *w, const struct object *job,
         return NULL; /* no room: whether it trains without is asked of the run */
     snprintf(world, sizeof world, "\"%s-%lld\"", job->name,
              (long long)val_int(job->v->json, "status", "world", "generation"));
-    if (job_ledger(job->v->json, role, "completed", index) ||
-        job_ledger(job->v->json, role, "lost", index))
+    if (job_has_index(job->v->json, role, "completed", index) ||
+        job_has_index(job->v->json, role, "lost", index))
         return NULL;
     for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
         const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);

@@ -61,9 +61,9 @@ bool job_is_launched(const cJSON *job)
     return val_get(job, "spec", "model", NULL) || val_get(job, "spec", "mpi", NULL);
 }
 
-bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, int index)
+bool job_has_index(const cJSON *job, enum cluster_role role, const char *set, int index)
 {
-    const char *text = val_str(job, "status", "replicaStatuses", cluster_role_names[role], ledger);
+    const char *text = val_str(job, "status", "replicaStatuses", cluster_role_names[role], set);
 
     while (text && *text) {
         char *end;
@@ -119,7 +119,7 @@ static bool all_succeeded(const struct world *w, const struct object *o, const c
     for (int i = 0; i < workers; i++) {
         bool did = did_succeed(w, o->uid, ROLE_WORKER, i);
 
-        if (!did && !job_ledger(job, ROLE_WORKER, "lost", i))
+        if (!did && !job_has_index(job, ROLE_WORKER, "lost", i))
             return false;
         any = any || did;
     }
@@ -233,12 +233,13 @@ static void never_less(struct world *w, const struct object *o, const cJSON *pre
                    b ? b : "", (long long)was, (long long)is);
 }
 
-static void check_ledgers(struct world *w, const struct object *o, const cJSON *prev,
-                          const cJSON *next)
+static void check_index_sets(struct world *w, const struct object *o, const cJSON *prev,
+                             const cJSON *next)
 {
     for (int role = 0; role < N_CLUSTER_ROLES; role++) {
         for (int i = 0; i < 8; i++) {
-            if (job_ledger(prev, role, "completed", i) && !job_ledger(next, role, "completed", i))
+            if (job_has_index(prev, role, "completed", i) &&
+                !job_has_index(next, role, "completed", i))
                 world_fail(w, "%s: status forgot that %s %d completed", o->name,
                            cluster_role_names[role], i);
         }
@@ -288,7 +289,7 @@ static void check_status(struct world *w, const struct object *o, const cJSON *p
     never_less(w, o, prev, next, "observedGeneration", NULL);
     never_less(w, o, prev, next, "world", "generation");
     never_less(w, o, prev, next, "world", "incarnation");
-    check_ledgers(w, o, prev, next);
+    check_index_sets(w, o, prev, next);
 }
 
 /* What became of a pod is no reason for a later one: its index was given up and is tried again, or
@@ -299,8 +300,8 @@ static bool is_past(const struct process *p, const cJSON *prev, const cJSON *nex
 
     if (p->index >= val_int(next, "status", "world", role))
         return true;
-    return job_ledger(prev, p->role, "lost", p->index) &&
-           !job_ledger(next, p->role, "lost", p->index);
+    return job_has_index(prev, p->role, "lost", p->index) &&
+           !job_has_index(next, p->role, "lost", p->index);
 }
 
 /* A user may change the world. */
@@ -375,7 +376,7 @@ static void pod_created(struct world *w, const struct object *o, const cJSON *po
         world_fail(w, "pod %s was created though its job is over", o->name);
     for (int role = 0; role < N_CLUSTER_ROLES; role++) {
         if (strcmp(val_str(labels, "paceline.dev/role"), cluster_role_names[role]) == 0 &&
-            job_ledger(job->v->json, role, "completed", (int)strtol(index, NULL, 10)))
+            job_has_index(job->v->json, role, "completed", (int)strtol(index, NULL, 10)))
             world_fail(w, "pod %s was created though its index completed", o->name);
     }
 }

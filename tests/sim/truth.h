@@ -36,8 +36,8 @@ bool job_condition(const cJSON *job, const char *type);
 const char *job_reason(const cJSON *job, const char *type);
 bool job_terminal(const cJSON *job);
 bool job_is_launched(const cJSON *job);
-/* Whether a ledger "0-3,7" of the role names the index. */
-bool job_ledger(const cJSON *job, enum cluster_role role, const char *ledger, int index);
+/* Whether a set "0-3,7" of the role names the index. */
+bool job_has_index(const cJSON *job, enum cluster_role role, const char *set, int index);
 /* How long its chief keeps the model. */
 int64_t job_keep_s(const cJSON *job);
 /* Milliseconds that the deadline's clock has counted. */

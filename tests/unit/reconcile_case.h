@@ -186,11 +186,11 @@ static inline void role_status_word(struct reconcile_case *c, const char *key, c
     role = &c->tj.status.roles[role_of(arena_printf(&c->arena, "%.*s", (int)(dot - key), key))];
     dot++;
     if (strcmp(dot, "completed") == 0)
-        failed = ledger_parse(&role->completed, value, false, &c->arena, &err);
+        failed = index_map_parse(&role->completed, value, false, &c->arena, &err);
     else if (strcmp(dot, "lost") == 0)
-        failed = ledger_parse(&role->lost, value, false, &c->arena, &err);
+        failed = index_map_parse(&role->lost, value, false, &c->arena, &err);
     else if (strcmp(dot, "incarnations") == 0)
-        failed = ledger_parse(&role->incarnations, value, true, &c->arena, &err);
+        failed = index_map_parse(&role->incarnations, value, true, &c->arena, &err);
     else if (strcmp(dot, "active") == 0)
         role->active = (int)strtol(value, NULL, 10);
     else if (strcmp(dot, "ready") == 0)

@@ -50,7 +50,7 @@ static inline void launched_word(struct reconcile_case *c, const char *key, cons
     else if (strcmp(key, "since") == 0)
         s->launch.since_ms = case_ms(value);
     else if (strcmp(key, "without") == 0)
-        CHECK_INT(ledger_parse(&s->launch.without, value, false, &c->arena, &err), 0);
+        CHECK_INT(index_map_parse(&s->launch.without, value, false, &c->arena, &err), 0);
     else if (strcmp(key, "stalled") == 0)
         s->launch.stalled = strtoll(value, NULL, 10);
     else if (strcmp(key, "resumed") == 0)

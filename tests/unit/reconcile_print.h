@@ -38,13 +38,13 @@ static inline void print_number(struct buf *out, const char *role, const char *n
         buf_printf(out, "  %s%s%s %lld\n", role, *role ? "." : "", name, (long long)new_);
 }
 
-static inline void print_ledger(struct buf *out, const char *role, const char *name, bool values,
-                                const struct ledger *old, const struct ledger *new_)
+static inline void print_index_map(struct buf *out, const char *role, const char *name, bool values,
+                                   const struct index_map *old, const struct index_map *new_)
 {
-    if (ledger_equal(old, new_))
+    if (index_map_equal(old, new_))
         return;
     buf_printf(out, "  %s.%s ", role, name);
-    ledger_encode(new_, values, out);
+    index_map_encode(new_, values, out);
     buf_puts(out, new_->n ? "\n" : "none\n");
 }
 
@@ -61,7 +61,7 @@ static inline void print_launch(struct buf *out, const struct tj_status *old,
         buf_printf(out, "  launch.cause %s\n", s->launch.cause ? s->launch.cause : "none");
     print_time(out, "launch.from", old->launch.from_ms, s->launch.from_ms);
     print_time(out, "launch.trained", old->launch.trained_ms, s->launch.trained_ms);
-    print_ledger(out, "launch", "without", false, &old->launch.without, &s->launch.without);
+    print_index_map(out, "launch", "without", false, &old->launch.without, &s->launch.without);
     print_time(out, "launch.since", old->launch.since_ms, s->launch.since_ms);
     print_number(out, "launch", "stepped", old->launch.stepped, s->launch.stepped);
     print_number(out, "launch", "stalled", old->launch.stalled, s->launch.stalled);
@@ -137,9 +137,9 @@ static inline void print_status(struct buf *out, const struct tj_status *old,
         print_number(out, role, "succeeded", a->succeeded, b->succeeded);
         print_number(out, role, "failed", a->failed, b->failed);
         print_number(out, role, "restarts", a->restarts, b->restarts);
-        print_ledger(out, role, "completed", false, &a->completed, &b->completed);
-        print_ledger(out, role, "lost", false, &a->lost, &b->lost);
-        print_ledger(out, role, "incarnations", true, &a->incarnations, &b->incarnations);
+        print_index_map(out, role, "completed", false, &a->completed, &b->completed);
+        print_index_map(out, role, "lost", false, &a->lost, &b->lost);
+        print_index_map(out, role, "incarnations", true, &a->incarnations, &b->incarnations);
     }
 }
 

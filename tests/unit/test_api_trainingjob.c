@@ -186,7 +186,7 @@ static void fill(struct tj_status *s, struct arena *a)
     };
     for (int i = 0; i < N_CONDITIONS; i++)
         s->conditions[i] = (struct condition){true, i % 2 == 0, "Because", "it \"is\"\n", T0 + i};
-    ledger_set(&s->launch.without, 3, 1, a);
+    index_map_set(&s->launch.without, 3, 1, a);
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         struct role_status *role = &s->roles[r];
 
@@ -195,9 +195,9 @@ static void fill(struct tj_status *s, struct arena *a)
         role->succeeded = r + 3;
         role->failed = r + 4;
         role->restarts = r + 5;
-        ledger_set_range(&role->completed, r, r + 3, 1, a);
-        ledger_set(&role->lost, r + 7, 1, a);
-        ledger_set(&role->incarnations, r + 9, r + 1, a);
+        index_map_set_range(&role->completed, r, r + 3, 1, a);
+        index_map_set(&role->lost, r + 7, 1, a);
+        index_map_set(&role->incarnations, r + 9, r + 1, a);
     }
 }
 
@@ -418,7 +418,7 @@ static void test_equal(void)
     DIFFERS(t.launch.stalled++, true);
     DIFFERS(t.launch.chief++, true);
     DIFFERS(t.launch.since_ms++, true);
-    DIFFERS(ledger_set(&t.launch.without, 50, 1, &a), true);
+    DIFFERS(index_map_set(&t.launch.without, 50, 1, &a), true);
     for (int i = 0; i < N_CONDITIONS; i++) {
         bool durable = i == COND_CREATED || i == COND_SUSPENDED || i == COND_STALLED ||
                        i == COND_SUCCEEDED || i == COND_FAILED;
@@ -436,9 +436,9 @@ static void test_equal(void)
         DIFFERS(t.roles[r].failed++, false);
         DIFFERS(t.roles[r].restarts++, true);
         DIFFERS(t.world.replicas[r]++, true);
-        DIFFERS(ledger_set(&t.roles[r].completed, 50, 1, &a), true);
-        DIFFERS(ledger_set(&t.roles[r].lost, 50, 1, &a), true);
-        DIFFERS(ledger_set(&t.roles[r].incarnations, 50, 1, &a), true);
+        DIFFERS(index_map_set(&t.roles[r].completed, 50, 1, &a), true);
+        DIFFERS(index_map_set(&t.roles[r].lost, 50, 1, &a), true);
+        DIFFERS(index_map_set(&t.roles[r].incarnations, 50, 1, &a), true);
     }
 }
 
@@ -544,7 +544,7 @@ static void test_incarnation(void)
     AUTO(arena_release) struct arena a = {0};
     struct tj_status s = {.world.incarnation = 10};
 
-    ledger_set(&s.roles[ROLE_PS].incarnations, 1, 3, &a);
+    index_map_set(&s.roles[ROLE_PS].incarnations, 1, 3, &a);
     CHECK_INT(status_incarnation(&s, ROLE_PS, 1), 13);
     CHECK_INT(status_incarnation(&s, ROLE_PS, 0), 10);
     CHECK_INT(status_incarnation(&s, ROLE_WORKER, 1), 10);

@@ -1,5 +1,5 @@
 // LINK: operator/core/cache.c operator/core/table.c operator/api/meta.c operator/api/field.c
-// LINK: operator/api/pod.c operator/api/ledger.c common
+// LINK: operator/api/pod.c operator/api/index_map.c common
 /* Orders of answers, events and lists, one by one; test_cache_orders.c draws them at random. */
 #include "operator/core/cache.h"
 

@@ -1,5 +1,5 @@
 // LINK: operator/core/cache.c operator/core/table.c operator/api/meta.c operator/api/field.c
-// LINK: operator/api/pod.c operator/api/ledger.c common
+// LINK: operator/api/pod.c operator/api/index_map.c common
 /*
  * The cache against everything that may come in any order: a server with a history, a watch that
  * lags behind it and breaks, lists in pages that break off, answers that come when they like, 404s.

@@ -90,9 +90,9 @@ static void draw_status(struct world *w)
         s->world.replicas[r] =
             one_in(4) ? draw(3) + (r == ROLE_WORKER) : w->job.replicas[r].replicas;
         for (int i = 0; i < MAX_INDEX; i++) {
-            ledger_set(&role->completed, i, one_in(8), &w->arena);
-            ledger_set(&role->lost, i, r == ROLE_WORKER && one_in(20), &w->arena);
-            ledger_set(&role->incarnations, i, one_in(4) ? draw(3) : 0, &w->arena);
+            index_map_set(&role->completed, i, one_in(8), &w->arena);
+            index_map_set(&role->lost, i, r == ROLE_WORKER && one_in(20), &w->arena);
+            index_map_set(&role->incarnations, i, one_in(4) ? draw(3) : 0, &w->arena);
         }
     }
 }
@@ -171,7 +171,7 @@ static void draw_world(struct world *w, unsigned round)
 static bool completes(const struct tj_status *old, const struct tj_status *s)
 {
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
-        if (!ledger_equal(&old->roles[r].completed, &s->roles[r].completed))
+        if (!index_map_equal(&old->roles[r].completed, &s->roles[r].completed))
             return true;
     return false;
 }
@@ -194,8 +194,8 @@ static void check_status(const struct world *w, const struct tj_status *s, int64
     HOLDS(s->world.incarnation >= old->world.incarnation);
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         for (int i = 0; i < MAX_INDEX; i++) {
-            HOLDS(!ledger_get(&old->roles[r].completed, i) ||
-                  ledger_get(&s->roles[r].completed, i));
+            HOLDS(!index_map_get(&old->roles[r].completed, i) ||
+                  index_map_get(&s->roles[r].completed, i));
             if (old->world.generation)
                 HOLDS(status_incarnation(s, r, i) >= status_incarnation(old, r, i));
         }
@@ -207,8 +207,8 @@ static void check_create(const struct world *w, const struct action *a)
 
     HOLDS(!status_terminal(s) && !status_is(s, COND_SUSPENDED) && !w->tj.meta.deletion_ms);
     HOLDS(a->index < s->world.replicas[a->role]);
-    HOLDS(!ledger_get(&s->roles[a->role].completed, a->index));
-    HOLDS(!ledger_get(&s->roles[a->role].lost, a->index));
+    HOLDS(!index_map_get(&s->roles[a->role].completed, a->index));
+    HOLDS(!index_map_get(&s->roles[a->role].lost, a->index));
     HOLDS(a->incarnation == status_incarnation(s, a->role, a->index));
     HOLDS(w->o.hold_until_ms <= NOW);
     HOLDS(w->o.have[OWNED_SERVICE] && w->o.have[OWNED_SECRET] && w->o.have[OWNED_CONFIG_MAP]);
@@ -233,9 +233,10 @@ static void check_release(const struct world *w, const struct pod *p)
         return;
     HOLDS(pod_finished(p) || (p->meta.deletion_ms && !p->scheduled));
     if (p->phase == POD_SUCCEEDED && ended_itself)
-        HOLDS(ledger_get(&s->roles[p->role].completed, p->index));
-    HOLDS(ledger_get(&s->roles[p->role].completed, p->index) ||
-          ledger_get(&s->roles[p->role].lost, p->index) || p->index >= s->world.replicas[p->role] ||
+        HOLDS(index_map_get(&s->roles[p->role].completed, p->index));
+    HOLDS(index_map_get(&s->roles[p->role].completed, p->index) ||
+          index_map_get(&s->roles[p->role].lost, p->index) ||
+          p->index >= s->world.replicas[p->role] ||
           p->incarnation < status_incarnation(s, p->role, p->index));
 }
 

@@ -144,7 +144,7 @@ static void test_odd(void)
     CHECK_INT(r.phase, RUN_NONE);
     CHECK_INT(r.step, 0);
     take(&r, "{\"type\":\"run\",\"generation\":1e300,\"phase\":null,\"pods\":[7,{}]}");
-    CHECK(r.generation > 0 && r.generation <= LEDGER_MAX_VALUE);
+    CHECK(r.generation > 0 && r.generation <= INDEX_MAP_MAX_VALUE);
     take(
         &r,
         "{\"type\":\"event\",\"generation\":1e300,\"event\":{\"event\":\"progress\",\"loss\":1e308,"

@@ -92,7 +92,7 @@ static void change_conditions(struct condition *c, struct arena *a)
 /* Gives the field a value that is not zero, and almost surely another one. */
 static void change(const struct field *f, void *base, struct arena *a)
 {
-    struct ledger *l = at(f, base);
+    struct index_map *l = at(f, base);
 
     switch (f->kind) {
     case FIELD_TEXT:
@@ -111,9 +111,9 @@ static void change(const struct field *f, void *base, struct arena *a)
         break;
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        *l = (struct ledger){0};
+        *l = (struct index_map){0};
         for (int i = 0; i < 5; i++)
-            ledger_set(l, (int)below(4096), f->kind == FIELD_COUNTS ? 1 + below(9) : 1, a);
+            index_map_set(l, (int)below(4096), f->kind == FIELD_COUNTS ? 1 + below(9) : 1, a);
         break;
     case FIELD_LIST:
         change_list(f, base, a);

@@ -1,9 +1,9 @@
-#include "operator/api/ledger.h"
+#include "operator/api/index_map.h"
 
 #include <ctype.h>
 #include <string.h>
 
-int64_t ledger_get(const struct ledger *l, int index)
+int64_t index_map_get(const struct index_map *l, int index)
 {
     size_t low = 0, high = l->n;
 
@@ -19,25 +19,25 @@ int64_t ledger_get(const struct ledger *l, int index)
 }
 
 /* Appends first..last; merged with the range before where it continues it. Empty ones vanish. */
-static void append(struct ledger *l, int first, int last, int64_t value)
+static void append(struct index_map *l, int first, int last, int64_t value)
 {
-    struct ledger_range *before = l->n ? &l->ranges[l->n - 1] : NULL;
+    struct index_map_range *before = l->n ? &l->ranges[l->n - 1] : NULL;
 
     if (value == 0 || first > last)
         return;
     if (before && before->last + 1 == first && before->value == value)
         before->last = last;
     else
-        l->ranges[l->n++] = (struct ledger_range){first, last, value};
+        l->ranges[l->n++] = (struct index_map_range){first, last, value};
 }
 
 static int min_int(int a, int b) { return a < b ? a : b; }
 static int max_int(int a, int b) { return a > b ? a : b; }
 
-void ledger_set_range(struct ledger *l, int first, int last, int64_t value, struct arena *a)
+void index_map_set_range(struct index_map *l, int first, int last, int64_t value, struct arena *a)
 {
     /* Cutting a hole into one range makes two; the new one may stand between them. */
-    struct ledger out = {.ranges = arena_alloc(a, (l->n + 2) * sizeof *out.ranges)};
+    struct index_map out = {.ranges = arena_alloc(a, (l->n + 2) * sizeof *out.ranges)};
     size_t i = 0;
 
     for (; i < l->n && l->ranges[i].first < first; i++)
@@ -48,23 +48,23 @@ void ledger_set_range(struct ledger *l, int first, int last, int64_t value, stru
     *l = out;
 }
 
-void ledger_set(struct ledger *l, int index, int64_t value, struct arena *a)
+void index_map_set(struct index_map *l, int index, int64_t value, struct arena *a)
 {
-    ledger_set_range(l, index, index, value, a);
+    index_map_set_range(l, index, index, value, a);
 }
 
-void ledger_pack(struct ledger *l, const int64_t *values, int n, struct arena *a)
+void index_map_pack(struct index_map *l, const int64_t *values, int n, struct arena *a)
 {
     size_t ranges = 0;
 
     for (int i = 0; i < n; i++)
         ranges += values[i] && (i == 0 || values[i] != values[i - 1]);
-    *l = (struct ledger){.ranges = arena_alloc(a, ranges * sizeof *l->ranges)};
+    *l = (struct index_map){.ranges = arena_alloc(a, ranges * sizeof *l->ranges)};
     for (int i = 0; i < n; i++)
         append(l, i, i, values[i]);
 }
 
-void ledger_unpack(const struct ledger *l, int64_t *values, int n)
+void index_map_unpack(const struct index_map *l, int64_t *values, int n)
 {
     memset(values, 0, (size_t)n * sizeof *values);
     for (size_t i = 0; i < l->n; i++)
@@ -72,14 +72,14 @@ void ledger_unpack(const struct ledger *l, int64_t *values, int n)
             values[k] = l->ranges[i].value;
 }
 
-void ledger_copy(struct ledger *out, const struct ledger *in, struct arena *a)
+void index_map_copy(struct index_map *out, const struct index_map *in, struct arena *a)
 {
-    *out = (struct ledger){.ranges = arena_alloc(a, in->n * sizeof *in->ranges), .n = in->n};
+    *out = (struct index_map){.ranges = arena_alloc(a, in->n * sizeof *in->ranges), .n = in->n};
     if (in->n)
         memcpy(out->ranges, in->ranges, in->n * sizeof *in->ranges);
 }
 
-int ledger_count(const struct ledger *l, int below)
+int index_map_count(const struct index_map *l, int below)
 {
     int count = 0;
 
@@ -88,7 +88,7 @@ int ledger_count(const struct ledger *l, int below)
     return count;
 }
 
-int64_t ledger_max(const struct ledger *l)
+int64_t index_map_max(const struct index_map *l)
 {
     int64_t max = 0;
 
@@ -98,9 +98,9 @@ int64_t ledger_max(const struct ledger *l)
     return max;
 }
 
-int ledger_end(const struct ledger *l) { return l->n ? l->ranges[l->n - 1].last + 1 : 0; }
+int index_map_end(const struct index_map *l) { return l->n ? l->ranges[l->n - 1].last + 1 : 0; }
 
-bool ledger_equal(const struct ledger *a, const struct ledger *b)
+bool index_map_equal(const struct index_map *a, const struct index_map *b)
 {
     if (a->n != b->n)
         return false;
@@ -126,33 +126,33 @@ static int64_t number(const char **text, int64_t min, int64_t max)
     return value >= min ? value : -1;
 }
 
-int ledger_parse(struct ledger *out, const char *text, bool values, struct arena *a,
-                 struct err *err)
+int index_map_parse(struct index_map *out, const char *text, bool values, struct arena *a,
+                    struct err *err)
 {
-    struct ledger l = {0};
+    struct index_map l = {0};
     const char *at = text;
     size_t entries = *text != '\0';
     int end = -1; /* of the last range */
 
     for (const char *c = text; *c; c++)
         entries += *c == ',';
-    if (entries > LEDGER_MAX_INDEX + 1)
-        return err_set(err, ERR_INVALID, "more than %d ranges", LEDGER_MAX_INDEX + 1);
+    if (entries > INDEX_MAP_MAX_INDEX + 1)
+        return err_set(err, ERR_INVALID, "more than %d ranges", INDEX_MAP_MAX_INDEX + 1);
     l.ranges = arena_alloc(a, entries * sizeof *l.ranges);
     while (entries--) {
-        int64_t first = number(&at, end + 1, LEDGER_MAX_INDEX), last = first, value = 1;
+        int64_t first = number(&at, end + 1, INDEX_MAP_MAX_INDEX), last = first, value = 1;
 
         if (first >= 0 && *at == '-') {
             at++;
-            last = number(&at, first, LEDGER_MAX_INDEX);
+            last = number(&at, first, INDEX_MAP_MAX_INDEX);
         }
         if (values && last >= 0 && *at++ == ':')
-            value = number(&at, 1, LEDGER_MAX_VALUE);
+            value = number(&at, 1, INDEX_MAP_MAX_VALUE);
         else if (values)
             value = -1;
         if (first < 0 || last < 0 || value < 0 || *at != (entries ? ',' : '\0'))
             return err_set(err, ERR_INVALID, "\"%.60s\" is no list of ranges up to %d%s", text,
-                           LEDGER_MAX_INDEX, values ? " with values" : "");
+                           INDEX_MAP_MAX_INDEX, values ? " with values" : "");
         at += entries > 0;
         append(&l, (int)first, (int)last, value);
         end = (int)last;
@@ -161,10 +161,10 @@ int ledger_parse(struct ledger *out, const char *text, bool values, struct arena
     return 0;
 }
 
-void ledger_encode(const struct ledger *l, bool values, struct buf *out)
+void index_map_encode(const struct index_map *l, bool values, struct buf *out)
 {
     for (size_t i = 0; i < l->n; i++) {
-        const struct ledger_range *r = &l->ranges[i];
+        const struct index_map_range *r = &l->ranges[i];
 
         buf_printf(out, "%s%d", i ? "," : "", r->first);
         if (r->last > r->first)

@@ -4,17 +4,17 @@
  */
 #include <string.h>
 
-#include "operator/reconcile/look.h"
+#include "operator/reconcile/ctx.h"
 
 #define TELL_MS 600000 /* how long a condition is news */
 
 /* Of a launched job: a launch, or a pod that is part of one, which the sentence begins with. Else
  * one word for all. */
-static const char *restart_reason(const struct look *l, const struct condition *c)
+static const char *restart_reason(const struct ctx *ctx, const struct condition *c)
 {
     static const char *const own[] = {"RankFailed", "LaunchFailed"};
 
-    if (!l->tj->status.launch.generation)
+    if (!ctx->tj->status.launch.generation)
         return "Restarting";
     for (size_t i = 0; c->reason && i < sizeof own / sizeof *own; i++)
         if (strcmp(c->reason, own[i]) == 0)
@@ -22,9 +22,9 @@ static const char *restart_reason(const struct look *l, const struct condition *
     return strncmp(c->message ? c->message : "", "ps ", 3) == 0 ? "ServerLost" : "WorkerLost";
 }
 
-static void tell(const struct look *l, enum condition_type type)
+static void tell(const struct ctx *ctx, enum condition_type type)
 {
-    const struct condition *c = &l->tj->status.conditions[type];
+    const struct condition *c = &ctx->tj->status.conditions[type];
     bool named = type == COND_FAILED || type == COND_PODS_BLOCKED || type == COND_DURABLE;
     bool warning = named || type == COND_RESTARTING || type == COND_STALLED;
     const char *reason = named && c->reason ? c->reason : condition_names[type];
@@ -42,16 +42,16 @@ static void tell(const struct look *l, enum condition_type type)
         break;
     }
     if (type == COND_RESTARTING)
-        reason = restart_reason(l, c);
-    plan_event(l->plan, warning, key, reason, "%s", message);
-    l->plan->events[l->plan->n_events - 1].at_ms = c->since_ms;
-    l->plan->events[l->plan->n_events - 1].rank = (int)type;
+        reason = restart_reason(ctx, c);
+    plan_event(ctx->plan, warning, key, reason, "%s", message);
+    ctx->plan->events[ctx->plan->n_events - 1].at_ms = c->since_ms;
+    ctx->plan->events[ctx->plan->n_events - 1].rank = (int)type;
 }
 
 /* That it trains is told with how long that took. */
-static bool is_news(const struct look *l, const struct condition *c)
+static bool is_news(const struct ctx *ctx, const struct condition *c)
 {
-    return c->present && l->now - c->since_ms < TELL_MS &&
+    return c->present && ctx->now - c->since_ms < TELL_MS &&
            !(c->reason && strcmp(c->reason, "Training") == 0);
 }
 
@@ -67,20 +67,20 @@ static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 /* "Recovered: generation 3 trains on 2 workers from step 940 again, 3.8 s after worker 1's pod was
  * lost (12 steps are done again)" */
-static void tell_launch(const struct look *l)
+static void tell_launch(const struct ctx *ctx)
 {
     static const char *const reasons[N_LAUNCH_REASONS] = {
         [LAUNCH_START] = "Launched",   [LAUNCH_RESUME] = "Resumed",    [LAUNCH_LOSS] = "Recovered",
         [LAUNCH_RESCALE] = "Rescaled", [LAUNCH_SWITCH] = "Relaunched",
     };
-    const struct tj_status *s = &l->tj->status;
+    const struct tj_status *s = &ctx->tj->status;
     int64_t again = s->launch.step - s->launch.resumed, took = s->launch.trained_ms;
-    struct arena *a = &l->plan->arena;
-    int64_t all = s->launch.workers + ledger_count(&s->launch.without, LEDGER_MAX_INDEX + 1);
+    struct arena *a = &ctx->plan->arena;
+    int64_t all = s->launch.workers + index_map_count(&s->launch.without, INDEX_MAP_MAX_INDEX + 1);
     const char *from = "", *time = "", *lost = "", *of = "";
     char key[64];
 
-    if (!s->launch.trained_ms || l->now - s->launch.trained_ms >= TELL_MS)
+    if (!s->launch.trained_ms || ctx->now - s->launch.trained_ms >= TELL_MS)
         return;
     took -= s->launch.from_ms < took ? s->launch.from_ms : took;
     if (s->launch.resumed)
@@ -93,31 +93,32 @@ static void tell_launch(const struct look *l)
     if (all > s->launch.workers)
         of = arena_printf(a, " of %lld", (long long)all);
     snprintf(key, sizeof key, "launch-%lld", (long long)s->launch.generation);
-    plan_event(l->plan, false, key, reasons[s->launch.reason],
+    plan_event(ctx->plan, false, key, reasons[s->launch.reason],
                "generation %lld trains on %lld%s worker%s%s%s%s", (long long)s->launch.generation,
                (long long)s->launch.workers, of, plural(all), from, time, lost);
-    l->plan->events[l->plan->n_events - 1].at_ms = s->launch.trained_ms;
+    ctx->plan->events[ctx->plan->n_events - 1].at_ms = s->launch.trained_ms;
 }
 
 /* Behind one step there is one switch: who resumes from before it makes the same. */
-static void tell_switch(const struct look *l)
+static void tell_switch(const struct ctx *ctx)
 {
-    const struct strategy_status *s = &l->tj->status.strategy;
-    struct arena *a = &l->plan->arena;
+    const struct strategy_status *s = &ctx->tj->status.strategy;
+    struct arena *a = &ctx->plan->arena;
     char key[64];
 
-    if (!s->reason || l->now - s->since_ms >= TELL_MS)
+    if (!s->reason || ctx->now - s->since_ms >= TELL_MS)
         return;
     snprintf(key, sizeof key, "switched-%lld", (long long)s->step);
-    plan_event(l->plan, false, key, "StrategySwitched", "to %s behind epoch %lld, step %lld (%s)%s",
-               s->phase, (long long)s->epoch, (long long)s->step, s->reason,
+    plan_event(ctx->plan, false, key, "StrategySwitched",
+               "to %s behind epoch %lld, step %lld (%s)%s", s->phase, (long long)s->epoch,
+               (long long)s->step, s->reason,
                s->seconds > 0 ? arena_printf(a, ", in %.3g s", s->seconds) : "");
-    l->plan->events[l->plan->n_events - 1].at_ms = s->since_ms;
+    ctx->plan->events[ctx->plan->n_events - 1].at_ms = s->since_ms;
 }
 
-void story_tell(struct look *l)
+void events_record(struct ctx *ctx)
 {
-    const struct condition *all = l->tj->status.conditions, *resumed = &all[COND_SUSPENDED];
+    const struct condition *all = ctx->tj->status.conditions, *resumed = &all[COND_SUSPENDED];
     bool told[N_CONDITIONS] = {false};
 
     for (int n = 0; n < N_CONDITIONS; n++) {
@@ -127,18 +128,18 @@ void story_tell(struct look *l)
             if (!told[i] && (next < 0 || all[i].since_ms < all[next].since_ms))
                 next = i;
         told[next] = true;
-        if (!is_news(l, &all[next]))
+        if (!is_news(ctx, &all[next]))
             continue;
         if (is_told(next, &all[next])) {
-            tell(l, next);
+            tell(ctx, next);
         } else if (&all[next] == resumed) {
             char key[64];
 
             snprintf(key, sizeof key, "resumed-%lld", (long long)resumed->since_ms);
-            plan_event(l->plan, false, key, "Resumed", "the job goes on");
-            l->plan->events[l->plan->n_events - 1].at_ms = resumed->since_ms;
+            plan_event(ctx->plan, false, key, "Resumed", "the job goes on");
+            ctx->plan->events[ctx->plan->n_events - 1].at_ms = resumed->since_ms;
         }
     }
-    tell_launch(l);
-    tell_switch(l);
+    tell_launch(ctx);
+    tell_switch(ctx);
 }

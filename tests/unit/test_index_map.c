@@ -1,6 +1,6 @@
-// LINK: operator/api/ledger.c common
+// LINK: operator/api/index_map.c common
 /* Sets of indices as ranges, against a plain array; their text forms; what is refused. */
-#include "operator/api/ledger.h"
+#include "operator/api/index_map.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"
@@ -15,48 +15,48 @@ static int draw(int n)
     return (int)((random_state >> 8) % (uint32_t)n);
 }
 
-static void check_same(const struct ledger *l, const int64_t *plain, struct arena *a)
+static void check_same(const struct index_map *l, const int64_t *plain, struct arena *a)
 {
     AUTO(buf_release) struct buf text;
-    struct ledger again = {0}, packed = {0};
+    struct index_map again = {0}, packed = {0};
     int64_t dense[N], max = 0, got;
     int present = 0, end = 0;
     struct err err;
 
     for (int i = 0; i < N; i++) {
-        got = ledger_get(l, i);
+        got = index_map_get(l, i);
         CHECK_INT(got, plain[i]);
-        CHECK_INT(ledger_count(l, i), present);
+        CHECK_INT(index_map_count(l, i), present);
         present += plain[i] != 0;
         end = plain[i] ? i + 1 : end;
         max = plain[i] > max ? plain[i] : max;
     }
-    CHECK_INT(ledger_count(l, N), present);
-    CHECK_INT(ledger_max(l), max);
-    CHECK_INT(ledger_end(l), end);
+    CHECK_INT(index_map_count(l, N), present);
+    CHECK_INT(index_map_max(l), max);
+    CHECK_INT(index_map_end(l), end);
     for (size_t i = 1; i < l->n; i++) {
-        const struct ledger_range *r = &l->ranges[i], *before = r - 1;
+        const struct index_map_range *r = &l->ranges[i], *before = r - 1;
 
         CHECK(before->last < r->first);
         CHECK(before->last + 1 < r->first || before->value != r->value);
     }
     buf_init(&text, 0);
-    ledger_encode(l, true, &text);
-    CHECK_INT(ledger_parse(&again, text.len ? text.data : "", true, a, &err), 0);
-    CHECK(ledger_equal(l, &again));
-    ledger_unpack(l, dense, N);
+    index_map_encode(l, true, &text);
+    CHECK_INT(index_map_parse(&again, text.len ? text.data : "", true, a, &err), 0);
+    CHECK(index_map_equal(l, &again));
+    index_map_unpack(l, dense, N);
     CHECK_BYTES(dense, plain, sizeof dense);
-    ledger_pack(&packed, plain, N, a);
-    CHECK(ledger_equal(l, &packed));
-    ledger_copy(&again, l, a);
-    CHECK(ledger_equal(l, &again));
+    index_map_pack(&packed, plain, N, a);
+    CHECK(index_map_equal(l, &packed));
+    index_map_copy(&again, l, a);
+    CHECK(index_map_equal(l, &again));
 }
 
 static void test_against_array(void)
 {
     for (int round = 0; round < 50; round++) {
         AUTO(arena_release) struct arena a = {0};
-        struct ledger l = {0};
+        struct index_map l = {0};
         int64_t plain[N] = {0};
 
         for (int step = 0; step < 60; step++) {
@@ -64,9 +64,9 @@ static void test_against_array(void)
             int64_t value = draw(4);
 
             if (first == last)
-                ledger_set(&l, first, value, &a);
+                index_map_set(&l, first, value, &a);
             else
-                ledger_set_range(&l, first, last, value, &a);
+                index_map_set_range(&l, first, last, value, &a);
             for (int i = first; i <= last; i++)
                 plain[i] = value;
             check_same(&l, plain, &a);
@@ -78,22 +78,22 @@ static void check_text(const char *text, bool values, const char *want)
 {
     AUTO(arena_release) struct arena a = {0};
     AUTO(buf_release) struct buf out;
-    struct ledger l = {0};
+    struct index_map l = {0};
     struct err err;
 
     buf_init(&out, 0);
-    CHECK_INT(ledger_parse(&l, text, values, &a, &err), 0);
-    ledger_encode(&l, values, &out);
+    CHECK_INT(index_map_parse(&l, text, values, &a, &err), 0);
+    index_map_encode(&l, values, &out);
     CHECK_STR(out.len ? out.data : "", want);
 }
 
 static void check_refused(const char *text, bool values)
 {
     AUTO(arena_release) struct arena a = {0};
-    struct ledger l = {.n = 77};
+    struct index_map l = {.n = 77};
     struct err err = {0};
 
-    CHECK_INT(ledger_parse(&l, text, values, &a, &err), -1);
+    CHECK_INT(index_map_parse(&l, text, values, &a, &err), -1);
     CHECK_INT(err.code, ERR_INVALID);
     CHECK_INT(l.n, 77);
     if (test_failed)
@@ -166,20 +166,20 @@ static void test_refused(void)
 static void test_equal(void)
 {
     AUTO(arena_release) struct arena a = {0};
-    struct ledger l = {0}, m = {0};
+    struct index_map l = {0}, m = {0};
 
-    CHECK(ledger_equal(&l, &m));
-    ledger_set_range(&l, 2, 5, 3, &a);
-    CHECK(!ledger_equal(&l, &m));
-    ledger_set_range(&m, 2, 4, 3, &a);
-    CHECK(!ledger_equal(&l, &m));
-    ledger_set_range(&m, 2, 5, 2, &a);
-    CHECK(!ledger_equal(&l, &m));
-    ledger_set_range(&m, 2, 5, 0, &a);
-    ledger_set_range(&m, 1, 5, 3, &a);
-    CHECK(!ledger_equal(&l, &m));
-    ledger_set(&m, 1, 0, &a);
-    CHECK(ledger_equal(&l, &m));
+    CHECK(index_map_equal(&l, &m));
+    index_map_set_range(&l, 2, 5, 3, &a);
+    CHECK(!index_map_equal(&l, &m));
+    index_map_set_range(&m, 2, 4, 3, &a);
+    CHECK(!index_map_equal(&l, &m));
+    index_map_set_range(&m, 2, 5, 2, &a);
+    CHECK(!index_map_equal(&l, &m));
+    index_map_set_range(&m, 2, 5, 0, &a);
+    index_map_set_range(&m, 1, 5, 3, &a);
+    CHECK(!index_map_equal(&l, &m));
+    index_map_set(&m, 1, 0, &a);
+    CHECK(index_map_equal(&l, &m));
 }
 
 int main(void)

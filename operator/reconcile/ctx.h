@@ -1,11 +1,11 @@
-/* One look at a job: what reconcile's rules share. Seen only by the files of this folder. */
-#ifndef PACELINE_OPERATOR_RECONCILE_LOOK_H
-#define PACELINE_OPERATOR_RECONCILE_LOOK_H
+/* What reconcile's rules share of one look at a job. Seen only by the files of this folder. */
+#ifndef PACELINE_OPERATOR_RECONCILE_CTX_H
+#define PACELINE_OPERATOR_RECONCILE_CTX_H
 
 #include "operator/reconcile/reconcile.h"
 
 /* One index of a role. */
-struct slot {
+struct index_slot {
     const struct pod **pods; /* all of this index, by incarnation */
     int n_pods;
     int64_t incarnation; /* the current one; rules move it */
@@ -13,7 +13,7 @@ struct slot {
     bool stale; /* a pod is newer than our status: hands off */
 };
 
-struct look {
+struct ctx {
     const struct observed *o;
     const struct tj *tj;
     const struct job *job; /* NULL only in finish: the spec has become invalid */
@@ -23,33 +23,33 @@ struct look {
     size_t n_pods;
     struct tj_status next; /* what status should be; strings borrowed from tj and the plan */
     struct {
-        struct slot *slots;
+        struct index_slot *slots;
         int n;
     } roles[N_CLUSTER_ROLES];
     bool spec_applied; /* nothing in the spec waits to be acted on */
 };
 
-/* Indexes pods and ledgers; everything in the plan's arena. */
-void look_init(struct look *l, const struct observed *o, int64_t now, struct plan *plan);
-/* Writes the slots back into the ledgers of next. */
-void look_store(struct look *l);
+/* Indexes pods and index maps; everything in the plan's arena. */
+void ctx_init(struct ctx *ctx, const struct observed *o, int64_t now, struct plan *plan);
+/* Writes the slots back into the index maps of next. */
+void ctx_store(struct ctx *ctx);
 /* Whether next differs from the job's status in what actions depend on. */
-bool look_changed(const struct look *l);
+bool ctx_changed(const struct ctx *ctx);
 /* Whether index of role should have a pod: listed by the world, not done, not suspended. */
-bool look_expects(const struct look *l, enum cluster_role role, int index);
+bool ctx_expects(const struct ctx *ctx, enum cluster_role role, int index);
 /* The same, and our status is not older than its pods. */
-bool look_wants(const struct look *l, enum cluster_role role, int index);
+bool ctx_wants(const struct ctx *ctx, enum cluster_role role, int index);
 /* An incarnation above all that the job's status and pods know. */
-int64_t look_fresh_incarnation(const struct look *l);
+int64_t ctx_fresh_incarnation(const struct ctx *ctx);
 /* Its pod of the current incarnation; or NULL. */
-const struct pod *slot_pod(const struct slot *slot);
+const struct pod *slot_pod(const struct index_slot *slot);
 /* Adds restarts to the job and the role. */
-void look_count_restarts(struct look *l, enum cluster_role role, int64_t n);
+void ctx_count_restarts(struct ctx *ctx, enum cluster_role role, int64_t n);
 /* Counts the kubelet's restarts of the index's current pod, which is about to be one of the past.
  */
-void look_settle(struct look *l, enum cluster_role role, int index);
+void ctx_settle(struct ctx *ctx, enum cluster_role role, int index);
 /* A new world: every index at the fresh incarnation; the kubelet's restarts so far are counted. */
-void look_renew(struct look *l);
+void ctx_renew(struct ctx *ctx);
 
 /* Ended before it was asked to stop, for certain (rule 3). Only then is the end its own. */
 bool pod_ended_itself(const struct pod *p);
@@ -58,75 +58,76 @@ bool pod_ended_itself(const struct pod *p);
  * have watched it. Our wall clock may be ahead of the API server's or jump, and giving up a pod
  * that still runs would run its index twice.
  */
-bool pod_is_lost(const struct look *l, const struct pod *p);
+bool pod_is_lost(const struct ctx *ctx, const struct pod *p);
 /* When it will be lost. */
-int64_t pod_fence_ms(const struct look *l, const struct pod *p);
+int64_t pod_fence_ms(const struct ctx *ctx, const struct pod *p);
 
 /* Conditions of next. The time changes with the status, reason and message at once. */
-void condition_set(struct look *l, enum condition_type type, bool status, const char *reason,
+void condition_set(struct ctx *ctx, enum condition_type type, bool status, const char *reason,
                    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Makes next terminal, once: condition, completion time, clock stopped. */
-void terminate(struct look *l, enum condition_type type, const char *reason, const char *fmt, ...)
+void terminate(struct ctx *ctx, enum condition_type type, const char *reason, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-void clock_start(struct look *l);
-void clock_stop(struct look *l);
+void clock_start(struct ctx *ctx);
+void clock_stop(struct ctx *ctx);
 
 /* The rules, by their numbers in reconcile.h; each changes next or adds actions. */
-void rule_completed(struct look *l);   /*  3, what succeeded */
-void rule_success(struct look *l);     /*  4 */
-void rule_deadline(struct look *l);    /*  5 */
-void rule_failures(struct look *l);    /*  3, what failed */
-void rule_suspend(struct look *l);     /*  6 */
-void rule_world(struct look *l);       /*  7 */
-bool rule_owned(struct look *l);       /*  8; true: all are there */
-void rule_pods(struct look *l);        /*  9 */
-void rule_waits(struct look *l);       /*  9, why the first that waits does */
-void rule_finish(struct look *l);      /* 10 */
-void rule_places(struct look *l);      /* 12, who gives its place to whom */
-void rule_generation(struct look *l);  /* 12, what is to be launched */
-void rule_run(struct look *l);         /* 12, launching and stopping it */
-void describe_durable(struct look *l); /* 12, condition Durable */
+void rule_completed(struct ctx *ctx);   /*  3, what succeeded */
+void rule_success(struct ctx *ctx);     /*  4 */
+void rule_deadline(struct ctx *ctx);    /*  5 */
+void rule_failures(struct ctx *ctx);    /*  3, what failed */
+void rule_suspend(struct ctx *ctx);     /*  6 */
+void rule_world(struct ctx *ctx);       /*  7 */
+bool rule_owned(struct ctx *ctx);       /*  8; true: all are there */
+void rule_pods(struct ctx *ctx);        /*  9 */
+void rule_pending(struct ctx *ctx);     /*  9, why the first that waits does */
+void rule_finish(struct ctx *ctx);      /* 10 */
+void rule_places(struct ctx *ctx);      /* 12, who gives its place to whom */
+void rule_generation(struct ctx *ctx);  /* 12, what is to be launched */
+void rule_run(struct ctx *ctx);         /* 12, launching and stopping it */
+void describe_durable(struct ctx *ctx); /* 12, condition Durable */
 /* 12, condition Running; why: a pod does not run, or "". */
-void describe_run(struct look *l, const char *why);
+void describe_run(struct ctx *ctx, const char *why);
 /* All pods of the run that the chief tells of run, whatever others do. */
-bool launch_trains(const struct look *l);
-void describe_progress(struct look *l); /* 12, progress and scaling */
+bool launch_trains(const struct ctx *ctx);
+void describe_progress(struct ctx *ctx); /* 12, progress and scaling */
 /* What the chief last said of the run that was launched last; NULL: nothing. */
-const struct run_report *launch_report(const struct look *l);
+const struct run_report *launch_report(const struct ctx *ctx);
 /* The chief has said that the training is done: its pod may stay, to keep the model. */
-bool launch_done(const struct look *l);
+bool launch_done(const struct ctx *ctx);
 /* Whether the chief may run a launch that this worker is part of. */
-bool launch_may_use(const struct look *l, int worker);
+bool launch_may_use(const struct ctx *ctx, int worker);
 /* Whether a pod that nobody wants stays until the run that it is part of has stopped. */
-bool launch_holds(const struct look *l, const struct pod *p);
-void describe(struct look *l); /* 11: the descriptive part of next */
+bool launch_holds(const struct ctx *ctx, const struct pod *p);
+void describe(struct ctx *ctx); /* 11: the descriptive part of next */
 
 /* Its node should begin it, and its status does not say what is in the way. */
 bool pod_is_mute(const struct pod *p);
 /* Why a pod does not run, in words for a sentence; NULL: nobody says (yet). */
-const char *pod_wait(const struct look *l, const struct pod *p);
-bool pod_is_explained(const struct look *l, const struct pod *p); /* pod_wait is not NULL */
+const char *pod_pending_reason(const struct ctx *ctx, const struct pod *p);
+bool pod_is_explained(const struct ctx *ctx,
+                      const struct pod *p); /* pod_pending_reason is not NULL */
 /* A pod that lives mounts another key than ours: they could not talk to what we make. */
-bool look_key_changed(const struct look *l);
+bool ctx_key_changed(const struct ctx *ctx);
 /* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
-void pod_dispose(struct look *l, const struct pod *p);
+void pod_dispose(struct ctx *ctx, const struct pod *p);
 /* Forces a pod that is being deleted once its node has been silent for too long. */
-void pod_outwait(struct look *l, const struct pod *p);
+void pod_outwait(struct ctx *ctx, const struct pod *p);
 /* Takes our finalizer off a pod that has ended; what is then still there is outwaited. */
-void pod_let_go(struct look *l, const struct pod *p);
+void pod_let_go(struct ctx *ctx, const struct pod *p);
 
 /* Whether the pods that come later wait: one that every launch needs has no node yet. */
-bool places_hold(const struct look *l);
+bool places_hold(const struct ctx *ctx);
 /* Whether a launched job's pod of this index is one of those. */
 bool places_come_later(enum cluster_role role, int index);
 /* A pod that may have been part of a launch is lost; the job is suspended: what the next launch
  * follows. */
-void launch_lost(struct look *l, const struct pod *p);
-void launch_suspended(struct look *l);
+void launch_lost(struct ctx *ctx, const struct pod *p);
+void launch_suspended(struct ctx *ctx);
 /* The job is about to have more workers: what was launched last is without them. */
-void launch_grown(struct look *l);
+void launch_grown(struct ctx *ctx);
 /* Events for what the job's status says and reached not long ago. */
-void story_tell(struct look *l);
+void events_record(struct ctx *ctx);
 
 #endif
