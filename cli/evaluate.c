@@ -6,8 +6,8 @@
 #include "cli/classes.h"
 #include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/metric_labels.h"
 #include "cli/table.h"
-#include "cli/terms.h"
 #include "paceline/mem.h"
 
 static const char evaluate_usage[] =
@@ -73,8 +73,8 @@ int cmd_evaluate(int argc, char **argv)
     if (code != EXIT_OK || o.json)
         return code;
     result = s.history.evaluation;
-    if (terms_of(result)->values) {
-        AUTO(auto_free) char *scores = terms_scores(result, "");
+    if (metric_labels_of(result)->values) {
+        AUTO(auto_free) char *scores = metric_labels_scores(result, "");
 
         printf("%s samples: %s\n", format_count(event_number(result, "samples")).s, scores);
         return EXIT_OK;

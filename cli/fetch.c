@@ -12,7 +12,7 @@
 #include "cli/checksum.h"
 #include "cli/download.h"
 #include "cli/folder.h"
-#include "cli/sums.h"
+#include "cli/sha256sums.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
 
@@ -75,7 +75,7 @@ static bool is_folder(const char *path)
 /* The folder has files: they are those of the set, or the fetch fails. */
 static int check_present(const struct work *w, struct err *err)
 {
-    if (sums_check(w->to, w->f->set->name, err) == 0) {
+    if (sha256sums_check(w->to, w->f->set->name, err) == 0) {
         remove_tree(w->part); /* of a fetch that was killed when it had all but tidied up */
         return 0;
     }
@@ -179,9 +179,9 @@ static int unpack_set(const struct work *w, struct err *err)
     AUTO(buf_release) struct buf sums = {0};
     const struct data_set *set = w->f->set;
     const struct unpack u = {w->unpacked, set->packing, set->root, set->most, &sums, w->f->stop};
-    AUTO(auto_free) char *sums_path = xasprintf("%s/%s", w->unpacked, SUMS_FILE);
+    AUTO(auto_free) char *sums_path = xasprintf("%s/%s", w->unpacked, SHA256SUMS_FILE);
 
-    sums_begin(&sums, set->name);
+    sha256sums_begin(&sums, set->name);
     if (mkdir(w->unpacked, 0777) < 0)
         return err_set(err, ERR_IO, "%s: could not be made: %s", w->unpacked, strerror(errno));
     for (int i = 0; i < DATA_MAX_FILES && set->files[i].name; i++) {

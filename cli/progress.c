@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "cli/format.h"
+#include "cli/metric_labels.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
-#include "cli/terms.h"
 #include "paceline/buf.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
@@ -150,7 +150,7 @@ static double epoch_share(const struct progress *p, double epoch, double step)
 
 static void show_live(struct progress *p, const cJSON *e)
 {
-    const struct terms *terms = terms_of(e);
+    const struct metric_labels *terms = metric_labels_of(e);
     double epoch = event_number(e, "epoch");
     double share = epoch_share(p, epoch, event_number(e, "step"));
     char head[128], tail[640], bar[3 * BAR_MAX + 1];
@@ -177,7 +177,7 @@ static void show_live(struct progress *p, const cJSON *e)
 /* At most one line per quarter of an epoch, and none within two seconds of the last. */
 static void show_plain(struct progress *p, const cJSON *e)
 {
-    const struct terms *terms = terms_of(e);
+    const struct metric_labels *terms = metric_labels_of(e);
     double epoch = event_number(e, "epoch"), step = event_number(e, "step");
     int64_t quarter = (int64_t)(4 * (epoch + epoch_share(p, epoch, step)));
 
@@ -195,7 +195,7 @@ static void show_plain(struct progress *p, const cJSON *e)
 
 static void show_epoch(struct progress *p, const cJSON *e)
 {
-    const struct terms *terms = terms_of(e);
+    const struct metric_labels *terms = metric_labels_of(e);
     double validation = event_number(e, terms->validation);
     double test = event_number(e, terms->test);
     double epoch = event_number(e, "epoch");
@@ -258,10 +258,10 @@ summary_line(const struct progress *p, const char *name, const char *fmt, ...)
 /* The results on the test set. */
 static void summary_test(const struct progress *p, const cJSON *done)
 {
-    const struct terms *terms = terms_of(done);
+    const struct metric_labels *terms = metric_labels_of(done);
 
     if (terms->values) {
-        AUTO(auto_free) char *scores = terms_scores(done, "test");
+        AUTO(auto_free) char *scores = metric_labels_scores(done, "test");
 
         summary_line(p, "test", "%s%s%s", style(p, BOLD), scores, style(p, PLAIN));
         return;
@@ -304,7 +304,7 @@ static void summary_trained(const struct progress *p, const struct history *h)
 
 static void summary_time(const struct progress *p, const struct history *h)
 {
-    const struct terms *terms = terms_of(h->done);
+    const struct metric_labels *terms = metric_labels_of(h->done);
     const struct text seconds = format_seconds(event_number(h->done, "seconds"));
 
     if (p->trained)

@@ -5,9 +5,9 @@
 
 #include "cli/classes.h"
 #include "cli/format.h"
+#include "cli/metric_labels.h"
 #include "cli/page.h"
 #include "cli/report_times.h"
-#include "cli/terms.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
 
@@ -91,7 +91,7 @@ static double first_of(const cJSON *events, const char *field)
 
 static void curves(struct buf *out, const struct history *h)
 {
-    const struct terms *terms = terms_of(h->done);
+    const struct metric_labels *terms = metric_labels_of(h->done);
     const struct curve quality[] = {{"train", terms->quality, 0, true},
                                     {"validation", terms->validation, 1, false},
                                     {"test", terms->test, 2, false}};
@@ -137,7 +137,7 @@ static struct text quality_note(const cJSON *done)
 static void tiles(struct buf *out, const struct history *h)
 {
     const cJSON *done = h->done, *start = h->start;
-    const struct terms *terms = terms_of(done);
+    const struct metric_labels *terms = metric_labels_of(done);
     struct text note;
 
     page_tiles_begin(out);

@@ -115,7 +115,7 @@ static void take_log(void *arg, const char *line, size_t len)
 {
     struct session *s = arg;
 
-    notices_add(&s->notices, line, len, show_log, s);
+    mpirun_filter_add(&s->filter, line, len, show_log, s);
 }
 
 /* The engine looks for the file before each step. */
@@ -210,7 +210,7 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
     if (s->asked)
         unlink(s->stop_file);
 
-    notices_end(&s->notices, show_log, s);
+    mpirun_filter_end(&s->filter, show_log, s);
     if (result < 0)
         return EXIT_UNEXPECTED;
     return judge(s, &end, err);

@@ -10,7 +10,7 @@
 
 #include "cli/history.h"
 #include "cli/launch.h"
-#include "cli/notices.h"
+#include "cli/mpirun_filter.h"
 
 /* Shows one event, which is in the history already (type EVENT_UNKNOWN is not shown), or one line
  * of the engine's log (type EVENT_UNKNOWN and event NULL). */
@@ -18,7 +18,7 @@ typedef void show_fn(void *arg, enum event_type type, const cJSON *event);
 
 struct session {
     struct history history;
-    struct notices notices;
+    struct mpirun_filter filter;
     FILE *tee;     /* every event as it came; or NULL */
     bool json;     /* pass events through to standard output */
     show_fn *show; /* may be NULL */

@@ -5,14 +5,14 @@
 
 #include "cli/calibrate.h"
 #include "cli/cli.h"
+#include "cli/cluster_run.h"
 #include "cli/folder.h"
 #include "cli/format.h"
 #include "cli/options.h"
 #include "cli/page.h"
+#include "cli/run_once.h"
 #include "cli/session.h"
-#include "cli/sweep.h"
 #include "cli/table.h"
-#include "cli/trial.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
 #include "paceline/predict.h"
@@ -198,7 +198,7 @@ static int measure(struct measurement *m, struct row *row, struct options *o,
         return code;
     fprintf(stderr, "measuring %s, %s\n", format_plural(row->workers, "worker").s,
             format_plural((double)job->training.steps, "step").s);
-    code = trial_run(&session, job, path, TRIAL_OVERWRITE, &err);
+    code = run_once(&session, job, path, RUN_ONCE_OVERWRITE, &err);
     if (code != EXIT_OK)
         return session_fail(&session, "speedup", code, &err);
     take_result(m, row, &session.history, job);
@@ -242,7 +242,7 @@ static void describe_cluster(struct measurement *m, const struct kubectl *k, con
 
 /* One run as a job of its own on a cluster. */
 static int measure_on_cluster(struct measurement *m, struct row *row, struct options *o,
-                              const struct sweep *sweep)
+                              const struct cluster_run *sweep)
 {
     AUTO(auto_job) struct job *job = NULL;
     double speed;
@@ -257,7 +257,7 @@ static int measure_on_cluster(struct measurement *m, struct row *row, struct opt
         describe_cluster(m, sweep->kubectl, job);
         fprintf(stderr, "%s\n", m->machine);
     }
-    if (sweep_run(sweep, job, &speed, &err) == 0) {
+    if (cluster_run(sweep, job, &speed, &err) == 0) {
         take_speed(m, row, job, speed);
         return EXIT_OK;
     }
@@ -269,7 +269,7 @@ static int measure_all_on_cluster(struct measurement *m, struct options *o)
 {
     AUTO(kubectl_release) struct kubectl k;
     AUTO(auto_free) char *own = o->namespace_ ? NULL : file_namespace(o->operand);
-    struct sweep sweep = {
+    struct cluster_run sweep = {
         .kubectl = &k, .keep = o->keep, .patience = o->patience ? o->patience : DEFAULT_PATIENCE};
     int code = EXIT_OK;
 

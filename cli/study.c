@@ -10,6 +10,7 @@
 #include "cli/folder.h"
 #include "cli/format.h"
 #include "cli/options.h"
+#include "cli/run_once.h"
 #include "cli/study_calibrate.h"
 #include "cli/study_estimate.h"
 #include "cli/study_page.h"
@@ -17,7 +18,6 @@
 #include "cli/study_peer.h"
 #include "cli/study_search.h"
 #include "cli/table.h"
-#include "cli/trial.h"
 #include "paceline/file.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -268,7 +268,7 @@ static int run(struct command *c, int variant, int seed)
         return EXIT_OK;
     if (c->study.variants[variant].calibrates || c->study.variants[variant].peer)
         return run_apart(c, variant, seed, job, path, same);
-    code = trial_run(&session, job, path, same ? TRIAL_RESUME : TRIAL_ASIDE, &err);
+    code = run_once(&session, job, path, same ? RUN_ONCE_RESUME : RUN_ONCE_ASIDE, &err);
     if (code != EXIT_OK) {
         fprintf(stderr, "%s, seed %d: ", c->study.variants[variant].name, seed + 1);
         return session_fail(&session, "study", code, &err);

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #include "cli/checksum.h"
-#include "cli/sums.h"
+#include "cli/sha256sums.h"
 #include "cli/tar.h"
 #include "paceline/mem.h"
 
@@ -115,7 +115,7 @@ static int output_end(struct output *o, struct err *err)
         return failed(o, err);
     }
     o->fd = -1;
-    sums_add(o->u->sums, o->path, checksum_end(&o->sum).s);
+    sha256sums_add(o->u->sums, o->path, checksum_end(&o->sum).s);
     return 0;
 }
 

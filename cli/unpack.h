@@ -18,7 +18,7 @@ struct unpack {
     enum packing packing;
     const char *root; /* only what is in this folder of the archive is taken, and put into ours */
     uint64_t most;    /* bytes of all that an archive holds */
-    struct buf *sums; /* gets a line for each file (sums.h) */
+    struct buf *sums; /* gets a line for each file (sha256sums.h) */
     const volatile sig_atomic_t *stop; /* not 0: end with ERR_INTERRUPTED */
 };
 

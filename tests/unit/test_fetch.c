@@ -1,5 +1,5 @@
 // LINK: cli/fetch.c cli/download.c cli/libcurl.c cli/libcrypto.c cli/library.c cli/unpack.c
-// LINK: cli/tar.c cli/sums.c cli/checksum.c cli/folder.c common
+// LINK: cli/tar.c cli/sha256sums.c cli/checksum.c cli/folder.c common
 /* Data sets from a server on loopback that misbehaves (fetch_server.py): whole or not at all. */
 #include "cli/fetch.h"
 

@@ -1,10 +1,10 @@
-// LINK: cli/progress.c cli/terminal.c cli/terms.c cli/table.c cli/format.c cli/history.c
+// LINK: cli/progress.c cli/terminal.c cli/metric_labels.c cli/table.c cli/format.c cli/history.c
 // LINK: common/clock.c common/text.c common/events.c common/losses.c common/buf.c common/err.c
 // LINK: common/json.c common/mem.c
 #include "cli/progress.h"
 
+#include "cli/metric_labels.h"
 #include "cli/table.h"
-#include "cli/terms.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
 
@@ -137,14 +137,14 @@ static void test_values(void)
     fclose(memory);
     CHECK_STR(text, "epoch 1/3  step 50  1,000 samples/s  loss 4.5000  mae 1.2500  ETA 1:01\n"
                     "epoch 1/3  loss 4.5000  mae 1.2500  test 1.5000  1,000 samples/s  2.00 s\n");
-    numbers = terms_scores(of_numbers, "test");
+    numbers = metric_labels_scores(of_numbers, "test");
     CHECK_STR(numbers, "R2 -0.5000, MAE 1.5000, RMSE 2.0000, loss 4.0000");
-    bits = terms_scores(of_bits, "test");
+    bits = metric_labels_scores(of_bits, "test");
     CHECK_STR(bits, "F1 62.50%, precision 50.00%, recall 100.00%, accuracy 25.00%, accuracy of "
                     "single labels 75.00%, loss 0.5000");
-    CHECK(terms_of(of_numbers)->values && !terms_of(of_numbers)->share);
-    CHECK(terms_of(of_bits)->values && terms_of(of_bits)->share);
-    CHECK(!terms_of(NULL)->values);
+    CHECK(metric_labels_of(of_numbers)->values && !metric_labels_of(of_numbers)->share);
+    CHECK(metric_labels_of(of_bits)->values && metric_labels_of(of_bits)->share);
+    CHECK(!metric_labels_of(NULL)->values);
 }
 
 /* On a terminal (80 columns when its size is unknown): one line that is redrawn, then cleared. */

@@ -1,4 +1,4 @@
-// LINK: cli/report.c cli/report_times.c cli/page.c cli/svg.c cli/format.c cli/terms.c
+// LINK: cli/report.c cli/report_times.c cli/page.c cli/svg.c cli/format.c cli/metric_labels.c
 // LINK: cli/classes.c cli/history.c common
 #include "cli/report.h"
 

@@ -1,4 +1,4 @@
-#include "cli/sweep.h"
+#include "cli/cluster_run.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void manifest(const struct job *job, struct buf *out)
     json_print(tree, 0, out);
 }
 
-static int create(const struct sweep *s, const struct job *job, struct err *err)
+static int create(const struct cluster_run *s, const struct job *job, struct err *err)
 {
     static const char *const arguments[] = {"create", "-f", "-", NULL};
     AUTO(buf_release) struct buf text;
@@ -66,7 +66,7 @@ static int create(const struct sweep *s, const struct job *job, struct err *err)
 }
 
 /* Gives the job up: because it has not trained for so long. */
-static int give_up(const struct sweep *s, const cJSON *tj, const char *name, struct err *err)
+static int give_up(const struct cluster_run *s, const cJSON *tj, const char *name, struct err *err)
 {
     struct sentence warning = cluster_job_warning(s->kubectl, name);
 
@@ -76,7 +76,7 @@ static int give_up(const struct sweep *s, const cJSON *tj, const char *name, str
 }
 
 /* 1: it has succeeded; 0: not yet. */
-static int judge(const struct sweep *s, const cJSON *tj, const char *name, int64_t since_ms,
+static int judge(const struct cluster_run *s, const cJSON *tj, const char *name, int64_t since_ms,
                  struct err *err)
 {
     if (cluster_job_says(tj, "Succeeded", "True"))
@@ -88,7 +88,7 @@ static int judge(const struct sweep *s, const cJSON *tj, const char *name, int64
 }
 
 /* Until it has succeeded; *tj is then its last state. */
-static int await(const struct sweep *s, struct view *v, cJSON **tj, struct err *err)
+static int await(const struct cluster_run *s, struct view *v, cJSON **tj, struct err *err)
 {
     int64_t since_ms = clock_ms(); /* when it trained last */
     int misses = 0, rc = 0;
@@ -125,7 +125,7 @@ static int take_speed(const cJSON *tj, const char *name, double *speed, struct e
 }
 
 /* With its pods, unless the user is in a hurry. */
-static void remove_job(const struct sweep *s, const char *name, bool hurry)
+static void remove_job(const struct cluster_run *s, const char *name, bool hurry)
 {
     const char *const arguments[] = {"delete",
                                      "trainingjobs.paceline.dev",
@@ -143,8 +143,8 @@ static void remove_job(const struct sweep *s, const char *name, bool hurry)
                 err.msg, name);
 }
 
-int sweep_run(const struct sweep *s, const struct job *job, double *samples_per_second,
-              struct err *err)
+int cluster_run(const struct cluster_run *s, const struct job *job, double *samples_per_second,
+                struct err *err)
 {
     AUTO(auto_json) cJSON *tj = NULL;
     struct view view = {.name = job->name};

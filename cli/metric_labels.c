@@ -1,4 +1,4 @@
-#include "cli/terms.h"
+#include "cli/metric_labels.h"
 
 #include <math.h>
 
@@ -7,7 +7,7 @@
 #include "paceline/losses.h"
 #include "paceline/mem.h"
 
-static const struct terms classes = {
+static const struct metric_labels classes = {
     .rate = "samplesPerSecond",
     .unit = "samples/s",
     .rates = "Samples per second",
@@ -22,7 +22,7 @@ static const struct terms classes = {
     .share = true,
 };
 
-static const struct terms text = {
+static const struct metric_labels text = {
     .rate = "wordsPerSecond",
     .unit = "words/s",
     .rates = "Words per second",
@@ -36,7 +36,7 @@ static const struct terms text = {
     .format = format_perplexity,
 };
 
-static const struct terms numbers = {
+static const struct metric_labels numbers = {
     .rate = "samplesPerSecond",
     .unit = "samples/s",
     .rates = "Samples per second",
@@ -51,7 +51,7 @@ static const struct terms numbers = {
     .values = true,
 };
 
-static const struct terms bits = {
+static const struct metric_labels bits = {
     .rate = "samplesPerSecond",
     .unit = "samples/s",
     .rates = "Samples per second",
@@ -73,7 +73,7 @@ static bool has(const cJSON *event, enum metric metric)
            isfinite(event_number(event, metric_key("test", metric).s));
 }
 
-const struct terms *terms_of(const cJSON *event)
+const struct metric_labels *metric_labels_of(const cJSON *event)
 {
     if (isfinite(event_number(event, text.rate)))
         return &text;
@@ -82,7 +82,7 @@ const struct terms *terms_of(const cJSON *event)
                                                 : &classes;
 }
 
-char *terms_scores(const cJSON *event, const char *set)
+char *metric_labels_scores(const cJSON *event, const char *set)
 {
     static const struct {
         enum metric metric;

@@ -1,5 +1,5 @@
-// LINK: cli/notices.c common/buf.c common/err.c common/text.c common/mem.c
-#include "cli/notices.h"
+// LINK: cli/mpirun_filter.c common/buf.c common/err.c common/text.c common/mem.c
+#include "cli/mpirun_filter.h"
 
 #include "paceline/buf.h"
 #include "paceline/mem.h"
@@ -62,7 +62,7 @@ static void test_paragraphs(void)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct notices n = {0};
+        struct mpirun_filter n = {0};
         AUTO(buf_release) struct buf out;
 
         buf_init(&out, 0);
@@ -71,9 +71,9 @@ static void test_paragraphs(void)
             size_t len = strcspn(line, "\n");
 
             line[len] = '\0';
-            notices_add(&n, line, len, keep, &out);
+            mpirun_filter_add(&n, line, len, keep, &out);
         }
-        notices_end(&n, keep, &out);
+        mpirun_filter_end(&n, keep, &out);
         CHECK_STR(out.data, cases[i].out);
     }
 }

@@ -1,4 +1,4 @@
-#include "cli/trial.h"
+#include "cli/run_once.h"
 
 #include "cli/folder.h"
 #include "cli/run_files.h"
@@ -23,8 +23,8 @@ static int train(struct session *s, const struct job *job, const struct run_file
     return code;
 }
 
-int trial_run(struct session *s, const struct job *job, const char *path, enum trial how,
-              struct err *err)
+int run_once(struct session *s, const struct job *job, const char *path, enum run_once how,
+             struct err *err)
 {
     AUTO(folder_release) struct folder folder = {.lock = -1};
     AUTO(run_files_release) struct run_files files = {0};
@@ -33,9 +33,9 @@ int trial_run(struct session *s, const struct job *job, const char *path, enum t
     int code;
 
     buf_init(&text, 0);
-    if (folder_take(&folder, path, how != TRIAL_ASIDE, err) < 0)
+    if (folder_take(&folder, path, how != RUN_ONCE_ASIDE, err) < 0)
         return err_exit_code(err->code);
-    run_files_init(&files, &folder, how == TRIAL_RESUME && checkpoint);
+    run_files_init(&files, &folder, how == RUN_ONCE_RESUME && checkpoint);
     job_to_text(job, &text);
     s->on_start = run_files_keep;
     s->on_start_arg = &files;

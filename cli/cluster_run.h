@@ -1,6 +1,6 @@
 /* One TrainingJob on a cluster, to measure it: created, watched to its end, removed. */
-#ifndef PACELINE_CLI_SWEEP_H
-#define PACELINE_CLI_SWEEP_H
+#ifndef PACELINE_CLI_CLUSTER_RUN_H
+#define PACELINE_CLI_CLUSTER_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include "cli/kubectl.h"
 #include "paceline/spec.h"
 
-struct sweep {
+struct cluster_run {
     const struct kubectl *kubectl;
     bool keep;        /* leave the jobs there */
     int64_t patience; /* seconds that a job may not train before it is given up */
@@ -20,7 +20,7 @@ struct sweep {
  * returns, the job is gone again or the message says that it is not. Fails with one sentence:
  * ERR_CONFLICT when there is a job of that name, ERR_INTERRUPTED, why it did not start or failed.
  */
-MUST_CHECK int sweep_run(const struct sweep *s, const struct job *job, double *samples_per_second,
-                         struct err *err);
+MUST_CHECK int cluster_run(const struct cluster_run *s, const struct job *job,
+                           double *samples_per_second, struct err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "cli/sums.h"
+#include "cli/sha256sums.h"
 
 #include <string.h>
 
@@ -10,13 +10,13 @@
 #define SUM_LEN 64
 #define HEAD "# %s, fetched by paceline\n"
 
-void sums_begin(struct buf *b, const char *what)
+void sha256sums_begin(struct buf *b, const char *what)
 {
     buf_init(b, MAX_BYTES);
     buf_printf(b, HEAD, what);
 }
 
-void sums_add(struct buf *b, const char *path, const char *sha256)
+void sha256sums_add(struct buf *b, const char *path, const char *sha256)
 {
     buf_printf(b, "%s  %s\n", sha256, path);
 }
@@ -41,9 +41,9 @@ static int check_line(const char *folder, char *line, const char *sums, struct e
     return 0;
 }
 
-int sums_check(const char *folder, const char *what, struct err *err)
+int sha256sums_check(const char *folder, const char *what, struct err *err)
 {
-    AUTO(auto_free) char *sums = xasprintf("%s/%s", folder, SUMS_FILE);
+    AUTO(auto_free) char *sums = xasprintf("%s/%s", folder, SHA256SUMS_FILE);
     AUTO(auto_free) char *head = xasprintf(HEAD, what);
     AUTO(buf_release) struct buf text = {0};
     char *line, *end;

@@ -1,4 +1,4 @@
-#include "cli/notices.h"
+#include "cli/mpirun_filter.h"
 
 #include <string.h>
 
@@ -23,28 +23,29 @@ static bool is_about_a_rank(const char *line)
     return false;
 }
 
-void notices_add(struct notices *n, const char *line, size_t len, line_fn *fn, void *arg)
+void mpirun_filter_add(struct mpirun_filter *n, const char *line, size_t len, line_fn *fn,
+                       void *arg)
 {
     bool dashes = strcmp(line, DASHES) == 0;
 
-    if (n->state == NOTICE_DROPPED && n->dropped < DROPPED_MAX) {
-        n->state = dashes ? NOTICE_NONE : NOTICE_DROPPED;
+    if (n->state == FILTER_DROPPED && n->dropped < DROPPED_MAX) {
+        n->state = dashes ? FILTER_NONE : FILTER_DROPPED;
         n->dropped++;
-    } else if (n->state == NOTICE_OPENED && is_about_a_rank(line)) {
-        n->state = NOTICE_DROPPED;
+    } else if (n->state == FILTER_OPENED && is_about_a_rank(line)) {
+        n->state = FILTER_DROPPED;
         n->dropped = 1;
     } else {
-        notices_end(n, fn, arg);
+        mpirun_filter_end(n, fn, arg);
         if (dashes)
-            n->state = NOTICE_OPENED;
+            n->state = FILTER_OPENED;
         else
             fn(arg, line, len);
     }
 }
 
-void notices_end(struct notices *n, line_fn *fn, void *arg)
+void mpirun_filter_end(struct mpirun_filter *n, line_fn *fn, void *arg)
 {
-    if (n->state == NOTICE_OPENED)
+    if (n->state == FILTER_OPENED)
         fn(arg, DASHES, strlen(DASHES));
-    n->state = NOTICE_NONE;
+    n->state = FILTER_NONE;
 }
