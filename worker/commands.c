@@ -4,9 +4,9 @@
 #include "paceline/buf.h"
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
+#include "worker/train/checkpoint.h"
 #include "worker/train/events.h"
 #include "worker/train/metrics.h"
-#include "worker/train/snapshot.h"
 
 void worker_adjust_job(struct job *job, const struct worker_options *o, const char *command)
 {
@@ -52,7 +52,7 @@ static int need_checkpoint(struct trainer *t, const struct worker_options *o, st
 {
     if (!o->checkpoint)
         return err_set(err, ERR_INVALID, "--checkpoint FILE is missing");
-    return snapshot_load_model(t, o->checkpoint, err);
+    return checkpoint_load_model(t, o->checkpoint, err);
 }
 
 int worker_evaluate(struct trainer *t, const struct worker_options *o, struct err *err)

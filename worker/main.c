@@ -25,7 +25,7 @@
 #include "worker/commands.h"
 #include "worker/predict.h"
 #include "worker/strategy/strategy.h"
-#include "worker/train/agreement.h"
+#include "worker/train/data_check.h"
 #include "worker/train/events.h"
 
 #define ROOT_ABORT_SECONDS 5
@@ -225,7 +225,7 @@ static int work(const struct command *command, const struct worker_options *o, s
     if (loading->rc != 0)
         *err = loading->err;
     if (comm_verdict(comm, loading->rc, err) != 0 ||
-        agreement_check(comm, job, &loading->data, loading->reads, err) != 0)
+        data_check(comm, job, &loading->data, loading->reads, err) != 0)
         return -1;
     struct trainer *t = xcalloc(1, sizeof *t);
     const struct strategy *const strategies[] = {strategy_of(job, comm_size(comm)),

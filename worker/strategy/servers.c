@@ -105,7 +105,7 @@ const float *servers_collect(struct trainer *t, int slot, const struct param *pa
         return NULL;
     model_export(&t->model, param, trainer_room(t),
                  slot < 0 ? t->model.weights : t->sink.blocks[0]);
-    return t->snapshot;
+    return t->checkpoint_tensor;
 }
 
 void servers_count_transfers(const struct trainer *t, const struct exchange *e,

@@ -1,6 +1,6 @@
 #include "worker/train/inference.h"
 
-#include "worker/train/snapshot.h"
+#include "worker/train/checkpoint.h"
 
 static int thread_count(const struct job *job)
 {
@@ -24,7 +24,7 @@ int inference_init(struct trainer *t, const struct job *job, struct comm *comm,
         return -1;
     model_init(&t->model, &t->net, &config);
     normalizer_init(&t->normalizer, job, in);
-    return snapshot_load_model(t, checkpoint, err);
+    return checkpoint_load_model(t, checkpoint, err);
 }
 
 const float *inference_forward(struct trainer *t, const float *x, uint32_t n, bool begins)

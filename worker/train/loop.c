@@ -6,12 +6,12 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
+#include "worker/train/checkpoint.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
 #include "worker/train/metrics.h"
-#include "worker/train/snapshot.h"
+#include "worker/train/telemetry.h"
 #include "worker/train/transfer.h"
-#include "worker/train/watch.h"
 #include "worker/train/watchdog.h"
 
 /* The loss of a step is known before its update: weights that the update broke are not kept. */
@@ -28,12 +28,12 @@ static int check_weights(struct trainer *t, struct err *err)
 }
 
 /* Tells how the newest copy for the durable folder ended, if it has; -1: badly. */
-static int tell_copy(const struct watch *w, bool wait, struct err *err)
+static int tell_copy(const struct telemetry *w, bool wait, struct err *err)
 {
-    struct durable_result r;
+    struct checkpoint_copier_result r;
     cJSON *e;
 
-    if (!w->durable || !durable_ended(w->durable, wait, &r))
+    if (!w->copier || !checkpoint_copier_ended(w->copier, wait, &r))
         return 0;
     e = event_new("durable");
     cJSON_AddNumberToObject(e, "step", (double)r.step);
@@ -48,20 +48,20 @@ static int tell_copy(const struct watch *w, bool wait, struct err *err)
 }
 
 /* Storage that fails while it trains costs its copies, not the training. */
-static void look_after_copy(const struct watch *w, bool wait)
+static void look_after_copy(const struct telemetry *w, bool wait)
 {
     struct err err;
 
     (void)tell_copy(w, wait, &err);
 }
 
-static void copy(const struct trainer *t, struct watch *w, const char *path, bool best)
+static void copy(const struct trainer *t, struct telemetry *w, const char *path, bool best)
 {
-    if (!w->durable)
+    if (!w->copier)
         return;
     look_after_copy(w, true);
-    durable_copy(w->durable, path, t->at.step, t->job->checkpoint.keep, best,
-                 t->at.step >= t->steps);
+    checkpoint_copier_copy(w->copier, path, t->at.step, t->job->checkpoint.keep, best,
+                           t->at.step >= t->steps);
 }
 
 /* Why a checkpoint is saved; only the job's own go to the durable folder. */
@@ -69,7 +69,7 @@ enum { SAVE_NOT, SAVE_MEMORY = 1, SAVE_OWN = 2, SAVE_BEST = 4 };
 
 /* All ranks at the same step: rank 0 writes, and the mirror, which has the same bytes. A mirror
  * that cannot costs the copy, not the training. */
-static int write_checkpoint(struct trainer *t, struct watch *w, int why, struct err *err)
+static int write_checkpoint(struct trainer *t, struct telemetry *w, int why, struct err *err)
 {
     double start = trainer_seconds();
     char *path = NULL;
@@ -82,10 +82,10 @@ static int write_checkpoint(struct trainer *t, struct watch *w, int why, struct 
     if (check_weights(t, err) != 0)
         return -1;
     if (!w->lead && comm_rank(t->comm) != t->mirror) {
-        snapshot_supply(t);
+        checkpoint_supply(t);
         return 0;
     }
-    if (snapshot_write(t, w->options->dir, why & SAVE_BEST, &path, err) != 0) {
+    if (checkpoint_write(t, w->options->dir, why & SAVE_BEST, &path, err) != 0) {
         if (w->lead)
             return -1;
         log_warn("no second copy of the checkpoint: %s rank=%d", err->msg, t->mirror);
@@ -93,7 +93,7 @@ static int write_checkpoint(struct trainer *t, struct watch *w, int why, struct 
         return 0;
     }
     if (w->lead)
-        watch_checkpoint(t, path, trainer_seconds() - start);
+        telemetry_checkpoint(t, path, trainer_seconds() - start);
     if (why & SAVE_OWN)
         copy(t, w, path, why & SAVE_BEST);
     free(w->checkpoint);
@@ -104,7 +104,7 @@ static int write_checkpoint(struct trainer *t, struct watch *w, int why, struct 
     return 0;
 }
 
-static int save(struct trainer *t, struct watch *w, int why, struct err *err)
+static int save(struct trainer *t, struct telemetry *w, int why, struct err *err)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_CHECKPOINT);
     const int rc = write_checkpoint(t, w, why, err);
@@ -128,7 +128,7 @@ static void take_sigterm(int signal, siginfo_t *info, void *context)
 /* A service manager may send SIGTERM to the command and to all workers: a worker that can be asked
  * to stop takes the first one as the stop file, and the second one ends it. From mpirun it means
  * that another rank has failed, or that the command ends the ranks: then it ends this one. */
-static void catch_sigterm(const struct trainer *t, const struct watch *w)
+static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
 {
     const struct sigaction action = {.sa_sigaction = take_sigterm,
                                      .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_RESTART)};
@@ -139,7 +139,7 @@ static void catch_sigterm(const struct trainer *t, const struct watch *w)
 }
 
 /* What rank 0 sees before a step, for all ranks to do behind it. */
-static int wish(const struct trainer *t, struct watch *w)
+static int wish(const struct trainer *t, struct telemetry *w)
 {
     const char *stop = w->options->stop_file;
     int64_t own = t->job->checkpoint.every_seconds;
@@ -156,7 +156,7 @@ static int wish(const struct trainer *t, struct watch *w)
     return orders;
 }
 
-static int due(const struct trainer *t, const struct watch *w)
+static int due(const struct trainer *t, const struct telemetry *w)
 {
     int64_t steps = t->job->checkpoint.every_steps;
 
@@ -189,7 +189,8 @@ static void stop_early(struct trainer *t)
 }
 
 /* Behind the last batch of an epoch, or the last step of all: evaluate, report, save. */
-static int end_epoch(struct trainer *t, struct watch *w, struct evaluation *test, struct err *err)
+static int end_epoch(struct trainer *t, struct telemetry *w, struct evaluation *test,
+                     struct err *err)
 {
     double train_seconds = trainer_seconds() - w->epoch_started;
     const struct evaluation train = evaluation_of(t->at.epoch_totals);
@@ -211,7 +212,7 @@ static int end_epoch(struct trainer *t, struct watch *w, struct evaluation *test
     bool best = t->job->checkpoint.best && is_best(t, validated ? &validation : test);
     if (best)
         t->at.best_step = t->at.step;
-    watch_epoch(w, t, train.totals, &validation, test, train_seconds);
+    telemetry_epoch(w, t, train.totals, &validation, test, train_seconds);
     if (t->at.batch == 0) {
         early_stop_add(
             &t->at.early, &t->job->training.early_stop, t->at.epoch,
@@ -225,27 +226,27 @@ static int end_epoch(struct trainer *t, struct watch *w, struct evaluation *test
         why |= SAVE_OWN;
     if (why && save(t, w, why, err) != 0)
         return -1;
-    watch_begin_epoch(w, t);
+    telemetry_begin_epoch(w, t);
     w->epoch_first_step = w->reported_step = t->at.step;
     w->reported_totals = (struct totals){0};
     return 0;
 }
 
-static int prepare(struct trainer *t, struct watch *w, struct err *err)
+static int prepare(struct trainer *t, struct telemetry *w, struct err *err)
 {
     const struct run_options *o = w->options;
     const char *initial = t->job->model.initial_weights;
 
     if (o->dir)
         checkpoints_prepare(o->dir);
-    if (w->lead && o->durable && durable_open(&w->durable, o->durable, t->job, err) != 0)
+    if (w->lead && o->durable && checkpoint_copier_open(&w->copier, o->durable, t->job, err) != 0)
         return -1;
     if (o->dir && o->resume != RESUME_NO &&
-        snapshot_resume(t, o->dir, o->durable, o->resume == RESUME_IF_ANY, err) != 0)
+        checkpoint_resume(t, o->dir, o->durable, o->resume == RESUME_IF_ANY, err) != 0)
         return -1;
-    if (t->at.step == 0 && initial && snapshot_load_weights(t, initial, err) != 0)
+    if (t->at.step == 0 && initial && checkpoint_load_weights(t, initial, err) != 0)
         return -1;
-    if (w->durable && durable_begin(w->durable, t->job, err) != 0)
+    if (w->copier && checkpoint_copier_begin(w->copier, t->job, err) != 0)
         return -1;
     handover_resume(t);
     t->mirror = o->mirror ? comm_rank_elsewhere(t->comm) : -1;
@@ -254,10 +255,10 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
     w->saved_step = -1;
     w->reported_totals = t->at.epoch_totals;
     w->transfer_s = o->time_transfer ? transfer_estimate(t) : 0;
-    watch_start(w, t);
+    telemetry_start(w, t);
     stop_early(t);
     handover_begin(t);
-    watch_begin_epoch(w, t);
+    telemetry_begin_epoch(w, t);
     w->begun = w->epoch_begun;
     w->sent_before = xcalloc((size_t)comm_size(t->comm), sizeof(uint64_t));
     memcpy(w->sent_before, comm_sent(t->comm), (size_t)comm_size(t->comm) * sizeof(uint64_t));
@@ -265,7 +266,7 @@ static int prepare(struct trainer *t, struct watch *w, struct err *err)
     return 0;
 }
 
-static int stop(struct trainer *t, struct watch *w, struct err *err)
+static int stop(struct trainer *t, struct telemetry *w, struct err *err)
 {
     if (w->saved_step != t->at.step || w->options->durable)
         if (save(t, w, SAVE_OWN, err) != 0)
@@ -297,7 +298,7 @@ static int64_t next_meeting(const struct trainer *t)
     return step;
 }
 
-static int loop(struct trainer *t, struct watch *w, struct evaluation *test, struct err *err)
+static int loop(struct trainer *t, struct telemetry *w, struct evaluation *test, struct err *err)
 {
     const uint32_t batches = trainer_batches_per_epoch(t);
     const int64_t check = t->job->debug.check_replicas;
@@ -305,14 +306,14 @@ static int loop(struct trainer *t, struct watch *w, struct evaluation *test, str
     catch_sigterm(t, w);
     while (t->at.step < t->steps && !(t->orders & ORDER_STOP)) {
         if (w->lead && t->together && t->at.step == w->first_step)
-            watch_first_step();
+            telemetry_first_step();
         t->wish = wish(t, w);
         if (t->together)
             t->until = next_meeting(t);
         if (trainer_step(t, err) != 0)
             return -1;
         watchdog_feed(t->at.step + 1);
-        watch_progress(w, t);
+        telemetry_progress(w, t);
         look_after_copy(w, false);
         if (!t->together)
             continue;
@@ -328,7 +329,7 @@ static int loop(struct trainer *t, struct watch *w, struct evaluation *test, str
     return 0;
 }
 
-static int train(struct trainer *t, struct watch *w, struct err *err)
+static int train(struct trainer *t, struct telemetry *w, struct err *err)
 {
     struct evaluation test = {0};
 
@@ -345,18 +346,18 @@ static int train(struct trainer *t, struct watch *w, struct err *err)
         return stop(t, w, err);
     if (tell_copy(w, true, err) != 0)
         return err_wrap(err, "the model is not where it should be");
-    watch_done(w, t, &test);
+    telemetry_done(w, t, &test);
     return 0;
 }
 
 int trainer_run(struct trainer *t, const struct run_options *o, struct err *err)
 {
-    struct watch w = {.options = o, .lead = comm_rank(t->comm) == 0};
+    struct telemetry w = {.options = o, .lead = comm_rank(t->comm) == 0};
 
     watchdog_start(o->step_timeout, comm_rank(t->comm));
     watchdog_feed(t->at.step + 1);
     int rc = train(t, &w, err);
-    durable_free(w.durable);
+    checkpoint_copier_free(w.copier);
     free(w.checkpoint);
     free(w.sent_before);
     return rc;

@@ -8,7 +8,7 @@
 #include "worker/data/arrays.h"
 #include "worker/data/fit.h"
 #include "worker/data/identity.h"
-#include "worker/train/agreement.h"
+#include "worker/train/data_check.h"
 #include "worker/train/events.h"
 #include "worker/train/memory.h"
 
@@ -91,9 +91,9 @@ uint64_t trainer_bytes(const struct trainer *t)
  * again. */
 float *trainer_room(struct trainer *t)
 {
-    if (!t->snapshot)
-        t->snapshot = xaligned(largest_tensor(t) * sizeof(float));
-    return t->snapshot;
+    if (!t->checkpoint_tensor)
+        t->checkpoint_tensor = xaligned(largest_tensor(t) * sizeof(float));
+    return t->checkpoint_tensor;
 }
 
 struct config_names trainer_class_names(const struct trainer *t)
@@ -327,7 +327,8 @@ static int learn_floats(struct trainer *t, struct err *err)
 
     if (comm_verdict(t->comm, rc, err) != 0)
         return -1;
-    return agreement_on(t->comm, t->job, "the values of the training set", &seen, sizeof seen, err);
+    return data_check_derived(t->comm, t->job, "the values of the training set", &seen, sizeof seen,
+                              err);
 }
 
 /* The ranks share the adding of bytes; the sums are exact, so it does not matter how. */
@@ -455,7 +456,7 @@ void trainer_release(struct trainer *t)
     datasets_release(&t->data);
     threads_free(t->threads);
     profile_free(t->profile);
-    free(t->snapshot);
+    free(t->checkpoint_tensor);
     free(t->lane_ends);
     free(t->lane_values);
     free(t->all_lane_values);

@@ -128,9 +128,10 @@ struct trainer {
     struct phases phases;
     struct profile *profile;         /* rank 0's, where the job asks for one; else NULL */
     struct batcher_seconds prepared; /* seconds of batchers that are gone */
-    float *snapshot; /* the tensor of a checkpoint that is under way; made by the first one */
-    int mirror;      /* the rank that writes checkpoints besides rank 0, or -1 */
-    int64_t steps;   /* in all; where the training stops early those until then */
+    float *
+        checkpoint_tensor; /* the tensor of a checkpoint that is under way; made by the first one */
+    int mirror;            /* the rank that writes checkpoints besides rank 0, or -1 */
+    int64_t steps;         /* in all; where the training stops early those until then */
     bool evaluating;
     struct loss_result *losses;     /* of each position of the rank's samples */
     double *side_losses;            /* of each side output, of each position; times its weight */
@@ -159,7 +160,7 @@ void trainer_release(struct trainer *t);
 void trainer_enter(struct trainer *t, const struct strategy *strategy);
 /* Whether gather leaves tensors with their owners, and collect brings them. */
 static inline bool trainer_is_apart(const struct trainer *t) { return t->sharded || t->owners; }
-/* For a tensor of a checkpoint that is under way: t->snapshot. */
+/* For a tensor of a checkpoint that is under way: t->checkpoint_tensor. */
 float *trainer_room(struct trainer *t);
 
 /* The names of the classes of its data, or the words of a text; no texts if they have none. */

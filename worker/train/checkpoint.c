@@ -1,5 +1,5 @@
-/* Checkpoints; see snapshot.h. */
-#include "worker/train/snapshot.h"
+/* Checkpoints; see checkpoint.h. */
+#include "worker/train/checkpoint.h"
 
 #include <inttypes.h>
 
@@ -9,8 +9,8 @@
 #include "worker/checkpoint/checkpoints.h"
 #include "worker/checkpoint/config.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/train/checkpoint_meta.h"
 #include "worker/train/events.h"
-#include "worker/train/record.h"
 
 #define DIGEST "digest"
 #define SHAPE_TEXT 128          /* bytes of the text of up to 4 dimensions */
@@ -136,7 +136,8 @@ static void sum_add(struct sum *sum, const void *values, size_t bytes)
         snprintf(sum->text, sizeof sum->text, "%016" PRIx64, digest_end(&sum->digest));
 }
 
-/* Its values, in t->snapshot; where tensors have owners collective, and NULL but on the writers. */
+/* Its values, in t->checkpoint_tensor; where tensors have owners collective, and NULL but on the
+ * writers. */
 static const void *load_tensor(void *arg)
 {
     struct tensor *s = arg;
@@ -149,7 +150,7 @@ static const void *load_tensor(void *arg)
         values = t->strategy->collect(t, s->slot, s->param);
     } else {
         model_export(&t->model, s->param, trainer_room(t), slab_of(t, s->slot));
-        values = t->snapshot;
+        values = t->checkpoint_tensor;
     }
     if (s->sum && values && !s->loaded)
         sum_add(s->sum, values, bytes_of(s));
@@ -157,7 +158,7 @@ static const void *load_tensor(void *arg)
     return values;
 }
 
-uint64_t snapshot_digest(struct trainer *t)
+uint64_t checkpoint_digest(struct trainer *t)
 {
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
@@ -175,16 +176,16 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
     AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
     AUTO(config_texts_release) struct config_texts config;
-    struct record record;
+    struct checkpoint_meta meta;
     struct sum sum;
     int rc;
 
-    record_init(&record, t);
+    checkpoint_meta_init(&meta, t);
     config_print(&config, t->job, t->data.train.shape, t->data.train.classes,
                  trainer_class_names(t));
-    record.n += config_items(&config, record.items + record.n);
+    meta.n += config_items(&config, meta.items + meta.n);
     sum_init(&sum, list, n);
-    record.items[record.n++] = (struct st_meta){DIGEST, sum.text};
+    meta.items[meta.n++] = (struct st_meta){DIGEST, sum.text};
     for (size_t i = 0; i < n; i++) {
         tensors[i] = (struct st_tensor){.name = list[i].name,
                                         .dtype = ST_F32,
@@ -194,14 +195,14 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
                                         .arg = &list[i]};
         memcpy(tensors[i].dims, list[i].dims, sizeof *list[i].dims * (size_t)list[i].n_dims);
     }
-    rc = st_write(path, tensors, n, record.items, record.n, err);
+    rc = st_write(path, tensors, n, meta.items, meta.n, err);
     for (size_t i = 0; trainer_is_apart(t) && i < n; i++) /* they come, whether it failed or not */
         if (!list[i].loaded)
             load_tensor(&list[i]);
     return rc;
 }
 
-void snapshot_supply(struct trainer *t)
+void checkpoint_supply(struct trainer *t)
 {
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
@@ -210,7 +211,7 @@ void snapshot_supply(struct trainer *t)
         load_tensor(&list[i]);
 }
 
-int snapshot_write(struct trainer *t, const char *dir, bool best, char **path, struct err *err)
+int checkpoint_write(struct trainer *t, const char *dir, bool best, char **path, struct err *err)
 {
     AUTO(auto_free) char *name = checkpoint_path(dir, t->at.step);
     if (write_tensors(t, name, err) != 0)
@@ -320,8 +321,8 @@ static int reading_open(struct reading *r, const struct trainer *t, const char *
 {
     if (st_open_on_disk(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
         return -1;
-    if (r->extent == OF_ALL && (record_check(t, &r->file, path, err) != 0 ||
-                                record_read(t, &r->file, path, &r->at, err) != 0))
+    if (r->extent == OF_ALL && (checkpoint_meta_check(t, &r->file, path, err) != 0 ||
+                                checkpoint_meta_read(t, &r->file, path, &r->at, err) != 0))
         return -1;
     for (size_t i = 0; i < r->n; i++)
         if (check_tensor(&r->tensors[i], &r->file, path, err) != 0)
@@ -332,23 +333,23 @@ static int reading_open(struct reading *r, const struct trainer *t, const char *
                               job_labels(t->job) == LABELS_WORDS, err);
 }
 
-/* The tensor in t->snapshot becomes this rank's, or what it owns of it. */
+/* The tensor in t->checkpoint_tensor becomes this rank's, or what it owns of it. */
 static void keep_tensor(struct trainer *t, const struct tensor *s)
 {
     const struct param *p = s->param;
     float *slab;
 
     if (s->statistic)
-        memcpy(s->statistic, t->snapshot, bytes_of(s));
+        memcpy(s->statistic, t->checkpoint_tensor, bytes_of(s));
     if (s->statistic || !p->floats)
         return;
     if (s->slot < 0 || !t->sharded) {
-        model_import(&t->model, p, slab_of(t, s->slot), t->snapshot);
+        model_import(&t->model, p, slab_of(t, s->slot), t->checkpoint_tensor);
         return;
     }
     slab = t->sink.blocks[0]; /* of gradients; there are none now */
     memset(slab + p->offset, 0, p->floats * sizeof *slab);
-    model_import(&t->model, p, slab, t->snapshot);
+    model_import(&t->model, p, slab, t->checkpoint_tensor);
     optimizer_load(&t->optimizer, s->slot, slab, p->offset, p->floats);
 }
 
@@ -360,8 +361,8 @@ static void hold_batches(const struct trainer *t)
     batcher_hold(t->test);
 }
 
-/* To t->snapshot. The file was whole a moment ago; if it is not any more the others, who have a
- * part of it by now, end with this rank. */
+/* To t->checkpoint_tensor. The file was whole a moment ago; if it is not any more the others, who
+ * have a part of it by now, end with this rank. */
 static void read_values(struct trainer *t, const struct reading *r, const char *path,
                         const struct tensor *s)
 {
@@ -395,7 +396,7 @@ static int share(struct trainer *t, struct reading *r, const char *path, int rc,
         keep_tensor(t, s);
     }
     normalizer_use(&t->normalizer);
-    if (r->extent != OF_ALL) /* such a snapshot is never resumed */
+    if (r->extent != OF_ALL) /* such a checkpoint is never resumed */
         return 0;
     comm_broadcast(t->comm, &r->at, sizeof r->at, root);
     trainer_check_position(t, root, &r->at);
@@ -464,8 +465,8 @@ static int say_before(struct trainer *t, const char *const *dirs, size_t n_dirs,
                    (long long)before);
 }
 
-int snapshot_resume(struct trainer *t, const char *dir, const char *durable, bool if_any,
-                    struct err *err)
+int checkpoint_resume(struct trainer *t, const char *dir, const char *durable, bool if_any,
+                      struct err *err)
 {
     const char *const dirs[] = {dir, durable};
     const size_t n_dirs = durable ? 2 : 1;
@@ -494,12 +495,12 @@ static int load(struct trainer *t, const char *path, enum extent extent, struct 
     return share(t, &r, path, rc, 0, err);
 }
 
-int snapshot_load_weights(struct trainer *t, const char *path, struct err *err)
+int checkpoint_load_weights(struct trainer *t, const char *path, struct err *err)
 {
     return load(t, path, OF_WEIGHTS, err);
 }
 
-int snapshot_load_model(struct trainer *t, const char *path, struct err *err)
+int checkpoint_load_model(struct trainer *t, const char *path, struct err *err)
 {
     return load(t, path, OF_MODEL, err);
 }

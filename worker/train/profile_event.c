@@ -1,4 +1,4 @@
-#include "worker/train/operators.h"
+#include "worker/train/profile_event.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 static const struct {
     enum layer_type type;
     const char *rows[PROFILE_UPDATE]; /* of each part; NULL: the table has none */
-} operators[] = {
+} profile_event[] = {
     {LAYER_CONV, {"_FusedConv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"}},
     {LAYER_DENSE, {"_FusedMatMul", "MatMul", "MatMul"}},
     {LAYER_BATCHNORM, {"FusedBatchNormV3", "FusedBatchNormGradV3", NULL}},
@@ -30,7 +30,7 @@ static const char *const part_names[N_PROFILE_PARTS] = {
     [PROFILE_UPDATE] = "update",
 };
 
-bool operators_wanted(const struct trainer *t)
+bool profile_event_wanted(const struct trainer *t)
 {
     for (size_t i = 0; i < t->job->training.n_profile; i++)
         if (t->job->training.profile[i] == t->at.epoch + 1)
@@ -51,9 +51,9 @@ static const char *row_of(const struct trainer *t, int type, int part)
 {
     if (part == PROFILE_UPDATE)
         return t->job->training.optimizer.type == OPT_ADADELTA ? "ResourceApplyAdadelta" : NULL;
-    for (size_t i = 0; i < ARRAY_LEN(operators); i++)
-        if ((int)operators[i].type == type)
-            return operators[i].rows[part];
+    for (size_t i = 0; i < ARRAY_LEN(profile_event); i++)
+        if ((int)profile_event[i].type == type)
+            return profile_event[i].rows[part];
     return NULL;
 }
 
@@ -85,14 +85,14 @@ static void add_layer(const struct trainer *t, int layer, cJSON *layers, cJSON *
         if (row)
             add_to(rows, row, us);
     }
-    if (cJSON_GetArraySize(layers) < OPERATORS_LAYERS_MAX)
+    if (cJSON_GetArraySize(layers) < PROFILE_EVENT_LAYERS_MAX)
         cJSON_AddItemToArray(layers, one);
     else
         cJSON_Delete(one);
 }
 
-void operators_send(const struct trainer *t, int64_t epoch, const struct measured *from,
-                    const struct measured *to)
+void profile_event_send(const struct trainer *t, int64_t epoch, const struct measured *from,
+                        const struct measured *to)
 {
     cJSON *e = event_new("profile"), *rows, *layers;
 

@@ -1,5 +1,5 @@
-/* See durable.h. */
-#include "worker/train/durable.h"
+/* See checkpoint_copier.h. */
+#include "worker/train/checkpoint_copier.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #define BLOCK ((size_t)1 << 20)
 
-struct durable {
+struct checkpoint_copier {
     char *dir;
     char *block;
     pthread_t thread;
@@ -28,7 +28,7 @@ struct durable {
     char *name;
     int64_t keep;
     bool best, last;
-    struct durable_result result;
+    struct checkpoint_copier_result result;
 };
 
 /* The job with paths that are right in another folder; NULL if its text is too long to be read. */
@@ -67,9 +67,9 @@ static int check_same(const char *dir, const char *path, const struct job *job, 
                    path, before ? what.data : "a job that cannot be read");
 }
 
-static struct durable *durable_new(const char *dir)
+static struct checkpoint_copier *checkpoint_copier_new(const char *dir)
 {
-    struct durable *d = xcalloc(1, sizeof *d);
+    struct checkpoint_copier *d = xcalloc(1, sizeof *d);
 
     d->dir = xstrdup(dir);
     d->block = xmalloc(BLOCK);
@@ -78,18 +78,20 @@ static struct durable *durable_new(const char *dir)
     return d;
 }
 
-int durable_open(struct durable **out, const char *dir, const struct job *job, struct err *err)
+int checkpoint_copier_open(struct checkpoint_copier **out, const char *dir, const struct job *job,
+                           struct err *err)
 {
     AUTO(auto_free) char *path = xasprintf("%s/job.json", dir);
 
     checkpoints_prepare(dir);
     if (check_same(dir, path, job, err) < 0)
         return err_wrap(err, "the durable folder");
-    *out = durable_new(dir);
+    *out = checkpoint_copier_new(dir);
     return 0;
 }
 
-int durable_begin(const struct durable *d, const struct job *job, struct err *err)
+int checkpoint_copier_begin(const struct checkpoint_copier *d, const struct job *job,
+                            struct err *err)
 {
     AUTO(auto_free) char *path = xasprintf("%s/job.json", d->dir);
     AUTO(auto_job) struct job *copy = absolute_copy(job);
@@ -102,14 +104,14 @@ int durable_begin(const struct durable *d, const struct job *job, struct err *er
     return 0;
 }
 
-static void join(struct durable *d)
+static void join(struct checkpoint_copier *d)
 {
     if (d->threaded)
         pthread_join(d->thread, NULL);
     d->threaded = false;
 }
 
-void durable_free(struct durable *d)
+void checkpoint_copier_free(struct checkpoint_copier *d)
 {
     if (!d)
         return;
@@ -121,7 +123,7 @@ void durable_free(struct durable *d)
     free(d);
 }
 
-static int copy_bytes(struct durable *d, int to)
+static int copy_bytes(struct checkpoint_copier *d, int to)
 {
     ssize_t n, sent;
 
@@ -135,7 +137,7 @@ static int copy_bytes(struct durable *d, int to)
 }
 
 /* As dir/name, whole or not at all. */
-static int copy_as(struct durable *d, const char *name, struct err *err)
+static int copy_as(struct checkpoint_copier *d, const char *name, struct err *err)
 {
     AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name), *tmp = NULL;
     AUTO(auto_close) int to = file_temporary(&tmp, path, err);
@@ -151,7 +153,7 @@ static int copy_as(struct durable *d, const char *name, struct err *err)
 }
 
 /* A second name of what was copied; a second copy where the storage has no links. */
-static int link_as(struct durable *d, const char *name, struct err *err)
+static int link_as(struct checkpoint_copier *d, const char *name, struct err *err)
 {
     AUTO(auto_free) char *copy = xasprintf("%s/%s", d->dir, d->name);
     AUTO(auto_free) char *path = xasprintf("%s/%s", d->dir, name);
@@ -162,7 +164,7 @@ static int link_as(struct durable *d, const char *name, struct err *err)
 
 static void *copy_main(void *arg)
 {
-    struct durable *d = arg;
+    struct checkpoint_copier *d = arg;
     struct err *err = &d->result.err;
     int64_t began = clock_ms();
 
@@ -176,8 +178,8 @@ static void *copy_main(void *arg)
     return NULL;
 }
 
-void durable_copy(struct durable *d, const char *path, int64_t step, int64_t keep, bool best,
-                  bool last)
+void checkpoint_copier_copy(struct checkpoint_copier *d, const char *path, int64_t step,
+                            int64_t keep, bool best, bool last)
 {
     const char *slash = strrchr(path, '/');
 
@@ -189,7 +191,7 @@ void durable_copy(struct durable *d, const char *path, int64_t step, int64_t kee
     d->keep = keep;
     d->best = best;
     d->last = last;
-    d->result = (struct durable_result){.step = step};
+    d->result = (struct checkpoint_copier_result){.step = step};
     d->told = false;
     atomic_store(&d->ended, false);
     d->threaded = pthread_create(&d->thread, NULL, copy_main, d) == 0;
@@ -197,7 +199,8 @@ void durable_copy(struct durable *d, const char *path, int64_t step, int64_t kee
         copy_main(d);
 }
 
-bool durable_ended(struct durable *d, bool wait, struct durable_result *result)
+bool checkpoint_copier_ended(struct checkpoint_copier *d, bool wait,
+                             struct checkpoint_copier_result *result)
 {
     if (d->told || (!wait && !atomic_load(&d->ended)))
         return false;

@@ -1,4 +1,4 @@
-#include "worker/train/watch.h"
+#include "worker/train/telemetry.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,11 +7,11 @@
 #include "paceline/mem.h"
 #include "paceline/version.h"
 #include "worker/kernels/math.h"
+#include "worker/train/checkpoint.h"
 #include "worker/train/events.h"
 #include "worker/train/handover.h"
 #include "worker/train/metrics.h"
-#include "worker/train/operators.h"
-#include "worker/train/snapshot.h"
+#include "worker/train/profile_event.h"
 
 #define PROGRESS_SECONDS 0.25
 #define SENT_RANKS_MAX 32 /* a line is bounded */
@@ -96,7 +96,7 @@ static cJSON *memory_json(const struct trainer *t)
     return o;
 }
 
-void watch_start(const struct watch *w, const struct trainer *t)
+void telemetry_start(const struct telemetry *w, const struct trainer *t)
 {
     cJSON *ranks = w->options->idle ? measure_idle(t, w->options->idle) : NULL;
     const struct job *job = t->job;
@@ -153,7 +153,7 @@ void watch_start(const struct watch *w, const struct trainer *t)
     event_send(e);
 }
 
-void watch_first_step(void)
+void telemetry_first_step(void)
 {
     const char *start = getenv("PACELINE_START_NS");
     struct timespec now;
@@ -167,7 +167,7 @@ void watch_first_step(void)
     event_send(e);
 }
 
-void watch_progress(struct watch *w, const struct trainer *t)
+void telemetry_progress(struct telemetry *w, const struct trainer *t)
 {
     double now = trainer_seconds();
     if (!w->lead || now - w->reported < PROGRESS_SECONDS)
@@ -196,7 +196,7 @@ void watch_progress(struct watch *w, const struct trainer *t)
     w->reported_totals = t->at.epoch_totals;
 }
 
-void watch_checkpoint(const struct trainer *t, const char *path, double seconds)
+void telemetry_checkpoint(const struct trainer *t, const char *path, double seconds)
 {
     cJSON *e = event_new("checkpoint");
     cJSON_AddStringToObject(e, "path", path);
@@ -205,18 +205,18 @@ void watch_checkpoint(const struct trainer *t, const char *path, double seconds)
     event_send(e);
 }
 
-void watch_begin_epoch(struct watch *w, struct trainer *t)
+void telemetry_begin_epoch(struct telemetry *w, struct trainer *t)
 {
     w->epoch_started = w->reported = trainer_seconds();
     measure_now(t, &w->epoch_begun);
-    t->pass.profile = operators_wanted(t) ? t->profile : NULL;
+    t->pass.profile = profile_event_wanted(t) ? t->profile : NULL;
     if (t->pass.profile)
         profile_clear(t->pass.profile);
 }
 
-void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
-                 const struct evaluation *validation, const struct evaluation *test,
-                 double train_seconds)
+void telemetry_epoch(const struct telemetry *w, struct trainer *t, struct totals train,
+                     const struct evaluation *validation, const struct evaluation *test,
+                     double train_seconds)
 {
     double l2 = trainer_l2(t), seconds = trainer_seconds() - w->epoch_started;
     struct measured now;
@@ -240,11 +240,11 @@ void watch_epoch(const struct watch *w, struct trainer *t, struct totals train,
     cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
     if (t->pass.profile)
-        operators_send(t, t->at.epoch, &w->epoch_begun, &now);
+        profile_event_send(t, t->at.epoch, &w->epoch_begun, &now);
 }
 
 /* Collective: on rank 0 who has sent how many bytes to whom while it trained, row by row. */
-static uint64_t *gather_sent(const struct watch *w, const struct trainer *t)
+static uint64_t *gather_sent(const struct telemetry *w, const struct trainer *t)
 {
     const size_t size = (size_t)comm_size(t->comm), row = size * sizeof(uint64_t);
     AUTO(auto_free) uint64_t *mine = xcalloc(size, sizeof *mine);
@@ -303,7 +303,7 @@ static void add_early_stop(cJSON *e, const struct trainer *t)
     }
 }
 
-void watch_done(const struct watch *w, struct trainer *t, const struct evaluation *test)
+void telemetry_done(const struct telemetry *w, struct trainer *t, const struct evaluation *test)
 {
     struct measured now;
     measure_now(t, &now);
@@ -312,7 +312,7 @@ void watch_done(const struct watch *w, struct trainer *t, const struct evaluatio
     cJSON *ranks = measure_ranks(t, &w->begun, &now);
     AUTO(auto_free) uint64_t *sent = gather_sent(w, t);
     /* Behind all that is measured: where tensors have owners, it sends them. */
-    uint64_t weights = w->lead || trainer_is_apart(t) ? snapshot_digest(t) : 0;
+    uint64_t weights = w->lead || trainer_is_apart(t) ? checkpoint_digest(t) : 0;
     if (!w->lead)
         return;
     cJSON *e = event_new("done");

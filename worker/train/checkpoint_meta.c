@@ -1,4 +1,4 @@
-#include "worker/train/record.h"
+#include "worker/train/checkpoint_meta.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -7,9 +7,9 @@
 #include "paceline/mem.h"
 #include "worker/checkpoint/config.h"
 
-static void add(struct record *m, const char *key, const char *fmt, ...)
+static void add(struct checkpoint_meta *m, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void add(struct record *m, const char *key, const char *fmt, ...)
+static void add(struct checkpoint_meta *m, const char *key, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -20,9 +20,9 @@ static void add(struct record *m, const char *key, const char *fmt, ...)
 }
 
 /* StrategySwitch: which of the two it is in, and by what losses it may leave the first. */
-static void describe_switch(const struct position *at, struct record *m)
+static void describe_switch(const struct position *at, struct checkpoint_meta *m)
 {
-    char losses[RECORD_TEXT] = "";
+    char losses[CHECKPOINT_META_TEXT] = "";
 
     for (int i = 0, len = 0; i < at->losses.n; i++)
         len +=
@@ -34,7 +34,7 @@ static void describe_switch(const struct position *at, struct record *m)
 }
 
 /* For classes, only the hits are recorded. */
-static void describe_scores(const struct trainer *t, struct record *m)
+static void describe_scores(const struct trainer *t, struct checkpoint_meta *m)
 {
     const double *scores = t->at.epoch_totals.scores;
 
@@ -45,7 +45,7 @@ static void describe_scores(const struct trainer *t, struct record *m)
     add(m, "epochScores", "%.17g %.17g", scores[0], scores[1]);
 }
 
-static void describe_early_stop(const struct trainer *t, struct record *m)
+static void describe_early_stop(const struct trainer *t, struct checkpoint_meta *m)
 {
     const struct early_stop *e = &t->at.early;
 
@@ -60,7 +60,7 @@ static const char *best_of(const struct trainer *t)
     return metric_of_best(job_labels(t->job)) == METRIC_LOSS ? "bestLoss" : "bestAccuracy";
 }
 
-void record_init(struct record *m, const struct trainer *t)
+void checkpoint_meta_init(struct checkpoint_meta *m, const struct trainer *t)
 {
     const struct position *at = &t->at;
     m->n = 0;
@@ -139,17 +139,17 @@ static int check_job(const struct trainer *t, const struct st_file *f, const cha
 }
 
 /* What must not change between a checkpoint and the job that continues it. */
-int record_check(const struct trainer *t, const struct st_file *f, const char *path,
-                 struct err *err)
+int checkpoint_meta_check(const struct trainer *t, const struct st_file *f, const char *path,
+                          struct err *err)
 {
-    struct record mine;
+    struct checkpoint_meta mine;
     static const char *const fixed[] = {"batchSize",        "trainSamples", "batchesPerEpoch",
                                         "batchesPerUpdate", "seed",         "lanes",
                                         "optimizer",        "sumOrder",     "precision"};
 
     if (check_job(t, f, path, err) != 0)
         return -1;
-    record_init(&mine, t);
+    checkpoint_meta_init(&mine, t);
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++) {
         const char *there = st_meta_get(f, fixed[i]), *here = NULL;
         if (!there && strcmp(fixed[i], "precision") == 0)
@@ -205,8 +205,8 @@ static void read_early_stop(const struct trainer *t, const struct st_file *f, st
         at->early = (struct early_stop){meta_double(f, "earlyBest"), epoch, wait};
 }
 
-int record_read(const struct trainer *t, const struct st_file *f, const char *path,
-                struct position *at, struct err *err)
+int checkpoint_meta_read(const struct trainer *t, const struct st_file *f, const char *path,
+                         struct position *at, struct err *err)
 {
     const int64_t batches = trainer_batches_per_epoch(t), batch = meta_int(f, "batch");
     const int64_t step = meta_int(f, "step"), epoch = meta_int(f, "epoch");

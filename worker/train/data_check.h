@@ -1,6 +1,6 @@
 /* Whether all hosts hold the same data: a run never trains on several data sets of one name. */
-#ifndef PACELINE_AGREEMENT_H
-#define PACELINE_AGREEMENT_H
+#ifndef PACELINE_DATA_CHECK_H
+#define PACELINE_DATA_CHECK_H
 
 #include "worker/comm/comm.h"
 #include "worker/data/data.h"
@@ -11,11 +11,11 @@
  * time is compared. ERR_INVALID: they differ; one sentence names the set, a rank and its host; else
  * the error of the lowest rank that cannot read a sample.
  */
-MUST_CHECK int agreement_check(struct comm *comm, const struct job *job, const struct datasets *d,
-                               bool reads, struct err *err);
+MUST_CHECK int data_check(struct comm *comm, const struct job *job, const struct datasets *d,
+                          bool reads, struct err *err);
 
 /* comm_agree for what follows from the data. */
-MUST_CHECK int agreement_on(struct comm *comm, const struct job *job, const char *what,
-                            const void *bytes, size_t n, struct err *err);
+MUST_CHECK int data_check_derived(struct comm *comm, const struct job *job, const char *what,
+                                  const void *bytes, size_t n, struct err *err);
 
 #endif

@@ -1,10 +1,10 @@
-#include "worker/train/agreement.h"
+#include "worker/train/data_check.h"
 
 #include "paceline/mem.h"
 #include "worker/data/identity.h"
 
-int agreement_on(struct comm *comm, const struct job *job, const char *what, const void *bytes,
-                 size_t n, struct err *err)
+int data_check_derived(struct comm *comm, const struct job *job, const char *what,
+                       const void *bytes, size_t n, struct err *err)
 {
     return comm_agree(comm, what, bytes, n, err)
                ? err_wrap(err, "dataset %s: give all hosts the same files", job->dataset.name)
@@ -21,18 +21,18 @@ static int check_set(struct comm *comm, const struct job *job, const struct data
     uint64_t samples = 0;
     int rc;
 
-    if (agreement_on(comm, job, of_labels, &labels, sizeof labels, err))
+    if (data_check_derived(comm, job, of_labels, &labels, sizeof labels, err))
         return -1;
     if (!comm_max(comm, reads && comm_rank(comm) > 0)) /* one host's one copy */
         return 0;
     rc = reads ? identity_samples(&samples, set, job, err) : 0;
     if (comm_verdict(comm, rc, err))
         return -1;
-    return agreement_on(comm, job, of_samples, reads ? &samples : NULL, sizeof samples, err);
+    return data_check_derived(comm, job, of_samples, reads ? &samples : NULL, sizeof samples, err);
 }
 
-int agreement_check(struct comm *comm, const struct job *job, const struct datasets *d, bool reads,
-                    struct err *err)
+int data_check(struct comm *comm, const struct job *job, const struct datasets *d, bool reads,
+               struct err *err)
 {
     const struct {
         const char *name;
@@ -46,7 +46,7 @@ int agreement_check(struct comm *comm, const struct job *job, const struct datas
                               (uint32_t)d->train.shape.c,
                               (uint32_t)d->train.shape.h,
                               (uint32_t)d->train.shape.w};
-    int rc = agreement_on(comm, job, "the sizes of the data set", sizes, sizeof sizes, err);
+    int rc = data_check_derived(comm, job, "the sizes of the data set", sizes, sizeof sizes, err);
 
     for (size_t i = 0; i < ARRAY_LEN(sets) && rc == 0; i++)
         if (sets[i].set->n)
