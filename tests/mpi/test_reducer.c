@@ -1,7 +1,7 @@
 // LINK: common worker/kernels worker/model/lanes.c worker/comm/comm.c
 // LINK: worker/comm/reducer.c worker/comm/fold.c worker/comm/tree.c worker/comm/ring.c
 // LINK: worker/comm/mpi.c worker/comm/doubling.c worker/comm/naive.c worker/model/placement.c
-// LINK: worker/comm/piece.c worker/comm/shaper.c worker/comm/wait.c
+// LINK: worker/comm/chunk.c worker/comm/shaper.c worker/comm/timeout.c
 // MPI: 1 2 3 4
 // TIMEOUT: 600
 #include <math.h>
@@ -274,7 +274,7 @@ static void test_traffic(struct comm *c, const struct kernels *k)
 }
 
 /*
- * Large enough that pieces are shorter than the longest and longer than the shortest: on a number
+ * Large enough that chunks are shorter than the longest and longer than the shortest: on a number
  * of ranks that is no power of two these own different numbers of blocks, and must cut alike.
  */
 static void test_uneven(struct comm *c, const struct kernels *k)
@@ -354,7 +354,7 @@ static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool
     problem_release(&t);
 }
 
-/* A simulated network, for which pieces are cut as for a real one, changes no byte, and takes at
+/* A simulated network, for which chunks are cut as for a real one, changes no byte, and takes at
  * least the time that its slowest line needs: what all send, shared by all. */
 static void test_simulated(struct comm *c, const struct kernels *k, size_t n, double bandwidth,
                            bool thread)
@@ -475,7 +475,7 @@ int main(int argc, char **argv)
         test_lanes_within_step(c, k, true);
         test_simulated(c, k, 70001, 20e6, false);
         test_simulated(c, k, 70001, 20e6, true);
-        test_simulated(c, k, 700001, 200e6, false); /* more pieces than are under way at once */
+        test_simulated(c, k, 700001, 200e6, false); /* more chunks than are under way at once */
     }
     return mpi_test_result(c);
 }

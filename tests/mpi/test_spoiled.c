@@ -6,29 +6,29 @@
 
 #include "paceline/mem.h"
 #include "tests/mpi/mpi_test.h"
-#include "worker/comm/exchange.h"
-#include "worker/comm/pipe.h"
+#include "worker/comm/p2p.h"
+#include "worker/comm/ps_transport.h"
 
 enum { FLOATS = 1000, SERVER = 2, NOTE = 16 };
 
 /* Whether rank 1 thinks of a model that is larger or smaller than the others'. */
-static struct exchange *exchange_of(struct comm *c, struct placement *p, size_t floats)
+static struct ps_transport *exchange_of(struct comm *c, struct placement *p, size_t floats)
 {
     placement_init(p, PLACEMENT_BALANCED, NULL, 0, comm_rank(c) == 1 ? floats : FLOATS, 1);
     p->first = SERVER;
-    return exchange_new(c, p, 60);
+    return ps_transport_new(c, p, 60);
 }
 
 static void note_of(struct comm *c, int64_t n)
 {
     struct placement p;
-    struct exchange *e = exchange_of(c, &p, FLOATS);
+    struct ps_transport *e = exchange_of(c, &p, FLOATS);
     char note[2 * NOTE] = "";
 
     if (comm_rank(c) == 1)
-        exchange_tell(e, SERVER, note, (size_t)n);
+        ps_transport_tell(e, SERVER, note, (size_t)n);
     if (comm_rank(c) == SERVER)
-        exchange_hear(e, -1, note, NOTE);
+        ps_transport_hear(e, -1, note, NOTE);
 }
 
 /* A server that talks unasked: here rank 2 tells rank 2's peer, another server, of nothing. */
@@ -39,42 +39,42 @@ static void note_of_server(struct comm *c, int64_t n)
 
     placement_init(&p, PLACEMENT_BALANCED, NULL, 0, FLOATS, 2);
     p.first = 1; /* ranks 1 and 2 are servers */
-    struct exchange *e = exchange_new(c, &p, 60);
+    struct ps_transport *e = ps_transport_new(c, &p, 60);
     if (comm_rank(c) == 1)
-        exchange_tell(e, 2, note, (size_t)n);
+        ps_transport_tell(e, 2, note, (size_t)n);
     if (comm_rank(c) == 2)
-        exchange_hear(e, -1, note, NOTE);
+        ps_transport_hear(e, -1, note, NOTE);
 }
 
 static void gradient_of(struct comm *c, int64_t floats)
 {
     struct placement p;
-    struct exchange *e = exchange_of(c, &p, (size_t)floats);
+    struct ps_transport *e = exchange_of(c, &p, (size_t)floats);
     float *slab = xcalloc(4 * FLOATS, sizeof *slab);
 
     if (comm_rank(c) == 1)
-        exchange_push(e, slab);
+        ps_transport_push(e, slab);
     if (comm_rank(c) == SERVER)
-        exchange_take(e, 1, slab);
+        ps_transport_take(e, 1, slab);
 }
 
 static void values_of(struct comm *c, int64_t n)
 {
-    struct pipe *p = pipe_new(c, 60);
+    struct p2p *p = p2p_new(c, 60);
     static float values[2 * FLOATS];
 
     if (comm_rank(c) == 1)
-        pipe_send(p, 0, 3, values, (size_t)n);
+        p2p_send(p, 0, 3, values, (size_t)n);
     if (comm_rank(c) == 0)
-        pipe_receive(p, 1, 3, values, FLOATS, "activations");
+        p2p_receive(p, 1, 3, values, FLOATS, "activations");
 }
 
 static void shared_of(struct comm *c, int64_t n)
 {
-    struct pipe *p = pipe_new(c, 60);
+    struct p2p *p = p2p_new(c, 60);
     static float values[2 * FLOATS];
 
-    pipe_share(p, 1, values, comm_rank(c) == 1 ? (size_t)n : FLOATS, "the losses");
+    p2p_share(p, 1, values, comm_rank(c) == 1 ? (size_t)n : FLOATS, "the losses");
 }
 
 static void passed_of(struct comm *c, int64_t n)

@@ -7,7 +7,7 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
-#include "worker/comm/wait.h"
+#include "worker/comm/timeout.h"
 
 enum { ABORT_SECONDS = 10 };
 
@@ -309,7 +309,7 @@ void comm_set_patience(struct comm *c, int64_t seconds) { c->patience = seconds;
  */
 static void finish(struct comm *c, MPI_Request request, const char *what, const char *whom)
 {
-    wait_for(c, c->patience, &request, 1, what, whom);
+    timeout_wait(c, c->patience, &request, 1, what, whom);
 }
 
 void comm_barrier(struct comm *c)
@@ -330,7 +330,7 @@ void comm_broadcast(struct comm *c, void *bytes, size_t n, int root)
     if (c->size == 1)
         return;
     MPI_Ibcast(bytes, (int)n, MPI_BYTE, root, c->world, &request);
-    finish(c, request, "a broadcast", wait_whom(root).s);
+    finish(c, request, "a broadcast", peer_name(root).s);
 }
 
 void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
@@ -343,9 +343,9 @@ void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
     else
         MPI_Irecv(bytes, (int)n, MPI_BYTE, from, 0, c->world, &request);
     if (c->rank == from)
-        finish(c, request, "an answer", wait_whom(to).s);
+        finish(c, request, "an answer", peer_name(to).s);
     else
-        wait_received(c, c->patience, &request, from, n, "a message");
+        timeout_wait_received(c, c->patience, &request, from, n, "a message");
 }
 
 int64_t comm_max(struct comm *c, int64_t value)

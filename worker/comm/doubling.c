@@ -1,7 +1,7 @@
 /*
  * recursiveDoubling: the sums of the one tree on another schedule. In round k a rank exchanges all
  * it has with the rank 2^k away, so that the groups of ranks that have the same double; log2 p
- * messages of whole pieces one after another: for small ones, where latency counts.
+ * messages of whole chunks one after another: for small ones, where latency counts.
  *
  * A group's ranks are neighbours, so its lanes are contiguous: a few aligned subtrees, whose sums
  * are what travels. Both sides of an exchange add the same two in tree order, which gives the
@@ -16,7 +16,7 @@
 
 #include "worker/comm/reducer.h"
 
-/* The ranks of a piece's step: those first .. first + n - 1 have the same sums. */
+/* The ranks of a chunk's step: those first .. first + n - 1 have the same sums. */
 struct group {
     int first, n;
 };
@@ -89,14 +89,14 @@ static void doubling_plan(struct reducer *r)
     size_t leaves = (size_t)r->n_leaves, others = (size_t)(r->n_leaves - r->n_mine);
 
     plan_segments(r, leaves > 1 ? leaves - 1 : 1);
-    r->piece_max = r->segment;
+    r->chunk_max = r->segment;
     r->buffer_bytes = others * r->segment * sizeof(float);
     if (r->config.wire == WIRE_BF16)
         r->buffer_bytes += (leaves + 1) * r->segment * sizeof(uint16_t);
     r->max_requests = (int)leaves + 1;
 }
 
-static float *values_of(const struct reducer *r, const struct piece *p, int leaf)
+static float *values_of(const struct reducer *r, const struct chunk *p, int leaf)
 {
     int place = leaf < r->first_mine ? leaf : leaf - r->n_mine;
 
@@ -106,7 +106,7 @@ static float *values_of(const struct reducer *r, const struct piece *p, int leaf
 }
 
 /* bf16 only; n_leaves: the sum's. */
-static uint16_t *wire_of(const struct reducer *r, const struct piece *p, int leaf)
+static uint16_t *wire_of(const struct reducer *r, const struct chunk *p, int leaf)
 {
     size_t others = (size_t)(r->n_leaves - r->n_mine);
     float *end = (float *)(void *)p->buffer + others * r->segment;
@@ -114,18 +114,18 @@ static uint16_t *wire_of(const struct reducer *r, const struct piece *p, int lea
     return (uint16_t *)(void *)end + (size_t)leaf * r->segment;
 }
 
-static int tag_of(const struct piece *p) { return (int)(p->number % 8192); }
+static int tag_of(const struct chunk *p) { return (int)(p->number % 8192); }
 
-static void send_values(struct reducer *r, struct piece *p, float *values, int place, int rank)
+static void send_values(struct reducer *r, struct chunk *p, float *values, int place, int rank)
 {
     void *wire = values;
 
     if (r->config.wire == WIRE_BF16)
         wire_round(r, wire = wire_of(r, p, place), values, p->n);
-    piece_send(r, p, wire, p->n, rank, tag_of(p));
+    chunk_send(r, p, wire, p->n, rank, tag_of(p));
 }
 
-static void send_holding(struct reducer *r, struct piece *p, struct group mine, int rank)
+static void send_holding(struct reducer *r, struct chunk *p, struct group mine, int rank)
 {
     struct holding h;
 
@@ -135,14 +135,14 @@ static void send_holding(struct reducer *r, struct piece *p, struct group mine, 
             send_values(r, p, values_of(r, p, leaf), leaf, rank);
 }
 
-static void receive_values(struct reducer *r, struct piece *p, float *values, int place, int rank)
+static void receive_values(struct reducer *r, struct chunk *p, float *values, int place, int rank)
 {
     bool bf16 = r->config.wire == WIRE_BF16;
 
-    piece_receive(r, p, bf16 ? (void *)wire_of(r, p, place) : values, p->n, rank, tag_of(p));
+    chunk_receive(r, p, bf16 ? (void *)wire_of(r, p, place) : values, p->n, rank, tag_of(p));
 }
 
-static void receive_holding(struct reducer *r, struct piece *p, struct group theirs, int rank)
+static void receive_holding(struct reducer *r, struct chunk *p, struct group theirs, int rank)
 {
     struct holding h;
 
@@ -153,7 +153,7 @@ static void receive_holding(struct reducer *r, struct piece *p, struct group the
 }
 
 /* What has come from another group becomes part of what this one has. */
-static void unpack(struct reducer *r, struct piece *p, struct group theirs)
+static void unpack(struct reducer *r, struct chunk *p, struct group theirs)
 {
     struct holding h;
 
@@ -166,7 +166,7 @@ static void unpack(struct reducer *r, struct piece *p, struct group theirs)
 }
 
 /* Adds what neither half of the group could. */
-static void add_up(struct reducer *r, struct piece *p, struct group all, struct group low,
+static void add_up(struct reducer *r, struct chunk *p, struct group all, struct group low,
                    struct group high)
 {
     struct holding whole, left, right;
@@ -174,8 +174,8 @@ static void add_up(struct reducer *r, struct piece *p, struct group all, struct 
     hold(r, all, &whole);
     hold(r, low, &left);
     hold(r, high, &right);
-    for (size_t i = 0; i < p->n; i += FOLD_CHUNK) {
-        size_t n = p->n - i < FOLD_CHUNK ? p->n - i : FOLD_CHUNK;
+    for (size_t i = 0; i < p->n; i += FOLD_TILE) {
+        size_t n = p->n - i < FOLD_TILE ? p->n - i : FOLD_TILE;
 
         for (int k = 0; k < r->n_adds; k++)
             if (whole.done[k] && !left.done[k] && !right.done[k])
@@ -186,13 +186,13 @@ static void add_up(struct reducer *r, struct piece *p, struct group all, struct 
 
 /* Step 0: within pairs; 1 .. rounds: round step - 1; rounds + 1: back to the second of each pair.
  */
-static bool is_last(const struct reducer *r, const struct piece *p)
+static bool is_last(const struct reducer *r, const struct chunk *p)
 {
     return p->step == rounds(r) + 1;
 }
 
 /* Whom this rank exchanges sums with in this step, and what that one's group is. */
-static struct group other_group(const struct reducer *r, const struct piece *p, int *rank)
+static struct group other_group(const struct reducer *r, const struct chunk *p, int *rank)
 {
     int number = number_of(r, r->rank);
 
@@ -205,13 +205,13 @@ static struct group other_group(const struct reducer *r, const struct piece *p, 
 }
 
 /* This rank's group before the step. */
-static struct group own_group(const struct reducer *r, const struct piece *p)
+static struct group own_group(const struct reducer *r, const struct chunk *p)
 {
     return p->step == 0 ? (struct group){r->rank, 1}
                         : group_of(r, number_of(r, r->rank), p->step - 1);
 }
 
-static void start_step(struct reducer *r, struct piece *p)
+static void start_step(struct reducer *r, struct chunk *p)
 {
     bool second = is_second(r, r->rank);
     float *sum = r->blocks[0] + p->offset;
@@ -236,7 +236,7 @@ static void start_step(struct reducer *r, struct piece *p)
 }
 
 /* The messages of the step have arrived. */
-static void end_step(struct reducer *r, struct piece *p)
+static void end_step(struct reducer *r, struct chunk *p)
 {
     struct group mine = own_group(r, p);
     int rank;
@@ -248,7 +248,7 @@ static void end_step(struct reducer *r, struct piece *p)
     add_up(r, p, all, mine, theirs);
 }
 
-static void keep_sum(struct reducer *r, struct piece *p)
+static void keep_sum(struct reducer *r, struct chunk *p)
 {
     float *sum = r->blocks[0] + p->offset, *values = values_of(r, p, r->sum);
 
@@ -258,7 +258,7 @@ static void keep_sum(struct reducer *r, struct piece *p)
         wire_round(r, wire_of(r, p, r->n_leaves), sum, p->n);
 }
 
-static void doubling_start(struct reducer *r, struct piece *p)
+static void doubling_start(struct reducer *r, struct chunk *p)
 {
     const struct group mine = {r->rank, 1}, nobody = {0, 0};
 
@@ -268,7 +268,7 @@ static void doubling_start(struct reducer *r, struct piece *p)
     start_step(r, p);
 }
 
-static bool doubling_advance(struct reducer *r, struct piece *p)
+static bool doubling_advance(struct reducer *r, struct chunk *p)
 {
     const bool second = is_second(r, r->rank);
 
@@ -279,7 +279,7 @@ static bool doubling_advance(struct reducer *r, struct piece *p)
         if (is_last(r, p) && !second)
             keep_sum(r, p);
         start_step(r, p);
-        if (piece_waits(p))
+        if (chunk_waits(p))
             return false;
     }
     if (second && r->config.wire == WIRE_BF16)

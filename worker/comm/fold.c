@@ -7,14 +7,14 @@ void fold_locate_mine(struct reducer *r, size_t offset)
             (struct leaf){.rank = r->rank, .data = r->blocks[i] + offset};
 }
 
-unsigned char *leaf_buffer(const struct reducer *r, const struct piece *p, int leaf)
+unsigned char *leaf_buffer(const struct reducer *r, const struct chunk *p, int leaf)
 {
     int place = leaf < r->first_mine ? leaf : leaf - r->n_mine;
 
     return p->buffer + (size_t)place * r->segment * r->wire_bytes;
 }
 
-void fold_locate_received(struct reducer *r, const struct piece *p)
+void fold_locate_received(struct reducer *r, const struct chunk *p)
 {
     for (int leaf = 0; leaf < r->n_leaves; leaf++) {
         void *received = is_mine(r, leaf) ? NULL : leaf_buffer(r, p, leaf);
@@ -33,10 +33,10 @@ static float *leaf_values(const struct reducer *r, int leaf, size_t i)
 {
     const struct leaf *l = &r->leaves[leaf];
 
-    return l->wire ? r->scratch + (size_t)leaf * FOLD_CHUNK : l->data + i;
+    return l->wire ? r->scratch + (size_t)leaf * FOLD_TILE : l->data + i;
 }
 
-static void fold_chunk(struct reducer *r, size_t i, size_t n, float *out)
+static void fold_tile(struct reducer *r, size_t i, size_t n, float *out)
 {
     for (int leaf = 0; leaf < r->n_leaves; leaf++)
         if (r->present[leaf] && r->leaves[leaf].wire)
@@ -58,8 +58,8 @@ void fold_leaves(struct reducer *r, size_t n, float *out)
     }
     if (r->n_adds == 0 && r->leaves[r->sum].data == out)
         return;
-    for (size_t i = 0; i < n; i += FOLD_CHUNK)
-        fold_chunk(r, i, n - i < FOLD_CHUNK ? n - i : FOLD_CHUNK, out + i);
+    for (size_t i = 0; i < n; i += FOLD_TILE)
+        fold_tile(r, i, n - i < FOLD_TILE ? n - i : FOLD_TILE, out + i);
 }
 
 void wire_add(const struct reducer *r, float *acc, const void *wire, size_t n)
@@ -68,9 +68,9 @@ void wire_add(const struct reducer *r, float *acc, const void *wire, size_t n)
         r->kernels->add(acc, wire, n);
         return;
     }
-    for (size_t i = 0; i < n; i += FOLD_CHUNK) {
-        size_t m = n - i < FOLD_CHUNK ? n - i : FOLD_CHUNK;
-        float x[FOLD_CHUNK];
+    for (size_t i = 0; i < n; i += FOLD_TILE) {
+        size_t m = n - i < FOLD_TILE ? n - i : FOLD_TILE;
+        float x[FOLD_TILE];
 
         r->kernels->from_bf16(x, (const uint16_t *)wire + i, m);
         r->kernels->add(acc + i, x, m);

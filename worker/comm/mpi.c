@@ -4,7 +4,7 @@
  */
 #include "worker/comm/reducer.h"
 
-#define BF16_PIECE_MAX ((size_t)1024 * 1024)
+#define BF16_CHUNK_MAX ((size_t)1024 * 1024)
 
 static float bf16_value(uint16_t x)
 {
@@ -39,17 +39,17 @@ static void bf16_sum(void *in, void *inout, int *n, MPI_Datatype *type)
 
 static void mpi_plan(struct reducer *r)
 {
-    r->piece_max = r->n;
+    r->chunk_max = r->n;
     r->max_requests = 1;
     if (r->config.wire == WIRE_FP32)
         return;
-    if (r->piece_max > BF16_PIECE_MAX)
-        r->piece_max = BF16_PIECE_MAX;
-    r->buffer_bytes = r->piece_max * r->wire_bytes;
+    if (r->chunk_max > BF16_CHUNK_MAX)
+        r->chunk_max = BF16_CHUNK_MAX;
+    r->buffer_bytes = r->chunk_max * r->wire_bytes;
     MPI_Op_create(bf16_sum, 1, &r->bf16_sum);
 }
 
-static void mpi_start(struct reducer *r, struct piece *p)
+static void mpi_start(struct reducer *r, struct chunk *p)
 {
     bool bf16 = r->config.wire == WIRE_BF16;
     float *sums = r->blocks[0] + p->offset;
@@ -66,10 +66,10 @@ static void mpi_start(struct reducer *r, struct piece *p)
                        MPI_Allreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world));
     else
         MPI_Iallreduce(MPI_IN_PLACE, values, (int)p->n, r->wire_type, op, r->world,
-                       piece_request(r, p, 0));
+                       chunk_request(r, p, 0));
 }
 
-static bool mpi_advance(struct reducer *r, struct piece *p)
+static bool mpi_advance(struct reducer *r, struct chunk *p)
 {
     if (r->config.wire == WIRE_BF16)
         r->kernels->from_bf16(r->blocks[0] + p->offset, (const uint16_t *)(void *)p->buffer, p->n);

@@ -74,15 +74,15 @@ void plan_segments(struct reducer *r, size_t buffers)
     if (is_eager && fit > IN_FLIGHT_MIN)
         r->in_flight = fit < IN_FLIGHT_MAX ? (int)fit : IN_FLIGHT_MAX;
     r->segment = segment;
-    r->piece_max = segment * (size_t)r->size;
+    r->chunk_max = segment * (size_t)r->size;
 }
 
 void reducer_need_scratch(struct reducer *r)
 {
-    r->scratch = xaligned((size_t)r->n_leaves * FOLD_CHUNK * sizeof *r->scratch);
+    r->scratch = xaligned((size_t)r->n_leaves * FOLD_TILE * sizeof *r->scratch);
 }
 
-struct range piece_segment(const struct reducer *r, const struct piece *p, int index)
+struct range chunk_segment(const struct reducer *r, const struct chunk *p, int index)
 {
     size_t size = (size_t)r->size, each = align_up((p->n + size - 1) / size);
     size_t begin = (size_t)index * each < p->n ? (size_t)index * each : p->n;
@@ -109,15 +109,15 @@ static size_t row_of_shards(const struct reducer *r, size_t offset)
     return n;
 }
 
-/* The next piece of a range. */
-static struct piece cut_piece(const struct reducer *r, struct range range)
+/* The next chunk of a range. */
+static struct chunk cut_chunk(const struct reducer *r, struct range range)
 {
-    size_t most = r->config.servers ? row_of_shards(r, range.offset) : r->piece_max;
+    size_t most = r->config.servers ? row_of_shards(r, range.offset) : r->chunk_max;
 
-    return (struct piece){.offset = range.offset, .n = range.n < most ? range.n : most};
+    return (struct chunk){.offset = range.offset, .n = range.n < most ? range.n : most};
 }
 
-/* Pieces that have what they waited for go on; free places take the next pieces of the queue.
+/* Chunks that have what they waited for go on; free places take the next chunks of the queue.
  * Whether a message has arrived. */
 static bool advance(struct reducer *r)
 {
@@ -125,11 +125,11 @@ static bool advance(struct reducer *r)
 
     if (r->size == 1)
         return false;
-    any = pieces_poll(r);
+    any = chunks_poll(r);
     for (int i = 0; i < r->in_flight; i++) {
-        struct piece *p = &r->pieces[i];
+        struct chunk *p = &r->chunks[i];
 
-        if (!p->active || !piece_arrived(p))
+        if (!p->active || !chunk_arrived(p))
             continue;
         if (r->ops->advance(r, p)) {
             p->active = false;
@@ -138,17 +138,17 @@ static bool advance(struct reducer *r)
     }
     for (int i = 0; i < r->in_flight && r->queue.head < r->queue.n; i++) {
         struct range *next = &r->queue.items[r->queue.head];
-        struct piece *p = &r->pieces[i], piece;
+        struct chunk *p = &r->chunks[i], chunk;
 
         if (p->active)
             continue;
-        piece = cut_piece(r, *next);
-        piece.active = true;
-        piece.number = r->next_number++;
-        piece.requests = p->requests;
-        piece.received = p->received;
-        piece.buffer = p->buffer;
-        *p = piece;
+        chunk = cut_chunk(r, *next);
+        chunk.active = true;
+        chunk.number = r->next_number++;
+        chunk.requests = p->requests;
+        chunk.received = p->received;
+        chunk.buffer = p->buffer;
+        *p = chunk;
         *next = (struct range){next->offset + p->n, next->n - p->n};
         r->queue.head += next->n == 0;
         r->ops->start(r, p);
@@ -161,7 +161,7 @@ static bool is_idle(const struct reducer *r)
     bool active = r->queue.head < r->queue.n;
 
     for (int i = 0; i < r->in_flight; i++)
-        active |= r->pieces[i].active;
+        active |= r->chunks[i].active;
     return !active;
 }
 
@@ -213,7 +213,7 @@ static void start_world(struct reducer *r)
     r->world = comm_dup_checked(r->comm);
     r->in_flight = IN_FLIGHT_MIN;
     r->ops->plan(r);
-    pieces_init(r);
+    chunks_init(r);
     if (r->config.thread) {
         sem_init(&r->wake, 0, 0);
         r->has_thread = pthread_create(&r->thread, NULL, communicate, r) == 0;
@@ -260,7 +260,7 @@ void reducer_free(struct reducer *r)
         MPI_Op_free(&r->bf16_sum);
     if (r->size > 1)
         MPI_Comm_free(&r->world);
-    pieces_release(r);
+    chunks_release(r);
     free(r->leaves);
     free(r->leaf_blocks);
     free(r->present);

@@ -2,13 +2,13 @@
  * The inside of a reducer, for the algorithms of this folder.
  *
  * Submitted ranges collect in `pending` until they are worth a message, move to `queue`, and are
- * cut into pieces. A piece is a small state machine of one algorithm; some of them run at once,
+ * cut into chunks. A chunk is a small state machine of one algorithm; some of them run at once,
  * each with its own buffers, so receive buffers do not grow with the model. Every rank cuts the
- * same pieces in the same order.
+ * same chunks in the same order.
  *
- * How large pieces are is the transport's. On one host a message is a copy, so few large ones cost
+ * How large chunks are is the transport's. On one host a message is a copy, so few large ones cost
  * least. Over a network Open MPI asks before it sends more than its eager limit, and says behind
- * all that it has queued that a message is complete: pieces that are to overlap then wait for each
+ * all that it has queued that a message is complete: chunks that are to overlap then wait for each
  * other, and the line for the next question. So there messages stay below the limit, and more are
  * under way.
  */
@@ -20,15 +20,15 @@
 
 #include "worker/comm/world.h"
 
-#define IN_FLIGHT_MIN 4 /* pieces */
+#define IN_FLIGHT_MIN 4 /* chunks */
 #define IN_FLIGHT_MAX 16
-#define SEGMENT_MAX ((size_t)64 * 1024) /* floats that one rank sums of a piece, at most */
+#define SEGMENT_MAX ((size_t)64 * 1024) /* floats that one rank sums of a chunk, at most */
 #define SEGMENT_MIN ((size_t)16 * 1024)
 #define EAGER_BYTES ((size_t)63 * 1024) /* with its header below btl_tcp_eager_limit, 64 KB */
-#define SEGMENT_LEAST ((size_t)256)     /* of a small piece */
+#define SEGMENT_LEAST ((size_t)256)     /* of a small chunk */
 #define ALIGN_FLOATS ((size_t)16)
 #define FUSION_MIN ((size_t)1024) /* floats */
-#define FOLD_CHUNK ((size_t)2048) /* floats summed at a time, so that they stay in the L1 cache */
+#define FOLD_TILE ((size_t)2048)  /* floats summed at a time, so that they stay in the L1 cache */
 
 struct range {
     size_t offset, n;
@@ -40,7 +40,7 @@ struct ranges {
     size_t head, n, cap;
 };
 
-struct piece {
+struct chunk {
     bool active;
     unsigned number; /* in the order of start; the same on every rank */
     size_t offset, n;
@@ -56,15 +56,15 @@ struct piece {
 /* One algorithm. */
 struct reducer_ops {
     bool local_fold;   /* a rank folds its own blocks first: the others' are no part of the plan */
-    bool cut_is_order; /* where pieces are cut is part of the sum's order */
+    bool cut_is_order; /* where chunks are cut is part of the sum's order */
     void (*plan)(struct reducer *r); /* sets piece_max, buffer_bytes and max_requests */
-    void (*start)(struct reducer *r, struct piece *p);
-    /* The piece's messages have arrived: goes on; true when the piece is done. */
-    bool (*advance)(struct reducer *r, struct piece *p);
+    void (*start)(struct reducer *r, struct chunk *p);
+    /* The chunk's messages have arrived: goes on; true when the chunk is done. */
+    bool (*advance)(struct reducer *r, struct chunk *p);
 };
 extern const struct reducer_ops tree_ops, ring_ops, mpi_ops, doubling_ops, naive_ops;
 
-/* A block of any rank, with where its values of the running piece are. */
+/* A block of any rank, with where its values of the running chunk are. */
 struct leaf {
     int rank;
     float *data;          /* a block of this rank, or what was received */
@@ -88,10 +88,10 @@ struct reducer {
     bool *present;
     struct lane_add *adds;
     int n_adds, sum; /* sum: the leaf that ends up with it, -1: none is present */
-    float *scratch;  /* bf16: FOLD_CHUNK floats per leaf */
+    float *scratch;  /* bf16: FOLD_TILE floats per leaf */
 
-    /* Per piece, from ops->plan. */
-    size_t segment, piece_max; /* floats: what one rank sums at most, and all of it */
+    /* Per chunk, from ops->plan. */
+    size_t segment, chunk_max; /* floats: what one rank sums at most, and all of it */
     size_t buffer_bytes;
     int in_flight, max_requests;
     MPI_Op bf16_sum;   /* mpi.c */
@@ -105,11 +105,11 @@ struct reducer {
     size_t pending_floats;
     struct ranges pending, queue, done;
     unsigned next_number;
-    struct piece pieces[IN_FLIGHT_MAX];
-    MPI_Request *requests; /* max_requests for each piece */
+    struct chunk chunks[IN_FLIGHT_MAX];
+    MPI_Request *requests; /* max_requests for each chunk */
     int *finished_requests;
     MPI_Status *statuses; /* of these */
-    struct held *held;    /* a ring of n_held from held_head, in order; piece.c */
+    struct held *held;    /* a ring of n_held from held_head, in order; chunk.c */
     size_t held_room, held_head, n_held;
 
     double wait_seconds;
@@ -124,43 +124,43 @@ static inline bool is_mine(const struct reducer *r, int leaf)
     return leaf >= r->first_mine && leaf < r->first_mine + r->n_mine;
 }
 
-/* Sets in_flight, segment and piece_max for the transport. Pieces in flight, of `buffers` segments
+/* Sets in_flight, segment and piece_max for the transport. Chunks in flight, of `buffers` segments
  * each, stay below one slab where the least of them allow it. */
 void plan_segments(struct reducer *r, size_t buffers);
 
 /* Room for the sums of bf16 leaves; by `plan`. */
 void reducer_need_scratch(struct reducer *r);
 
-/* The index-th of the equal parts of a piece, one per rank, counted from the piece's start. */
-struct range piece_segment(const struct reducer *r, const struct piece *p, int index);
+/* The index-th of the equal parts of a chunk, one per rank, counted from the chunk's start. */
+struct range chunk_segment(const struct reducer *r, const struct chunk *p, int index);
 
-/* Room for the pieces and their messages, after `plan`. */
-void pieces_init(struct reducer *r);
-void pieces_release(struct reducer *r);
+/* Room for the chunks and their messages, after `plan`. */
+void chunks_init(struct reducer *r);
+void chunks_release(struct reducer *r);
 
-/* Looks once whether messages of any piece have arrived: MPI moves on when it has nothing to say,
+/* Looks once whether messages of any chunk have arrived: MPI moves on when it has nothing to say,
  * so that what it then finds it says the next time. One call for all of them: each call looks at
  * the network, and gives up the core where ranks are many. */
-bool pieces_poll(struct reducer *r);
-/* Whether all messages of the piece had arrived then; if so it has none any more. */
-bool piece_arrived(struct piece *p);
-static inline bool piece_waits(const struct piece *p) { return p->n_open > 0 || p->n_held > 0; }
+bool chunks_poll(struct reducer *r);
+/* Whether all messages of the chunk had arrived then; if so it has none any more. */
+bool chunk_arrived(struct chunk *p);
+static inline bool chunk_waits(const struct chunk *p) { return p->n_open > 0 || p->n_held > 0; }
 
-/* Where MPI puts the request of the piece's next message, which brings so many bytes. */
-MPI_Request *piece_request(const struct reducer *r, struct piece *p, size_t received);
+/* Where MPI puts the request of the chunk's next message, which brings so many bytes. */
+MPI_Request *chunk_request(const struct reducer *r, struct chunk *p, size_t received);
 
 /* n values on the wire; tags tell apart what two ranks have under way at once. */
-void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank,
+void chunk_send(struct reducer *r, struct chunk *p, const void *values, size_t n, int rank,
                 int tag);
-void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, int rank, int tag);
+void chunk_receive(struct reducer *r, struct chunk *p, void *values, size_t n, int rank, int tag);
 
 /* Points this rank's leaves at floats offset.. of its blocks. */
 void fold_locate_mine(struct reducer *r, size_t offset);
 
-/* The other ranks' leaves have a segment each at the beginning of a piece's buffer, of values as
+/* The other ranks' leaves have a segment each at the beginning of a chunk's buffer, of values as
  * they travel: where that is, and pointing the leaves there. */
-unsigned char *leaf_buffer(const struct reducer *r, const struct piece *p, int leaf);
-void fold_locate_received(struct reducer *r, const struct piece *p);
+unsigned char *leaf_buffer(const struct reducer *r, const struct chunk *p, int leaf);
+void fold_locate_received(struct reducer *r, const struct chunk *p);
 
 /* Sums n values of all present leaves in tree order into out; zeros when none is present. */
 void fold_leaves(struct reducer *r, size_t n, float *out);

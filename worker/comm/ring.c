@@ -1,7 +1,7 @@
 /*
- * ring: each rank folds its own blocks, then a piece's segments travel round the ring, first
+ * ring: each rank folds its own blocks, then a chunk's segments travel round the ring, first
  * collecting sums (steps 0..p-2), then carrying them to all (steps p-1..2p-3). The order depends
- * on the rank count, and on where pieces are cut. A rank without samples adds zeros.
+ * on the rank count, and on where chunks are cut. A rank without samples adds zeros.
  */
 #include "worker/comm/reducer.h"
 
@@ -13,37 +13,37 @@ static int sent_segment(const struct reducer *r, int step)
     return (r->rank + 2 * r->size - step + is_gather(r, step) * r->size) % r->size;
 }
 
-static struct range received(const struct reducer *r, const struct piece *p)
+static struct range received(const struct reducer *r, const struct chunk *p)
 {
-    return piece_segment(r, p, (sent_segment(r, p->step) + r->size - 1) % r->size);
+    return chunk_segment(r, p, (sent_segment(r, p->step) + r->size - 1) % r->size);
 }
 
-static float *sums(const struct reducer *r, const struct piece *p, struct range s)
+static float *sums(const struct reducer *r, const struct chunk *p, struct range s)
 {
     return r->blocks[0] + p->offset + s.offset;
 }
 
 /* bf16 has two buffers: a step sends one and receives the other, which the next step sends. */
-static uint16_t *wire_buffer(const struct reducer *r, const struct piece *p, int step)
+static uint16_t *wire_buffer(const struct reducer *r, const struct chunk *p, int step)
 {
     return (uint16_t *)(void *)p->buffer + (step % 2 ? r->segment : 0);
 }
 
-static void *receive_buffer(const struct reducer *r, const struct piece *p)
+static void *receive_buffer(const struct reducer *r, const struct chunk *p)
 {
     if (r->config.wire == WIRE_BF16)
         return wire_buffer(r, p, p->step + 1);
     return is_gather(r, p->step) ? sums(r, p, received(r, p)) : (void *)p->buffer;
 }
 
-static void start_step(struct reducer *r, struct piece *p)
+static void start_step(struct reducer *r, struct chunk *p)
 {
-    struct range in = received(r, p), out = piece_segment(r, p, sent_segment(r, p->step));
+    struct range in = received(r, p), out = chunk_segment(r, p, sent_segment(r, p->step));
     const void *values = sums(r, p, out);
     int tag = (int)(p->number % 8192);
 
     if (in.n > 0)
-        piece_receive(r, p, receive_buffer(r, p), in.n, (r->rank + r->size - 1) % r->size, tag);
+        chunk_receive(r, p, receive_buffer(r, p), in.n, (r->rank + r->size - 1) % r->size, tag);
     if (out.n == 0)
         return;
     if (r->config.wire == WIRE_BF16) {
@@ -51,7 +51,7 @@ static void start_step(struct reducer *r, struct piece *p)
         if (!is_gather(r, p->step))
             r->kernels->to_bf16(wire_buffer(r, p, p->step), sums(r, p, out), out.n);
     }
-    piece_send(r, p, values, out.n, (r->rank + 1) % r->size, tag);
+    chunk_send(r, p, values, out.n, (r->rank + 1) % r->size, tag);
 }
 
 static void ring_plan(struct reducer *r)
@@ -61,14 +61,14 @@ static void ring_plan(struct reducer *r)
     r->max_requests = 2;
 }
 
-static void ring_start(struct reducer *r, struct piece *p)
+static void ring_start(struct reducer *r, struct chunk *p)
 {
     fold_locate_mine(r, p->offset);
     fold_leaves(r, p->n, r->blocks[0] + p->offset);
     start_step(r, p);
 }
 
-static bool ring_advance(struct reducer *r, struct piece *p)
+static bool ring_advance(struct reducer *r, struct chunk *p)
 {
     struct range in = received(r, p);
     bool bf16 = r->config.wire == WIRE_BF16;

@@ -3,7 +3,7 @@
 
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
-#include "worker/model/room.h"
+#include "worker/model/memory_plan.h"
 #include "worker/model/tensors.h"
 
 static void make_join(struct model *m, struct layer *l, const struct net_layer *n, bool relu)
@@ -257,7 +257,7 @@ static bool takes_once(const struct layer *l, int from)
 /* The needs of the way back, and which of them each layer has for the gradient of its output, and
  * for its part of a gradient that others have begun; -1: none. */
 struct plan {
-    struct room_need *needs;
+    struct memory_need *needs;
     int n, *output, *apart;
 };
 
@@ -268,7 +268,8 @@ static int plan_add(struct plan *p, const struct model *m, int layer, int from, 
 {
     const size_t floats = is_used(m, layer) ? m->layers[layer].out_floats : 0;
 
-    p->needs[p->n] = (struct room_need){.floats = floats * m->max_samples, .from = from, .to = to};
+    p->needs[p->n] =
+        (struct memory_need){.floats = floats * m->max_samples, .from = from, .to = to};
     return p->n++;
 }
 
@@ -306,7 +307,7 @@ static void place_gradients(struct model *m)
     const size_t n = (size_t)m->n_layers;
     AUTO(auto_free) int *output = xcalloc(n, sizeof *output);
     AUTO(auto_free) int *apart = xcalloc(n, sizeof *apart);
-    AUTO(auto_free) struct room_need *needs = xcalloc(2 * n, sizeof *needs);
+    AUTO(auto_free) struct memory_need *needs = xcalloc(2 * n, sizeof *needs);
     struct plan p = {.needs = needs, .output = output, .apart = apart};
 
     for (int i = 0; i < m->n_layers; i++)
@@ -317,7 +318,7 @@ static void place_gradients(struct model *m)
     for (int k = 0; k < m->n_sides; k++) /* theirs is nobody else's: for all parts of a batch */
         if (!m->layers[m->sides[k]].elsewhere)
             output[m->sides[k]] = plan_add(&p, m, m->sides[k], 0, m->n_layers);
-    m->way_back_floats = room_plan(needs, p.n);
+    m->way_back_floats = memory_plan(needs, p.n);
     m->way_back = xaligned(m->way_back_floats * sizeof(float));
     m->gradients = xcalloc(n, sizeof *m->gradients);
     m->apart = xcalloc(n, sizeof *m->apart);

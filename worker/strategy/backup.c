@@ -20,7 +20,7 @@
 #include <math.h>
 
 #include "paceline/mem.h"
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 #include "worker/strategy/accumulator.h"
 #include "worker/strategy/deck.h"
 #include "worker/strategy/servers.h"
@@ -72,7 +72,7 @@ struct client {
 };
 
 struct backup {
-    struct exchange *exchange;
+    struct ps_transport *transport;
     bool backs_up; /* else every gradient counts, in its place */
     float *slab;   /* a gradient: a worker's own, or the one that a server takes */
     struct knowledge now;
@@ -126,12 +126,12 @@ static void backup_init(struct trainer *t)
     const size_t n = t->model.n_floats;
     struct backup *b = t->own = xcalloc(1, sizeof *b);
 
-    b->exchange = exchange_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
+    b->transport = ps_transport_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     b->clients = xcalloc((size_t)t->workers, sizeof *b->clients);
     b->quiet = xcalloc((size_t)t->workers, sizeof *b->quiet);
     b->backs_up = t->job->strategy.backup_workers > 0;
     if (t->job->strategy.schedule == COMM_ONE_AT_A_TIME)
-        exchange_use_semaphore(b->exchange);
+        ps_transport_use_semaphore(b->transport);
     b->slab = xaligned(n * sizeof *b->slab);
     t->gradient_floats += n;
     if (servers_is_one(t))
@@ -147,7 +147,7 @@ static void backup_release(struct trainer *t)
 {
     struct backup *b = t->own;
 
-    exchange_free(b->exchange);
+    ps_transport_free(b->transport);
     deck_release(&b->deck);
     free(b->clients);
     free(b->quiet);
@@ -201,7 +201,7 @@ static void grant(struct trainer *t, struct backup *b)
         a.at.batch = c->batch;
         a.place = c->batch - t->at.batch;
         c->waits = b->quiet[w] = false;
-        exchange_tell(b->exchange, w, &a, sizeof a);
+        ps_transport_tell(b->transport, w, &a, sizeof a);
     }
 }
 
@@ -214,7 +214,7 @@ static void give(const struct trainer *t, struct backup *b)
             continue;
         c->wants = -1;
         c->has = t->at.step;
-        exchange_give(b->exchange, w, t->model.weights);
+        ps_transport_give(b->transport, w, t->model.weights);
     }
 }
 
@@ -261,7 +261,7 @@ static void on_offer(struct trainer *t, int worker, const struct note *note)
         b->now.loss = note->batch.loss;
         b->now.at = t->at;
     }
-    exchange_tell(b->exchange, worker, &a, sizeof a);
+    ps_transport_tell(b->transport, worker, &a, sizeof a);
 }
 
 /* Those who are still busy are too late. */
@@ -281,7 +281,7 @@ static void update(struct trainer *t, struct backup *b)
     for (uint32_t i = 0; i < b->counted; i++)
         step_add(&sum, b->offers_of[i]);
     step_add(&t->at.epoch_totals, sum);
-    exchange_settle(b->exchange);
+    ps_transport_settle(b->transport);
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
     servers_update(t, b->backs_up ? b->sum : b->places.slabs);
     drop_late(t, b);
@@ -296,7 +296,7 @@ static void update(struct trainer *t, struct backup *b)
 /* The first gradients that come, in that order. */
 static void take_next(const struct trainer *t, struct backup *b, int worker)
 {
-    exchange_take(b->exchange, worker, b->summed ? b->slab : b->sum);
+    ps_transport_take(b->transport, worker, b->summed ? b->slab : b->sum);
     if (b->summed++)
         t->kernels->reduce->add(b->sum, b->slab, t->model.n_floats);
 }
@@ -309,8 +309,8 @@ static void take_in_place(const struct trainer *t, struct backup *b)
     for (; b->summed < size && b->pusher[b->summed] >= 0; b->summed++) {
         const int batch = (int)b->summed;
 
-        exchange_take(b->exchange, b->pusher[batch],
-                      accumulator_begin(&b->places, batch, (int)size));
+        ps_transport_take(b->transport, b->pusher[batch],
+                          accumulator_begin(&b->places, batch, (int)size));
         accumulator_add(&b->places, 0, t->model.n_floats);
     }
 }
@@ -426,13 +426,13 @@ static void serve(struct trainer *t, struct backup *b)
     while (b->n_met < t->workers) {
         struct note note;
         int turn = servers_is_clock(t) ? servers_turn(t, &b->turn, b->quiet) : -1;
-        int worker = exchange_hear(b->exchange, turn, &note, sizeof note);
+        int worker = ps_transport_hear(b->transport, turn, &note, sizeof note);
 
         check_note(t, b, worker, &note);
         on_note[note.kind](t, worker, &note);
         watchdog_feed(t->at.step + 1);
     }
-    exchange_settle(b->exchange);
+    ps_transport_settle(b->transport);
     b->now.pushed += b->offers;
     b->now.applied += b->applied;
     b->now.dropped += b->dropped;
@@ -445,7 +445,7 @@ static void tell_servers(const struct trainer *t, const struct note *note)
     const struct backup *b = t->own;
 
     for (int s = 0; s < t->placement.servers; s++)
-        exchange_tell(b->exchange, t->placement.first + s, note, sizeof *note);
+        ps_transport_tell(b->transport, t->placement.first + s, note, sizeof *note);
 }
 
 /* Checks the answer of the clock, and that a batch belongs to an update within the epoch. */
@@ -470,8 +470,8 @@ static struct answer ask_clock(const struct trainer *t, const struct note *note)
     const struct backup *b = t->own;
     struct answer a;
 
-    exchange_tell(b->exchange, t->placement.first, note, sizeof *note);
-    exchange_hear(b->exchange, t->placement.first, &a, sizeof a);
+    ps_transport_tell(b->transport, t->placement.first, note, sizeof *note);
+    ps_transport_hear(b->transport, t->placement.first, &a, sizeof a);
     check_answer(t, &a, note->kind == NOTE_ASK);
     return a;
 }
@@ -496,7 +496,7 @@ static void compute(struct trainer *t, struct backup *b, const struct answer *a)
     b->offered++;
     if (ask_clock(t, &note).counts) {
         tell_servers(t, &(struct note){.kind = NOTE_PUSH, .place = a->place});
-        exchange_push(b->exchange, b->slab);
+        ps_transport_push(b->transport, b->slab);
         b->pushed++;
     }
 }
@@ -515,7 +515,7 @@ static bool work(struct trainer *t, struct backup *b)
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
     tell_servers(t, &(struct note){.kind = NOTE_PULL, .version = a.at.step});
-    exchange_pull(b->exchange, t->model.weights);
+    ps_transport_pull(b->transport, t->model.weights);
     compute(t, b, &a);
     return true;
 }
@@ -532,7 +532,7 @@ static int meet(struct trainer *t, struct backup *b, struct err *err)
             b->now.at = t->at;
         lost |= b->applied + b->dropped != b->offers;
     }
-    servers_count_transfers(t, b->exchange, &b->now.transfers);
+    servers_count_transfers(t, b->transport, &b->now.transfers);
     comm_broadcast(t->comm, &b->now, sizeof b->now, t->workers);
     trainer_check_position(t, t->workers, &b->now.at);
     t->at = b->now.at;

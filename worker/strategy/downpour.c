@@ -18,7 +18,7 @@
 #include "worker/strategy/strategies.h"
 #include "worker/train/step.h"
 
-static void poll_exchange(void *arg) { exchange_poll(arg); }
+static void poll_transport(void *arg) { ps_transport_poll(arg); }
 
 /* A worker that is a server as well. */
 static void init_both(struct trainer *t, struct downpour *d)
@@ -28,8 +28,8 @@ static void init_both(struct trainer *t, struct downpour *d)
     d->pulled = xaligned(n * sizeof *d->pulled);
     t->gradient_floats += n;
     t->pass.weights = d->pulled;
-    t->pass.poll = poll_exchange;
-    t->pass.poll_arg = d->exchange;
+    t->pass.poll = poll_transport;
+    t->pass.poll_arg = d->transport;
     t->serves = true;
 }
 
@@ -37,9 +37,9 @@ static void downpour_init(struct trainer *t)
 {
     struct downpour *d = t->own = xcalloc(1, sizeof *d);
 
-    d->exchange = exchange_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
+    d->transport = ps_transport_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     if (t->job->strategy.transfer_semaphore)
-        exchange_use_semaphore(d->exchange);
+        ps_transport_use_semaphore(d->transport);
     group_init(&d->group, t);
     if (servers_has_shards(t))
         server_init(t, d);
@@ -51,7 +51,7 @@ static void downpour_release(struct trainer *t)
 {
     struct downpour *d = t->own;
 
-    exchange_free(d->exchange);
+    ps_transport_free(d->transport);
     server_release(d);
     group_release(&d->group);
     free(d->pulled);
@@ -63,7 +63,7 @@ static void tell_servers(const struct trainer *t, const struct note *note)
     const struct downpour *d = t->own;
 
     for (int s = 0; s < t->placement.servers; s++)
-        exchange_tell(d->exchange, t->placement.first + s, note, sizeof *note);
+        ps_transport_tell(d->transport, t->placement.first + s, note, sizeof *note);
 }
 
 static void compute(struct trainer *t, struct downpour *d, const struct position *at)
@@ -75,7 +75,7 @@ static void compute(struct trainer *t, struct downpour *d, const struct position
     if (!group_leads(&d->group, comm_rank(t->comm)))
         return;
     tell_servers(t, &note);
-    exchange_push(d->exchange, d->group.slabs);
+    ps_transport_push(d->transport, d->group.slabs);
     d->pushed++;
     d->idle = 0;
 }
@@ -86,8 +86,8 @@ static struct answer ask_clock(const struct trainer *t, const struct downpour *d
     const struct note ask = {.kind = NOTE_ASK, .orders = t->wish};
     struct answer a;
 
-    exchange_tell(d->exchange, t->placement.first, &ask, sizeof ask);
-    exchange_await(d->exchange, t->placement.first, &a, sizeof a);
+    ps_transport_tell(d->transport, t->placement.first, &ask, sizeof ask);
+    ps_transport_await(d->transport, t->placement.first, &a, sizeof a);
     return a;
 }
 
@@ -98,7 +98,7 @@ static void pull(struct trainer *t, struct downpour *d, bool leads)
 
     if (leads) {
         tell_servers(t, &(struct note){.kind = NOTE_PULL});
-        exchange_pull(d->exchange, weights);
+        ps_transport_pull(d->transport, weights);
     }
     group_tell(&d->group, weights, t->model.n_floats * sizeof *weights);
 }
@@ -135,7 +135,7 @@ static int meet(struct trainer *t, struct downpour *d, struct err *err)
 {
     const bool lost = d->applied != d->announced;
 
-    servers_count_transfers(t, d->exchange, &d->now.transfers);
+    servers_count_transfers(t, d->transport, &d->now.transfers);
     comm_broadcast(t->comm, &d->now, sizeof d->now, t->placement.first);
     trainer_check_position(t, t->placement.first, &d->now.at);
     t->at = d->now.at;

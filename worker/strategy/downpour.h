@@ -5,7 +5,7 @@
 #ifndef PACELINE_DOWNPOUR_H
 #define PACELINE_DOWNPOUR_H
 
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 #include "worker/strategy/group.h"
 #include "worker/strategy/pace.h"
 #include "worker/strategy/servers.h"
@@ -24,7 +24,7 @@ struct note {
     uint32_t idle;       /* push, meet: turns without samples before it, of the worker's share */
     struct totals batch; /* push */
 };
-_Static_assert(sizeof(struct note) <= EXCHANGE_NOTE_MAX, "a note can be heard again");
+_Static_assert(sizeof(struct note) <= PS_TRANSPORT_NOTE_MAX, "a note can be heard again");
 
 /* The clock's answer to an ask. */
 struct answer {
@@ -49,7 +49,7 @@ struct knowledge {
 };
 
 struct downpour {
-    struct exchange *exchange;
+    struct ps_transport *transport;
     struct group group; /* its first slab: a gradient, the group's or one that a server takes */
     struct knowledge now;
     /* A worker's. */

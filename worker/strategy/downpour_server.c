@@ -124,7 +124,7 @@ static void grant(struct trainer *t, struct downpour *d, int worker)
     }
     take_turns(d, group, batch, !a.meet || a.idle);
     pace_skip(&d->pace, group, a.idle);
-    exchange_answer(d->exchange, worker, &a, sizeof a);
+    ps_transport_answer(d->transport, worker, &a, sizeof a);
 }
 
 /* Whom one waited for may have been among those who wait, and have no more in this round. */
@@ -159,7 +159,7 @@ static void on_pull(struct trainer *t, int worker, const struct note *note)
     (void)note;
     d->seen[worker] = d->at.step;
     d->turn++;
-    exchange_give(d->exchange, worker, t->model.weights);
+    ps_transport_give(d->transport, worker, t->model.weights);
 }
 
 /* One update, of this server's shards. */
@@ -184,7 +184,7 @@ static bool defer_push(const struct trainer *t, const struct downpour *d, int wo
         t->job->debug.n_push_order)
         return false;
     again.here = true;
-    exchange_defer(d->exchange, worker, &again, sizeof again);
+    ps_transport_defer(d->transport, worker, &again, sizeof again);
     return true;
 }
 
@@ -197,8 +197,8 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     if (defer_push(t, d, worker, note))
         return;
     d->at.step += note->idle;
-    exchange_take(d->exchange, worker, d->taken);
-    exchange_settle(d->exchange);
+    ps_transport_take(d->transport, worker, d->taken);
+    ps_transport_settle(d->transport);
     if (!isfinite(note->batch.loss) && !d->now.diverged) {
         d->now.diverged = true;
         d->now.loss = note->batch.loss;
@@ -251,8 +251,8 @@ static void look(void *arg)
     int worker;
 
     while (d->n_met < d->group.n &&
-           (worker = exchange_heard(d->exchange, servers_turn(t, &d->turn, d->quiet), &note,
-                                    sizeof note)) >= 0)
+           (worker = ps_transport_heard(d->transport, servers_turn(t, &d->turn, d->quiet), &note,
+                                        sizeof note)) >= 0)
         on_note(t, d, worker, &note);
     t->computing += trainer_seconds() - since; /* this was not */
     phases_leave(&t->phases, was);
@@ -272,20 +272,20 @@ void server_begin(struct trainer *t, struct downpour *d)
         d->seen[w] = -1;
     }
     if (!servers_is_one(t))
-        exchange_serve(d->exchange, look, t);
+        ps_transport_serve(d->transport, look, t);
 }
 
 void server_end(struct trainer *t, struct downpour *d)
 {
-    exchange_serve(d->exchange, NULL, NULL); /* there is nothing else to do now */
+    ps_transport_serve(d->transport, NULL, NULL); /* there is nothing else to do now */
     while (d->n_met < d->group.n) {
         struct note note;
-        int worker =
-            exchange_hear(d->exchange, servers_turn(t, &d->turn, d->quiet), &note, sizeof note);
+        int worker = ps_transport_hear(d->transport, servers_turn(t, &d->turn, d->quiet), &note,
+                                       sizeof note);
 
         on_note(t, d, worker, &note);
     }
-    exchange_settle(d->exchange);
+    ps_transport_settle(d->transport);
     d->at.batch = d->granted;
     d->now.at = d->at;
     d->now.pushed += d->announced;

@@ -47,7 +47,7 @@ void local_init(struct local *l, struct trainer *t)
     l->notes = xcalloc((size_t)t->workers, sizeof *l->notes);
     if (is_alone(t))
         return;
-    l->exchange = exchange_new(t->comm, NULL, job->strategy.wait_seconds);
+    l->transport = ps_transport_new(t->comm, NULL, job->strategy.wait_seconds);
     l->sums = reducer_new(t->comm, t->kernels, &config,
                           lane_tree_of_batches(t->workers, t->workers), t->model.n_floats);
     t->gradient_floats += t->model.n_floats; /* what is on its way */
@@ -55,8 +55,8 @@ void local_init(struct local *l, struct trainer *t)
 
 void local_release(struct local *l)
 {
-    if (l->exchange)
-        exchange_free(l->exchange);
+    if (l->transport)
+        ps_transport_free(l->transport);
     reducer_free(l->sums);
     free(l->gradients);
     free(l->notes);
@@ -118,14 +118,14 @@ static void exchange_notes(struct trainer *t, struct local *l)
 
     l->notes[rank] = (struct local_note){.totals = l->mine, .orders = t->wish};
     if (rank > 0) {
-        exchange_tell(l->exchange, 0, &l->notes[rank], sizeof *l->notes);
-        exchange_hear(l->exchange, 0, l->notes, all);
+        ps_transport_tell(l->transport, 0, &l->notes[rank], sizeof *l->notes);
+        ps_transport_hear(l->transport, 0, l->notes, all);
         return;
     }
     for (int w = 1; w < t->workers; w++)
-        exchange_hear(l->exchange, w, &l->notes[w], sizeof *l->notes);
+        ps_transport_hear(l->transport, w, &l->notes[w], sizeof *l->notes);
     for (int w = 1; w < t->workers; w++)
-        exchange_tell(l->exchange, w, l->notes, all);
+        ps_transport_tell(l->transport, w, l->notes, all);
 }
 
 int local_meet(struct trainer *t, struct local *l, struct err *err)

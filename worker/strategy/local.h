@@ -16,7 +16,7 @@
 #ifndef PACELINE_LOCAL_H
 #define PACELINE_LOCAL_H
 
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 #include "worker/train/trainer.h"
 
 /* A worker's word at a meeting. */
@@ -26,7 +26,7 @@ struct local_note {
 };
 
 struct local {
-    struct exchange *exchange; /* NULL with `sums`: one worker */
+    struct ps_transport *transport; /* NULL with `sums`: one worker */
     struct reducer *sums;
     float *gradients; /* only where they are clipped; else an update is made in the pass itself */
     struct totals mine;

@@ -14,7 +14,7 @@
 
 #include "paceline/job_split.h"
 #include "paceline/mem.h"
-#include "worker/comm/pipe.h"
+#include "worker/comm/p2p.h"
 #include "worker/strategy/accumulator.h"
 #include "worker/strategy/strategies.h"
 #include "worker/train/step.h"
@@ -31,11 +31,11 @@ struct route {
 struct link {
     int from, to, input, tag;
     float *gradient;
-    int expected; /* of the pipe; -1: it is added */
+    int expected; /* of p2p_expect; -1: it is added */
 };
 
 struct model_parallel {
-    struct pipe *pipe;
+    struct p2p *p2p;
     struct route *routes; /* from this rank and to it, in the order of the layers */
     int n_routes;
     struct link *links; /* the last readers first */
@@ -118,7 +118,7 @@ static void ready(void *arg, size_t offset, size_t n)
         step_update(t, offset, n, m->sums.slabs);
 }
 
-static void poll_pipe(void *arg) { pipe_poll(arg); }
+static void poll_p2p(void *arg) { p2p_poll(arg); }
 
 /* The largest micro-batch; a smaller batch may be cut into fewer. */
 static size_t most_samples(const struct trainer *t)
@@ -186,7 +186,7 @@ static void model_parallel_init(struct trainer *t)
     const struct model *model = &t->model;
     struct model_parallel *m = t->own = xcalloc(1, sizeof *m);
 
-    m->pipe = pipe_new(t->comm, t->job->strategy.wait_seconds);
+    m->p2p = p2p_new(t->comm, t->job->strategy.wait_seconds);
     m->owner = xcalloc((size_t)model->n_layers, sizeof *m->owner);
     for (int i = 0; i < model->n_layers; i++)
         m->owner[i] = t->owners[model->layers[i].number];
@@ -195,8 +195,8 @@ static void model_parallel_init(struct trainer *t)
         m->loss_gradient = xaligned(model->layers[model->n_layers - 1].out_floats *
                                     model->max_samples * sizeof *m->loss_gradient);
     init_links(t, m);
-    t->pass.poll = poll_pipe;
-    t->pass.poll_arg = m->pipe;
+    t->pass.poll = poll_p2p;
+    t->pass.poll_arg = m->p2p;
     t->sink.arg = t;
     t->sink.n_blocks = 1;
     m->at_once = count == 1;
@@ -214,7 +214,7 @@ static void model_parallel_release(struct trainer *t)
 {
     struct model_parallel *m = t->own;
 
-    pipe_free(m->pipe);
+    p2p_free(m->p2p);
     accumulator_release(&m->sums);
     for (int i = 0; i < m->n_links; i++)
         free(m->links[i].gradient);
@@ -246,7 +246,7 @@ static void settle(struct trainer *t)
     const struct model_parallel *m = t->own;
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
 
-    pipe_settle(m->pipe);
+    p2p_settle(m->p2p);
     phases_leave(&t->phases, was);
 }
 
@@ -268,9 +268,9 @@ static void receive_inputs(struct trainer *t, int i, const float *x)
             if (l->inputs[k] != r->layer)
                 continue;
             r->there = true;
-            pipe_receive(m->pipe, m->owner[r->layer], 1 + r->layer,
-                         model_output(&t->model, r->layer, &t->pass, x), values_of(t, r->layer),
-                         "activations");
+            p2p_receive(m->p2p, m->owner[r->layer], 1 + r->layer,
+                        model_output(&t->model, r->layer, &t->pass, x), values_of(t, r->layer),
+                        "activations");
         }
     phases_leave(&t->phases, was);
 }
@@ -281,8 +281,8 @@ static void send_output(struct trainer *t, int i, const float *x)
 
     for (const struct route *r = m->routes; r < m->routes + m->n_routes; r++)
         if (r->layer == i && r->rank != comm_rank(t->comm) && (t->pass.training || !r->aside))
-            pipe_send(m->pipe, r->rank, 1 + i, model_output(&t->model, i, &t->pass, x),
-                      values_of(t, i));
+            p2p_send(m->p2p, r->rank, 1 + i, model_output(&t->model, i, &t->pass, x),
+                     values_of(t, i));
 }
 
 static void walk_forward(struct trainer *t, const float *x)
@@ -308,7 +308,7 @@ static void expect_gradients(struct trainer *t)
     for (struct link *l = m->links; l < m->links + m->n_links; l++)
         if (is_mine(t, m, l->from))
             l->expected =
-                pipe_expect(m->pipe, m->owner[l->to], l->tag, l->gradient, values_of(t, l->from));
+                p2p_expect(m->p2p, m->owner[l->to], l->tag, l->gradient, values_of(t, l->from));
 }
 
 /* Adds what the readers behind layer `reader` give to the gradient of layer i's output. */
@@ -320,7 +320,7 @@ static void add_gradients(struct trainer *t, int i, int reader)
     for (struct link *l = m->links; l < m->links + m->n_links && l->to > reader; l++) {
         if (l->from != i || l->expected < 0 || !is_mine(t, m, i))
             continue;
-        pipe_await(m->pipe, l->expected, "gradients");
+        p2p_await(m->p2p, l->expected, "gradients");
         l->expected = -1;
         model_add_gradient(&t->model, i, l->gradient, t->pass.n);
     }
@@ -342,8 +342,7 @@ static void layer_back(struct trainer *t, int i, const float *x)
     model_backward_layer(&t->model, &t->pass, i, x, away);
     for (const struct link *out = m->links; out < m->links + m->n_links; out++)
         if (out->to == i)
-            pipe_send(m->pipe, m->owner[out->from], out->tag, out->gradient,
-                      values_of(t, out->from));
+            p2p_send(m->p2p, m->owner[out->from], out->tag, out->gradient, values_of(t, out->from));
 }
 
 /* What is still on its way is in the links' buffers, and has to be taken before more comes. */
@@ -434,8 +433,8 @@ static void share_losses(struct trainer *t)
 
     if (m->last == comm_rank(t->comm))
         memcpy(t->all_lane_values, t->lane_values, bytes);
-    pipe_share(m->pipe, m->last, t->all_lane_values, bytes, "the losses");
-    pipe_settle(m->pipe);
+    p2p_share(m->p2p, m->last, t->all_lane_values, bytes, "the losses");
+    p2p_settle(m->p2p);
     phases_leave(&t->phases, was);
 }
 
@@ -462,7 +461,7 @@ static int model_parallel_step(struct trainer *t, struct err *err)
     back(t, b);
     share_losses(t);
     t->orders = t->wish;
-    pipe_share(m->pipe, 0, &t->orders, sizeof t->orders, "the orders");
+    p2p_share(m->p2p, 0, &t->orders, sizeof t->orders, "the orders");
     t->orders = trainer_read_orders(t, 0, t->orders);
     sum = step_fold(t, b->n, t->all_lane_values);
     t->pass.first = 0;
@@ -498,11 +497,11 @@ static const float *model_parallel_collect(struct trainer *t, int slot, const st
         if (owner == writers[i])
             continue;
         if (owner == me && writers[i] >= 0)
-            pipe_send(m->pipe, writers[i], 0, to, n);
+            p2p_send(m->p2p, writers[i], 0, to, n);
         else if (writers[i] == me)
-            pipe_receive(m->pipe, owner, 0, to, n, "a tensor of the checkpoint");
+            p2p_receive(m->p2p, owner, 0, to, n, "a tensor of the checkpoint");
     }
-    pipe_settle(m->pipe);
+    p2p_settle(m->p2p);
     return me == 0 || me == t->mirror ? to : NULL;
 }
 

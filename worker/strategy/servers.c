@@ -108,13 +108,13 @@ const float *servers_collect(struct trainer *t, int slot, const struct param *pa
     return t->checkpoint_tensor;
 }
 
-void servers_count_transfers(const struct trainer *t, const struct exchange *e,
+void servers_count_transfers(const struct trainer *t, const struct ps_transport *e,
                              struct transfers *most)
 {
     int in = 0, out = 0;
 
     if (servers_has_shards(t))
-        exchange_most(e, &in, &out);
+        ps_transport_most(e, &in, &out);
     *most = (struct transfers){.in = comm_max(t->comm, in), .out = comm_max(t->comm, out)};
 }
 

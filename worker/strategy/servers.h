@@ -5,7 +5,7 @@
 #ifndef PACELINE_SERVERS_H
 #define PACELINE_SERVERS_H
 
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 #include "worker/train/trainer.h"
 
 /* Whether this rank is one of those behind the workers; whether it owns parameters, as one of them
@@ -30,7 +30,7 @@ struct transfers {
     int64_t in, out;
 };
 /* Collective. */
-void servers_count_transfers(const struct trainer *t, const struct exchange *e,
+void servers_count_transfers(const struct trainer *t, const struct ps_transport *e,
                              struct transfers *most);
 void servers_report_transfers(const struct transfers *most, cJSON *done);
 

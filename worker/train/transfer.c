@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "paceline/predict.h"
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 
 #define PATIENCE_SECONDS 600
 #define PART ((size_t)1 << 20) /* parameters; 34 ms at 1 Gbit/s */
@@ -12,26 +12,26 @@ void transfer_time(struct trainer *t, size_t floats, int warm, double *seconds, 
 {
     const struct shard all = {.n = floats};
     struct placement placement;
-    struct exchange *e;
+    struct ps_transport *e;
     bool there = true;
 
     placement_init(&placement, PLACEMENT_GREEDY, &all, 1, all.n, 1);
     placement.first = 1;
-    e = exchange_new(t->comm, &placement, PATIENCE_SECONDS);
+    e = ps_transport_new(t->comm, &placement, PATIENCE_SECONDS);
     for (int i = -warm; i < n; i++) {
         double start = trainer_seconds();
 
         if (comm_rank(t->comm) == 1) {
-            exchange_take(e, 0, t->model.weights);
-            exchange_tell(e, 0, &there, sizeof there);
+            ps_transport_take(e, 0, t->model.weights);
+            ps_transport_tell(e, 0, &there, sizeof there);
         } else if (comm_rank(t->comm) == 0) {
-            exchange_push(e, t->model.weights);
-            exchange_hear(e, 1, &there, sizeof there);
+            ps_transport_push(e, t->model.weights);
+            ps_transport_hear(e, 1, &there, sizeof there);
             if (i >= 0)
                 seconds[i] = trainer_seconds() - start;
         }
     }
-    exchange_free(e);
+    ps_transport_free(e);
     placement_release(&placement);
 }
 

@@ -1,4 +1,4 @@
-#include "worker/comm/wait.h"
+#include "worker/comm/timeout.h"
 
 #include <stdio.h>
 
@@ -7,16 +7,17 @@
 #define TESTS_BEFORE_SLEEP 200
 #define SLEEP_NS 50000
 
-struct whom wait_whom(int rank)
+struct peer_name peer_name(int rank)
 {
-    struct whom w = {"any worker"};
+    struct peer_name w = {"any worker"};
 
     if (rank >= 0)
         snprintf(w.s, sizeof w.s, "rank %d", rank);
     return w;
 }
 
-void wait_on(struct comm *c, int64_t patience, struct wait *w, const char *what, const char *whom)
+void timeout_poll(struct comm *c, int64_t patience, struct timeout *w, const char *what,
+                  const char *whom)
 {
     double now = comm_seconds();
 
@@ -33,10 +34,10 @@ void wait_on(struct comm *c, int64_t patience, struct wait *w, const char *what,
         nanosleep(&(struct timespec){.tv_nsec = SLEEP_NS}, NULL);
 }
 
-void wait_received(struct comm *c, int64_t patience, MPI_Request *request, int rank, size_t bytes,
-                   const char *what)
+void timeout_wait_received(struct comm *c, int64_t patience, MPI_Request *request, int rank,
+                           size_t bytes, const char *what)
 {
-    struct wait w = {0};
+    struct timeout w = {0};
     MPI_Status status;
     int done = 0;
 
@@ -47,20 +48,20 @@ void wait_received(struct comm *c, int64_t patience, MPI_Request *request, int r
             comm_check_received(c, rank, code, &status, bytes, what);
             return;
         }
-        wait_on(c, patience, &w, what, wait_whom(rank).s);
+        timeout_poll(c, patience, &w, what, peer_name(rank).s);
     }
 }
 
-void wait_for(struct comm *c, int64_t patience, MPI_Request *requests, int n, const char *what,
-              const char *whom)
+void timeout_wait(struct comm *c, int64_t patience, MPI_Request *requests, int n, const char *what,
+                  const char *whom)
 {
-    struct wait w = {0};
+    struct timeout w = {0};
     int done = 0;
 
     for (;;) {
         MPI_Testall(n, requests, &done, MPI_STATUSES_IGNORE);
         if (done)
             return;
-        wait_on(c, patience, &w, what, whom);
+        timeout_poll(c, patience, &w, what, whom);
     }
 }

@@ -1,10 +1,10 @@
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 
 #include <assert.h>
 #include <limits.h>
 
 #include "paceline/mem.h"
-#include "worker/comm/wait.h"
+#include "worker/comm/timeout.h"
 
 enum { TAG_NOTE, TAG_ANSWER, TAG_PUSH, TAG_PULL, TAG_GO };
 
@@ -12,7 +12,7 @@ enum { TAG_NOTE, TAG_ANSWER, TAG_PUSH, TAG_PULL, TAG_GO };
 struct deferred {
     bool is;
     size_t n;
-    unsigned char note[EXCHANGE_NOTE_MAX];
+    unsigned char note[PS_TRANSPORT_NOTE_MAX];
 };
 
 /* A server's part of a slab on its way. */
@@ -26,7 +26,7 @@ struct transfer {
     double ready;        /* lands: when it may be acted on */
 };
 
-struct exchange {
+struct ps_transport {
     struct comm *comm;
     MPI_Comm world;
     int rank, workers, first, servers;
@@ -48,10 +48,10 @@ struct exchange {
 static bool is_servers(const struct transfer *t) { return t->out == (t->tag == TAG_PULL); }
 
 /* Whether it leaves this process: what does not is on no line. */
-static bool travels(const struct exchange *e, int rank) { return rank != e->rank; }
+static bool travels(const struct ps_transport *e, int rank) { return rank != e->rank; }
 
 /* A server's transfers of a direction that have begun and are not over. */
-static int under_way(const struct exchange *e, bool out)
+static int under_way(const struct ps_transport *e, bool out)
 {
     int n = 0;
 
@@ -64,7 +64,7 @@ static int under_way(const struct exchange *e, bool out)
     return n;
 }
 
-static void post(struct exchange *e, struct transfer *t)
+static void post(struct ps_transport *e, struct transfer *t)
 {
     if (t->out)
         MPI_Isend(t->slab, 1, e->part[t->server], t->rank, t->tag, e->world, &t->request);
@@ -73,7 +73,7 @@ static void post(struct exchange *e, struct transfer *t)
     t->state = TRANSFER_POSTED;
 }
 
-static void begin(struct exchange *e, struct transfer *t)
+static void begin(struct ps_transport *e, struct transfer *t)
 {
     struct shaper *shaper = &e->comm->shaper;
     int n;
@@ -90,7 +90,7 @@ static void begin(struct exchange *e, struct transfer *t)
 
 /* Whether it is its turn: the server has given its word, and at the server those before it are
  * over. */
-static bool may_begin(struct exchange *e, struct transfer *t)
+static bool may_begin(struct ps_transport *e, struct transfer *t)
 {
     MPI_Status status;
     int there = 0;
@@ -104,14 +104,14 @@ static bool may_begin(struct exchange *e, struct transfer *t)
 }
 
 /* A worker pushes to all servers at once, but what is its own. */
-static double sharing(const struct exchange *e, const struct transfer *t)
+static double sharing(const struct ps_transport *e, const struct transfer *t)
 {
     const int servers = e->servers - (e->first == 0);
 
     return t->tag == TAG_PUSH && servers > 1 ? servers : 1;
 }
 
-static void advance(struct exchange *e, struct transfer *t, double now)
+static void advance(struct ps_transport *e, struct transfer *t, double now)
 {
     struct shaper *shaper = &e->comm->shaper;
     MPI_Status status;
@@ -138,7 +138,7 @@ static void advance(struct exchange *e, struct transfer *t, double now)
         t->state = TRANSFER_OVER;
 }
 
-static void move(struct exchange *e)
+static void move(struct ps_transport *e)
 {
     const double now = comm_seconds();
 
@@ -147,7 +147,7 @@ static void move(struct exchange *e)
 }
 
 /* With a semaphore a push waits for its server's word. */
-static void add_transfer(struct exchange *e, struct transfer transfer)
+static void add_transfer(struct ps_transport *e, struct transfer transfer)
 {
     struct transfer *t;
 
@@ -164,7 +164,7 @@ static void add_transfer(struct exchange *e, struct transfer transfer)
 }
 
 /* Lets a server that is here as well answer what has come, unless it is its wait. */
-static void serve(struct exchange *e)
+static void serve(struct ps_transport *e)
 {
     if (!e->serve || e->serving)
         return;
@@ -174,15 +174,15 @@ static void serve(struct exchange *e)
 }
 
 /* Between two looks for what a rank, or any (-1), is to do. */
-static void rest(struct exchange *e, struct wait *w, const char *what, int rank)
+static void rest(struct ps_transport *e, struct timeout *w, const char *what, int rank)
 {
     move(e);
     serve(e);
-    wait_on(e->comm, e->patience, w, what, wait_whom(rank).s);
+    timeout_poll(e->comm, e->patience, w, what, peer_name(rank).s);
 }
 
 /* Weights may be given many times before they change: to workers whose gradients are dropped. */
-static void forget_those_over(struct exchange *e)
+static void forget_those_over(struct ps_transport *e)
 {
     int n = 0;
 
@@ -193,9 +193,9 @@ static void forget_those_over(struct exchange *e)
 }
 
 /* Waits for all transfers of a tag and direction. */
-static void finish(struct exchange *e, int tag, bool out, const char *what, int rank)
+static void finish(struct ps_transport *e, int tag, bool out, const char *what, int rank)
 {
-    struct wait w = {0};
+    struct timeout w = {0};
 
     for (;;) {
         bool over = true;
@@ -237,11 +237,13 @@ static MPI_Datatype make_part(const struct placement *p, int server, uint64_t *b
     return type;
 }
 
-struct exchange *exchange_new(struct comm *c, const struct placement *placement, int64_t patience)
+struct ps_transport *ps_transport_new(struct comm *c, const struct placement *placement,
+                                      int64_t patience)
 {
-    struct exchange *e = xcalloc(1, sizeof *e);
+    struct ps_transport *e = xcalloc(1, sizeof *e);
 
-    *e = (struct exchange){.comm = c, .rank = c->rank, .workers = c->size, .patience = patience};
+    *e =
+        (struct ps_transport){.comm = c, .rank = c->rank, .workers = c->size, .patience = patience};
     e->world = comm_dup_checked(c);
     if (!placement)
         return e;
@@ -256,21 +258,21 @@ struct exchange *exchange_new(struct comm *c, const struct placement *placement,
     return e;
 }
 
-void exchange_use_semaphore(struct exchange *e) { e->semaphore = true; }
+void ps_transport_use_semaphore(struct ps_transport *e) { e->semaphore = true; }
 
-void exchange_serve(struct exchange *e, void (*answer)(void *arg), void *arg)
+void ps_transport_serve(struct ps_transport *e, void (*answer)(void *arg), void *arg)
 {
     e->serve = answer;
     e->serve_arg = arg;
 }
 
-void exchange_poll(struct exchange *e)
+void ps_transport_poll(struct ps_transport *e)
 {
     move(e);
     serve(e);
 }
 
-void exchange_free(struct exchange *e)
+void ps_transport_free(struct ps_transport *e)
 {
     for (int s = 0; s < e->servers; s++)
         MPI_Type_free(&e->part[s]);
@@ -282,15 +284,15 @@ void exchange_free(struct exchange *e)
     free(e);
 }
 
-void exchange_most(const struct exchange *e, int *in, int *out)
+void ps_transport_most(const struct ps_transport *e, int *in, int *out)
 {
     *in = e->most_in;
     *out = e->most_out;
 }
 
-static void tell(struct exchange *e, int rank, const void *note, size_t n, int tag)
+static void tell(struct ps_transport *e, int rank, const void *note, size_t n, int tag)
 {
-    struct wait w = {0};
+    struct timeout w = {0};
     int there = 0;
 
     MPI_Isend(note, (int)n, MPI_BYTE, rank, tag, e->world, &e->note);
@@ -299,21 +301,21 @@ static void tell(struct exchange *e, int rank, const void *note, size_t n, int t
         if (there)
             return;
         move(e); /* and no more: what was announced is to be sent before others' is taken */
-        wait_on(e->comm, e->patience, &w, "a note to be taken", wait_whom(rank).s);
+        timeout_poll(e->comm, e->patience, &w, "a note to be taken", peer_name(rank).s);
     }
 }
 
-void exchange_tell(struct exchange *e, int rank, const void *note, size_t n)
+void ps_transport_tell(struct ps_transport *e, int rank, const void *note, size_t n)
 {
     tell(e, rank, note, n, TAG_NOTE);
 }
 
-void exchange_answer(struct exchange *e, int worker, const void *answer, size_t n)
+void ps_transport_answer(struct ps_transport *e, int worker, const void *answer, size_t n)
 {
     tell(e, worker, answer, n, TAG_ANSWER);
 }
 
-void exchange_defer(struct exchange *e, int worker, const void *note, size_t n)
+void ps_transport_defer(struct ps_transport *e, int worker, const void *note, size_t n)
 {
     struct deferred *d = &e->deferred[worker];
 
@@ -323,7 +325,7 @@ void exchange_defer(struct exchange *e, int worker, const void *note, size_t n)
     memcpy(d->note, note, n);
 }
 
-static int hear_again(struct exchange *e, int worker, void *note, size_t n)
+static int hear_again(struct ps_transport *e, int worker, void *note, size_t n)
 {
     struct deferred *d = &e->deferred[worker];
 
@@ -334,7 +336,7 @@ static int hear_again(struct exchange *e, int worker, void *note, size_t n)
 
 /* Of a rank, or of any (-1), if its push has come and no weights leave, which the push has to leave
  * as they are: whose it is, else -1. */
-static int take_deferred(struct exchange *e, int rank, void *note, size_t n)
+static int take_deferred(struct ps_transport *e, int rank, void *note, size_t n)
 {
     for (int worker = 0; e->deferred && worker < e->workers; worker++) {
         int there = 0;
@@ -349,7 +351,7 @@ static int take_deferred(struct exchange *e, int rank, void *note, size_t n)
 }
 
 /* A note must have the length of its receiver's buffer. Only workers send without being asked. */
-static void check_note(const struct exchange *e, int asked, const MPI_Status *status, size_t n)
+static void check_note(const struct ps_transport *e, int asked, const MPI_Status *status, size_t n)
 {
     const int source = status->MPI_SOURCE;
     int got = 0;
@@ -364,7 +366,7 @@ static void check_note(const struct exchange *e, int asked, const MPI_Status *st
 
 /* The next one of a rank, or of any (-1), if it is there: whose it is, else -1. A note that is
  * behind a push says that this has come, too, whatever the probe has seen. */
-static int take_note(struct exchange *e, int rank, void *note, size_t n, int tag)
+static int take_note(struct ps_transport *e, int rank, void *note, size_t n, int tag)
 {
     const int again = tag == TAG_NOTE ? take_deferred(e, rank, note, n) : -1;
     MPI_Status status;
@@ -383,14 +385,14 @@ static int take_note(struct exchange *e, int rank, void *note, size_t n, int tag
     return status.MPI_SOURCE;
 }
 
-int exchange_heard(struct exchange *e, int rank, void *note, size_t n)
+int ps_transport_heard(struct ps_transport *e, int rank, void *note, size_t n)
 {
     return take_note(e, rank, note, n, TAG_NOTE);
 }
 
-static int hear(struct exchange *e, int rank, void *note, size_t n, int tag)
+static int hear(struct ps_transport *e, int rank, void *note, size_t n, int tag)
 {
-    struct wait w = {0};
+    struct timeout w = {0};
     int source;
 
     while ((source = take_note(e, rank, note, n, tag)) < 0)
@@ -398,23 +400,23 @@ static int hear(struct exchange *e, int rank, void *note, size_t n, int tag)
     return source;
 }
 
-int exchange_hear(struct exchange *e, int rank, void *note, size_t n)
+int ps_transport_hear(struct ps_transport *e, int rank, void *note, size_t n)
 {
     return hear(e, rank, note, n, TAG_NOTE);
 }
 
-void exchange_await(struct exchange *e, int server, void *answer, size_t n)
+void ps_transport_await(struct ps_transport *e, int server, void *answer, size_t n)
 {
     hear(e, server, answer, n, TAG_ANSWER);
 }
 
-static void count(struct exchange *e, int rank, int server)
+static void count(struct ps_transport *e, int rank, int server)
 {
     if (travels(e, rank))
         comm_count(e->comm, rank, e->part_bytes[server]);
 }
 
-void exchange_push(struct exchange *e, const float *slab)
+void ps_transport_push(struct ps_transport *e, const float *slab)
 {
     for (int s = 0; s < e->servers; s++) {
         add_transfer(e, (struct transfer){.out = true,
@@ -427,7 +429,7 @@ void exchange_push(struct exchange *e, const float *slab)
     finish(e, TAG_PUSH, true, "gradients to be taken", e->first);
 }
 
-void exchange_pull(struct exchange *e, float *slab)
+void ps_transport_pull(struct ps_transport *e, float *slab)
 {
     for (int s = 0; s < e->servers; s++)
         add_transfer(
@@ -436,7 +438,7 @@ void exchange_pull(struct exchange *e, float *slab)
 }
 
 /* The one that is taken, and those that have come to the door. */
-static void count_pushes(struct exchange *e)
+static void count_pushes(struct ps_transport *e)
 {
     int n = 1;
 
@@ -449,7 +451,7 @@ static void count_pushes(struct exchange *e)
     e->most_in = n > e->most_in ? n : e->most_in;
 }
 
-void exchange_take(struct exchange *e, int worker, float *slab)
+void ps_transport_take(struct ps_transport *e, int worker, float *slab)
 {
     if (e->semaphore)
         tell(e, worker, NULL, 0, TAG_GO);
@@ -460,7 +462,7 @@ void exchange_take(struct exchange *e, int worker, float *slab)
     count_pushes(e);
 }
 
-void exchange_give(struct exchange *e, int worker, const float *slab)
+void ps_transport_give(struct ps_transport *e, int worker, const float *slab)
 {
     int server = e->rank - e->first;
 
@@ -472,4 +474,7 @@ void exchange_give(struct exchange *e, int worker, const float *slab)
     count(e, worker, server);
 }
 
-void exchange_settle(struct exchange *e) { finish(e, TAG_PULL, true, "weights to be taken", -1); }
+void ps_transport_settle(struct ps_transport *e)
+{
+    finish(e, TAG_PULL, true, "weights to be taken", -1);
+}

@@ -1,12 +1,12 @@
 // LINK: common/err.c common/log.c common/mem.c common/text.c worker/comm/comm.c
-// LINK: worker/comm/shaper.c
-// LINK: worker/comm/exchange.c worker/comm/wait.c worker/model/lanes.c worker/model/placement.c
+// LINK: worker/comm/shaper.c worker/comm/ps_transport.c worker/comm/timeout.c worker/model/lanes.c
+// LINK: worker/model/placement.c
 // MPI: 2 3 4
 #include <time.h>
 
 #include "paceline/mem.h"
 #include "tests/mpi/mpi_test.h"
-#include "worker/comm/exchange.h"
+#include "worker/comm/ps_transport.h"
 
 enum { FLOATS = 100000, ROUNDS = 3, SERVERS = 1 };
 
@@ -16,7 +16,7 @@ static float gradient(int worker, int round, size_t i)
     return (float)(worker * 1000 + round) + (float)(i % 97) / 128;
 }
 
-static void push_and_pull(struct comm *c, struct exchange *e, float *slab)
+static void push_and_pull(struct comm *c, struct ps_transport *e, float *slab)
 {
     const int server = comm_size(c) - SERVERS;
 
@@ -25,9 +25,9 @@ static void push_and_pull(struct comm *c, struct exchange *e, float *slab)
 
         for (size_t i = 0; i < FLOATS; i++)
             slab[i] = gradient(comm_rank(c), round, i);
-        exchange_tell(e, server, &round, sizeof round);
-        exchange_push(e, slab);
-        exchange_pull(e, slab);
+        ps_transport_tell(e, server, &round, sizeof round);
+        ps_transport_push(e, slab);
+        ps_transport_pull(e, slab);
         for (size_t i = 0; i < FLOATS; i++)
             wrong += slab[i] != (float)(round + 1);
         CHECK_INT(wrong, 0);
@@ -35,17 +35,17 @@ static void push_and_pull(struct comm *c, struct exchange *e, float *slab)
 }
 
 /* Takes from the workers as they come, and gives to all of them at once. */
-static void serve(struct comm *c, struct exchange *e, float *slab, float *weights)
+static void serve(struct comm *c, struct ps_transport *e, float *slab, float *weights)
 {
     const int workers = comm_size(c) - SERVERS;
 
     for (int round = 0; round < ROUNDS; round++) {
         for (int n = 0; n < workers; n++) {
             size_t wrong = 0;
-            int of = -1, worker = exchange_hear(e, -1, &of, sizeof of);
+            int of = -1, worker = ps_transport_hear(e, -1, &of, sizeof of);
 
             CHECK_INT(of, round);
-            exchange_take(e, worker, slab);
+            ps_transport_take(e, worker, slab);
             for (size_t i = 0; i < FLOATS; i++)
                 wrong += slab[i] != gradient(worker, round, i);
             CHECK_INT(wrong, 0);
@@ -53,8 +53,8 @@ static void serve(struct comm *c, struct exchange *e, float *slab, float *weight
         for (size_t i = 0; i < FLOATS; i++)
             weights[i] = (float)(round + 1);
         for (int worker = 0; worker < workers; worker++)
-            exchange_give(e, worker, weights);
-        exchange_settle(e);
+            ps_transport_give(e, worker, weights);
+        ps_transport_settle(e);
     }
 }
 
@@ -72,21 +72,21 @@ static void check_exchange(struct comm *c, bool semaphore, double bandwidth)
     comm_simulate(c, bandwidth, bandwidth > 0 ? 0.0005 : 0);
 
     placement.first = workers;
-    struct exchange *e = exchange_new(c, &placement, 60);
+    struct ps_transport *e = ps_transport_new(c, &placement, 60);
 
     if (semaphore)
-        exchange_use_semaphore(e);
+        ps_transport_use_semaphore(e);
     if (comm_rank(c) < workers) {
         push_and_pull(c, e, slab);
     } else {
         serve(c, e, slab, weights);
-        exchange_most(e, &in, &out);
+        ps_transport_most(e, &in, &out);
         CHECK_INT(out, semaphore ? 1 : workers);
         CHECK(in >= 1 && in <= (semaphore ? 1 : workers));
     }
     CHECK_INT(comm_bytes_sent(c) - before,
               ROUNDS * sizeof(float) * FLOATS * (comm_rank(c) < workers ? 1 : workers));
-    exchange_free(e);
+    ps_transport_free(e);
     comm_simulate(c, 0, 0);
     placement_release(&placement);
     free(slab);
@@ -103,43 +103,43 @@ static void check_deferred(struct comm *c)
 
     placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, (size_t)few, SERVERS);
     placement.first = workers;
-    struct exchange *e = exchange_new(c, &placement, 60);
+    struct ps_transport *e = ps_transport_new(c, &placement, 60);
 
     for (int round = 0; round < 20; round++) {
         int note = round, heard = 0;
 
         if (comm_rank(c) < workers) {
-            exchange_tell(e, workers, &note, sizeof note);
+            ps_transport_tell(e, workers, &note, sizeof note);
             comm_barrier(c); /* the server has deferred all first notes */
             slab[0] = (float)round;
-            exchange_push(e, slab);
+            ps_transport_push(e, slab);
             note = -1;
-            exchange_tell(e, workers, &note, sizeof note);
-            exchange_await(e, workers, &note, sizeof note);
+            ps_transport_tell(e, workers, &note, sizeof note);
+            ps_transport_await(e, workers, &note, sizeof note);
             comm_barrier(c); /* no note of the next round comes into this one */
             continue;
         }
         for (int n = 0; n < workers; n++) {
-            int worker = exchange_hear(e, -1, &note, sizeof note);
+            int worker = ps_transport_hear(e, -1, &note, sizeof note);
 
             CHECK_INT(note, round);
-            exchange_defer(e, worker, &note, sizeof note);
+            ps_transport_defer(e, worker, &note, sizeof note);
         }
         comm_barrier(c);
         nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
         for (int n = 0; n < workers; n++) {
-            int worker = exchange_hear(e, -1, &heard, sizeof heard);
+            int worker = ps_transport_hear(e, -1, &heard, sizeof heard);
 
             CHECK_INT(heard, round);
-            exchange_take(e, worker, slab);
+            ps_transport_take(e, worker, slab);
             CHECK(slab[0] == (float)round);
-            exchange_hear(e, worker, &heard, sizeof heard);
+            ps_transport_hear(e, worker, &heard, sizeof heard);
             CHECK_INT(heard, -1);
-            exchange_answer(e, worker, &note, sizeof note);
+            ps_transport_answer(e, worker, &note, sizeof note);
         }
         comm_barrier(c);
     }
-    exchange_free(e);
+    ps_transport_free(e);
     placement_release(&placement);
 }
 

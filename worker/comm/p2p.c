@@ -1,10 +1,10 @@
-#include "worker/comm/pipe.h"
+#include "worker/comm/p2p.h"
 
 #include <assert.h>
 #include <limits.h>
 
 #include "paceline/mem.h"
-#include "worker/comm/wait.h"
+#include "worker/comm/timeout.h"
 
 enum { TAG_SHARED, TAG_VALUES };
 
@@ -16,7 +16,7 @@ struct messages {
     int n, room;
 };
 
-struct pipe {
+struct p2p {
     struct comm *comm;
     MPI_Comm world;
     int64_t patience;
@@ -25,18 +25,18 @@ struct pipe {
     MPI_Request *requests; /* one per rank */
 };
 
-struct pipe *pipe_new(struct comm *c, int64_t patience)
+struct p2p *p2p_new(struct comm *c, int64_t patience)
 {
-    struct pipe *p = xcalloc(1, sizeof *p);
+    struct p2p *p = xcalloc(1, sizeof *p);
 
-    *p = (struct pipe){.comm = c, .patience = patience};
+    *p = (struct p2p){.comm = c, .patience = patience};
     p->requests = xcalloc((size_t)c->size, sizeof(MPI_Request));
     if (c->size > 1)
         p->world = comm_dup_checked(c);
     return p;
 }
 
-void pipe_free(struct pipe *p)
+void p2p_free(struct p2p *p)
 {
     if (p->comm->size > 1)
         MPI_Comm_free(&p->world);
@@ -50,16 +50,16 @@ void pipe_free(struct pipe *p)
     free(p);
 }
 
-void pipe_settle(struct pipe *p)
+void p2p_settle(struct p2p *p)
 {
     if (!p->sent.n)
         return;
-    wait_for(p->comm, p->patience, p->sent.requests, p->sent.n, "values to be taken",
-             "another worker");
+    timeout_wait(p->comm, p->patience, p->sent.requests, p->sent.n, "values to be taken",
+                 "another worker");
     p->sent.n = 0;
 }
 
-void pipe_poll(struct pipe *p)
+void p2p_poll(struct p2p *p)
 {
     int done = 0;
 
@@ -83,7 +83,7 @@ static MPI_Request *add(struct messages *m, int rank, size_t bytes)
     return &m->requests[m->n++];
 }
 
-void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n)
+void p2p_send(struct p2p *p, int rank, int tag, const float *values, size_t n)
 {
     assert(n <= INT_MAX);
     MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world,
@@ -91,7 +91,7 @@ void pipe_send(struct pipe *p, int rank, int tag, const float *values, size_t n)
     comm_count(p->comm, rank, n * sizeof *values);
 }
 
-int pipe_expect(struct pipe *p, int rank, int tag, float *values, size_t n)
+int p2p_expect(struct p2p *p, int rank, int tag, float *values, size_t n)
 {
     assert(n <= INT_MAX);
     MPI_Irecv(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world,
@@ -99,22 +99,22 @@ int pipe_expect(struct pipe *p, int rank, int tag, float *values, size_t n)
     return p->expected.n - 1;
 }
 
-void pipe_await(struct pipe *p, int expected, const char *what)
+void p2p_await(struct p2p *p, int expected, const char *what)
 {
     struct messages *m = &p->expected;
 
-    wait_received(p->comm, p->patience, &m->requests[expected], m->ranks[expected],
-                  m->bytes[expected], what);
+    timeout_wait_received(p->comm, p->patience, &m->requests[expected], m->ranks[expected],
+                          m->bytes[expected], what);
     if (++p->n_awaited == m->n)
         p->n_awaited = m->n = 0;
 }
 
-void pipe_receive(struct pipe *p, int rank, int tag, float *values, size_t n, const char *what)
+void p2p_receive(struct p2p *p, int rank, int tag, float *values, size_t n, const char *what)
 {
-    pipe_await(p, pipe_expect(p, rank, tag, values, n), what);
+    p2p_await(p, p2p_expect(p, rank, tag, values, n), what);
 }
 
-void pipe_share(struct pipe *p, int root, void *bytes, size_t n, const char *what)
+void p2p_share(struct p2p *p, int root, void *bytes, size_t n, const char *what)
 {
     const struct comm *c = p->comm;
     int n_requests = 0;
@@ -126,8 +126,8 @@ void pipe_share(struct pipe *p, int root, void *bytes, size_t n, const char *wha
                       &p->requests[n_requests++]);
     if (c->rank != root) {
         MPI_Irecv(bytes, (int)n, MPI_BYTE, root, TAG_SHARED, p->world, p->requests);
-        wait_received(p->comm, p->patience, p->requests, root, n, what);
+        timeout_wait_received(p->comm, p->patience, p->requests, root, n, what);
     }
     if (n_requests)
-        wait_for(p->comm, p->patience, p->requests, n_requests, what, wait_whom(root).s);
+        timeout_wait(p->comm, p->patience, p->requests, n_requests, what, peer_name(root).s);
 }

@@ -1,4 +1,4 @@
-/* The messages of a piece, on the network as it is or as spec.debug has it. */
+/* The messages of a chunk, on the network as it is or as spec.debug has it. */
 #include <assert.h>
 
 #include "paceline/mem.h"
@@ -7,14 +7,14 @@
 /* A message that the simulated line has not carried yet. Of a reducer they go to MPI in the order
  * that they were sent in, for those of one tag are told apart by it. */
 struct held {
-    struct piece *piece;
+    struct chunk *chunk;
     const void *values;
     int n, rank, tag, number;
 };
 
 static bool is_shaped(const struct reducer *r) { return shaper_is_on(&r->comm->shaper); }
 
-void pieces_init(struct reducer *r)
+void chunks_init(struct reducer *r)
 {
     const size_t requests = (size_t)r->max_requests, all = (size_t)r->in_flight * requests;
 
@@ -24,19 +24,19 @@ void pieces_init(struct reducer *r)
     for (size_t i = 0; i < all; i++)
         r->requests[i] = MPI_REQUEST_NULL;
     for (int i = 0; i < r->in_flight; i++) {
-        r->pieces[i].buffer = xaligned(r->buffer_bytes);
-        r->pieces[i].requests = r->requests + (size_t)i * requests;
-        r->pieces[i].received = xcalloc(requests, sizeof *r->pieces[i].received);
+        r->chunks[i].buffer = xaligned(r->buffer_bytes);
+        r->chunks[i].requests = r->requests + (size_t)i * requests;
+        r->chunks[i].received = xcalloc(requests, sizeof *r->chunks[i].received);
     }
     r->held_room = all;
     r->held = xcalloc(r->held_room, sizeof *r->held);
 }
 
-void pieces_release(struct reducer *r)
+void chunks_release(struct reducer *r)
 {
     for (int i = 0; i < r->in_flight; i++) {
-        free(r->pieces[i].buffer);
-        free(r->pieces[i].received);
+        free(r->chunks[i].buffer);
+        free(r->chunks[i].received);
     }
     free(r->requests);
     free(r->finished_requests);
@@ -44,7 +44,7 @@ void pieces_release(struct reducer *r)
     free(r->held);
 }
 
-MPI_Request *piece_request(const struct reducer *r, struct piece *p, size_t received)
+MPI_Request *chunk_request(const struct reducer *r, struct chunk *p, size_t received)
 {
     assert(p->n_requests < r->max_requests);
     p->received[p->n_requests] = received;
@@ -55,10 +55,10 @@ MPI_Request *piece_request(const struct reducer *r, struct piece *p, size_t rece
 static void post(struct reducer *r, const struct held *h)
 {
     MPI_Isend(h->values, h->n, r->wire_type, h->rank, h->tag, r->world,
-              piece_request(r, h->piece, 0));
+              chunk_request(r, h->chunk, 0));
 }
 
-void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n, int rank, int tag)
+void chunk_send(struct reducer *r, struct chunk *p, const void *values, size_t n, int rank, int tag)
 {
     struct held h = {p, values, (int)n, rank, tag, 0};
 
@@ -72,10 +72,10 @@ void piece_send(struct reducer *r, struct piece *p, const void *values, size_t n
     r->held[(r->held_head + r->n_held++) % r->held_room] = h;
 }
 
-void piece_receive(struct reducer *r, struct piece *p, void *values, size_t n, int rank, int tag)
+void chunk_receive(struct reducer *r, struct chunk *p, void *values, size_t n, int rank, int tag)
 {
     MPI_Irecv(values, (int)n, r->wire_type, rank, tag, r->world,
-              piece_request(r, p, n * r->wire_bytes));
+              chunk_request(r, p, n * r->wire_bytes));
 }
 
 /* Hands to MPI what the line has carried. */
@@ -87,13 +87,13 @@ static void post_sent(struct reducer *r, double now)
         if (!shaper_sent(&r->comm->shaper, now, h->number))
             return;
         post(r, h);
-        h->piece->n_held--;
+        h->chunk->n_held--;
         r->held_head = (r->held_head + 1) % r->held_room;
         r->n_held--;
     }
 }
 
-/* How many messages go out of a rank at once: of every piece in flight, one, or one to each other
+/* How many messages go out of a rank at once: of every chunk in flight, one, or one to each other
  * rank. */
 static double sharing(const struct reducer *r)
 {
@@ -103,7 +103,7 @@ static double sharing(const struct reducer *r)
 }
 
 /* When the simulated line in has carried it. */
-static void land(struct reducer *r, struct piece *p, size_t bytes, double now)
+static void land(struct reducer *r, struct chunk *p, size_t bytes, double now)
 {
     double ready = shaper_receive(&r->comm->shaper, now, bytes, sharing(r));
 
@@ -116,7 +116,7 @@ static void check_received(struct reducer *r, int n, int code)
     for (int i = 0; i < n; i++) {
         const int at = r->finished_requests[i];
         const MPI_Status *s = &r->statuses[i];
-        const size_t bytes = r->pieces[at / r->max_requests].received[at % r->max_requests];
+        const size_t bytes = r->chunks[at / r->max_requests].received[at % r->max_requests];
 
         if (bytes)
             comm_check_received(r->comm, s->MPI_SOURCE, code == MPI_SUCCESS ? code : s->MPI_ERROR,
@@ -125,7 +125,7 @@ static void check_received(struct reducer *r, int n, int code)
     comm_check_sum(r->comm, code);
 }
 
-bool pieces_poll(struct reducer *r)
+bool chunks_poll(struct reducer *r)
 {
     const double now = is_shaped(r) ? comm_seconds() : 0;
     int n = 0;
@@ -136,7 +136,7 @@ bool pieces_poll(struct reducer *r)
                                   r->finished_requests, r->statuses);
     check_received(r, n, code);
     for (int i = 0; i < n; i++) { /* MPI_UNDEFINED, where none is under way, is below zero */
-        struct piece *p = &r->pieces[r->finished_requests[i] / r->max_requests];
+        struct chunk *p = &r->chunks[r->finished_requests[i] / r->max_requests];
         size_t bytes = p->received[r->finished_requests[i] % r->max_requests];
 
         p->n_open--;
@@ -146,9 +146,9 @@ bool pieces_poll(struct reducer *r)
     return n > 0;
 }
 
-bool piece_arrived(struct piece *p)
+bool chunk_arrived(struct chunk *p)
 {
-    if (piece_waits(p) || (p->ready > 0 && comm_seconds() < p->ready))
+    if (chunk_waits(p) || (p->ready > 0 && comm_seconds() < p->ready))
         return false;
     p->n_requests = 0;
     p->ready = 0;

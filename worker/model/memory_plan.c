@@ -1,4 +1,4 @@
-#include "worker/model/room.h"
+#include "worker/model/memory_plan.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -12,32 +12,32 @@ static size_t rounded(size_t floats) { return (floats + ALIGN - 1) / ALIGN * ALI
 static int compare(size_t a, size_t b) { return (a > b) - (a < b); }
 
 struct entry {
-    struct room_need *need;
+    struct memory_need *need;
 };
 
 /* The largest first, and of equals the one that is listed first. */
 static int by_size(const void *a, const void *b)
 {
-    const struct room_need *x = ((const struct entry *)a)->need;
-    const struct room_need *y = ((const struct entry *)b)->need;
+    const struct memory_need *x = ((const struct entry *)a)->need;
+    const struct memory_need *y = ((const struct entry *)b)->need;
 
     return x->floats == y->floats ? (x > y) - (x < y) : compare(y->floats, x->floats);
 }
 
-static bool meet(const struct room_need *a, const struct room_need *b)
+static bool meet(const struct memory_need *a, const struct memory_need *b)
 {
     return a->from <= b->to && b->from <= a->to;
 }
 
 /* Puts `need` between those that are placed, which are in the order of their places; returns where
  * in that order it belongs. */
-static int place(struct room_need *need, const struct entry *placed, int n)
+static int place(struct memory_need *need, const struct entry *placed, int n)
 {
     int index = 0;
 
     need->at = 0;
     for (int i = 0; i < n; i++) {
-        const struct room_need *other = placed[i].need;
+        const struct memory_need *other = placed[i].need;
 
         if (!meet(need, other))
             continue;
@@ -51,7 +51,7 @@ static int place(struct room_need *need, const struct entry *placed, int n)
     return index;
 }
 
-size_t room_plan(struct room_need *needs, int n)
+size_t memory_plan(struct memory_need *needs, int n)
 {
     AUTO(auto_free) struct entry *order = xcalloc((size_t)n, sizeof *order);
     AUTO(auto_free) struct entry *placed = xcalloc((size_t)n, sizeof *placed);
@@ -61,7 +61,7 @@ size_t room_plan(struct room_need *needs, int n)
         order[i].need = &needs[i];
     qsort(order, (size_t)n, sizeof *order, by_size);
     for (int i = 0; i < n; i++) {
-        struct room_need *need = order[i].need;
+        struct memory_need *need = order[i].need;
         const int index = place(need, placed, i);
         const size_t end = need->at + rounded(need->floats);
 
