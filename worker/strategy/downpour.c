@@ -2,9 +2,9 @@
  * ParameterServer, async and bounded: Downpour (Dean et al. 2012). A worker asks the first server,
  * the clock, for a batch, pulls the weights from all servers, and pushes the gradient; servers
  * apply it as it arrives. The clock deals the batches in order, so a fast worker has more of them;
- * bounded: not to one that is too far ahead of the slowest (pace.h). All meet where the loop has to
- * be in one place: at the end of an epoch, for a checkpoint, to stop. "A worker" may be a group of
- * them (group.h), of which the first speaks.
+ * bounded: not to one that is too far ahead of the slowest (staleness.h). All meet where the loop
+ * has to be in one place: at the end of an epoch, for a checkpoint, to stop. "A worker" may be a
+ * group of them (group.h), of which the first speaks.
  *
  * Without replicas.ps each worker is a server as well, of a share of the parameters: it answers
  * between kernels and while it waits. The model's weights are then the server's, and the worker

@@ -7,8 +7,8 @@
 
 #include "worker/comm/ps_transport.h"
 #include "worker/strategy/group.h"
-#include "worker/strategy/pace.h"
 #include "worker/strategy/servers.h"
+#include "worker/strategy/staleness.h"
 #include "worker/train/trainer.h"
 
 #define BINS 64 /* of histograms; what is beyond counts in the last */
@@ -61,11 +61,11 @@ struct downpour {
     float *taken;       /* slab of a gradient */
     int64_t *seen; /* per worker: updates of the weights that it pulled; -1: none since its push */
     bool *quiet;   /* workers that have met, wait to begin a batch, or do not lead a group */
-    struct pace pace;  /* clock; of groups */
-    int64_t applied;   /* since the last meeting */
-    int64_t announced; /* of them by the workers */
-    uint32_t granted;  /* clock: batches of the epoch that are dealt */
-    uint32_t *own;     /* clock: of the share of each group the next one; NULL: no shares */
+    struct staleness bound; /* clock; of groups */
+    int64_t applied;        /* since the last meeting */
+    int64_t announced;      /* of them by the workers */
+    uint32_t granted;       /* clock: batches of the epoch that are dealt */
+    uint32_t *own;          /* clock: of the share of each group the next one; NULL: no shares */
     int n_met;
     size_t turn; /* debug.pushOrder: how many pulls there were */
 };

@@ -13,13 +13,13 @@ static void count(struct histogram *h, int64_t value)
     h->most = value > h->most ? value : h->most;
 }
 
-static void init_pace(const struct trainer *t, struct downpour *d)
+static void init_bound(const struct trainer *t, struct downpour *d)
 {
     const bool bounded = t->job->strategy.mode == MODE_BOUNDED;
     const int64_t low = bounded ? t->job->strategy.staleness : INT64_MAX;
     const int64_t high = bounded ? t->job->strategy.max_staleness : 0;
 
-    pace_init(&d->pace, d->group.n, low, high > low ? high : low);
+    staleness_init(&d->bound, d->group.n, low, high > low ? high : low);
 }
 
 /* Room for a gradient of its shards, in their places of a slab. */
@@ -40,14 +40,14 @@ void server_init(struct trainer *t, struct downpour *d)
     d->quiet = xcalloc((size_t)t->workers, sizeof *d->quiet);
     if (t->shares.n)
         d->own = xcalloc((size_t)d->group.n, sizeof *d->own);
-    init_pace(t, d);
+    init_bound(t, d);
 }
 
 void server_release(struct downpour *d)
 {
     if (d->taken != d->group.slabs)
         free(d->taken);
-    pace_release(&d->pace);
+    staleness_release(&d->bound);
     free(d->seen);
     free(d->quiet);
     free(d->own);
@@ -113,17 +113,17 @@ static void grant(struct trainer *t, struct downpour *d, int worker)
 
     a.meet = !find_batch(t, d, group, &batch, &a.idle);
     if (a.meet)
-        pace_leave(&d->pace, group);
-    d->quiet[worker] = !a.meet && !pace_begin(&d->pace, group, seconds(t, d));
+        staleness_leave(&d->bound, group);
+    d->quiet[worker] = !a.meet && !staleness_begin(&d->bound, group, seconds(t, d));
     if (d->quiet[worker])
         return;
     if (!a.meet) {
         a.at.batch = batch;
-        count(&d->now.lead, pace_lead(&d->pace, group));
+        count(&d->now.lead, staleness_lead(&d->bound, group));
         batch += (uint32_t)d->group.n;
     }
     take_turns(d, group, batch, !a.meet || a.idle);
-    pace_skip(&d->pace, group, a.idle);
+    staleness_skip(&d->bound, group, a.idle);
     ps_transport_answer(d->transport, worker, &a, sizeof a);
 }
 
@@ -135,10 +135,10 @@ static void grant_waiting(struct trainer *t, struct downpour *d)
     while (some) {
         some = false;
         for (int g = 0; g < d->group.n; g++) {
-            if (!d->pace.runners[g].waits)
+            if (!d->bound.runners[g].waits)
                 continue;
             grant(t, d, g * d->group.size);
-            some = some || !d->pace.runners[g].waits;
+            some = some || !d->bound.runners[g].waits;
         }
     }
 }
@@ -210,7 +210,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     step_add(&d->at.epoch_totals, note->batch);
     d->at.step++;
     d->applied++;
-    pace_push(&d->pace, worker / d->group.size, seconds(t, d));
+    staleness_push(&d->bound, worker / d->group.size, seconds(t, d));
     grant_waiting(t, d);
 }
 
@@ -266,7 +266,7 @@ void server_begin(struct trainer *t, struct downpour *d)
     d->applied = d->announced = 0;
     d->turn = 0;
     begin_shares(t, d);
-    pace_restart(&d->pace);
+    staleness_restart(&d->bound);
     for (int w = 0; w < t->workers; w++) {
         d->quiet[w] = !group_leads(&d->group, w);
         d->seen[w] = -1;

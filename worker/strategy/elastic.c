@@ -1,6 +1,6 @@
 /*
- * ElasticAveraging: workers train alone (local.h) on elastic bands. At a meeting each worker x_i
- * and the centre c pull at each other:
+ * ElasticAveraging: workers train alone (local_update.h) on elastic bands. At a meeting each worker
+ * x_i and the centre c pull at each other:
  *
  *     d_i = a * (x_i - c)        a: strategy.elasticForce; 0: 0.9 / N, as in the paper
  *     x_i = x_i - d_i
@@ -17,11 +17,11 @@
  * without it.
  */
 #include "paceline/mem.h"
-#include "worker/strategy/local.h"
+#include "worker/strategy/local_update.h"
 #include "worker/strategy/strategies.h"
 
 struct elastic {
-    struct local local;
+    struct local_update local;
     bool begun;     /* there is a centre */
     bool at_centre; /* the trainer's weights and state are what all share; kept has this worker's */
     float *centre;  /* the same on every worker */
@@ -44,7 +44,7 @@ static void elastic_init(struct trainer *t)
 {
     struct elastic *e = t->own = xcalloc(1, sizeof *e);
 
-    local_init(&e->local, t);
+    local_update_init(&e->local, t);
     e->centre = new_slab(t);
     e->distance = new_slab(t);
     for (int slot = -1; slot < t->optimizer.n_slots; slot++)
@@ -55,7 +55,7 @@ static void elastic_release(struct trainer *t)
 {
     struct elastic *e = t->own;
 
-    local_release(&e->local);
+    local_update_release(&e->local);
     free(e->centre);
     free(e->distance);
     for (size_t i = 0; i < ARRAY_LEN(e->kept); i++)
@@ -89,7 +89,7 @@ static void elastic_gather(struct trainer *t)
         copy(t, e->kept[slot + 1], slab_of(t, slot));
     copy(t, t->model.weights, e->centre);
     for (int slot = 0; slot < t->optimizer.n_slots; slot++)
-        local_sum(t, &e->local, t->optimizer.slots[slot], (float)(1.0 / t->workers));
+        local_update_sum(t, &e->local, t->optimizer.slots[slot], (float)(1.0 / t->workers));
     e->at_centre = true;
 }
 
@@ -103,7 +103,7 @@ static void pull(struct trainer *t, struct elastic *e)
         d[i] = force * (x[i] - e->centre[i]);
         x[i] -= d[i];
     }
-    local_sum(t, &e->local, d, 1);
+    local_update_sum(t, &e->local, d, 1);
     t->kernels->reduce->add(e->centre, d, t->model.n_floats);
 }
 
@@ -113,8 +113,8 @@ static int elastic_step(struct trainer *t, struct err *err)
     bool over;
 
     go_out(t, e);
-    over = local_step(t, &e->local, t->job->strategy.average_every);
-    if (t->together && local_meet(t, &e->local, err) != 0)
+    over = local_update_step(t, &e->local, t->job->strategy.average_every);
+    if (t->together && local_update_meet(t, &e->local, err) != 0)
         return -1;
     if (over)
         pull(t, e);
@@ -122,8 +122,8 @@ static int elastic_step(struct trainer *t, struct err *err)
 }
 
 const struct strategy elastic = {
-    .share = local_share,
-    .takes = local_takes,
+    .share = local_update_share,
+    .takes = local_update_takes,
     .init = elastic_init,
     .release = elastic_release,
     .step = elastic_step,

@@ -1,6 +1,6 @@
 /*
- * LocalSGD: between meetings each worker trains alone (local.h says how batches are shared); at a
- * meeting all take the mean of their weights and of their optimisers' state.
+ * LocalSGD: between meetings each worker trains alone (local_update.h says how batches are shared);
+ * at a meeting all take the mean of their weights and of their optimisers' state.
  *
  *     w = sum over i of (n_i / n) * w_i           n_i: samples of worker i since the last meeting
  *
@@ -12,22 +12,22 @@
  * in the gradient: with SGD, momentum or not, without clipping, up to rounding.
  */
 #include "paceline/mem.h"
-#include "worker/strategy/local.h"
+#include "worker/strategy/local_update.h"
 #include "worker/strategy/strategies.h"
 
 static void local_sgd_init(struct trainer *t)
 {
-    t->own = xcalloc(1, sizeof(struct local));
-    local_init(t->own, t);
+    t->own = xcalloc(1, sizeof(struct local_update));
+    local_update_init(t->own, t);
 }
 
 static void local_sgd_release(struct trainer *t)
 {
-    local_release(t->own);
+    local_update_release(t->own);
     free(t->own);
 }
 
-static void average(struct trainer *t, struct local *l)
+static void average(struct trainer *t, struct local_update *l)
 {
     int64_t samples = 0;
 
@@ -36,17 +36,17 @@ static void average(struct trainer *t, struct local *l)
     for (int w = 0; w < t->workers; w++)
         samples += l->notes[w].totals.samples;
     for (int slot = -1; slot < t->optimizer.n_slots; slot++)
-        local_sum(t, l, slot < 0 ? t->model.weights : t->optimizer.slots[slot],
-                  (float)((double)l->mine.samples / (double)samples));
+        local_update_sum(t, l, slot < 0 ? t->model.weights : t->optimizer.slots[slot],
+                         (float)((double)l->mine.samples / (double)samples));
 }
 
 static int local_sgd_step(struct trainer *t, struct err *err)
 {
     const bool local = t->at.epoch >= t->job->strategy.local_from;
-    struct local *l = t->own;
-    const bool over = local_step(t, l, local ? t->job->strategy.average_every : 1);
+    struct local_update *l = t->own;
+    const bool over = local_update_step(t, l, local ? t->job->strategy.average_every : 1);
 
-    if (t->together && local_meet(t, l, err) != 0)
+    if (t->together && local_update_meet(t, l, err) != 0)
         return -1;
     if (over)
         average(t, l);
@@ -57,8 +57,8 @@ static int local_sgd_step(struct trainer *t, struct err *err)
 static void local_sgd_gather(struct trainer *t) { (void)t; }
 
 const struct strategy local_sgd = {
-    .share = local_share,
-    .takes = local_takes,
+    .share = local_update_share,
+    .takes = local_update_takes,
     .init = local_sgd_init,
     .release = local_sgd_release,
     .step = local_sgd_step,

@@ -4,6 +4,6 @@
 
 #include "worker/strategy/strategy.h"
 
-extern const struct strategy all_reduce, downpour, backup, local_sgd, elastic, model_parallel;
+extern const struct strategy all_reduce, downpour, sync_ps, local_sgd, elastic, model_parallel;
 
 #endif

@@ -13,8 +13,8 @@ const struct strategy *strategy_of(const struct job *job, int ranks)
         if (job->strategy.mode != MODE_SYNC)
             return &downpour;
         if (job->strategy.schedule >= COMM_ONE_AT_A_TIME)
-            return &backup;
-        return job->strategy.backup_workers > 0 ? &backup : &all_reduce;
+            return &sync_ps;
+        return job->strategy.backup_workers > 0 ? &sync_ps : &all_reduce;
     case STRATEGY_LOCAL_SGD:
         return &local_sgd;
     case STRATEGY_ELASTIC_AVERAGING:

@@ -1,24 +1,24 @@
-#include "worker/strategy/pace.h"
+#include "worker/strategy/staleness.h"
 
 #include <math.h>
 
 #include "paceline/mem.h"
 
-void pace_init(struct pace *p, int workers, int64_t low, int64_t high)
+void staleness_init(struct staleness *p, int workers, int64_t low, int64_t high)
 {
-    *p = (struct pace){.n = workers, .low = low, .high = high};
+    *p = (struct staleness){.n = workers, .low = low, .high = high};
     p->runners = xcalloc((size_t)workers, sizeof *p->runners);
 }
 
-void pace_release(struct pace *p) { free(p->runners); }
+void staleness_release(struct staleness *p) { free(p->runners); }
 
-void pace_restart(struct pace *p)
+void staleness_restart(struct staleness *p)
 {
     for (int w = 0; w < p->n; w++)
         p->runners[w] = (struct runner){.done = p->runners[w].done};
 }
 
-int64_t pace_lead(const struct pace *p, int worker)
+int64_t staleness_lead(const struct staleness *p, int worker)
 {
     int64_t least = p->runners[worker].done;
 
@@ -27,7 +27,7 @@ int64_t pace_lead(const struct pace *p, int worker)
     return p->runners[worker].done - least;
 }
 
-static bool is_fastest(const struct pace *p, const struct runner *r)
+static bool is_fastest(const struct staleness *p, const struct runner *r)
 {
     for (int w = 0; w < p->n; w++)
         if (p->runners[w].done > r->done)
@@ -37,14 +37,14 @@ static bool is_fastest(const struct pace *p, const struct runner *r)
 
 /* Of the slowest workers, for all of which the fast one waits, the one that pushes last; NULL:
  * there is one whose pace is not known. */
-static const struct runner *find_slowest(const struct pace *p)
+static const struct runner *find_slowest(const struct staleness *p)
 {
     const struct runner *slowest = NULL;
 
     for (int w = 0; w < p->n; w++) {
         const struct runner *r = &p->runners[w];
 
-        if (pace_lead(p, w) > 0)
+        if (staleness_lead(p, w) > 0)
             continue;
         if (!r->timed)
             return NULL;
@@ -67,7 +67,8 @@ static double distance(const struct runner *r, int64_t most, double time)
 
 /* The paper's synchronisation controller: with both workers' next pushes predicted from their last
  * ones, after how many more batches, `most` at most, waiting is shortest. */
-static int64_t choose_credit(const struct pace *p, const struct runner *r, int64_t most, double now)
+static int64_t choose_credit(const struct staleness *p, const struct runner *r, int64_t most,
+                             double now)
 {
     const struct runner *slowest = find_slowest(p);
     double least = INFINITY;
@@ -84,10 +85,10 @@ static int64_t choose_credit(const struct pace *p, const struct runner *r, int64
     return best;
 }
 
-bool pace_begin(struct pace *p, int worker, double now)
+bool staleness_begin(struct staleness *p, int worker, double now)
 {
     struct runner *r = &p->runners[worker];
-    const int64_t lead = pace_lead(p, worker);
+    const int64_t lead = staleness_lead(p, worker);
 
     /* Others only catch up, so credit for `high` - lead + 1 batches never leads beyond high. */
     if (lead > p->low && lead <= p->high && !r->credit && !r->waits && is_fastest(p, r))
@@ -100,7 +101,7 @@ bool pace_begin(struct pace *p, int worker, double now)
     return true;
 }
 
-void pace_push(struct pace *p, int worker, double now)
+void staleness_push(struct staleness *p, int worker, double now)
 {
     struct runner *r = &p->runners[worker];
 
@@ -110,6 +111,9 @@ void pace_push(struct pace *p, int worker, double now)
     r->timed = true;
 }
 
-void pace_skip(struct pace *p, int worker, uint32_t turns) { p->runners[worker].done += turns; }
+void staleness_skip(struct staleness *p, int worker, uint32_t turns)
+{
+    p->runners[worker].done += turns;
+}
 
-void pace_leave(struct pace *p, int worker) { p->runners[worker].waits = false; }
+void staleness_leave(struct staleness *p, int worker) { p->runners[worker].waits = false; }

@@ -1,4 +1,4 @@
-#include "worker/strategy/local.h"
+#include "worker/strategy/local_update.h"
 
 #include <math.h>
 
@@ -7,19 +7,19 @@
 
 static bool is_alone(const struct trainer *t) { return t->workers == 1; }
 
-void local_share(struct trainer *t)
+void local_update_share(struct trainer *t)
 {
     lanes_init(&t->lanes, (struct lane_tree){.total = t->lane_tree.total, .workers = 1}, 0);
 }
 
-bool local_takes(const struct trainer *t, uint32_t batch)
+bool local_update_takes(const struct trainer *t, uint32_t batch)
 {
     return batch % (uint32_t)t->workers == (uint32_t)comm_rank(t->comm);
 }
 
 static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
 
-static void init_sink(struct local *l, struct trainer *t)
+static void init_sink(struct local_update *l, struct trainer *t)
 {
     t->sink.arg = t;
     t->sink.n_blocks = t->lanes.n_blocks;
@@ -33,7 +33,7 @@ static void init_sink(struct local *l, struct trainer *t)
     t->gradient_floats += t->model.n_floats;
 }
 
-void local_init(struct local *l, struct trainer *t)
+void local_update_init(struct local_update *l, struct trainer *t)
 {
     const struct job *job = t->job;
     const struct reducer_config config = {
@@ -53,7 +53,7 @@ void local_init(struct local *l, struct trainer *t)
     t->gradient_floats += t->model.n_floats; /* what is on its way */
 }
 
-void local_release(struct local *l)
+void local_update_release(struct local_update *l)
 {
     if (l->transport)
         ps_transport_free(l->transport);
@@ -72,7 +72,7 @@ static int64_t rows_before(const struct trainer *t)
     return t->at.epoch * per_epoch + t->at.batch / n;
 }
 
-static void update(struct trainer *t, struct local *l, const struct batch *b)
+static void update(struct trainer *t, struct local_update *l, const struct batch *b)
 {
     struct totals sum;
 
@@ -85,7 +85,7 @@ static void update(struct trainer *t, struct local *l, const struct batch *b)
     step_add(&t->at.epoch_totals, sum);
 }
 
-bool local_step(struct trainer *t, struct local *l, int64_t every)
+bool local_update_step(struct trainer *t, struct local_update *l, int64_t every)
 {
     const uint32_t n = (uint32_t)t->workers, batches = trainer_batches_per_epoch(t);
     const uint32_t row_end = least((t->at.batch / n + 1) * n, batches);
@@ -100,7 +100,7 @@ bool local_step(struct trainer *t, struct local *l, int64_t every)
     for (uint32_t i = t->at.batch; i < end; i++) {
         const struct batch *b = step_batch(t);
 
-        if (local_takes(t, i) && b->n > 0) /* its share may be over */
+        if (local_update_takes(t, i) && b->n > 0) /* its share may be over */
             update(t, l, b);
     }
     t->at.step += end - t->at.batch;
@@ -111,12 +111,12 @@ bool local_step(struct trainer *t, struct local *l, int64_t every)
 }
 
 /* Rank 0 hears all and tells all. */
-static void exchange_notes(struct trainer *t, struct local *l)
+static void exchange_notes(struct trainer *t, struct local_update *l)
 {
     const size_t all = (size_t)t->workers * sizeof *l->notes;
     const int rank = comm_rank(t->comm);
 
-    l->notes[rank] = (struct local_note){.totals = l->mine, .orders = t->wish};
+    l->notes[rank] = (struct local_update_note){.totals = l->mine, .orders = t->wish};
     if (rank > 0) {
         ps_transport_tell(l->transport, 0, &l->notes[rank], sizeof *l->notes);
         ps_transport_hear(l->transport, 0, l->notes, all);
@@ -128,7 +128,7 @@ static void exchange_notes(struct trainer *t, struct local *l)
         ps_transport_tell(l->transport, w, l->notes, all);
 }
 
-int local_meet(struct trainer *t, struct local *l, struct err *err)
+int local_update_meet(struct trainer *t, struct local_update *l, struct err *err)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     const struct position end = t->at;
@@ -148,7 +148,7 @@ int local_meet(struct trainer *t, struct local *l, struct err *err)
     return 0;
 }
 
-void local_sum(struct trainer *t, struct local *l, float *slab, float factor)
+void local_update_sum(struct trainer *t, struct local_update *l, float *slab, float factor)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     float *const blocks[LANES_MAX_BLOCKS] = {slab};

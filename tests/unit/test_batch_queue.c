@@ -1,12 +1,12 @@
-// LINK: common worker/strategy/deck.c
+// LINK: common worker/strategy/batch_queue.c
 /* Batches that are dealt: in order, what came back first, each as often as it was there. */
 #include "tests/test.h"
-#include "worker/strategy/deck.h"
+#include "worker/strategy/batch_queue.h"
 
-static void check_deal(struct deck *d, int64_t want)
+static void check_deal(struct batch_queue *d, int64_t want)
 {
     uint32_t batch = 0;
-    bool there = deck_deal(d, &batch);
+    bool there = batch_queue_deal(d, &batch);
 
     CHECK_INT(there ? (int64_t)batch : -1, want);
 }
@@ -14,31 +14,31 @@ static void check_deal(struct deck *d, int64_t want)
 static void test_deck(void)
 {
     static const uint32_t back[] = {3, 1, 2};
-    struct deck d;
+    struct batch_queue d;
 
-    deck_init(&d, 3);
+    batch_queue_init(&d, 3);
     check_deal(&d, -1);
-    deck_fill(&d, 1, 5);
+    batch_queue_fill(&d, 1, 5);
     for (int i = 1; i < 4; i++)
         check_deal(&d, i);
     for (int i = 0; i < 3; i++)
-        deck_return(&d, back[i]);
+        batch_queue_return(&d, back[i]);
     check_deal(&d, 1);
     check_deal(&d, 2);
-    deck_return(&d, 1);
+    batch_queue_return(&d, 1);
     check_deal(&d, 1);
     check_deal(&d, 3);
     check_deal(&d, 4);
     check_deal(&d, -1);
     check_deal(&d, -1);
-    deck_return(&d, 4);
+    batch_queue_return(&d, 4);
     check_deal(&d, 4);
     check_deal(&d, -1);
-    deck_return(&d, 4);
-    deck_fill(&d, 0, 1); /* another epoch: nothing of the last one */
+    batch_queue_return(&d, 4);
+    batch_queue_fill(&d, 0, 1); /* another epoch: nothing of the last one */
     check_deal(&d, 0);
     check_deal(&d, -1);
-    deck_release(&d);
+    batch_queue_release(&d);
 }
 
 int main(void)

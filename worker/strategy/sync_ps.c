@@ -22,7 +22,7 @@
 #include "paceline/mem.h"
 #include "worker/comm/ps_transport.h"
 #include "worker/strategy/accumulator.h"
-#include "worker/strategy/deck.h"
+#include "worker/strategy/batch_queue.h"
 #include "worker/strategy/servers.h"
 #include "worker/strategy/strategies.h"
 #include "worker/train/step.h"
@@ -71,7 +71,7 @@ struct client {
     bool owes;    /* that gradient has not been pushed yet */
 };
 
-struct backup {
+struct sync_ps {
     struct ps_transport *transport;
     bool backs_up; /* else every gradient counts, in its place */
     float *slab;   /* a gradient: a worker's own, or the one that a server takes */
@@ -91,7 +91,7 @@ struct backup {
     uint32_t counted;         /* of the running update: gradients that it has, or will have */
     struct totals *offers_of; /* and what their batches add up to */
     uint32_t busy;            /* and those that are under way */
-    struct deck deck;
+    struct batch_queue queue;
     int64_t deck_epoch;
     int64_t dropped;
     size_t turn; /* debug.pushOrder */
@@ -99,13 +99,13 @@ struct backup {
 
 static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
 
-static void forget_pushers(const struct trainer *t, const struct backup *b)
+static void forget_pushers(const struct trainer *t, const struct sync_ps *b)
 {
     for (int64_t i = 0; i < t->job->training.accumulate; i++)
         b->pusher[i] = -1;
 }
 
-static void init_sums(struct trainer *t, struct backup *b)
+static void init_sums(struct trainer *t, struct sync_ps *b)
 {
     const int batches = (int)t->job->training.accumulate;
     const size_t n = t->model.n_floats;
@@ -121,10 +121,10 @@ static void init_sums(struct trainer *t, struct backup *b)
     t->gradient_floats += n * (size_t)b->places.n_slabs;
 }
 
-static void backup_init(struct trainer *t)
+static void sync_ps_init(struct trainer *t)
 {
     const size_t n = t->model.n_floats;
-    struct backup *b = t->own = xcalloc(1, sizeof *b);
+    struct sync_ps *b = t->own = xcalloc(1, sizeof *b);
 
     b->transport = ps_transport_new(t->comm, &t->placement, t->job->strategy.wait_seconds);
     b->clients = xcalloc((size_t)t->workers, sizeof *b->clients);
@@ -136,19 +136,19 @@ static void backup_init(struct trainer *t)
     t->gradient_floats += n;
     if (servers_is_one(t))
         init_sums(t, b);
-    deck_init(&b->deck, t->workers + (int)t->job->strategy.backup_workers);
+    batch_queue_init(&b->queue, t->workers + (int)t->job->strategy.backup_workers);
     b->deck_epoch = -1;
     t->sink.ready = keep_gradient;
     t->sink.blocks[0] = b->slab;
     t->sink.n_blocks = t->lanes.n_blocks;
 }
 
-static void backup_release(struct trainer *t)
+static void sync_ps_release(struct trainer *t)
 {
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
 
     ps_transport_free(b->transport);
-    deck_release(&b->deck);
+    batch_queue_release(&b->queue);
     free(b->clients);
     free(b->quiet);
     accumulator_release(&b->places);
@@ -171,17 +171,17 @@ static uint32_t update_size(const struct trainer *t)
 }
 
 /* Between two updates only. */
-static bool is_over(const struct trainer *t, const struct backup *b)
+static bool is_over(const struct trainer *t, const struct sync_ps *b)
 {
     return t->at.step >= t->until || (!b->counted && (b->now.orders || b->now.diverged));
 }
 
 /* Deals a batch to a worker; with one that counts already only where too few are under way. */
-static bool deal(struct trainer *t, struct backup *b, struct client *c)
+static bool deal(struct trainer *t, struct sync_ps *b, struct client *c)
 {
     const int64_t backups = c->gave == t->at.step ? 0 : t->job->strategy.backup_workers;
 
-    if (b->counted + b->busy >= update_size(t) + backups || !deck_deal(&b->deck, &c->batch))
+    if (b->counted + b->busy >= update_size(t) + backups || !batch_queue_deal(&b->queue, &c->batch))
         return false;
     c->busy = true;
     c->version = t->at.step;
@@ -190,7 +190,7 @@ static bool deal(struct trainer *t, struct backup *b, struct client *c)
 }
 
 /* Answers those asks that may be answered now. */
-static void grant(struct trainer *t, struct backup *b)
+static void grant(struct trainer *t, struct sync_ps *b)
 {
     for (int w = 0; w < t->workers; w++) {
         struct client *c = &b->clients[w];
@@ -205,7 +205,7 @@ static void grant(struct trainer *t, struct backup *b)
     }
 }
 
-static void give(const struct trainer *t, struct backup *b)
+static void give(const struct trainer *t, struct sync_ps *b)
 {
     for (int w = 0; w < t->workers; w++) {
         struct client *c = &b->clients[w];
@@ -220,7 +220,7 @@ static void give(const struct trainer *t, struct backup *b)
 
 static void on_ask(struct trainer *t, int worker, const struct note *note)
 {
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
 
     b->now.orders |= trainer_read_orders(t, worker, note->orders);
     b->clients[worker].waits = b->quiet[worker] = true;
@@ -231,7 +231,7 @@ static void on_ask(struct trainer *t, int worker, const struct note *note)
 /* A server that is behind gives the weights when it has them. */
 static void on_pull(struct trainer *t, int worker, const struct note *note)
 {
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
 
     b->clients[worker].wants = note->version;
     give(t, b);
@@ -239,7 +239,7 @@ static void on_pull(struct trainer *t, int worker, const struct note *note)
 
 static void on_offer(struct trainer *t, int worker, const struct note *note)
 {
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
     struct client *c = &b->clients[worker];
     const bool current = note->version == t->at.step;
     const struct answer a = {.counts = current && b->counted < update_size(t)};
@@ -254,7 +254,7 @@ static void on_offer(struct trainer *t, int worker, const struct note *note)
     } else {
         b->dropped++;
         if (current)
-            deck_return(&b->deck, c->batch);
+            batch_queue_return(&b->queue, c->batch);
     }
     if (a.counts && !isfinite(note->batch.loss) && !b->now.diverged) {
         b->now.diverged = true;
@@ -265,15 +265,15 @@ static void on_offer(struct trainer *t, int worker, const struct note *note)
 }
 
 /* Those who are still busy are too late. */
-static void drop_late(const struct trainer *t, struct backup *b)
+static void drop_late(const struct trainer *t, struct sync_ps *b)
 {
     for (int w = 0; w < t->workers; w++)
         if (b->clients[w].busy && b->clients[w].version == t->at.step)
-            deck_return(&b->deck, b->clients[w].batch);
+            batch_queue_return(&b->queue, b->clients[w].batch);
     b->counted = b->busy = 0;
 }
 
-static void update(struct trainer *t, struct backup *b)
+static void update(struct trainer *t, struct sync_ps *b)
 {
     const uint32_t gradients = b->summed;
     struct totals sum = {0};
@@ -294,7 +294,7 @@ static void update(struct trainer *t, struct backup *b)
 }
 
 /* The first gradients that come, in that order. */
-static void take_next(const struct trainer *t, struct backup *b, int worker)
+static void take_next(const struct trainer *t, struct sync_ps *b, int worker)
 {
     ps_transport_take(b->transport, worker, b->summed ? b->slab : b->sum);
     if (b->summed++)
@@ -302,7 +302,7 @@ static void take_next(const struct trainer *t, struct backup *b, int worker)
 }
 
 /* Of those that have been announced, all up to the first place that has not. */
-static void take_in_place(const struct trainer *t, struct backup *b)
+static void take_in_place(const struct trainer *t, struct sync_ps *b)
 {
     const uint32_t size = update_size(t);
 
@@ -317,7 +317,7 @@ static void take_in_place(const struct trainer *t, struct backup *b)
 
 static void on_push(struct trainer *t, int worker, const struct note *note)
 {
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
 
     b->applied++;
     b->clients[worker].has = -1;
@@ -334,7 +334,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
 
 static void on_meet(struct trainer *t, int worker, const struct note *note)
 {
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
 
     b->quiet[worker] = true;
     b->announced += note->pushed;
@@ -350,7 +350,7 @@ static uint32_t dealt_place(const struct trainer *t, const struct client *c)
 
 /* A gradient becomes a part of the running update, so it must be of its weights, and only once.
  * Only the clock knows which offers it has accepted. */
-static void check_push(const struct trainer *t, const struct backup *b, int worker,
+static void check_push(const struct trainer *t, const struct sync_ps *b, int worker,
                        const struct note *note)
 {
     const struct client *c = &b->clients[worker];
@@ -369,7 +369,7 @@ static void check_push(const struct trainer *t, const struct backup *b, int work
                     b->pusher[note->place]);
 }
 
-static void check_offer(const struct trainer *t, const struct backup *b, int worker,
+static void check_offer(const struct trainer *t, const struct sync_ps *b, int worker,
                         const struct note *note)
 {
     const struct client *c = &b->clients[worker];
@@ -385,7 +385,7 @@ static void check_offer(const struct trainer *t, const struct backup *b, int wor
 }
 
 /* Checks the indices and counts of a note before they are used. */
-static void check_note(const struct trainer *t, const struct backup *b, int worker,
+static void check_note(const struct trainer *t, const struct sync_ps *b, int worker,
                        const struct note *note)
 {
     const int64_t places = t->job->training.accumulate;
@@ -403,7 +403,7 @@ static void check_note(const struct trainer *t, const struct backup *b, int work
         check_push(t, b, worker, note);
 }
 
-static void serve(struct trainer *t, struct backup *b)
+static void serve(struct trainer *t, struct sync_ps *b)
 {
     static void (*const on_note[])(struct trainer *, int,
                                    const struct note *) = {[NOTE_ASK] = on_ask,
@@ -420,7 +420,7 @@ static void serve(struct trainer *t, struct backup *b)
         b->quiet[w] = false;
     }
     if (b->deck_epoch != t->at.epoch)
-        deck_fill(&b->deck, t->at.batch, trainer_batches_per_epoch(t));
+        batch_queue_fill(&b->queue, t->at.batch, trainer_batches_per_epoch(t));
     b->deck_epoch = t->at.epoch;
     forget_pushers(t, b);
     while (b->n_met < t->workers) {
@@ -442,7 +442,7 @@ static void serve(struct trainer *t, struct backup *b)
 
 static void tell_servers(const struct trainer *t, const struct note *note)
 {
-    const struct backup *b = t->own;
+    const struct sync_ps *b = t->own;
 
     for (int s = 0; s < t->placement.servers; s++)
         ps_transport_tell(b->transport, t->placement.first + s, note, sizeof *note);
@@ -467,7 +467,7 @@ static void check_answer(const struct trainer *t, const struct answer *a, bool i
 
 static struct answer ask_clock(const struct trainer *t, const struct note *note)
 {
-    const struct backup *b = t->own;
+    const struct sync_ps *b = t->own;
     struct answer a;
 
     ps_transport_tell(b->transport, t->placement.first, note, sizeof *note);
@@ -477,14 +477,14 @@ static struct answer ask_clock(const struct trainer *t, const struct note *note)
 }
 
 /* Whose mean the update is; with backups nobody knows yet which batches it will have. */
-static uint32_t update_samples(const struct trainer *t, const struct backup *b,
+static uint32_t update_samples(const struct trainer *t, const struct sync_ps *b,
                                const struct answer *a, uint32_t own)
 {
     return b->backs_up ? own * a->gradients
                        : batcher_samples(t->batches, a->at.batch - a->place, a->gradients);
 }
 
-static void compute(struct trainer *t, struct backup *b, const struct answer *a)
+static void compute(struct trainer *t, struct sync_ps *b, const struct answer *a)
 {
     struct note note = {.kind = NOTE_OFFER, .version = a->at.step, .place = a->place};
 
@@ -502,7 +502,7 @@ static void compute(struct trainer *t, struct backup *b, const struct answer *a)
 }
 
 /* A batch, if the clock has one: false: it is time to meet. */
-static bool work(struct trainer *t, struct backup *b)
+static bool work(struct trainer *t, struct sync_ps *b)
 {
     const struct answer a = ask_clock(t, &(struct note){.kind = NOTE_ASK, .orders = t->wish});
 
@@ -523,7 +523,7 @@ static bool work(struct trainer *t, struct backup *b)
 /* --- both --- */
 
 /* Everybody learns what the clock knows. */
-static int meet(struct trainer *t, struct backup *b, struct err *err)
+static int meet(struct trainer *t, struct sync_ps *b, struct err *err)
 {
     bool lost = b->applied != b->announced;
 
@@ -548,10 +548,10 @@ static int meet(struct trainer *t, struct backup *b, struct err *err)
     return 0;
 }
 
-static int backup_step(struct trainer *t, struct err *err)
+static int sync_ps_step(struct trainer *t, struct err *err)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
-    struct backup *b = t->own;
+    struct sync_ps *b = t->own;
     int rc = 0;
 
     if (t->together)
@@ -565,9 +565,9 @@ static int backup_step(struct trainer *t, struct err *err)
     return rc;
 }
 
-static void backup_report(const struct trainer *t, cJSON *done)
+static void sync_ps_report(const struct trainer *t, cJSON *done)
 {
-    const struct backup *b = t->own;
+    const struct sync_ps *b = t->own;
 
     cJSON_AddNumberToObject(done, "pushed", (double)b->now.pushed);
     cJSON_AddNumberToObject(done, "applied", (double)b->now.applied);
@@ -575,14 +575,14 @@ static void backup_report(const struct trainer *t, cJSON *done)
     servers_report_transfers(&b->now.transfers, done);
 }
 
-const struct strategy backup = {
+const struct strategy sync_ps = {
     .share = servers_share,
     .takes = servers_takes,
     .draws = true,
-    .init = backup_init,
-    .release = backup_release,
-    .step = backup_step,
+    .init = sync_ps_init,
+    .release = sync_ps_release,
+    .step = sync_ps_step,
     .gather = servers_gather,
     .collect = servers_collect,
-    .report = backup_report,
+    .report = sync_ps_report,
 };

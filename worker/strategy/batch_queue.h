@@ -1,23 +1,23 @@
 /* The batches of an epoch that are to be dealt: in order, those that came back first. Pure. */
-#ifndef PACELINE_DECK_H
-#define PACELINE_DECK_H
+#ifndef PACELINE_BATCH_QUEUE_H
+#define PACELINE_BATCH_QUEUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct deck {
+struct batch_queue {
     uint32_t next, end;
     uint32_t *back; /* n_back of them, ascending */
     int n_back, room;
 };
 
 /* Room for so many that are back at once; empty. */
-void deck_init(struct deck *d, int room);
-void deck_release(struct deck *d);
+void batch_queue_init(struct batch_queue *d, int room);
+void batch_queue_release(struct batch_queue *d);
 /* From now on batches next .. end. */
-void deck_fill(struct deck *d, uint32_t next, uint32_t end);
+void batch_queue_fill(struct batch_queue *d, uint32_t next, uint32_t end);
 /* The smallest one, which leaves; false: there is none. */
-bool deck_deal(struct deck *d, uint32_t *batch);
-void deck_return(struct deck *d, uint32_t batch);
+bool batch_queue_deal(struct batch_queue *d, uint32_t *batch);
+void batch_queue_return(struct batch_queue *d, uint32_t batch);
 
 #endif

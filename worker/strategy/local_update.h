@@ -13,45 +13,45 @@
  * clock asks for (a stop, checkpoint.everySeconds) waits for a round's end, so it changes nothing.
  * One worker has nobody to wait for: it is together with itself behind each update.
  */
-#ifndef PACELINE_LOCAL_H
-#define PACELINE_LOCAL_H
+#ifndef PACELINE_LOCAL_UPDATE_H
+#define PACELINE_LOCAL_UPDATE_H
 
 #include "worker/comm/ps_transport.h"
 #include "worker/train/trainer.h"
 
 /* A worker's word at a meeting. */
-struct local_note {
+struct local_update_note {
     struct totals totals; /* of its batches since the last meeting */
     int64_t orders;       /* rank 0's */
 };
 
-struct local {
+struct local_update {
     struct ps_transport *transport; /* NULL with `sums`: one worker */
     struct reducer *sums;
     float *gradients; /* only where they are clipped; else an update is made in the pass itself */
     struct totals mine;
-    struct local_note *notes; /* of all workers, at the last meeting */
+    struct local_update_note *notes; /* of all workers, at the last meeting */
 };
 
 /* For struct strategy. */
-void local_share(struct trainer *t);
-bool local_takes(const struct trainer *t, uint32_t batch);
+void local_update_share(struct trainer *t);
+bool local_update_takes(const struct trainer *t, uint32_t batch);
 
 /* Collective. Sets t->sink. */
-void local_init(struct local *l, struct trainer *t);
-void local_release(struct local *l);
+void local_update_init(struct local_update *l, struct trainer *t);
+void local_update_release(struct local_update *l);
 
-/* This worker's part of a row; returns whether the round is over. With t->together local_meet has
- * to follow: then, and where somebody is alone. */
-bool local_step(struct trainer *t, struct local *l, int64_t every);
+/* This worker's part of a row; returns whether the round is over. With t->together
+ * local_update_meet has to follow: then, and where somebody is alone. */
+bool local_update_step(struct trainer *t, struct local_update *l, int64_t every);
 
 /* Collective: what all workers have done goes to l->notes, t->orders and t->at.epoch_totals.
  * ERR_DIVERGED where a loss is not finite, by the step that the round began with. Waits at most
  * strategy.waitSeconds for another worker; then the world ends, with a line that says for whom. */
-MUST_CHECK int local_meet(struct trainer *t, struct local *l, struct err *err);
+MUST_CHECK int local_update_meet(struct trainer *t, struct local_update *l, struct err *err);
 
 /* Collective, by `tree` in the order of the ranks: slab = sum over the workers of factor * slab,
  * the same bytes on every one. Frozen parameters stay as they are. */
-void local_sum(struct trainer *t, struct local *l, float *slab, float factor);
+void local_update_sum(struct trainer *t, struct local_update *l, float *slab, float factor);
 
 #endif

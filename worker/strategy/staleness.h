@@ -8,8 +8,8 @@
  * slowest worker's, so that it waits where that costs least. With low = high there is no such
  * credit, and DSSP is SSP.
  */
-#ifndef PACELINE_PACE_H
-#define PACELINE_PACE_H
+#ifndef PACELINE_STALENESS_H
+#define PACELINE_STALENESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,28 +24,28 @@ struct runner {
     bool waits;     /* to begin one */
 };
 
-struct pace {
+struct staleness {
     struct runner *runners;
     int n;
     int64_t low, high;
 };
 
 /* No worker begins a batch more than `high` batches ahead; 0 <= low <= high. */
-void pace_init(struct pace *p, int workers, int64_t low, int64_t high);
-void pace_release(struct pace *p);
+void staleness_init(struct staleness *p, int workers, int64_t low, int64_t high);
+void staleness_release(struct staleness *p);
 /* All have met: nobody waits, and the times of before say nothing of what comes. */
-void pace_restart(struct pace *p);
+void staleness_restart(struct staleness *p);
 
 /* Batches that the worker is ahead of the slowest. */
-int64_t pace_lead(const struct pace *p, int worker);
+int64_t staleness_lead(const struct staleness *p, int worker);
 /* Whether the worker may begin a batch, which it then does; else it waits, and is to be asked about
  * again behind each push. */
-bool pace_begin(struct pace *p, int worker, double now);
+bool staleness_begin(struct staleness *p, int worker, double now);
 /* Its gradient is there. */
-void pace_push(struct pace *p, int worker, double now);
+void staleness_push(struct staleness *p, int worker, double now);
 /* Its share has nothing for so many turns: they count as batches, for those who compare. */
-void pace_skip(struct pace *p, int worker, uint32_t turns);
+void staleness_skip(struct staleness *p, int worker, uint32_t turns);
 /* It does not wait any more: there is no batch left. */
-void pace_leave(struct pace *p, int worker);
+void staleness_leave(struct staleness *p, int worker);
 
 #endif

@@ -1,24 +1,24 @@
-#include "worker/strategy/deck.h"
+#include "worker/strategy/batch_queue.h"
 
 #include <assert.h>
 
 #include "paceline/mem.h"
 
-void deck_init(struct deck *d, int room)
+void batch_queue_init(struct batch_queue *d, int room)
 {
-    *d = (struct deck){.back = xcalloc((size_t)room, sizeof *d->back), .room = room};
+    *d = (struct batch_queue){.back = xcalloc((size_t)room, sizeof *d->back), .room = room};
 }
 
-void deck_release(struct deck *d) { free(d->back); }
+void batch_queue_release(struct batch_queue *d) { free(d->back); }
 
-void deck_fill(struct deck *d, uint32_t next, uint32_t end)
+void batch_queue_fill(struct batch_queue *d, uint32_t next, uint32_t end)
 {
     d->next = next;
     d->end = end;
     d->n_back = 0;
 }
 
-bool deck_deal(struct deck *d, uint32_t *batch)
+bool batch_queue_deal(struct batch_queue *d, uint32_t *batch)
 {
     if (d->n_back) {
         *batch = d->back[0];
@@ -31,7 +31,7 @@ bool deck_deal(struct deck *d, uint32_t *batch)
     return *batch < d->end;
 }
 
-void deck_return(struct deck *d, uint32_t batch)
+void batch_queue_return(struct batch_queue *d, uint32_t batch)
 {
     int at = d->n_back++;
 

@@ -1,7 +1,7 @@
-// LINK: common worker/strategy/pace.c
+// LINK: common worker/strategy/staleness.c
 /* Who may begin a batch, by SSP and DSSP: schedules of delays worked out by hand, and the bound
  * under random ones. */
-#include "worker/strategy/pace.h"
+#include "worker/strategy/staleness.h"
 
 #include "tests/test.h"
 #include "tests/unit/random.h"
@@ -10,7 +10,7 @@
 
 /* Workers that take so long for a batch, each always the same. */
 struct track {
-    struct pace pace;
+    struct staleness bound;
     double takes[WORKERS], due[WORKERS]; /* due: below zero: it waits */
     double now;
     int64_t leads[64]; /* of worker 0's batches */
@@ -19,13 +19,13 @@ struct track {
 
 static void begin(struct track *t, int w)
 {
-    int64_t lead = pace_lead(&t->pace, w);
+    int64_t lead = staleness_lead(&t->bound, w);
 
-    t->due[w] = pace_begin(&t->pace, w, t->now) ? t->now + t->takes[w] : -1;
+    t->due[w] = staleness_begin(&t->bound, w, t->now) ? t->now + t->takes[w] : -1;
     if (t->due[w] >= 0 && w == 0 && t->n_leads < 64)
         t->leads[t->n_leads++] = lead;
     if (t->due[w] >= 0)
-        CHECK(lead <= t->pace.high);
+        CHECK(lead <= t->bound.high);
 }
 
 /* The next push; of several at once the one with the lowest number first. */
@@ -33,25 +33,25 @@ static void go_on(struct track *t)
 {
     int next = -1;
 
-    for (int w = 0; w < t->pace.n; w++)
+    for (int w = 0; w < t->bound.n; w++)
         if (t->due[w] >= 0 && (next < 0 || t->due[w] < t->due[next]))
             next = w;
     CHECK(next >= 0); /* the slowest never waits */
     if (next < 0)
         return;
     t->now = t->due[next];
-    pace_push(&t->pace, next, t->now);
+    staleness_push(&t->bound, next, t->now);
     t->due[next] = -1;
     begin(t, next);
-    for (int w = 0; w < t->pace.n; w++)
-        if (t->pace.runners[w].waits)
+    for (int w = 0; w < t->bound.n; w++)
+        if (t->bound.runners[w].waits)
             begin(t, w);
 }
 
 static void start(struct track *t, int workers, const double *takes, int64_t low, int64_t high)
 {
     *t = (struct track){0};
-    pace_init(&t->pace, workers, low, high);
+    staleness_init(&t->bound, workers, low, high);
     for (int w = 0; w < workers; w++) {
         t->takes[w] = takes[w];
         begin(t, w);
@@ -68,7 +68,7 @@ static void check_leads(const double *takes, int workers, int64_t low, int64_t h
         go_on(&t);
     for (int i = 0; i < n; i++)
         CHECK_INT(t.leads[i], want[i]);
-    pace_release(&t.pace);
+    staleness_release(&t.bound);
 }
 #define LEADS(takes, workers, low, high, ...)                        \
     check_leads(takes, workers, low, high, (int64_t[]){__VA_ARGS__}, \
@@ -101,26 +101,27 @@ static void test_no_credit(void)
 /* Only the fastest gets credit, by the last of those who are slow alike. */
 static void test_who(void)
 {
-    struct pace p;
+    struct staleness p;
 
-    pace_init(&p, 3, 0, 12);
+    staleness_init(&p, 3, 0, 12);
     for (int w = 0; w < 3; w++)
-        CHECK(pace_begin(&p, w, 0));
-    pace_push(&p, 0, 1);
-    CHECK(!pace_begin(&p, 0, 1)); /* nobody else is timed */
-    pace_push(&p, 1, 4);
-    CHECK(!pace_begin(&p, 1, 4));
-    pace_push(&p, 2, 10);
-    CHECK(pace_begin(&p, 2, 10) && pace_begin(&p, 0, 10) && pace_begin(&p, 1, 10));
-    pace_push(&p, 0, 11);
-    CHECK(pace_begin(&p, 0, 11)); /* 9 more until 20, where worker 2 is due; worker 1 is at 14 */
+        CHECK(staleness_begin(&p, w, 0));
+    staleness_push(&p, 0, 1);
+    CHECK(!staleness_begin(&p, 0, 1)); /* nobody else is timed */
+    staleness_push(&p, 1, 4);
+    CHECK(!staleness_begin(&p, 1, 4));
+    staleness_push(&p, 2, 10);
+    CHECK(staleness_begin(&p, 2, 10) && staleness_begin(&p, 0, 10) && staleness_begin(&p, 1, 10));
+    staleness_push(&p, 0, 11);
+    CHECK(
+        staleness_begin(&p, 0, 11)); /* 9 more until 20, where worker 2 is due; worker 1 is at 14 */
     CHECK_INT(p.runners[0].credit, 8);
-    pace_push(&p, 0, 12);
-    CHECK(pace_begin(&p, 0, 12));
-    pace_push(&p, 1, 14);
-    CHECK(!pace_begin(&p, 1, 14)); /* worker 0 is ahead of it */
+    staleness_push(&p, 0, 12);
+    CHECK(staleness_begin(&p, 0, 12));
+    staleness_push(&p, 1, 14);
+    CHECK(!staleness_begin(&p, 1, 14)); /* worker 0 is ahead of it */
     CHECK(p.runners[1].waits && !p.runners[0].waits);
-    pace_release(&p);
+    staleness_release(&p);
 }
 
 /* Behind a meeting the leads are what they were, and credit and waits are gone. */
@@ -132,31 +133,31 @@ static void test_restart(void)
     start(&t, 2, takes, 2, 6);
     while (t.now < 5)
         go_on(&t);
-    CHECK_INT(t.pace.runners[0].credit, 2);
-    pace_restart(&t.pace);
-    CHECK_INT(t.pace.runners[0].credit, 0);
-    CHECK_INT(pace_lead(&t.pace, 0), 3);
-    CHECK(!pace_begin(&t.pace, 0, 100));
-    pace_leave(&t.pace, 0);
-    CHECK(!t.pace.runners[0].waits);
-    pace_release(&t.pace);
+    CHECK_INT(t.bound.runners[0].credit, 2);
+    staleness_restart(&t.bound);
+    CHECK_INT(t.bound.runners[0].credit, 0);
+    CHECK_INT(staleness_lead(&t.bound, 0), 3);
+    CHECK(!staleness_begin(&t.bound, 0, 100));
+    staleness_leave(&t.bound, 0);
+    CHECK(!t.bound.runners[0].waits);
+    staleness_release(&t.bound);
 }
 
 /* Whose share is over is not waited for. */
 static void test_skip(void)
 {
-    struct pace p;
+    struct staleness p;
 
-    pace_init(&p, 2, 1, 1);
+    staleness_init(&p, 2, 1, 1);
     for (int i = 0; i < 2; i++) {
-        CHECK(pace_begin(&p, 0, i));
-        pace_push(&p, 0, i + 1);
+        CHECK(staleness_begin(&p, 0, i));
+        staleness_push(&p, 0, i + 1);
     }
-    CHECK(!pace_begin(&p, 0, 2));
-    pace_skip(&p, 1, 3);
-    CHECK_INT(pace_lead(&p, 0), 0);
-    CHECK(pace_begin(&p, 0, 2));
-    pace_release(&p);
+    CHECK(!staleness_begin(&p, 0, 2));
+    staleness_skip(&p, 1, 3);
+    CHECK_INT(staleness_lead(&p, 0), 0);
+    CHECK(staleness_begin(&p, 0, 2));
+    staleness_release(&p);
 }
 
 /* Whatever they take: nobody is ever more than `high` ahead, and somebody always goes on. */
@@ -175,7 +176,7 @@ static void test_random(void)
             t.takes[step % workers] = random_below(30);
             go_on(&t);
         }
-        pace_release(&t.pace);
+        staleness_release(&t.bound);
     }
 }
 
