@@ -219,7 +219,7 @@ static double link_floats(const struct part *p, const struct model *m)
             const int from = m->layers[i].inputs[k];
 
             if (from >= m->lowest_trained && from >= 0 &&
-                m->layers[i].elsewhere != m->layers[from].elsewhere)
+                m->layers[i].remote != m->layers[from].remote)
                 floats += (double)m->layers[from].out_floats * m->max_samples;
         }
     return floats;

@@ -81,7 +81,7 @@ struct param {
 };
 
 struct layer;
-/* Layers of one input have forward and backward, those of several have join and part. */
+/* Layers of one input have forward and backward, those of several have forward_n and backward_n. */
 struct layer_ops {
     const char *kind;
     /* y = f(x) for pass->n samples */
@@ -91,11 +91,11 @@ struct layer_ops {
     void (*backward)(struct layer *l, const struct pass *p, float *dx, float *dy, const float *x,
                      const float *y);
     void (*release)(struct layer *l);
-    void (*join)(struct layer *l, const struct pass *p, float *y, const float *const *x);
+    void (*forward_n)(struct layer *l, const struct pass *p, float *y, const float *const *x);
     /* dx[i] (may be NULL) becomes the gradient of input i, or, without fresh[i], gets it added. dy,
      * which is what one of them may be where the layer passes gradients, may be overwritten. */
-    void (*part)(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
-                 float *dy, const float *y);
+    void (*backward_n)(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
+                       float *dy, const float *y);
 };
 
 struct layer {
@@ -111,9 +111,9 @@ struct layer {
     bool reads_output;             /* its gradient is taken from what it gave */
     bool relu, pool;               /* fused behind the layer */
     bool passes;                   /* an input's gradient is the output's */
-    bool aside;                    /* only side outputs need it: it is left out of evaluation */
+    bool auxiliary;                /* only side outputs need it: it is left out of evaluation */
     double loss_weight;            /* above 0: a side output */
-    bool elsewhere;                /* another worker has it: described here, without memory */
+    bool remote;                   /* another worker has it: described here, without memory */
     struct param *weight, *bias;   /* NULL: none */
     struct param *mean, *variance; /* batchnorm: the running ones */
     struct shape out;
@@ -154,7 +154,7 @@ static inline uint32_t block_samples(const struct lane_ends *b)
 
 /* Makers. The model has set l->in_floats and l->out to those of the layer below: activations and
  * dropout keep the map that they were given.
- * samples: the most that are kept, 0 where the layer is elsewhere; levels: of the rank's largest
+ * samples: the most that are kept, 0 where the layer is remote; levels: of the rank's largest
  * lane block, -1 there. */
 struct conv_options {
     bool relu, pool;
@@ -186,7 +186,7 @@ struct dense layer_lstm_dense(const struct layer *l, bool hidden);
 void layer_lstm_params(struct layer *l, struct param *weight, struct param *recurrent,
                        struct param *bias);
 /* add (with ReLU behind it, or not) and concat, of inputs of so many channels. */
-void layer_join(struct layer *l, const struct net_layer *n, bool relu, const int *channels);
+void layer_merge(struct layer *l, const struct net_layer *n, bool relu, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
 /* Some channels of the input, which may be the samples as they come; of these also an input

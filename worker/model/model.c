@@ -6,21 +6,21 @@
 #include "worker/model/memory_plan.h"
 #include "worker/model/tensors.h"
 
-static void make_join(struct model *m, struct layer *l, const struct net_layer *n, bool relu)
+static void make_merge(struct model *m, struct layer *l, const struct net_layer *n, bool relu)
 {
     AUTO(auto_free) int *channels = xcalloc((size_t)l->n_inputs, sizeof *channels);
 
     for (int i = 0; i < l->n_inputs; i++)
         channels[i] = m->layers[l->inputs[i]].out.c;
-    layer_join(l, n, relu, channels);
+    layer_merge(l, n, relu, channels);
 }
 
 static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion f,
                        const struct model_config *config)
 {
     const struct net_layer *n = &m->net->layers[i];
-    const uint32_t samples = l->elsewhere ? 0 : config->max_samples;
-    const int levels = l->elsewhere ? -1 : config->levels;
+    const uint32_t samples = l->remote ? 0 : config->max_samples;
+    const int levels = l->remote ? -1 : config->levels;
     struct conv_options o = {.relu = f.relu,
                              .pool = f.pool,
                              .image_input = l->inputs[0] < 0,
@@ -40,7 +40,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         layer_embedding(l, n, samples, levels, threads_count(m->threads));
         break;
     case LAYER_LSTM:
-        layer_lstm(l, n, config->bf16, samples, levels, l->elsewhere ? 0 : config->batch);
+        layer_lstm(l, n, config->bf16, samples, levels, l->remote ? 0 : config->batch);
         break;
     case LAYER_MAXPOOL:
     case LAYER_AVGPOOL:
@@ -55,7 +55,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
         break;
     case LAYER_ADD:
     case LAYER_CONCAT:
-        make_join(m, l, n, f.relu);
+        make_merge(m, l, n, f.relu);
         break;
     case LAYER_DROPOUT:
         layer_dropout(l, n, samples);
@@ -109,7 +109,7 @@ static bool is_output(const struct model *m, size_t i)
            (last && m->layers[m->n_layers].inputs[0] != m->n_layers - 1);
 }
 
-static bool is_elsewhere(const struct model_config *config, size_t layer)
+static bool is_remote(const struct model_config *config, size_t layer)
 {
     return config->owners && config->owners[layer] != config->worker;
 }
@@ -153,7 +153,7 @@ static void add_pack(struct model *m, const struct model_config *config)
         for (int k = 0; k < n->n_inputs; k++) {
             if (n->inputs[k] >= 0 || takes_samples(n) || m->n_layers)
                 continue;
-            l->elsewhere = is_elsewhere(config, i);
+            l->remote = is_remote(config, i);
             l->number = (uint32_t)i;
             l->n_inputs = 1;
             l->inputs = xmalloc(sizeof *l->inputs);
@@ -177,7 +177,7 @@ static void find_in_place(struct model *m)
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layers[i];
 
-        l->in_place = l->mask && !l->elsewhere && may_overwrite(&m->layers[l->inputs[0]]);
+        l->in_place = l->mask && !l->remote && may_overwrite(&m->layers[l->inputs[0]]);
     }
 }
 
@@ -203,7 +203,7 @@ static void build_layers(struct model *m, const struct model_config *config)
             memset(l, 0, sizeof *l);
             continue;
         }
-        l->elsewhere = is_elsewhere(config, i);
+        l->remote = is_remote(config, i);
         make_layer(m, l, i, f, config);
         tensors_add(m, l, &net->layers[i], config->batch);
         for (int k = 0; k < f.taken; k++)
@@ -222,11 +222,11 @@ static float *take(struct model *m, size_t floats_per_sample)
 /* Whether the output is made or read here. */
 static bool is_used(const struct model *m, int i)
 {
-    bool used = !m->layers[i].elsewhere;
+    bool used = !m->layers[i].remote;
 
     for (int user = i + 1; !used && user < m->n_layers; user++)
         for (int k = 0; k < m->layers[user].n_inputs; k++)
-            used |= m->layers[user].inputs[k] == i && !m->layers[user].elsewhere;
+            used |= m->layers[user].inputs[k] == i && !m->layers[user].remote;
     return used;
 }
 
@@ -235,14 +235,14 @@ static void find_sides(struct model *m)
 {
     m->sides = xcalloc((size_t)m->net->n_sides + 1, sizeof *m->sides);
     for (int i = 0; i < m->n_layers; i++) {
-        m->layers[i].aside = i + 1 < m->n_layers;
+        m->layers[i].auxiliary = i + 1 < m->n_layers;
         if (m->layers[i].loss_weight > 0)
             m->sides[m->n_sides++] = i;
     }
     for (int i = m->n_layers - 1; i >= 0; i--)
-        for (int k = 0; k < m->layers[i].n_inputs && !m->layers[i].aside; k++)
+        for (int k = 0; k < m->layers[i].n_inputs && !m->layers[i].auxiliary; k++)
             if (m->layers[i].inputs[k] >= 0)
-                m->layers[m->layers[i].inputs[k]].aside = false;
+                m->layers[m->layers[i].inputs[k]].auxiliary = false;
 }
 
 static bool takes_once(const struct layer *l, int from)
@@ -278,7 +278,7 @@ static int plan_add(struct plan *p, const struct model *m, int layer, int from, 
 static void plan_inputs(struct plan *p, const struct model *m, int i)
 {
     const struct layer *l = &m->layers[i];
-    bool left = !l->passes || l->elsewhere || p->output[i] < 0; /* to nobody, then */
+    bool left = !l->passes || l->remote || p->output[i] < 0; /* to nobody, then */
 
     for (int k = 0; k < l->n_inputs; k++) {
         const int from = l->inputs[k];
@@ -286,7 +286,7 @@ static void plan_inputs(struct plan *p, const struct model *m, int i)
         if (from < m->lowest_trained)
             continue;
         if (p->output[from] >= 0) {
-            if (!l->ops->part)
+            if (!l->ops->backward_n)
                 p->apart[i] = plan_add(p, m, from, step_of(m, i), step_of(m, i));
         } else if (!left && takes_once(l, from)) {
             p->output[from] = p->output[i];
@@ -316,7 +316,7 @@ static void place_gradients(struct model *m)
     for (int i = m->n_layers - 1; i > m->lowest_trained; i--)
         plan_inputs(&p, m, i);
     for (int k = 0; k < m->n_sides; k++) /* theirs is nobody else's: for all parts of a batch */
-        if (!m->layers[m->sides[k]].elsewhere)
+        if (!m->layers[m->sides[k]].remote)
             output[m->sides[k]] = plan_add(&p, m, m->sides[k], 0, m->n_layers);
     m->way_back_floats = memory_plan(needs, p.n);
     m->way_back = xaligned(m->way_back_floats * sizeof(float));
@@ -342,7 +342,7 @@ static void share_memory(struct model *m)
         m->packed_floats = larger(m->packed_floats, l->packed_floats);
         if (!l->levels)
             m->levels_floats = larger(m->levels_floats, levels_floats(l));
-        if (!l->elsewhere)
+        if (!l->remote)
             m->scratch_floats = larger(m->scratch_floats, l->scratch_floats);
     }
     m->levels = xaligned(m->levels_floats * sizeof(float));
@@ -429,9 +429,9 @@ struct model_bytes model_bytes(const struct model *m)
             continue;
         saved += l->in_place ? 0 : l->out_floats;
         saved += l->argmax ? l->out_floats / 4 : 0;
-        saved += l->mask && !l->elsewhere ? l->out_floats / 32 : 0;
-        saved += l->lstm && !l->elsewhere ? layer_lstm_floats(l) : 0;
-        scratch += l->levels == m->levels || l->elsewhere ? 0 : levels_floats(l);
+        saved += l->mask && !l->remote ? l->out_floats / 32 : 0;
+        saved += l->lstm && !l->remote ? layer_lstm_floats(l) : 0;
+        scratch += l->levels == m->levels || l->remote ? 0 : levels_floats(l);
     }
     scratch += m->levels_floats + m->transposed_floats + m->packed_floats;
     return (struct model_bytes){.parameters = sizeof(float) * m->n_floats,
@@ -463,7 +463,7 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
         const float *from[NET_INPUTS_MAX];
         for (int k = 0; k < l->n_inputs; k++)
             from[k] = model_output(m, l->inputs[k], p, x);
-        l->ops->join(l, p, model_output(m, i, p, x), from);
+        l->ops->forward_n(l, p, model_output(m, i, p, x), from);
     }
     profile_leave(p->profile, was);
 }
@@ -471,7 +471,7 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 const float *model_forward(struct model *m, struct pass *p, const float *x)
 {
     for (int i = 0; i < m->n_layers; i++) {
-        if (p->training || !m->layers[i].aside)
+        if (p->training || !m->layers[i].auxiliary)
             model_forward_layer(m, p, i, x);
         if (p->training)
             pass_poll(p);
@@ -510,7 +510,7 @@ void model_add_gradient(struct model *m, int i, const float *dy, uint32_t n)
 
 /* Where several layers take an output, the last of them gives its gradient, the others add theirs,
  * from a buffer of its own. */
-static void back_one(struct model *m, struct pass *p, int i, const float *x, float *const *away)
+static void backward_one(struct model *m, struct pass *p, int i, const float *x, float *const *away)
 {
     struct layer *l = &m->layers[i];
     const int from = l->inputs[0];
@@ -528,7 +528,7 @@ static void back_one(struct model *m, struct pass *p, int i, const float *x, flo
         m->given[from] = true;
 }
 
-static void back_join(struct model *m, struct pass *p, int i, float *const *away)
+static void backward_merge(struct model *m, struct pass *p, int i, float *const *away)
 {
     struct layer *l = &m->layers[i];
     float *dx[NET_INPUTS_MAX];
@@ -543,7 +543,7 @@ static void back_join(struct model *m, struct pass *p, int i, float *const *away
         if (dx[k] && !sent)
             m->given[from] = true;
     }
-    l->ops->part(l, p, dx, fresh, given_to(m, p, i), model_output(m, i, p, NULL));
+    l->ops->backward_n(l, p, dx, fresh, given_to(m, p, i), model_output(m, i, p, NULL));
 }
 
 void model_begin_backward(struct model *m)
@@ -556,10 +556,10 @@ void model_backward_layer(struct model *m, struct pass *p, int i, const float *x
 {
     const int was = profile_enter(p->profile, i, PROFILE_BACKWARD);
 
-    if (m->layers[i].ops->part)
-        back_join(m, p, i, away);
+    if (m->layers[i].ops->backward_n)
+        backward_merge(m, p, i, away);
     else
-        back_one(m, p, i, x, away);
+        backward_one(m, p, i, x, away);
     profile_leave(p->profile, was);
 }
 

@@ -51,7 +51,7 @@ struct model_config {
     int levels;           /* of its largest lane block */
     uint32_t batch;    /* samples of a batch, of all ranks: recurrent layers keep as many states */
     bool bf16;         /* what convolutions of maps, dense layers and LSTMs multiply is rounded */
-    const int *owners; /* the worker of each layer of the net; NULL: no layer is elsewhere */
+    const int *owners; /* the worker of each layer of the net; NULL: no layer is remote */
     int worker;        /* with owners: this one */
 };
 
@@ -82,10 +82,10 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 /* From the gradient of the outputs, which model_output_gradient() and model_side_gradient() hold.
  */
 float *model_output_gradient(struct model *m);
-/* That of side output k, layer m->sides[k], of all samples; NULL where it is elsewhere. */
+/* That of side output k, layer m->sides[k], of all samples; NULL where it is remote. */
 float *model_side_gradient(const struct model *m, int k);
 void model_backward(struct model *m, struct pass *p, const float *x);
-/* The same in steps: layers from the last one to lowest_trained, where they are not elsewhere. away
+/* The same in steps: layers from the last one to lowest_trained, where they are not remote. away
  * (or NULL): for each input a buffer that its gradient goes to, instead of being added to those
  * of the model's own; NULL: it is not sent. */
 void model_begin_backward(struct model *m);

@@ -4,14 +4,14 @@
 static struct param *add_param(struct model *m, const struct net_layer *n, const char *suffix,
                                enum param_kind kind, size_t floats)
 {
-    const bool elsewhere = m->layers[m->n_layers].elsewhere;
+    const bool remote = m->layers[m->n_layers].remote;
     struct param *p = &m->params[m->n_params++];
 
     p->layer = m->n_layers;
     p->kind = kind;
     snprintf(p->name, sizeof p->name, "%.64s.%s", n->spec.name, suffix);
     p->offset = m->n_floats;
-    p->floats = elsewhere ? 0 : floats;
+    p->floats = remote ? 0 : floats;
     p->frozen = n->spec.frozen;
     p->initializer = n->spec.initializer;
     p->range = n->spec.range;

@@ -22,8 +22,8 @@
 /* An output that a worker needs of another: layer's, for rank. */
 struct route {
     int layer, rank;
-    bool aside; /* side outputs alone need it there: it goes in training only */
-    bool there; /* in the running pass */
+    bool auxiliary; /* side outputs alone need it there: it goes in training only */
+    bool there;     /* in the running pass */
 };
 
 /* Where layer `to` takes, as its input number `input`, the output of a layer of another worker:
@@ -140,11 +140,11 @@ static void add_route(struct trainer *t, struct model_parallel *m, int layer, in
         return;
     for (int i = 0; i < m->n_routes; i++)
         if (m->routes[i].layer == layer && m->routes[i].rank == rank) {
-            m->routes[i].aside &= t->model.layers[reader].aside;
+            m->routes[i].auxiliary &= t->model.layers[reader].auxiliary;
             return;
         }
-    m->routes[m->n_routes++] =
-        (struct route){.layer = layer, .rank = rank, .aside = t->model.layers[reader].aside};
+    m->routes[m->n_routes++] = (struct route){
+        .layer = layer, .rank = rank, .auxiliary = t->model.layers[reader].auxiliary};
 }
 
 static void add_link(struct trainer *t, struct model_parallel *m, struct link l)
@@ -280,7 +280,7 @@ static void send_output(struct trainer *t, int i, const float *x)
     struct model_parallel *m = t->own;
 
     for (const struct route *r = m->routes; r < m->routes + m->n_routes; r++)
-        if (r->layer == i && r->rank != comm_rank(t->comm) && (t->pass.training || !r->aside))
+        if (r->layer == i && r->rank != comm_rank(t->comm) && (t->pass.training || !r->auxiliary))
             p2p_send(m->p2p, r->rank, 1 + i, model_output(&t->model, i, &t->pass, x),
                      values_of(t, i));
 }
@@ -292,7 +292,7 @@ static void walk_forward(struct trainer *t, const float *x)
     for (int i = 0; i < m->n_routes; i++)
         m->routes[i].there = false;
     for (int i = 0; i < t->model.n_layers; i++) {
-        if (!is_mine(t, m, i) || (t->model.layers[i].aside && !t->pass.training))
+        if (!is_mine(t, m, i) || (t->model.layers[i].auxiliary && !t->pass.training))
             continue;
         receive_inputs(t, i, x);
         model_forward_layer(&t->model, &t->pass, i, x);

@@ -81,7 +81,7 @@ static void side_losses_share(void *arg, int thread, int n_threads)
         const struct layer *l = &m->layers[m->sides[k]];
         const size_t row = l->out_floats / (size_t)m->positions;
 
-        for (int i = begin; i < end && !l->elsewhere; i++) {
+        for (int i = begin; i < end && !l->remote; i++) {
             float *dy = model_side_gradient(m, k) + (size_t)i * row;
             const float *y = m->activations[m->sides[k]] + (size_t)i * row;
 

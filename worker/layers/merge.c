@@ -3,7 +3,7 @@
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
 
-struct join_task {
+struct merge_task {
     const struct layer *l;
     const struct pass *p;
     float *y;
@@ -12,25 +12,25 @@ struct join_task {
     const bool *fresh;
     const float *out; /* what ReLU gave */
     float *dy;
-    void (*sample)(const struct join_task *t, uint32_t i);
+    void (*sample)(const struct merge_task *t, uint32_t i);
 };
 
 static void share(void *arg, int thread, int n_threads)
 {
-    const struct join_task *t = arg;
+    const struct merge_task *t = arg;
     const int end = share_begin((int)t->p->n, thread + 1, n_threads);
 
     for (int i = share_begin((int)t->p->n, thread, n_threads); i < end; i++)
         t->sample(t, (uint32_t)i);
 }
 
-static void run(struct join_task t) { threads_run(t.p->threads, share, &t); }
+static void run(struct merge_task t) { threads_run(t.p->threads, share, &t); }
 
-static void join_release(struct layer *l) { free(l->part_channels); }
+static void merge_release(struct layer *l) { free(l->part_channels); }
 
 /* Sums, in the order of the inputs, with ReLU where the net has it behind them */
 
-static void add_sample(const struct join_task *t, uint32_t i)
+static void add_forward_sample(const struct merge_task *t, uint32_t i)
 {
     const size_t n = t->l->out_floats, at = i * n;
 
@@ -39,12 +39,12 @@ static void add_sample(const struct join_task *t, uint32_t i)
                                  t->l->relu && k == last);
 }
 
-static void add_join(struct layer *l, const struct pass *p, float *y, const float *const *x)
+static void add_forward(struct layer *l, const struct pass *p, float *y, const float *const *x)
 {
-    run((struct join_task){.l = l, .p = p, .y = y, .x = x, .sample = add_sample});
+    run((struct merge_task){.l = l, .p = p, .y = y, .x = x, .sample = add_forward_sample});
 }
 
-static void add_part_sample(const struct join_task *t, uint32_t i)
+static void add_backward_sample(const struct merge_task *t, uint32_t i)
 {
     const size_t n = t->l->out_floats, at = i * n;
 
@@ -60,15 +60,20 @@ static void add_part_sample(const struct join_task *t, uint32_t i)
     }
 }
 
-static void add_part(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
-                     float *dy, const float *y)
+static void add_backward(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
+                         float *dy, const float *y)
 {
-    run((struct join_task){
-        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .out = y, .sample = add_part_sample});
+    run((struct merge_task){.l = l,
+                            .p = p,
+                            .dx = dx,
+                            .fresh = fresh,
+                            .dy = dy,
+                            .out = y,
+                            .sample = add_backward_sample});
 }
 
 static const struct layer_ops add_ops = {
-    .kind = "add", .join = add_join, .part = add_part, .release = join_release};
+    .kind = "add", .forward_n = add_forward, .backward_n = add_backward, .release = merge_release};
 
 /* Channels: block b of an input goes to the lanes of one or two blocks of the output. */
 
@@ -158,7 +163,7 @@ static size_t part_floats(const struct layer *l, int k)
     return map_floats((struct shape){l->part_channels[k], l->out.h, l->out.w});
 }
 
-static void concat_sample(const struct join_task *t, uint32_t i)
+static void concat_forward_sample(const struct merge_task *t, uint32_t i)
 {
     const struct layer *l = t->l;
     const size_t pixels = (size_t)(l->out.h * l->out.w);
@@ -169,12 +174,12 @@ static void concat_sample(const struct join_task *t, uint32_t i)
         put_channels(y, at, t->x[k] + i * part_floats(l, k), l->part_channels[k], pixels);
 }
 
-static void concat_join(struct layer *l, const struct pass *p, float *y, const float *const *x)
+static void concat_forward(struct layer *l, const struct pass *p, float *y, const float *const *x)
 {
-    run((struct join_task){.l = l, .p = p, .y = y, .x = x, .sample = concat_sample});
+    run((struct merge_task){.l = l, .p = p, .y = y, .x = x, .sample = concat_forward_sample});
 }
 
-static void concat_part_sample(const struct join_task *t, uint32_t i)
+static void concat_backward_sample(const struct merge_task *t, uint32_t i)
 {
     const struct layer *l = t->l;
     const size_t pixels = (size_t)(l->out.h * l->out.w);
@@ -186,18 +191,20 @@ static void concat_part_sample(const struct join_task *t, uint32_t i)
                                                          l->part_channels[k], dy, at, pixels);
 }
 
-static void concat_part(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
-                        float *dy, const float *y)
+static void concat_backward(struct layer *l, const struct pass *p, float *const *dx,
+                            const bool *fresh, float *dy, const float *y)
 {
     (void)y;
-    run((struct join_task){
-        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = concat_part_sample});
+    run((struct merge_task){
+        .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = concat_backward_sample});
 }
 
-static const struct layer_ops concat_ops = {
-    .kind = "concat", .join = concat_join, .part = concat_part, .release = join_release};
+static const struct layer_ops concat_ops = {.kind = "concat",
+                                            .forward_n = concat_forward,
+                                            .backward_n = concat_backward,
+                                            .release = merge_release};
 
-void layer_join(struct layer *l, const struct net_layer *n, bool relu, const int *channels)
+void layer_merge(struct layer *l, const struct net_layer *n, bool relu, const int *channels)
 {
     const size_t size = (size_t)l->n_inputs * sizeof *channels;
 
