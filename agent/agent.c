@@ -31,10 +31,10 @@ struct agent {
     struct exec_server *execs;
     struct server *server;
     struct run_config run_config;
-    struct run *run;      /* the newest; NULL: there was none */
-    struct world pending; /* taken, waits for the run before it to end; generation 0: none */
-    bool pending_stop;    /* and was asked to stop meanwhile */
-    long long fence;      /* the highest generation seen */
+    struct engine_run *run; /* the newest; NULL: there was none */
+    struct world pending;   /* taken, waits for the run before it to end; generation 0: none */
+    bool pending_stop;      /* and was asked to stop meanwhile */
+    long long fence;        /* the highest generation seen */
     int listener, signals;
     struct canary canary;
     bool ending; /* SIGTERM came */
@@ -125,7 +125,7 @@ static void finish(struct agent *a)
 static void run_changed(void *arg)
 {
     struct agent *a = arg;
-    const struct report *report = run_report(a->run);
+    const struct engine_report *report = run_report(a->run);
 
     if (report_over(report))
         log_info("run ended generation=%lld exit=%d: %s", report->generation, report->exit,
@@ -202,7 +202,7 @@ static void take_world(struct agent *a, struct channel *c, const cJSON *message)
 }
 
 /* The run that a message is about, if it is under way. */
-static struct run *addressed(const struct agent *a, const cJSON *message)
+static struct engine_run *addressed(const struct agent *a, const cJSON *message)
 {
     long long generation = message_integer(message, "generation");
 
@@ -218,7 +218,7 @@ static void stop_pending(struct agent *a, const cJSON *message)
 
 static void take_stop(struct agent *a, struct channel *c, const cJSON *message)
 {
-    struct run *run = addressed(a, message);
+    struct engine_run *run = addressed(a, message);
 
     (void)c;
     stop_pending(a, message);
@@ -228,7 +228,7 @@ static void take_stop(struct agent *a, struct channel *c, const cJSON *message)
 
 static void take_kill(struct agent *a, struct channel *c, const cJSON *message)
 {
-    struct run *run = addressed(a, message);
+    struct engine_run *run = addressed(a, message);
 
     (void)c;
     stop_pending(a, message);

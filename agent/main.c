@@ -19,7 +19,7 @@
 #define KILL_SECONDS 5 /* of the grace period are left for killing and leaving */
 
 #define FIELD(f) offsetof(struct agent_options, f)
-static const struct option_def {
+static const struct agent_option {
     const char *name;
     size_t offset;
     const char *value, *help;
@@ -62,7 +62,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-static const struct option_def *find(const char *name, size_t len)
+static const struct agent_option *find(const char *name, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(defs); i++)
         if (strlen(defs[i].name) == len && memcmp(defs[i].name, name, len) == 0)
@@ -87,7 +87,7 @@ static int parse(struct agent_options *o, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
         size_t len = strcspn(name, "=");
-        const struct option_def *def = find(name, len);
+        const struct agent_option *def = find(name, len);
         const char *value = def && name[len] ? name + len + 1 : argv[i + 1];
 
         if (strcmp(argv[i], "--") == 0 && i + 1 < argc) {

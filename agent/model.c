@@ -44,7 +44,7 @@ static int write_file(const char *state, const char *name, const struct buf *tex
     return file_write_atomic(path, text->data, text->len, err);
 }
 
-int model_keep(const char *state, const struct world *world, const struct report *report,
+int model_keep(const char *state, const struct world *world, const struct engine_report *report,
                struct err *err)
 {
     const char *path = event_text(report->last, "checkpoint"), *slash = strrchr(path, '/');

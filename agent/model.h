@@ -10,8 +10,8 @@
 
 /* Says in the run folder which of its files is the model of a run that is done, and of which job.
  * Fails when the engine named none, or the folder cannot be written. */
-MUST_CHECK int model_keep(const char *state, const struct world *world, const struct report *report,
-                          struct err *err);
+MUST_CHECK int model_keep(const char *state, const struct world *world,
+                          const struct engine_report *report, struct err *err);
 /* Somebody has it, and has said so. */
 bool model_is_fetched(const char *state);
 

@@ -17,7 +17,7 @@
 #define OPEN_MPI "(Open MPI) "
 
 /* Other families, by a word that their mpirun prints. */
-static const struct family {
+static const struct mpi_family {
     const char *word, *name;
 } families[] = {
     {"HYDRA", "MPICH's or one made from it (Hydra)"},
@@ -35,7 +35,7 @@ int mpi_version_parse(const char *text, struct err *err)
     if (open_mpi)
         return err_set(err, ERR_INVALID, "this image's mpirun is Open MPI %.*s: " NEEDED,
                        len < 40 ? (int)len : 40, version);
-    for (const struct family *f = families; f < families + ARRAY_LEN(families); f++)
+    for (const struct mpi_family *f = families; f < families + ARRAY_LEN(families); f++)
         if (strstr(text, f->word))
             return err_set(err, ERR_INVALID, "this image's mpirun is %s: " NEEDED, f->name);
     return err_set(

@@ -33,14 +33,14 @@ static const struct meaning {
     {EVENT_ERROR, -1, NULL, true},
 };
 
-void report_init(struct report *r, const struct world *world, bool foreign)
+void report_init(struct engine_report *r, const struct world *world, bool foreign)
 {
     const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(world->job, "metadata");
 
-    *r = (struct report){.generation = world->generation,
-                         .pods = cJSON_CreateArray(),
-                         .phase = foreign ? PHASE_TRAINING : PHASE_STARTING,
-                         .foreign = foreign};
+    *r = (struct engine_report){.generation = world->generation,
+                                .pods = cJSON_CreateArray(),
+                                .phase = foreign ? PHASE_TRAINING : PHASE_STARTING,
+                                .foreign = foreign};
     snprintf(r->uid, sizeof r->uid, "%s", message_text(metadata, "uid"));
     for (size_t i = 0; i < world->n_hosts; i++)
         cJSON_AddItemToArray(r->pods, cJSON_CreateString(world->hosts[i].pod));
@@ -48,13 +48,13 @@ void report_init(struct report *r, const struct world *world, bool foreign)
         snprintf(r->stage, sizeof r->stage, world->n_hosts > 1 ? "daemons" : "ranks");
 }
 
-void report_release(struct report *r)
+void report_release(struct engine_report *r)
 {
     cJSON_Delete(r->pods);
     cJSON_Delete(r->last);
     for (size_t i = 0; i < N_KEPT; i++)
         cJSON_Delete(r->kept[i]);
-    *r = (struct report){0};
+    *r = (struct engine_report){0};
 }
 
 static void replace(cJSON **kept, const cJSON *event)
@@ -71,7 +71,7 @@ static const struct meaning *find_meaning(enum event_type type)
     return NULL;
 }
 
-static void keep(struct report *r, const struct meaning *m, const cJSON *event)
+static void keep(struct engine_report *r, const struct meaning *m, const cJSON *event)
 {
     int64_t step = m->step ? event_integer(event, m->step) : -1;
 
@@ -85,7 +85,7 @@ static void keep(struct report *r, const struct meaning *m, const cJSON *event)
     }
 }
 
-bool report_event(struct report *r, enum event_type type, const cJSON *event)
+bool report_event(struct engine_report *r, enum event_type type, const cJSON *event)
 {
     const struct meaning *m = find_meaning(type);
     const char *stage = event_text(event, "stage");
@@ -105,7 +105,7 @@ bool report_event(struct report *r, enum event_type type, const cJSON *event)
     return true;
 }
 
-bool report_stop(struct report *r)
+bool report_stop(struct engine_report *r)
 {
     if (r->phase >= PHASE_STOPPING)
         return false;
@@ -122,7 +122,7 @@ static bool take_word(char *out, size_t size, const char *line, const char *mark
     return true;
 }
 
-bool report_log(struct report *r, const char *line)
+bool report_log(struct engine_report *r, const char *line)
 {
     r->ended += strncmp(line, MPIRUN_WRAPPER_ENDED, strlen(MPIRUN_WRAPPER_ENDED)) == 0;
     (void)take_word(r->silent, sizeof r->silent, line, EXEC_SILENT);
@@ -132,15 +132,18 @@ bool report_log(struct report *r, const char *line)
 /* Codes that trying again cannot mend: invalid input, data, divergence. */
 static bool is_permanent(int64_t code) { return code >= EXIT_INVALID && code <= EXIT_DIVERGED; }
 
-static const char *who_of(const struct report *r) { return r->foreign ? "program" : "engine"; }
+static const char *who_of(const struct engine_report *r)
+{
+    return r->foreign ? "program" : "engine";
+}
 
 /* Every pod's daemon but the chief's, which is mpirun itself, has ended well. */
-static bool is_whole(const struct report *r)
+static bool is_whole(const struct engine_report *r)
 {
     return !*r->complaint && r->ended + 1 == (size_t)cJSON_GetArraySize(r->pods);
 }
 
-static void explain_code(struct report *r, int code)
+static void explain_code(struct engine_report *r, int code)
 {
     if (code == 0 && r->foreign)
         snprintf(r->message, sizeof r->message,
@@ -155,7 +158,7 @@ static void explain_code(struct report *r, int code)
                  r->foreign ? "" : " and gave no reason");
 }
 
-static void explain(struct report *r, int code)
+static void explain(struct engine_report *r, int code)
 {
     if (r->last_type == EVENT_ERROR)
         snprintf(r->message, sizeof r->message, "%s", event_text(r->last, "message"));
@@ -173,7 +176,7 @@ static void explain(struct report *r, int code)
 
 /* A program that was asked to stop may end as it likes. What it exits with then says nothing: many
  * end with 0 at a signal. */
-static void end_foreign(struct report *r, int code)
+static void end_foreign(struct engine_report *r, int code)
 {
     if (r->phase == PHASE_STOPPING && !*r->complaint) {
         r->phase = PHASE_STOPPED;
@@ -188,12 +191,12 @@ static void end_foreign(struct report *r, int code)
 }
 
 /* It has stopped by itself, to be launched in the second part of StrategySwitch. */
-static bool is_relaunch(const struct report *r)
+static bool is_relaunch(const struct engine_report *r)
 {
     return r->phase == PHASE_STOPPED && event_true(r->kept[KEPT_SWITCH], "relaunch");
 }
 
-void report_end(struct report *r, int code)
+void report_end(struct engine_report *r, int code)
 {
     bool done = code == 0 && r->last_type == EVENT_DONE;
     bool stopped = code == 0 && r->last_type == EVENT_STOPPED;
@@ -217,7 +220,7 @@ void report_end(struct report *r, int code)
         explain(r, code);
 }
 
-void report_fail(struct report *r, int exit_code, const char *message)
+void report_fail(struct engine_report *r, int exit_code, const char *message)
 {
     r->phase = PHASE_FAILED;
     r->stage[0] = '\0';
@@ -226,9 +229,9 @@ void report_fail(struct report *r, int exit_code, const char *message)
     snprintf(r->message, sizeof r->message, "%s", message);
 }
 
-bool report_over(const struct report *r) { return r->phase >= PHASE_DONE; }
+bool report_over(const struct engine_report *r) { return r->phase >= PHASE_DONE; }
 
-cJSON *report_message(const struct report *r)
+cJSON *report_message(const struct engine_report *r)
 {
     cJSON *m = cJSON_CreateObject();
 
@@ -249,7 +252,7 @@ cJSON *report_message(const struct report *r)
     return m;
 }
 
-cJSON *report_record(const struct report *r)
+cJSON *report_record(const struct engine_report *r)
 {
     cJSON *record = cJSON_CreateObject();
     double accuracy = event_number(r->last, "testAccuracy"), r2 = event_number(r->last, "testR2");

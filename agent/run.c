@@ -26,19 +26,19 @@
 #define CHECKPOINT_SECONDS "5"
 #define STEP_TIMEOUT "300"
 
-struct stream {
+struct engine_stream {
     int fd; /* -1: ended */
     line_fn *fn;
     struct lines lines;
 };
 
-struct run {
+struct engine_run {
     const struct run_config *config;
     struct world world;
-    struct report report;
+    struct engine_report report;
     char *folder;
     pid_t pid; /* 0: not there, or gone */
-    struct stream out, log;
+    struct engine_stream out, log;
     int64_t deadline_ms; /* then it is killed; 0: never */
     const char *overdue; /* why */
     int64_t now_ms;
@@ -48,7 +48,7 @@ struct run {
 static const char *plural(long long n) { return n == 1 ? "" : "s"; }
 
 /* The metrics that it has: of training, then of the test set what the run is judged by. */
-static void print_epoch(const struct run *r, const cJSON *e)
+static void print_epoch(const struct engine_run *r, const cJSON *e)
 {
     static const enum metric judges[] = {METRIC_ACCURACY, METRIC_PERPLEXITY, METRIC_R2, METRIC_F1};
 
@@ -66,7 +66,7 @@ static void print_epoch(const struct run *r, const cJSON *e)
 }
 
 /* One line per epoch for who looks at the pod's log, and what asynchronous servers did. */
-static void say(const struct run *r, enum event_type type, const cJSON *e)
+static void say(const struct engine_run *r, enum event_type type, const cJSON *e)
 {
     long long workers = event_integer(e, "workers"), servers = event_integer(e, "servers");
     long long pushed = event_integer(e, "pushed");
@@ -92,7 +92,7 @@ static void say(const struct run *r, enum event_type type, const cJSON *e)
 
 static void take_line(void *arg, const char *line, size_t len)
 {
-    struct run *r = arg;
+    struct engine_run *r = arg;
     enum event_type type;
     AUTO(auto_json) cJSON *event = event_parse(line, len, &type);
     bool changed;
@@ -109,7 +109,7 @@ static void take_line(void *arg, const char *line, size_t len)
 }
 
 /* The earliest one counts. */
-static void set_deadline(struct run *r, int64_t ms, const char *why)
+static void set_deadline(struct engine_run *r, int64_t ms, const char *why)
 {
     if (r->deadline_ms && r->deadline_ms <= ms)
         return;
@@ -121,7 +121,7 @@ static void set_deadline(struct run *r, int64_t ms, const char *why)
  * where it is this pod that was cut off they never answer. */
 static void take_log(void *arg, const char *line, size_t len)
 {
-    struct run *r = arg;
+    struct engine_run *r = arg;
 
     if (report_log(&r->report, line))
         set_deadline(r, r->now_ms + LAST_WORDS_MS, r->report.complaint);
@@ -129,7 +129,7 @@ static void take_log(void *arg, const char *line, size_t len)
 }
 
 /* Whether something was read. A log may have lines of any length. */
-static bool take_output(struct run *r, struct stream *s)
+static bool take_output(struct engine_run *r, struct engine_stream *s)
 {
     char bytes[READ_MAX];
     ssize_t n = s->fd < 0 ? 0 : read(s->fd, bytes, sizeof bytes);
@@ -151,7 +151,7 @@ static bool take_output(struct run *r, struct stream *s)
 /* Everything is gone, so what the pipes hold is all. */
 static void on_end(void *arg, int code)
 {
-    struct run *r = arg;
+    struct engine_run *r = arg;
 
     r->pid = 0;
     while (take_output(r, &r->out) || take_output(r, &r->log))
@@ -164,7 +164,7 @@ static void on_end(void *arg, int code)
 }
 
 /* The worker's command line, the same for every rank. */
-struct engine {
+struct engine_argv {
     const char *argv[20];
     char workers[NUMBER_SIZE];
     char *spec;
@@ -172,16 +172,16 @@ struct engine {
 };
 
 /* What a run is started with. */
-struct launch {
+struct engine_launch {
     const char *const *argv;
     struct env env;
-    struct engine engine;
+    struct engine_argv engine;
     struct mpirun_command mpirun;
     struct mpi_pod pod;
     char *hostfile;
 };
 
-static void launch_release(struct launch *l)
+static void launch_release(struct engine_launch *l)
 {
     env_release(&l->env);
     free(l->engine.spec);
@@ -191,7 +191,7 @@ static void launch_release(struct launch *l)
 }
 
 /* The job's folder of its volume; NULL: it has none, or this pod has not. */
-static char *durable_folder(const struct run *r)
+static char *durable_folder(const struct engine_run *r)
 {
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(r->world.job, "spec");
     const cJSON *output = cJSON_GetObjectItemCaseSensitive(spec, "output");
@@ -205,7 +205,7 @@ static char *durable_folder(const struct run *r)
     return NULL;
 }
 
-static void make_engine(struct engine *e, const struct run *r)
+static void make_engine(struct engine_argv *e, const struct engine_run *r)
 {
     const char *const words[] = {
         r->config->worker,
@@ -236,8 +236,8 @@ static void make_engine(struct engine *e, const struct run *r)
 }
 
 /* mpirun with so many ranks per host; another program's has our wrapper. */
-static int make_mpirun(struct launch *l, const struct run *r, const char *const *program, int ranks,
-                       struct err *err)
+static int make_mpirun(struct engine_launch *l, const struct engine_run *r,
+                       const char *const *program, int ranks, struct err *err)
 {
     bool foreign = r->config->program != NULL;
     AUTO(buf_release) struct buf text;
@@ -258,7 +258,7 @@ static int make_mpirun(struct launch *l, const struct run *r, const char *const 
     return 0;
 }
 
-static void make_environment(const struct run *r, struct env *env)
+static void make_environment(const struct engine_run *r, struct env *env)
 {
     AUTO(auto_free) char *stop = xasprintf("%s/stop", r->folder);
 
@@ -267,7 +267,7 @@ static void make_environment(const struct run *r, struct env *env)
     env_set(env, "PACELINE_STOP_FILE", stop, true);
 }
 
-static void mark_environment(const struct run *r, struct env *env)
+static void mark_environment(const struct engine_run *r, struct env *env)
 {
     AUTO(auto_free) char *id = xasprintf("%lld-%d", r->world.generation, (int)getpid());
     AUTO(auto_free) char *start = xasprintf("%lld", (long long)clock_realtime_ns());
@@ -276,7 +276,8 @@ static void mark_environment(const struct run *r, struct env *env)
     env_set(env, "PACELINE_START_NS", start, true);
 }
 
-static int spawn(struct run *r, const char *const *argv, const struct env *env, struct err *err)
+static int spawn(struct engine_run *r, const char *const *argv, const struct env *env,
+                 struct err *err)
 {
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
@@ -301,7 +302,7 @@ static int spawn(struct run *r, const char *const *argv, const struct env *env, 
     return 0;
 }
 
-static int make_launch(struct launch *l, const struct run *r, struct err *err)
+static int make_launch(struct engine_launch *l, const struct engine_run *r, struct err *err)
 {
     if (r->config->program)
         return make_mpirun(l, r, r->config->program, r->config->ranks, err);
@@ -313,9 +314,9 @@ static int make_launch(struct launch *l, const struct run *r, struct err *err)
     return 0;
 }
 
-static int start(struct run *r, struct err *err)
+static int start(struct engine_run *r, struct err *err)
 {
-    AUTO(launch_release) struct launch launch = {0};
+    AUTO(launch_release) struct engine_launch launch = {0};
 
     if (mpi_folder_make(&r->folder, r->config->scratch, r->world.generation, r->world.job, err) <
             0 ||
@@ -325,16 +326,16 @@ static int start(struct run *r, struct err *err)
     return spawn(r, launch.argv, &launch.env, err);
 }
 
-struct run *run_start(const struct run_config *config, struct world *world)
+struct engine_run *run_start(const struct run_config *config, struct world *world)
 {
-    struct run *r = xcalloc(1, sizeof *r);
+    struct engine_run *r = xcalloc(1, sizeof *r);
     struct err err;
 
     r->config = config;
     r->world = *world;
     *world = (struct world){0};
-    r->out = (struct stream){.fd = -1, .fn = take_line};
-    r->log = (struct stream){.fd = -1, .fn = take_log};
+    r->out = (struct engine_stream){.fd = -1, .fn = take_line};
+    r->log = (struct engine_stream){.fd = -1, .fn = take_log};
     report_init(&r->report, &r->world, config->program != NULL);
     if (start(r, &err) < 0) {
         report_fail(&r->report, EXIT_UNEXPECTED, err.msg);
@@ -344,7 +345,7 @@ struct run *run_start(const struct run_config *config, struct world *world)
     return r;
 }
 
-void run_free(struct run *r)
+void run_free(struct engine_run *r)
 {
     if (!r)
         return;
@@ -358,11 +359,11 @@ void run_free(struct run *r)
     free(r);
 }
 
-const struct report *run_report(const struct run *r) { return &r->report; }
-const struct world *run_world(const struct run *r) { return &r->world; }
+const struct engine_report *run_report(const struct engine_run *r) { return &r->report; }
+const struct world *run_world(const struct engine_run *r) { return &r->world; }
 
 /* Rank 0 of the engine sees the file. */
-static void ask_engine(struct run *r)
+static void ask_engine(struct engine_run *r)
 {
     AUTO(auto_free) char *path = xasprintf("%s/stop", r->folder);
     AUTO(auto_close) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -373,7 +374,7 @@ static void ask_engine(struct run *r)
     run_kill(r, "the engine could not be asked to stop");
 }
 
-void run_stop(struct run *r, int64_t now_ms)
+void run_stop(struct engine_run *r, int64_t now_ms)
 {
     if (!r->pid || !report_stop(&r->report))
         return;
@@ -385,7 +386,7 @@ void run_stop(struct run *r, int64_t now_ms)
     r->config->on_change(r->config->arg);
 }
 
-void run_kill(struct run *r, const char *why)
+void run_kill(struct engine_run *r, const char *why)
 {
     if (!r->pid || r->report.killed)
         return;
@@ -393,7 +394,7 @@ void run_kill(struct run *r, const char *why)
     supervisor_kill(r->config->supervisor, r->pid, SIGKILL);
 }
 
-void run_wait(const struct run *r, struct pollset *w)
+void run_wait(const struct engine_run *r, struct pollset *w)
 {
     pollset_add(w, r->out.fd, POLLIN);
     pollset_add(w, r->log.fd, POLLIN);
@@ -404,9 +405,9 @@ void run_wait(const struct run *r, struct pollset *w)
         pollset_until(w, r->deadline_ms);
 }
 
-void run_step(struct run *r, const struct pollset *w, int64_t now_ms)
+void run_step(struct engine_run *r, const struct pollset *w, int64_t now_ms)
 {
-    struct stream *const streams[] = {&r->out, &r->log};
+    struct engine_stream *const streams[] = {&r->out, &r->log};
 
     r->now_ms = now_ms;
     for (size_t i = 0; i < ARRAY_LEN(streams); i++)

@@ -23,24 +23,24 @@ struct run_config {
     void *arg;
 };
 
-struct run;
+struct engine_run;
 
 /* Begins and takes the world over. Where that fails the run is over at once and its report says
  * why. The config outlives the run. */
-struct run *run_start(const struct run_config *config, struct world *world);
+struct engine_run *run_start(const struct run_config *config, struct world *world);
 /* Once it is over, or when the supervisor is gone. NULL is fine. */
-void run_free(struct run *r);
+void run_free(struct engine_run *r);
 
-const struct report *run_report(const struct run *r);
-const struct world *run_world(const struct run *r);
+const struct engine_report *run_report(const struct engine_run *r);
+const struct world *run_world(const struct engine_run *r);
 
 /* All ranks stop after the same step; another program's get SIGUSR1. They are killed when they have
  * not ended within the grace. */
-void run_stop(struct run *r, int64_t now_ms);
+void run_stop(struct engine_run *r, int64_t now_ms);
 /* Now. why: static, for the report. */
-void run_kill(struct run *r, const char *why);
+void run_kill(struct engine_run *r, const char *why);
 
-void run_wait(const struct run *r, struct pollset *w);
-void run_step(struct run *r, const struct pollset *w, int64_t now_ms);
+void run_wait(const struct engine_run *r, struct pollset *w);
+void run_step(struct engine_run *r, const struct pollset *w, int64_t now_ms);
 
 #endif

@@ -14,14 +14,14 @@
 #define MISSES_MAX 5 /* looks in a row that fail */
 
 /* What is shown of a job while it runs. */
-struct view {
+struct cluster_view {
     struct progress line; /* for what the terminal can do */
     const char *name;
     struct sentence shown;
 };
 
 /* On a terminal one line that changes; else a line whenever it waits for something else. */
-static void show(struct view *v, const cJSON *job)
+static void show(struct cluster_view *v, const cJSON *job)
 {
     struct sentence text = cluster_job_progress(job);
 
@@ -88,7 +88,7 @@ static int judge(const struct cluster_run *s, const cJSON *tj, const char *name,
 }
 
 /* Until it has succeeded; *tj is then its last state. */
-static int await(const struct cluster_run *s, struct view *v, cJSON **tj, struct err *err)
+static int await(const struct cluster_run *s, struct cluster_view *v, cJSON **tj, struct err *err)
 {
     int64_t since_ms = clock_ms(); /* when it trained last */
     int misses = 0, rc = 0;
@@ -147,7 +147,7 @@ int cluster_run(const struct cluster_run *s, const struct job *job, double *samp
                 struct err *err)
 {
     AUTO(auto_json) cJSON *tj = NULL;
-    struct view view = {.name = job->name};
+    struct cluster_view view = {.name = job->name};
     int rc;
 
     progress_init(&view.line, stderr);

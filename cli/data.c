@@ -90,7 +90,7 @@ static void print_list_json(void)
 static void print_list(void)
 {
     static const char *const head[] = {"name", "-to fetch", "checksum", "description", NULL};
-    AUTO(table_release) struct table t;
+    AUTO(table_release) struct text_table t;
 
     table_init(&t, head);
     for (size_t i = 0; i < n_data_sets; i++) {
@@ -120,7 +120,7 @@ static int list(int argc, char **argv)
 
 /* The line that shows how far a file is: drawn again in place on a terminal, one a file elsewhere.
  */
-struct watch {
+struct fetch_watch {
     struct progress progress;
     const struct data_file *file; /* that was shown last */
     int64_t next_ms;              /* a terminal: no line before */
@@ -128,7 +128,7 @@ struct watch {
 
 static void show(void *arg, const struct data_file *file, uint64_t bytes)
 {
-    struct watch *w = arg;
+    struct fetch_watch *w = arg;
     int64_t now = clock_ms();
     bool fresh = file != w->file;
 
@@ -193,7 +193,7 @@ static int run_fetch(int argc, char **argv)
     AUTO(options_release) struct options o;
     AUTO(auto_free) char *home = NULL;
     const char *mirror = getenv(MIRROR_VARIABLE);
-    struct watch watch = {0};
+    struct fetch_watch watch = {0};
     struct fetch f = {.note = show, .arg = &watch, .stop = &interrupted};
     struct err err;
     int code;

@@ -77,11 +77,11 @@ static struct deviation compare(const struct st_tensor *a, const struct st_tenso
 }
 
 /* 0.1 (0x3dcccccd); integers in full. */
-static struct text element_text(const struct st_tensor *t, size_t i)
+static struct format_text element_text(const struct st_tensor *t, size_t i)
 {
     int digits = 2 * (int)st_dtype_bytes(t->dtype);
     uint64_t bits = element_bits(t, i);
-    struct text text;
+    struct format_text text;
 
     if (t->dtype == ST_I64)
         snprintf(text.s, sizeof text.s, "%" PRId64 " (0x%0*" PRIx64 ")", (int64_t)bits, digits,
@@ -137,9 +137,9 @@ static void print_types(const struct st_tensor *a, const struct st_tensor *b)
     printf("\n");
 }
 
-static void add_row(struct table *t, const struct st_tensor *a, const struct deviation *d)
+static void add_row(struct text_table *t, const struct st_tensor *a, const struct deviation *d)
 {
-    struct text largest;
+    struct format_text largest;
 
     table_cell(t, a->name);
     table_cell(t, format_count((double)element_count(a)).s);
@@ -153,7 +153,7 @@ static int diff_tensors(const struct st_file *a, const struct st_file *b)
 {
     static const char *const head[] = {"tensor", "-elements", "-different", "-largest difference",
                                        NULL};
-    AUTO(table_release) struct table rows;
+    AUTO(table_release) struct text_table rows;
     int verdict = SAME;
 
     table_init(&rows, head);

@@ -21,7 +21,7 @@
 #define MAX_VALIDATOR 300
 
 /* One request and its answer. */
-struct transfer {
+struct download_transfer {
     const struct download *d;
     int fd;
     uint64_t have;   /* bytes of the file that are here */
@@ -52,7 +52,7 @@ static const char *header_value(const char *line, size_t len, const char *name, 
     return line + at;
 }
 
-static void take_range(struct transfer *t, const char *value, size_t n)
+static void take_range(struct download_transfer *t, const char *value, size_t n)
 {
     char text[80];
     unsigned long long begin = 0, total = 0;
@@ -67,7 +67,7 @@ static void take_range(struct transfer *t, const char *value, size_t n)
 
 static size_t on_header(char *line, size_t one, size_t len, void *arg)
 {
-    struct transfer *t = arg;
+    struct download_transfer *t = arg;
     const char *value;
     size_t n;
 
@@ -90,7 +90,7 @@ static size_t on_header(char *line, size_t one, size_t len, void *arg)
 }
 
 /* An answer has the whole file, so what is here goes; its validator is kept first. */
-static int begin_whole(struct transfer *t)
+static int begin_whole(struct download_transfer *t)
 {
     AUTO(auto_free) char *path = validator_path(t->d);
 
@@ -103,7 +103,7 @@ static int begin_whole(struct transfer *t)
     return file_write_atomic(path, t->validator, strlen(t->validator), &t->err);
 }
 
-static int begin(struct transfer *t)
+static int begin(struct download_transfer *t)
 {
     t->begun = true;
     if (t->status == 200)
@@ -116,7 +116,7 @@ static int begin(struct transfer *t)
 
 static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
 {
-    struct transfer *t = arg;
+    struct download_transfer *t = arg;
 
     (void)one;
     if (t->status != 200 && t->status != 206)
@@ -146,7 +146,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
 static int on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t up_total,
                        curl_off_t up)
 {
-    struct transfer *t = arg;
+    struct download_transfer *t = arg;
 
     (void)total, (void)now, (void)up_total, (void)up;
     if (*t->d->stop) {
@@ -157,7 +157,7 @@ static int on_progress(void *arg, curl_off_t total, curl_off_t now, curl_off_t u
     return 0;
 }
 
-static struct curl_slist *range_headers(const struct transfer *t, const char *validator)
+static struct curl_slist *range_headers(const struct download_transfer *t, const char *validator)
 {
     AUTO(auto_free) char *range = NULL;
     AUTO(auto_free) char *if_range = NULL;
@@ -170,7 +170,8 @@ static struct curl_slist *range_headers(const struct transfer *t, const char *va
     return c->slist_append(c->slist_append(NULL, range), if_range);
 }
 
-static void set_options(CURL *easy, struct transfer *t, struct curl_slist *headers, char *message)
+static void set_options(CURL *easy, struct download_transfer *t, struct curl_slist *headers,
+                        char *message)
 {
     __typeof__(&curl_easy_setopt) set = t->d->curl->easy_setopt;
     bool https = strncmp(t->d->url, "https:", 6) == 0;
@@ -200,7 +201,7 @@ static void set_options(CURL *easy, struct transfer *t, struct curl_slist *heade
 }
 
 /* What came of the request: 0 the file is whole, else why not. */
-static int judge(struct transfer *t, CURLcode code, const char *message, struct err *err)
+static int judge(struct download_transfer *t, CURLcode code, const char *message, struct err *err)
 {
     const struct download *d = t->d;
     unsigned long long have = t->have;
@@ -224,7 +225,7 @@ static int judge(struct transfer *t, CURLcode code, const char *message, struct 
 }
 
 /* One request for what is missing. *again: another one may help. */
-static int ask(struct transfer *t, const char *validator, bool *again, struct err *err)
+static int ask(struct download_transfer *t, const char *validator, bool *again, struct err *err)
 {
     const struct libcurl *c = t->d->curl;
     CURL *easy = c->easy_init();
@@ -272,7 +273,7 @@ static void pause_between(const struct download *d, int tries)
 }
 
 /* How much of the file is of use; its validator in v. */
-static int take_up(struct transfer *t, struct buf *v, struct err *err)
+static int take_up(struct download_transfer *t, struct buf *v, struct err *err)
 {
     AUTO(auto_free) char *path = validator_path(t->d);
     struct err none;
@@ -294,7 +295,7 @@ int download(const struct download *d, struct err *err)
 {
     AUTO(buf_release) struct buf validator = {0};
     AUTO(auto_close) int fd = open(d->path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    struct transfer t = {.d = d, .fd = fd};
+    struct download_transfer t = {.d = d, .fd = fd};
     uint64_t most = 0; /* bytes that were ever here */
     bool again = true;
 
@@ -306,7 +307,7 @@ int download(const struct download *d, struct err *err)
         if (d->size && t.have == d->size)
             return 0;
         most = t.have > most ? t.have : most;
-        t = (struct transfer){.d = d, .fd = fd, .have = t.have};
+        t = (struct download_transfer){.d = d, .fd = fd, .have = t.have};
         if (ask(&t, validator.data, &again, err) == 0)
             return 0;
         if (err->code == ERR_DAMAGED)

@@ -38,7 +38,7 @@ static const char usage[] =
     "  paceline estimate --t-grad 0.763 --t-comm 0.21 --workers 16\n"
     "  paceline estimate --calibrate job.yaml\n";
 
-struct request {
+struct estimate_request {
     struct estimate_costs costs;
     int type, server; /* -1: any */
     int workers;
@@ -62,7 +62,7 @@ static bool parse_name(int *out, const char *option, const char *value, const ch
     return !value || *out >= 0;
 }
 
-static bool take_model(struct request *r, const char *name, size_t **tensors)
+static bool take_model(struct estimate_request *r, const char *name, size_t **tensors)
 {
     const struct net_def *def = name ? net_def_find(name) : NULL;
     struct net net;
@@ -82,7 +82,8 @@ static bool take_model(struct request *r, const char *name, size_t **tensors)
 }
 
 /* Measures instead of taking --t-grad and --t-comm; returns an exit code. */
-static int take_calibration(struct request *r, struct options *o, size_t **tensors, FILE *out)
+static int take_calibration(struct estimate_request *r, struct options *o, size_t **tensors,
+                            FILE *out)
 {
     AUTO(auto_job) struct job *job = NULL;
     struct calibration c;
@@ -128,7 +129,7 @@ static bool check_sources(const struct options *o)
     return false;
 }
 
-static bool take_options(struct request *r, const struct options *o, size_t **tensors)
+static bool take_options(struct estimate_request *r, const struct options *o, size_t **tensors)
 {
     char *end = NULL;
     long workers = o->workers ? strtol(o->workers, &end, 10) : WORKERS_DEFAULT;
@@ -159,12 +160,12 @@ static bool take_options(struct request *r, const struct options *o, size_t **te
     return take_model(r, o->model, tensors);
 }
 
-static struct estimate_choice best_of(const struct request *r)
+static struct estimate_choice best_of(const struct estimate_request *r)
 {
     return estimate_best(&r->costs, r->type, r->server, r->workers);
 }
 
-static double speedup_of(const struct request *r, int type, int server, int workers)
+static double speedup_of(const struct estimate_request *r, int type, int server, int workers)
 {
     return estimate_speedup(&r->costs, estimate_training(&r->costs, type, server, workers).mean_s);
 }
@@ -178,7 +179,7 @@ struct cases {
     } items[N_ESTIMATE_TYPES * N_ESTIMATE_SERVERS];
 };
 
-static void list_cases(struct cases *c, const struct request *r)
+static void list_cases(struct cases *c, const struct estimate_request *r)
 {
     c->n = 0;
     for (int t = 0; t < N_ESTIMATE_TYPES; t++)
@@ -194,7 +195,7 @@ static void list_cases(struct cases *c, const struct request *r)
         }
 }
 
-static void cell(struct table *t, double value)
+static void cell(struct text_table *t, double value)
 {
     char text[32];
 
@@ -202,10 +203,10 @@ static void cell(struct table *t, double value)
     table_cell(t, text);
 }
 
-static void print_many(const struct request *r, const struct cases *c)
+static void print_many(const struct estimate_request *r, const struct cases *c)
 {
     const char *head[N_ESTIMATE_TYPES * N_ESTIMATE_SERVERS + 2] = {"-workers"};
-    AUTO(table_release) struct table table;
+    AUTO(table_release) struct text_table table;
 
     for (int i = 0; i < c->n; i++)
         head[i + 1] = c->items[i].name;
@@ -218,11 +219,11 @@ static void print_many(const struct request *r, const struct cases *c)
     table_print(&table, stdout);
 }
 
-static void print_one(const struct request *r)
+static void print_one(const struct estimate_request *r)
 {
     static const char *const head[] = {"-workers",  "-at best", "-at worst",
                                        "-estimate", "-time",    NULL};
-    AUTO(table_release) struct table table;
+    AUTO(table_release) struct text_table table;
 
     table_init(&table, head);
     for (int n = 1; n <= r->workers; n++) {
@@ -237,7 +238,7 @@ static void print_one(const struct request *r)
     table_print(&table, stdout);
 }
 
-static void print_table(const struct request *r)
+static void print_table(const struct estimate_request *r)
 {
     struct estimate_choice best = best_of(r);
     struct cases c;
@@ -254,19 +255,19 @@ static void print_table(const struct request *r)
         puts("one worker alone, without transfers, is as fast");
 }
 
-static void print_csv(const struct request *r)
+static void print_csv(const struct estimate_request *r)
 {
     for (int n = 1; n <= r->workers; n++)
         printf("%s%.4f", n > 1 ? ";" : "", speedup_of(r, r->type, r->server, n));
     putchar('\n');
 }
 
-static void print_single(const struct request *r)
+static void print_single(const struct estimate_request *r)
 {
     printf("%.4f\n", speedup_of(r, r->type, r->server, r->workers));
 }
 
-static void print_svg(const struct request *r)
+static void print_svg(const struct estimate_request *r)
 {
     AUTO(auto_free) double *x = xcalloc((size_t)r->workers, sizeof *x);
     AUTO(auto_free)
@@ -292,10 +293,10 @@ static void print_svg(const struct request *r)
     fputs(out.data, stdout);
 }
 
-static const struct output {
+static const struct estimate_output {
     const char *name;
     bool one; /* of one type and server */
-    void (*print)(const struct request *r);
+    void (*print)(const struct estimate_request *r);
 } outputs[] = {
     {"table", false, print_table},
     {"csv", true, print_csv},
@@ -308,7 +309,7 @@ int cmd_estimate(int argc, char **argv)
     AUTO(options_release) struct options o;
     AUTO(auto_free) size_t *tensors = NULL;
     const char *names[ARRAY_LEN(outputs)];
-    struct request r = {.workers = 0};
+    struct estimate_request r = {.workers = 0};
     int code, output;
 
     if (!options_parse(&o, argc, argv,

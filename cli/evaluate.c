@@ -34,7 +34,7 @@ static void print_classes(const cJSON *result, const char *dataset)
     const cJSON *rows = cJSON_GetObjectItemCaseSensitive(result, "confusion");
     static const char *const head[] = {
         "class", "-samples", "-found", "-right when named", "most often taken for", NULL};
-    AUTO(table_release) struct table t;
+    AUTO(table_release) struct text_table t;
     int n = cJSON_GetArraySize(rows);
 
     table_init(&t, head);

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static struct text __attribute__((format(printf, 1, 2))) text_of(const char *fmt, ...)
+static struct format_text __attribute__((format(printf, 1, 2))) text_of(const char *fmt, ...)
 {
-    struct text t;
+    struct format_text t;
     va_list args;
 
     va_start(args, fmt);
@@ -15,11 +15,11 @@ static struct text __attribute__((format(printf, 1, 2))) text_of(const char *fmt
     return t;
 }
 
-static const struct text none = {"-"};
+static const struct format_text none = {"-"};
 
-struct text format_count(double n)
+struct format_text format_count(double n)
 {
-    struct text digits, t;
+    struct format_text digits, t;
     size_t out = 0;
 
     if (!isfinite(n) || fabs(n) >= 1e18)
@@ -38,29 +38,29 @@ struct text format_count(double n)
     return t;
 }
 
-struct text format_plural(double n, const char *noun)
+struct format_text format_plural(double n, const char *noun)
 {
     return text_of("%.24s %s%s", format_count(n).s, noun, n == 1 ? "" : "s");
 }
 
-struct text format_rate(double per_second)
+struct format_text format_rate(double per_second)
 {
     return per_second < 100 ? text_of("%.1f", per_second) : format_count(per_second);
 }
 
-struct text format_percent(double share)
+struct format_text format_percent(double share)
 {
     return isfinite(share) ? text_of("%.2f%%", 100 * share) : none;
 }
 
-struct text format_loss(double loss)
+struct format_text format_loss(double loss)
 {
     if (!isfinite(loss))
         return none;
     return loss != 0 && fabs(loss) < 1e-3 ? text_of("%.1e", loss) : text_of("%.4f", loss);
 }
 
-struct text format_perplexity(double perplexity)
+struct format_text format_perplexity(double perplexity)
 {
     if (!isfinite(perplexity))
         return none;
@@ -69,7 +69,7 @@ struct text format_perplexity(double perplexity)
                                : format_count(perplexity);
 }
 
-struct text format_seconds(double seconds)
+struct format_text format_seconds(double seconds)
 {
     long long whole;
 
@@ -85,7 +85,7 @@ struct text format_seconds(double seconds)
     return text_of("%lld h %02lld min", whole / 3600, whole % 3600 / 60);
 }
 
-struct text format_clock(double seconds)
+struct format_text format_clock(double seconds)
 {
     long long whole;
 
@@ -97,7 +97,7 @@ struct text format_clock(double seconds)
     return text_of("%lld:%02lld:%02lld", whole / 3600, whole % 3600 / 60, whole % 60);
 }
 
-struct text format_bytes(double bytes)
+struct format_text format_bytes(double bytes)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     int unit = 0;
@@ -109,4 +109,4 @@ struct text format_bytes(double bytes)
     return text_of(unit ? "%.1f %s" : "%.0f %s", bytes, units[unit]);
 }
 
-struct text format_number(double n) { return isfinite(n) ? text_of("%.6g", n) : none; }
+struct format_text format_number(double n) { return isfinite(n) ? text_of("%.6g", n) : none; }

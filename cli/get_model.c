@@ -32,14 +32,14 @@ static const char usage[] =
     "  paceline get-model fashion-cnn -n team -o models\n";
 
 /* The stream of `paceline-agent model`; the parts point into it. */
-struct model {
+struct model_stream {
     struct buf stream;
     cJSON *head;
     const char *job, *bytes;
     size_t job_len, len;
 };
 
-static void model_release(struct model *m)
+static void model_release(struct model_stream *m)
 {
     buf_release(&m->stream);
     cJSON_Delete(m->head);
@@ -53,7 +53,7 @@ static int64_t announced(const cJSON *head, const char *field)
     return n >= 0 && n < 0x1p53 ? (int64_t)n : -1;
 }
 
-static int check_length(const struct model *m, size_t begin, struct err *err)
+static int check_length(const struct model_stream *m, size_t begin, struct err *err)
 {
     int64_t job = announced(m->head, "jobBytes"), model = announced(m->head, "modelBytes");
     int64_t found = (int64_t)(m->stream.len - begin);
@@ -67,7 +67,7 @@ static int check_length(const struct model *m, size_t begin, struct err *err)
 }
 
 /* Finds the parts, and whether they are whole. */
-static int take_apart(struct model *m, struct err *err)
+static int take_apart(struct model_stream *m, struct err *err)
 {
     const char *end = memchr(m->stream.data, '\n', m->stream.len);
     size_t begin = end ? (size_t)(end + 1 - m->stream.data) : 0;
@@ -191,7 +191,7 @@ static int explain(const struct kubectl *k, const char *name, bool pod_runs, str
     return pod_runs ? -1 : explain_end(job, name, err);
 }
 
-static int fetch(const struct kubectl *k, const char *name, struct chief *c, struct model *m,
+static int fetch(const struct kubectl *k, const char *name, struct chief *c, struct model_stream *m,
                  struct err *err)
 {
     if (find_chief(k, name, c, err) < 0)
@@ -210,7 +210,7 @@ static int fetch(const struct kubectl *k, const char *name, struct chief *c, str
 }
 
 /* The model last: where it is, its job is. */
-static int store(const struct model *m, const char *path, struct err *err)
+static int store(const struct model_stream *m, const char *path, struct err *err)
 {
     AUTO(folder_release) struct folder folder = {.lock = -1};
     AUTO(auto_free) char *job = NULL;
@@ -242,7 +242,7 @@ static void let_go(const struct kubectl *k, const struct chief *c)
 static int get_model(const struct options *o, struct err *err)
 {
     AUTO(kubectl_release) struct kubectl k;
-    AUTO(model_release) struct model m = {0};
+    AUTO(model_release) struct model_stream m = {0};
     const char *out = o->out ? o->out : o->operand;
     struct chief chief;
 

@@ -166,21 +166,21 @@ char *history_early_stop(const struct history *h)
                      format_plural(event_number(s, "patience"), "epoch").s);
 }
 
-struct text history_arithmetic(const cJSON *start)
+struct format_text history_arithmetic(const cJSON *start)
 {
     const char *precision = event_text(start, "precision");
     const bool fp32 = !*precision || strcmp(precision, "fp32") == 0;
-    struct text text;
+    struct format_text text;
 
     snprintf(text.s, sizeof text.s, "%.24s%s%.16s", event_text(start, "isa"), fp32 ? "" : ", ",
              fp32 ? "" : precision);
     return text;
 }
 
-struct text history_switch(const struct history *h)
+struct format_text history_switch(const struct history *h)
 {
     const cJSON *s = cJSON_GetObjectItemCaseSensitive(h->done, "switch");
-    struct text text = {""};
+    struct format_text text = {""};
 
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(s, "fired")))
         snprintf(text.s, sizeof text.s, "behind epoch %lld (%.16s)",

@@ -33,9 +33,9 @@ void history_read(struct history *h, const char *path);
 char *history_early_stop(const struct history *h);
 
 /* "avx512", "avx512bf16, bf16": what a start event says of the arithmetic. */
-struct text history_arithmetic(const cJSON *start);
+struct format_text history_arithmetic(const cJSON *start);
 
 /* When the run changed its strategy; "" where it had but one. */
-struct text history_switch(const struct history *h);
+struct format_text history_switch(const struct history *h);
 
 #endif

@@ -59,23 +59,23 @@ int kubectl_pause(const struct kubectl *k, int64_t ms, struct err *err)
     return 0;
 }
 
-struct command {
+struct kubectl_command {
     const char *argv[ARGUMENTS_MAX];
     size_t n;
 };
 
-static void add(struct command *c, const char *word)
+static void add(struct kubectl_command *c, const char *word)
 {
     if (c->n < ARGUMENTS_MAX - 1)
         c->argv[c->n++] = word;
 }
 
 /* Before the arguments: after "--" they would be another program's. */
-static void build(struct command *c, const struct kubectl *k, const char *const *arguments)
+static void build(struct kubectl_command *c, const struct kubectl *k, const char *const *arguments)
 {
     const char *const where[][2] = {{"--context", k->context}, {"--namespace", k->namespace_}};
 
-    *c = (struct command){0};
+    *c = (struct kubectl_command){0};
     add(c, "kubectl");
     for (size_t i = 0; i < ARRAY_LEN(where); i++)
         if (where[i][1]) {
@@ -189,7 +189,7 @@ static int spawn(const struct kubectl *k, const char *const *arguments, const ch
     AUTO(auto_close) int in = input_file(input);
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
     AUTO(spawn_close_pipe) int log[2] = {-1, -1};
-    struct command c;
+    struct kubectl_command c;
     struct spawn process = {.argv = c.argv, .death_signal = SIGKILL};
 
     build(&c, k, arguments);

@@ -56,15 +56,15 @@ int launch_find_worker(char *path, size_t size, struct err *err)
     return 0;
 }
 
-struct command {
+struct launch_command {
     char worker[4096];
     char ranks[COUNT_TEXT];
     const char **argv;
 };
 
-static void command_release(struct command *c) { free(c->argv); }
+static void command_release(struct launch_command *c) { free(c->argv); }
 
-static int build_command(struct command *c, const struct launch *l, struct err *err)
+static int build_command(struct launch_command *c, const struct launch *l, struct err *err)
 {
     const char *const mpirun[] = {"mpirun",    "-np",  c->ranks,
                                   "--bind-to", "none", "--oversubscribe"};
@@ -83,7 +83,7 @@ static int build_command(struct command *c, const struct launch *l, struct err *
     return 0;
 }
 
-struct stream {
+struct launch_stream {
     int fd; /* -1 once ended */
     line_fn *fn;
     void *arg;
@@ -92,17 +92,17 @@ struct stream {
 
 struct engine {
     const struct launch *launch;
-    pid_t pid;               /* leader of its process group; 0 once it was waited for */
-    int status;              /* from waitpid */
-    struct stream stream[2]; /* its output, its log */
-    int64_t deadline_ms;     /* then the group is killed, or waiting for output ends; 0: none */
+    pid_t pid;                      /* leader of its process group; 0 once it was waited for */
+    int status;                     /* from waitpid */
+    struct launch_stream stream[2]; /* its output, its log */
+    int64_t deadline_ms; /* then the group is killed, or waiting for output ends; 0: none */
     bool asked, stopping;
     struct lingering linger; /* of mpirun */
 };
 
 static int start(struct engine *e, struct err *err)
 {
-    AUTO(command_release) struct command c = {0};
+    AUTO(command_release) struct launch_command c = {0};
     AUTO(env_release) struct env env;
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
@@ -180,7 +180,7 @@ static void take_signal(struct engine *e, int signals, struct launch_end *end)
         e->deadline_ms = clock_ms() + ASKED_MS;
 }
 
-static int take_output(struct stream *s, struct err *err)
+static int take_output(struct launch_stream *s, struct err *err)
 {
     char bytes[16384];
     ssize_t n = read(s->fd, bytes, sizeof bytes);
@@ -267,8 +267,8 @@ int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
 
     *end = (struct launch_end){0};
     e->launch = l;
-    e->stream[0] = (struct stream){.fd = -1, .fn = l->on_line, .arg = l->arg};
-    e->stream[1] = (struct stream){.fd = -1, .fn = l->on_log, .arg = l->arg};
+    e->stream[0] = (struct launch_stream){.fd = -1, .fn = l->on_line, .arg = l->arg};
+    e->stream[1] = (struct launch_stream){.fd = -1, .fn = l->on_log, .arg = l->arg};
     sigemptyset(&caught);
     sigaddset(&caught, SIGINT);
     sigaddset(&caught, SIGTERM);

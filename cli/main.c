@@ -7,7 +7,7 @@
 #include "paceline/nearest.h"
 #include "paceline/version.h"
 
-static const struct command {
+static const struct cli_command {
     const char *name, *arguments, *description;
     int (*run)(int argc, char **argv);
 } commands[] = {

@@ -87,7 +87,7 @@ char *metric_labels_scores(const cJSON *event, const char *set)
     static const struct {
         enum metric metric;
         const char *name;
-        struct text (*format)(double value);
+        struct format_text (*format)(double value);
     } scores[] = {
         {METRIC_R2, "R2", format_loss},
         {METRIC_MAE, "MAE", format_loss},

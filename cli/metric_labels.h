@@ -14,7 +14,7 @@ struct metric_labels {
     const char *quality, *brief;    /* field and word: "accuracy"; and the same for a bar */
     const char *validation, *test;  /* fields */
     const char *title, *test_title; /* "Accuracy", "Test accuracy" */
-    struct text (*format)(double quality);
+    struct format_text (*format)(double quality);
     bool share;  /* of 1: the more, the better */
     bool values; /* labels are numbers or bits: metric_labels_scores tells a test */
 };

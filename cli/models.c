@@ -16,17 +16,17 @@ static const char usage[] =
     "  paceline models\n"
     "  paceline models resnet20\n";
 
-static struct text mega(double flops)
+static struct format_text mega(double flops)
 {
-    struct text t;
+    struct format_text t;
 
     snprintf(t.s, sizeof t.s, flops < 1e5 ? "%.3f" : "%.1f", flops / 1e6);
     return t;
 }
 
-static struct text shape_text(struct shape s)
+static struct format_text shape_text(struct shape s)
 {
-    struct text t;
+    struct format_text t;
 
     snprintf(t.s, sizeof t.s, s.h == 1 && s.w == 1 ? "%d" : "%dx%dx%d", s.c, s.h, s.w);
     return t;
@@ -118,7 +118,7 @@ static void print_net(const struct net_def *def, const struct net *net)
     const char *const head[] = {
         "layer", "-output", "-parameters", "-MFLOP forward", net_branch(net) ? "inputs" : NULL,
         NULL};
-    AUTO(table_release) struct table t;
+    AUTO(table_release) struct text_table t;
     AUTO(buf_release) struct buf inputs;
 
     buf_init(&inputs, 0);
@@ -144,7 +144,7 @@ static void print_net(const struct net_def *def, const struct net *net)
 static void print_list(void)
 {
     static const char *const head[] = {"name", "-parameters", "-MFLOP", "description", NULL};
-    AUTO(table_release) struct table t;
+    AUTO(table_release) struct text_table t;
 
     table_init(&t, head);
     for (size_t i = 0; i < n_net_defs; i++) {

@@ -81,7 +81,7 @@ static double data_bytes(const struct job *job, size_t pixels, const uint32_t n[
 }
 
 /* The worker's part of a batch, and of the work. */
-struct part {
+struct worker_part {
     const struct job *job;
     const struct net *net;
     struct lanes lanes; /* of a worker with the most */
@@ -145,7 +145,7 @@ static int largest_level(const struct lanes *l)
 }
 
 /* Slabs of gradients, of the model's size each. */
-static double update_slabs(const struct part *p)
+static double update_slabs(const struct worker_part *p)
 {
     const struct job *job = p->job;
     const int workers = (int)job->replicas[ROLE_WORKER].replicas;
@@ -185,7 +185,7 @@ static bool takes_turns(const struct job *job)
     return job->strategy.backup_workers > 0 || job->strategy.schedule >= COMM_ONE_AT_A_TIME;
 }
 
-static double gradient_slabs(const struct part *p)
+static double gradient_slabs(const struct worker_part *p)
 {
     const struct job *job = p->job;
     const bool clips = job->training.clip_norm > 0;
@@ -210,7 +210,7 @@ static double gradient_slabs(const struct part *p)
 }
 
 /* Gradients on their way between workers that have some of the layers each. */
-static double link_floats(const struct part *p, const struct model *m)
+static double link_floats(const struct worker_part *p, const struct model *m)
 {
     double floats = 0;
 
@@ -226,7 +226,8 @@ static double link_floats(const struct part *p, const struct model *m)
 }
 
 /* Of evaluation all workers share each batch, however they train. */
-static double batches_bytes(const struct part *p, size_t pixels, size_t labels, const uint32_t n[2])
+static double batches_bytes(const struct worker_part *p, size_t pixels, size_t labels,
+                            const uint32_t n[2])
 {
     const struct job *job = p->job;
     const double share = job->dataset.validation_split, batch = (double)job->training.batch_size;
@@ -249,7 +250,7 @@ static double batches_bytes(const struct part *p, size_t pixels, size_t labels, 
 
 /* Everything that is the model's, for this part, with so many slabs of the model's size besides the
  * weights, and besides what comes from others. The model is made as the engine makes it. */
-static void add_model(struct needs_memory *needs, const struct part *p, double slabs,
+static void add_model(struct needs_memory *needs, const struct worker_part *p, double slabs,
                       double from_others)
 {
     const struct model_config config = {.threads = p->threads,
@@ -277,7 +278,7 @@ static void add_model(struct needs_memory *needs, const struct part *p, double s
     model_release(&m);
 }
 
-static void add_worker(struct needs *e, const struct part *p)
+static void add_worker(struct needs *e, const struct worker_part *p)
 {
     const double state = e->state_part * job_optimizer_slots(&p->job->training.optimizer);
 
@@ -310,7 +311,7 @@ static void add_server(struct needs *e, const struct job *job, const struct net 
     const int servers = (int)job->replicas[ROLE_PS].replicas;
     const int64_t workers = job->replicas[ROLE_WORKER].replicas;
     const double state = job_shards(job) ? largest_share(job, net, servers) : 1;
-    struct part p = {.job = job, .net = net, .samples = 1, .threads = threads_new(1)};
+    struct worker_part p = {.job = job, .net = net, .samples = 1, .threads = threads_new(1)};
 
     p.writes = saves(job) && workers == 1; /* the copy of another host's rank 0 */
     add_model(&e->server, &p,
@@ -327,7 +328,7 @@ static double sum(const struct needs_memory *m)
 }
 
 /* ModelParallel: of the worker that needs the most. */
-static int add_split(struct needs *e, struct part *p, struct err *err)
+static int add_split(struct needs *e, struct worker_part *p, struct err *err)
 {
     const int workers = (int)p->job->replicas[ROLE_WORKER].replicas;
     AUTO(net_parts_release) struct net_parts parts;
@@ -365,7 +366,7 @@ int needs_find(struct needs *e, const struct job *job, const struct net *net, co
 {
     const size_t pixels = (size_t)net->in.c * (size_t)net->in.h * (size_t)net->in.w;
     const size_t labels = net->rows ? (size_t)net->out.w : label_words(job, net);
-    struct part p = {.job = job, .net = net, .lanes = most_lanes(job), .writes = saves(job)};
+    struct worker_part p = {.job = job, .net = net, .lanes = most_lanes(job), .writes = saves(job)};
     int rc = 0;
 
     p.samples = most_samples(&p.lanes, job->training.batch_size);

@@ -12,13 +12,13 @@
 #define NO_OPERAND "no-operand"
 #define OPERANDS "operands"
 
-enum kind { FLAG, TEXT, COUNT, SET };
+enum cli_option_kind { FLAG, TEXT, COUNT, SET };
 
 #define FIELD(f) offsetof(struct options, f)
-static const struct option_def {
+static const struct cli_option {
     const char *name;
     size_t offset; /* in struct options */
-    enum kind kind;
+    enum cli_option_kind kind;
     char letter; /* for short; 0: none */
 } option_defs[] = {
     {"set", 0, SET, 0},
@@ -69,11 +69,11 @@ static bool is_allowed(const char *allowed, const char *name, size_t n)
 }
 
 /* "--name", "--name=value" or "-n"; *len: of all but the value. */
-static const struct option_def *find(const char *argument, const char *allowed, size_t *len)
+static const struct cli_option *find(const char *argument, const char *allowed, size_t *len)
 {
     *len = strcspn(argument, "=");
     for (size_t i = 0; i < ARRAY_LEN(option_defs); i++) {
-        const struct option_def *d = &option_defs[i];
+        const struct cli_option *d = &option_defs[i];
         bool is_long = strlen(d->name) + 2 == *len && memcmp(argument, "--", 2) == 0 &&
                        memcmp(argument + 2, d->name, *len - 2) == 0;
         bool is_short = d->letter && *len == 2 && argument[1] == d->letter;
@@ -107,7 +107,7 @@ static int unknown_option(const char *command, const char *argument, size_t len,
     return cli_usage_error(command, "unknown option %s", word);
 }
 
-static int store(struct options *o, const char *command, const struct option_def *def,
+static int store(struct options *o, const char *command, const struct cli_option *def,
                  const char *value)
 {
     char *field = (char *)o + def->offset, *end;
@@ -155,7 +155,7 @@ static int take_option(struct options *o, char **argv, int *i, const char *allow
 {
     const char *argument = argv[*i], *value = strchr(argument, '=');
     size_t len;
-    const struct option_def *def = find(argument, allowed, &len);
+    const struct cli_option *def = find(argument, allowed, &len);
 
     if (!def)
         return unknown_option(argv[0], argument, len, allowed);

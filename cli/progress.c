@@ -29,13 +29,13 @@ static const char *style(const struct progress *p, enum style s)
 }
 
 /* A text from an event or a path, safe for the raw stream. */
-struct shown {
+struct shown_line {
     char s[640];
 };
 
-static struct shown shown(const char *text)
+static struct shown_line shown(const char *text)
 {
-    struct shown copy;
+    struct shown_line copy;
 
     text_escape(copy.s, sizeof copy.s, text);
     return copy;
@@ -305,7 +305,7 @@ static void summary_trained(const struct progress *p, const struct history *h)
 static void summary_time(const struct progress *p, const struct history *h)
 {
     const struct metric_labels *terms = metric_labels_of(h->done);
-    const struct text seconds = format_seconds(event_number(h->done, "seconds"));
+    const struct format_text seconds = format_seconds(event_number(h->done, "seconds"));
 
     if (p->trained)
         summary_line(p, "time", "%s  (first step after %s)", seconds.s,
@@ -323,7 +323,7 @@ void progress_summary(const struct progress *p, const struct history *h, const c
 {
     const cJSON *done = h->done, *start = h->start;
     const char *cpu = event_text(start, "cpu");
-    const struct text switched = history_switch(h);
+    const struct format_text switched = history_switch(h);
     AUTO(auto_free) char *early = history_early_stop(h);
 
     fputc('\n', p->out);

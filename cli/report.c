@@ -44,7 +44,7 @@ static struct column progress_x(const struct history *h)
     return steps;
 }
 
-struct curve {
+struct report_curve {
     const char *label, *field;
     int colour;
     bool of_progress;
@@ -54,7 +54,7 @@ struct curve {
 
 /* A plot of up to CURVES_MAX fields of the events. */
 static void plot_curves(struct buf *out, const struct history *h, const char *title,
-                        const struct curve *curves, size_t n, struct svg_plot plot)
+                        const struct report_curve *curves, size_t n, struct svg_plot plot)
 {
     AUTO(column_release) struct column x_progress = progress_x(h);
     AUTO(column_release) struct column x_epochs = column_of(h->epochs, "epoch");
@@ -92,14 +92,14 @@ static double first_of(const cJSON *events, const char *field)
 static void curves(struct buf *out, const struct history *h)
 {
     const struct metric_labels *terms = metric_labels_of(h->done);
-    const struct curve quality[] = {{"train", terms->quality, 0, true},
-                                    {"validation", terms->validation, 1, false},
-                                    {"test", terms->test, 2, false}};
-    static const struct curve loss[] = {{"train", "loss", 0, true},
-                                        {"validation", "validationLoss", 1, false},
-                                        {"test", "testLoss", 2, false}};
-    static const struct curve rate[] = {{"learning rate", "learningRate", 3, false}};
-    const struct curve speed[] = {{terms->unit, terms->rate, 3, true}};
+    const struct report_curve quality[] = {{"train", terms->quality, 0, true},
+                                           {"validation", terms->validation, 1, false},
+                                           {"test", terms->test, 2, false}};
+    static const struct report_curve loss[] = {{"train", "loss", 0, true},
+                                               {"validation", "validationLoss", 1, false},
+                                               {"test", "testLoss", 2, false}};
+    static const struct report_curve rate[] = {{"learning rate", "learningRate", 3, false}};
+    const struct report_curve speed[] = {{terms->unit, terms->rate, 3, true}};
     AUTO(auto_free) char *throughput = xasprintf("Throughput, %s per second", terms->things);
     struct svg_plot all = {0}, qualities = {.percent = true, .y_max = 1}, losses = {0};
 
@@ -117,10 +117,10 @@ static void curves(struct buf *out, const struct history *h)
 }
 
 /* The metrics beside the main one. */
-static struct text quality_note(const cJSON *done)
+static struct format_text quality_note(const cJSON *done)
 {
     const double r2 = event_number(done, "testR2"), f1 = event_number(done, "testF1");
-    struct text note = {""};
+    struct format_text note = {""};
 
     if (isfinite(r2))
         snprintf(note.s, sizeof note.s, "R2 %.16s, RMSE %.16s", format_loss(r2).s,
@@ -138,7 +138,7 @@ static void tiles(struct buf *out, const struct history *h)
 {
     const cJSON *done = h->done, *start = h->start;
     const struct metric_labels *terms = metric_labels_of(done);
-    struct text note;
+    struct format_text note;
 
     page_tiles_begin(out);
     note = quality_note(done);
@@ -236,7 +236,7 @@ static void machine(struct buf *out, const struct report *r)
     AUTO(auto_free) char *early = history_early_stop(r->history);
     const struct {
         const char *name;
-        struct text value;
+        struct format_text value;
     } facts[] = {
         {"parameters", format_count(event_number(start, "params"))},
         {"lanes", format_count(event_number(start, "lanes"))},
@@ -263,9 +263,9 @@ static void machine(struct buf *out, const struct report *r)
     buf_puts(out, "</table></section>\n");
 }
 
-struct text report_when(time_t time)
+struct format_text report_when(time_t time)
 {
-    struct text text = {""};
+    struct format_text text = {""};
     struct tm tm;
 
     if (localtime_r(&time, &tm))

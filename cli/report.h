@@ -16,7 +16,7 @@ struct report {
 };
 
 /* A time as a person reads it: "24 November 2026, 22:05", where they are. */
-struct text report_when(time_t time);
+struct format_text report_when(time_t time);
 
 /* The page as text. What the history lacks is left out. */
 void report_html(const struct report *r, struct buf *out);

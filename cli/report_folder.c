@@ -36,7 +36,7 @@ static int write_report(const char *dir, const char *output, struct err *err)
     AUTO(auto_job) struct job *job = NULL;
     AUTO(buf_release) struct buf text;
     struct report report = {.history = &history};
-    struct text started;
+    struct format_text started;
 
     history_init(&history);
     buf_init(&text, 0);

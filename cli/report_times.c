@@ -43,7 +43,7 @@ static void whole_run(struct buf *out, const struct times *t)
     buf_puts(out, "<figure class=\"card\"><div class=\"head\"><h2>Where the time went</h2>"
                   "<div class=\"legend\">");
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct text value = format_seconds(t->seconds[i]);
+        struct format_text value = format_seconds(t->seconds[i]);
 
         snprintf(value.s + strlen(value.s), sizeof value.s - strlen(value.s), ", %.1f%%",
                  100 * t->seconds[i] / t->all);

@@ -27,7 +27,7 @@ static const char usage[] =
     "  paceline run job.yaml --workers 4 --set training.epochs=1\n"
     "  paceline run job.yaml --resume\n";
 
-struct run {
+struct cli_run {
     struct job *job;
     struct folder folder;
     struct session session;
@@ -38,7 +38,7 @@ struct run {
     bool resume, json;
 };
 
-static void run_release(struct run *r)
+static void run_release(struct cli_run *r)
 {
     job_free(r->job);
     folder_release(&r->folder);
@@ -60,7 +60,7 @@ static char *stop_file(const struct folder *f)
     return path;
 }
 
-static int open_folder(struct run *r, const char *out, struct err *err)
+static int open_folder(struct cli_run *r, const char *out, struct err *err)
 {
     AUTO(auto_free) char *path = out ? xstrdup(out) : xasprintf("runs/%s", r->job->name);
 
@@ -74,7 +74,7 @@ static int open_folder(struct run *r, const char *out, struct err *err)
 }
 
 /* --resume without a checkpoint starts from the beginning and says so. */
-static void check_resume(struct run *r)
+static void check_resume(struct cli_run *r)
 {
     AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
 
@@ -85,7 +85,7 @@ static void check_resume(struct run *r)
     r->resume = false;
 }
 
-static int prepare(struct run *r, const char *out, struct err *err)
+static int prepare(struct cli_run *r, const char *out, struct err *err)
 {
     if (open_folder(r, out, err) < 0)
         return -1;
@@ -95,9 +95,9 @@ static int prepare(struct run *r, const char *out, struct err *err)
     return run_files_open(&r->files, &r->session, r->spec.data, err);
 }
 
-static int write_report(struct run *r, int64_t started_ns, struct err *err)
+static int write_report(struct cli_run *r, int64_t started_ns, struct err *err)
 {
-    const struct text started = report_when((time_t)(started_ns / 1000000000));
+    const struct format_text started = report_when((time_t)(started_ns / 1000000000));
     struct report report = {
         .dataset = r->job->dataset.name,
         .spec = r->spec.data,
@@ -108,7 +108,7 @@ static int write_report(struct run *r, int64_t started_ns, struct err *err)
     return report_write(&report, r->report_path, err);
 }
 
-static void say_what_remains(const struct run *r)
+static void say_what_remains(const struct cli_run *r)
 {
     AUTO(auto_free) char *checkpoint = folder_newest_checkpoint(r->folder.path);
     const bool job = access(r->files.spec, R_OK) == 0;
@@ -125,7 +125,7 @@ static void say_what_remains(const struct run *r)
 }
 
 /* The engine, as often as it ends to be launched again (strategy.switch.how). */
-static int launch(struct run *r, int64_t started_ns, struct err *err)
+static int launch(struct cli_run *r, int64_t started_ns, struct err *err)
 {
     bool resume = r->resume;
     int code;
@@ -145,7 +145,7 @@ static int launch(struct run *r, int64_t started_ns, struct err *err)
     return code;
 }
 
-static int train(struct run *r, int64_t started_ns)
+static int train(struct cli_run *r, int64_t started_ns)
 {
     struct err err;
     int code;
@@ -178,7 +178,7 @@ static int train(struct run *r, int64_t started_ns)
 int cmd_run(int argc, char **argv)
 {
     int64_t started_ns = clock_realtime_ns();
-    AUTO(run_release) struct run r = {.folder = {.lock = -1}};
+    AUTO(run_release) struct cli_run r = {.folder = {.lock = -1}};
     AUTO(options_release) struct options o;
     struct err err;
     int code;

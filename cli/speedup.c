@@ -60,7 +60,7 @@ static const char *const cluster_sets[] = {
 };
 
 /* One run; speedup, predicted speedup and efficiency are against one worker of the first run. */
-struct row {
+struct speedup_row {
     int workers;
     double batches_per_second, samples_per_second, speedup, efficiency, ceiling;
     double predicted; /* NAN: nothing is */
@@ -70,7 +70,7 @@ struct measurement {
     struct estimate_costs costs; /* what predictions are made of; NAN where nobody knows */
     size_t *tensors;             /* for these */
     bool gradient_given;
-    struct row rows[COUNTS_MAX];
+    struct speedup_row rows[COUNTS_MAX];
     size_t n;
     char title[128];
     char machine[256];
@@ -105,7 +105,8 @@ static double lanes_ceiling(int lanes, int workers)
     return (double)lanes / most;
 }
 
-static void take_speed(struct measurement *m, struct row *row, const struct job *job, double speed)
+static void take_speed(struct measurement *m, struct speedup_row *row, const struct job *job,
+                       double speed)
 {
     double per_worker;
 
@@ -121,7 +122,7 @@ static void take_speed(struct measurement *m, struct row *row, const struct job 
     row->predicted = predict_rate(job, &m->costs) / per_worker;
 }
 
-static void take_result(struct measurement *m, struct row *row, const struct history *h,
+static void take_result(struct measurement *m, struct speedup_row *row, const struct history *h,
                         const struct job *job)
 {
     const char *cpu = event_text(h->start, "cpu");
@@ -182,7 +183,7 @@ static int measure_costs(struct measurement *m, const struct options *o, const s
 }
 
 /* One run in a folder of its own below out. */
-static int measure(struct measurement *m, struct row *row, struct options *o,
+static int measure(struct measurement *m, struct speedup_row *row, struct options *o,
                    const struct folder *out)
 {
     AUTO(auto_free) char *name = xasprintf("workers-%d", row->workers);
@@ -241,7 +242,7 @@ static void describe_cluster(struct measurement *m, const struct kubectl *k, con
 }
 
 /* One run as a job of its own on a cluster. */
-static int measure_on_cluster(struct measurement *m, struct row *row, struct options *o,
+static int measure_on_cluster(struct measurement *m, struct speedup_row *row, struct options *o,
                               const struct cluster_run *sweep)
 {
     AUTO(auto_job) struct job *job = NULL;
@@ -283,10 +284,10 @@ static int measure_all_on_cluster(struct measurement *m, struct options *o)
     return code;
 }
 
-static void add_rows(const struct measurement *m, struct table *t)
+static void add_rows(const struct measurement *m, struct text_table *t)
 {
     for (size_t i = 0; i < m->n; i++) {
-        const struct row *row = &m->rows[i];
+        const struct speedup_row *row = &m->rows[i];
         char text[48];
 
         table_cell(t, format_count(row->workers).s);
@@ -306,7 +307,7 @@ static void add_rows(const struct measurement *m, struct table *t)
 static const char *const head[] = {"-workers",   "-batches/s",  "-samples/s",     "-speedup",
                                    "-predicted", "-efficiency", "-lanes ceiling", NULL};
 
-static void html_table(const struct table *t, struct buf *out)
+static void html_table(const struct text_table *t, struct buf *out)
 {
     buf_puts(out, "<section class=\"card\"><table class=\"num\"><tr>");
     for (size_t c = 0; c < t->n_columns; c++)
@@ -341,7 +342,7 @@ static void html_plot(const struct measurement *m, struct buf *out)
         &(struct svg_plot){.x_label = "workers", .series = series, .n_series = ARRAY_LEN(series)});
 }
 
-static int write_report(const struct measurement *m, const struct table *t, const char *path,
+static int write_report(const struct measurement *m, const struct text_table *t, const char *path,
                         struct err *err)
 {
     AUTO(buf_release) struct buf page;
@@ -366,7 +367,7 @@ static void print_json(const struct measurement *m, const char *report)
     AUTO(auto_free) char *text = NULL;
 
     for (size_t i = 0; i < m->n; i++) {
-        const struct row *row = &m->rows[i];
+        const struct speedup_row *row = &m->rows[i];
         cJSON *item = cJSON_CreateObject();
 
         cJSON_AddNumberToObject(item, "workers", row->workers);
@@ -388,7 +389,7 @@ static void print_json(const struct measurement *m, const char *report)
 static int report(const struct measurement *m, const struct folder *out, bool json)
 {
     AUTO(auto_free) char *path = folder_file(out, "report.html");
-    AUTO(table_release) struct table table;
+    AUTO(table_release) struct text_table table;
     struct err err;
 
     table_init(&table, head);

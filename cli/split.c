@@ -18,7 +18,7 @@ static const char usage[] =
     "  paceline split job.yaml --workers 3\n";
 
 /* The splits of one network, side by side. */
-struct view {
+struct split_view {
     const struct job *job;
     struct net net;
     struct net_parts parts;
@@ -26,7 +26,7 @@ struct view {
     int *worker[N_SPLIT_KINDS]; /* of each part; NULL: not asked for */
 };
 
-static void view_release(struct view *v)
+static void view_release(struct split_view *v)
 {
     for (int k = 0; k < N_SPLIT_KINDS; k++)
         free(v->worker[k]);
@@ -34,12 +34,13 @@ static void view_release(struct view *v)
     net_release(&v->net);
 }
 
-static int view_init(struct view *v, const struct job *job, struct problems *notes, struct err *err)
+static int view_init(struct split_view *v, const struct job *job, struct problems *notes,
+                     struct err *err)
 {
     struct shape shape;
     uint32_t n[2];
 
-    *v = (struct view){.job = job, .workers = (int)job->replicas[ROLE_WORKER].replicas};
+    *v = (struct split_view){.job = job, .workers = (int)job->replicas[ROLE_WORKER].replicas};
     if (cli_data_shape(job, &shape, n, notes, err) || job_network(job, shape, 0, &v->net, err))
         return -1;
     net_parts_init(&v->parts, &v->net);
@@ -54,7 +55,7 @@ static int view_init(struct view *v, const struct job *job, struct problems *not
 }
 
 /* "conv1 relu1 maxpool1" */
-static void part_name(const struct view *v, const struct net_part *p, struct buf *out)
+static void part_name(const struct split_view *v, const struct net_part *p, struct buf *out)
 {
     out->len = 0;
     for (size_t i = p->first; i < p->first + p->n; i++)
@@ -62,11 +63,11 @@ static void part_name(const struct view *v, const struct net_part *p, struct buf
 }
 
 /* A row for each part: what it costs, and its worker in each split. */
-static void print_parts(const struct view *v)
+static void print_parts(const struct split_view *v)
 {
     const char *head[TABLE_COLUMNS + 1] = {"layers", "-MFLOP", "-parameters", "-output"};
     static const char *const right[] = {"-automatic", "-naive", "-by hand"};
-    AUTO(table_release) struct table table;
+    AUTO(table_release) struct text_table table;
     AUTO(buf_release) struct buf name;
 
     buf_init(&name, 0);
@@ -91,7 +92,7 @@ static void print_parts(const struct view *v)
 }
 
 /* A line for each split, and one for each of its workers. */
-static void print_split(const struct view *v, int kind)
+static void print_split(const struct split_view *v, int kind)
 {
     const struct split_graph graph = {.parts = v->parts.costs,
                                       .n_parts = v->parts.n,
@@ -117,7 +118,7 @@ int cmd_split(int argc, char **argv)
     AUTO(options_release) struct options o = {0};
     AUTO(problems_release) struct problems notes = {0};
     AUTO(auto_job) struct job *job = NULL;
-    AUTO(view_release) struct view v = {0};
+    AUTO(view_release) struct split_view v = {0};
     struct err err;
     int code;
 

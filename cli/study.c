@@ -56,7 +56,7 @@ bool study_builtin(const char *name, struct buf *out)
 static int list_studies(void)
 {
     static const char *const head[] = {"study", "scales", "title", NULL};
-    AUTO(table_release) struct table table;
+    AUTO(table_release) struct text_table table;
 
     table_init(&table, head);
     for (size_t i = 0; i < n_study_texts; i++) {
@@ -109,7 +109,7 @@ static int read_study(struct study *s, const char *word)
 
 /* --- jobs --- */
 
-struct command {
+struct study_command {
     struct options options;
     struct study study;
     const struct study_scale *scale;
@@ -118,7 +118,7 @@ struct command {
     struct study_results results;
 };
 
-static void command_release(struct command *c)
+static void command_release(struct study_command *c)
 {
     if (c->study.doc.root)
         study_results_release(&c->results);
@@ -129,7 +129,7 @@ static void command_release(struct command *c)
 }
 
 /* The job that all variants share, as a file. */
-static int write_job(struct command *c, struct err *err)
+static int write_job(struct study_command *c, struct err *err)
 {
     AUTO(auto_json) cJSON *job = cJSON_CreateObject();
     AUTO(buf_release) struct buf text;
@@ -161,7 +161,7 @@ static void add_sets(struct options *o, const cJSON *set)
 
 /* The scale's overrides, those of presets, the variant's, the seed's, the user's; the last counts.
  */
-static struct job *load(const struct command *c, int variant, int seed, int *code)
+static struct job *load(const struct study_command *c, int variant, int seed, int *code)
 {
     const struct study_variant *v = &c->study.variants[variant];
     AUTO(options_release) struct options o = {0};
@@ -179,7 +179,7 @@ static struct job *load(const struct command *c, int variant, int seed, int *cod
 }
 
 /* Before anything trains: every variant is a job that this machine can run. */
-static int check_jobs(const struct command *c)
+static int check_jobs(const struct study_command *c)
 {
     int code = EXIT_OK;
 
@@ -209,7 +209,7 @@ static bool is_text_of(const char *path, const struct job *job)
 }
 
 /* What is no run of the engine: a calibration, or another framework's. */
-static int run_apart(struct command *c, int variant, int seed, const struct job *job,
+static int run_apart(struct study_command *c, int variant, int seed, const struct job *job,
                      const char *path, bool keep)
 {
     const struct study_variant *v = &c->study.variants[variant];
@@ -231,8 +231,8 @@ static bool is_of(const struct study_variant *v, const cJSON *done)
 }
 
 /* What there is of the run, if it is of the same job. */
-static bool read_run(const struct command *c, int variant, const struct job *job, const char *path,
-                     struct history *h)
+static bool read_run(const struct study_command *c, int variant, const struct job *job,
+                     const char *path, struct history *h)
 {
     AUTO(auto_free) char *spec = xasprintf("%s/job.json", path);
     AUTO(auto_free) char *events = xasprintf("%s/events.jsonl", path);
@@ -248,7 +248,7 @@ static bool read_run(const struct command *c, int variant, const struct job *job
 }
 
 /* Takes an ended run of the same job as it is; else trains, or goes on. */
-static int run(struct command *c, int variant, int seed)
+static int run(struct study_command *c, int variant, int seed)
 {
     AUTO(auto_free) char *name = xasprintf("%s-seed-%d", c->study.variants[variant].name, seed + 1);
     AUTO(auto_free) char *path = folder_file(&c->out, name);
@@ -279,14 +279,14 @@ static int run(struct command *c, int variant, int seed)
     return EXIT_OK;
 }
 
-static bool runs_at_once(const struct command *c, int variant)
+static bool runs_at_once(const struct study_command *c, int variant)
 {
     return study_runs(c->scale, &c->study.variants[variant]) &&
            !study_is_searched(&c->study, variant);
 }
 
 /* Without those of searches. */
-static int count_runs(const struct command *c)
+static int count_runs(const struct study_command *c)
 {
     int n = 0;
 
@@ -295,7 +295,7 @@ static int count_runs(const struct command *c)
     return n * c->results.seeds;
 }
 
-static void say_run(const struct command *c, const char *number, int variant, int seed)
+static void say_run(const struct study_command *c, const char *number, int variant, int seed)
 {
     const struct history *h = study_run(&c->results, variant, seed);
 
@@ -312,7 +312,7 @@ static void say_run(const struct command *c, const char *number, int variant, in
     fputc('\n', stderr);
 }
 
-static int run_and_say(struct command *c, const char *number, int variant, int seed)
+static int run_and_say(struct study_command *c, const char *number, int variant, int seed)
 {
     const int code = run(c, variant, seed);
 
@@ -324,7 +324,7 @@ static int run_and_say(struct command *c, const char *number, int variant, int s
 }
 
 /* Seed by seed, so that what is compared ran at about the same time. */
-static int run_all(struct command *c)
+static int run_all(struct study_command *c)
 {
     const int variants = (int)c->study.n_variants, all = count_runs(c);
     int code = EXIT_OK, number = 0;
@@ -342,7 +342,7 @@ static int run_all(struct command *c)
 }
 
 /* Each with all seeds, as the searches ask for them. */
-static int search_all(struct command *c)
+static int search_all(struct study_command *c)
 {
     int code = EXIT_OK;
 
@@ -360,7 +360,7 @@ static int search_all(struct command *c)
 }
 
 /* What a run should have reached, from the calibration of its seed. */
-static int estimate_run(struct command *c, int variant, int seed)
+static int estimate_run(struct study_command *c, int variant, int seed)
 {
     const struct study_variant *v = &c->study.variants[variant];
     AUTO(auto_free) size_t *tensors = NULL;
@@ -381,7 +381,7 @@ static int estimate_run(struct command *c, int variant, int seed)
     return EXIT_OK;
 }
 
-static int estimate_all(struct command *c)
+static int estimate_all(struct study_command *c)
 {
     int code = EXIT_OK;
 
@@ -400,7 +400,7 @@ static void print_table(const struct study_results *r, const struct study_table 
     char titles[TABLE_COLUMNS][64];
     AUTO(auto_free) struct study_row *rows = xcalloc(STUDY_ROWS_MAX, sizeof *rows);
     const size_t n = study_rows(r, t, rows, STUDY_ROWS_MAX);
-    AUTO(table_release) struct table table;
+    AUTO(table_release) struct text_table table;
 
     for (size_t i = 0; i < t->n_columns; i++) {
         snprintf(titles[i], sizeof titles[i], "-%s", t->columns[i].title);
@@ -417,7 +417,7 @@ static void print_table(const struct study_results *r, const struct study_table 
     putchar('\n');
 }
 
-static void print_search(const struct command *c, const struct study_search *s)
+static void print_search(const struct study_command *c, const struct study_search *s)
 {
     const struct study_found f = study_find(&c->results, s, c->scale);
 
@@ -428,7 +428,7 @@ static void print_search(const struct command *c, const struct study_search *s)
     putchar('\n');
 }
 
-static void print_text(const struct command *c, const char *report)
+static void print_text(const struct study_command *c, const char *report)
 {
     const struct study *s = &c->study;
 
@@ -444,7 +444,7 @@ static void print_text(const struct command *c, const char *report)
     printf("report: %s\n", report);
 }
 
-static void print_json(const struct command *c, const char *report)
+static void print_json(const struct study_command *c, const char *report)
 {
     const struct study *s = &c->study;
     AUTO(auto_json) cJSON *result = cJSON_CreateObject();
@@ -486,7 +486,7 @@ static void print_json(const struct command *c, const char *report)
     cli_print_json(result);
 }
 
-static int report(struct command *c)
+static int report(struct study_command *c)
 {
     AUTO(auto_free) char *path = folder_file(&c->out, "report.html");
     AUTO(buf_release) struct buf page;
@@ -518,7 +518,7 @@ static int no_scale(const struct study *s, const char *name)
                            names.data);
 }
 
-static int choose_scale(struct command *c)
+static int choose_scale(struct study_command *c)
 {
     const char *name = c->options.scale ? c->options.scale : c->study.scales->name;
 
@@ -529,7 +529,7 @@ static int choose_scale(struct command *c)
     return c->scale ? EXIT_OK : no_scale(&c->study, name);
 }
 
-static int take_folder(struct command *c)
+static int take_folder(struct study_command *c)
 {
     AUTO(auto_free)
     char *path = c->options.out ? xstrdup(c->options.out)
@@ -546,7 +546,7 @@ static int take_folder(struct command *c)
 }
 
 /* --check: prints what would run. No run has begun, so there is nothing to clean up. */
-static void say_checked(struct command *c)
+static void say_checked(struct study_command *c)
 {
     int variants = 0;
 
@@ -562,7 +562,7 @@ static void say_checked(struct command *c)
 
 int cmd_study(int argc, char **argv)
 {
-    AUTO(command_release) struct command c = {.out = {.lock = -1}};
+    AUTO(command_release) struct study_command c = {.out = {.lock = -1}};
     int code;
 
     if (argc < 2)

@@ -11,14 +11,14 @@
 #define API_VERSION "paceline.dev/v1"
 
 /* Reading stops at the first fault; what is read after it has no meaning and does no harm. */
-struct reader {
+struct study_reader {
     const struct yaml_doc *doc;
     const char *file;
     struct err *err;
     bool failed;
 };
 
-__attribute__((format(printf, 3, 4))) static void fault(struct reader *r, const cJSON *at,
+__attribute__((format(printf, 3, 4))) static void fault(struct study_reader *r, const cJSON *at,
                                                         const char *fmt, ...)
 {
     char text[200];
@@ -41,7 +41,7 @@ static const cJSON *get(const cJSON *map, const char *key)
 }
 
 /* Every key is one of the names separated by spaces. */
-static void only(struct reader *r, const cJSON *map, const char *names)
+static void only(struct study_reader *r, const cJSON *map, const char *names)
 {
     const cJSON *item;
 
@@ -61,7 +61,7 @@ static void only(struct reader *r, const cJSON *map, const char *names)
     }
 }
 
-static const char *text_or(struct reader *r, const cJSON *map, const char *key,
+static const char *text_or(struct study_reader *r, const cJSON *map, const char *key,
                            const char *otherwise)
 {
     const cJSON *item = get(map, key);
@@ -73,7 +73,7 @@ static const char *text_or(struct reader *r, const cJSON *map, const char *key,
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-static const char *text_of(struct reader *r, const cJSON *map, const char *key)
+static const char *text_of(struct study_reader *r, const cJSON *map, const char *key)
 {
     const char *text = text_or(r, map, key, NULL);
 
@@ -82,7 +82,7 @@ static const char *text_of(struct reader *r, const cJSON *map, const char *key)
     return text ? text : "";
 }
 
-static const cJSON *map_of(struct reader *r, const cJSON *map, const char *key)
+static const cJSON *map_of(struct study_reader *r, const cJSON *map, const char *key)
 {
     const cJSON *item = get(map, key);
 
@@ -92,7 +92,7 @@ static const cJSON *map_of(struct reader *r, const cJSON *map, const char *key)
 }
 
 /* The entries of a list, of at least `least`. */
-static const cJSON *list_of(struct reader *r, const cJSON *map, const char *key, int least,
+static const cJSON *list_of(struct study_reader *r, const cJSON *map, const char *key, int least,
                             int most)
 {
     const cJSON *item = get(map, key);
@@ -160,7 +160,8 @@ bool study_shows(const cJSON *list, const char *series)
     return !list;
 }
 
-static int variant_of(struct reader *r, const struct study *s, const cJSON *at, const char *name)
+static int variant_of(struct study_reader *r, const struct study *s, const cJSON *at,
+                      const char *name)
 {
     const int i = study_variant(s, name);
 
@@ -171,7 +172,8 @@ static int variant_of(struct reader *r, const struct study *s, const cJSON *at, 
 
 #define MEASURE_KEYS "measure less per against format"
 
-static struct study_measure measure_of(struct reader *r, const struct study *s, const cJSON *map)
+static struct study_measure measure_of(struct study_reader *r, const struct study *s,
+                                       const cJSON *map)
 {
     static const char *const formats[] = {
         [STUDY_NUMBER] = "number", [STUDY_PERCENT] = "percent", [STUDY_SECONDS] = "seconds",
@@ -195,8 +197,8 @@ static struct study_measure measure_of(struct reader *r, const struct study *s, 
 }
 
 /* The variants that a list names; without one all. */
-static int *variants_of(struct reader *r, const struct study *s, const cJSON *map, const char *key,
-                        int least, size_t *n)
+static int *variants_of(struct study_reader *r, const struct study *s, const cJSON *map,
+                        const char *key, int least, size_t *n)
 {
     const cJSON *list =
         least || get(map, key) ? list_of(r, map, key, least, STUDY_VARIANTS_MAX) : NULL;
@@ -213,7 +215,7 @@ static int *variants_of(struct reader *r, const struct study *s, const cJSON *ma
     return all;
 }
 
-static double *published_of(struct reader *r, const struct study *s, const cJSON *map)
+static double *published_of(struct study_reader *r, const struct study *s, const cJSON *map)
 {
     const cJSON *published = map_of(r, map, "published"), *item;
     double *values = NULL;
@@ -236,7 +238,7 @@ static double *published_of(struct reader *r, const struct study *s, const cJSON
 }
 
 /* Fields of the job by name. */
-static const cJSON *presets_of(struct reader *r, const cJSON *map)
+static const cJSON *presets_of(struct study_reader *r, const cJSON *map)
 {
     const cJSON *presets = map_of(r, map, "presets"), *item;
 
@@ -245,7 +247,7 @@ static const cJSON *presets_of(struct reader *r, const cJSON *map)
 }
 
 /* A list of some that are all of one kind; NULL: there is no such key. */
-static const cJSON *all_of(struct reader *r, const cJSON *map, const char *key,
+static const cJSON *all_of(struct study_reader *r, const cJSON *map, const char *key,
                            cJSON_bool (*is)(const cJSON *), const char *kind)
 {
     const cJSON *list = get(map, key) ? list_of(r, map, key, 1, 32) : NULL, *item;
@@ -258,17 +260,17 @@ static const cJSON *all_of(struct reader *r, const cJSON *map, const char *key,
     return list;
 }
 
-static const cJSON *texts_of(struct reader *r, const cJSON *map, const char *key)
+static const cJSON *texts_of(struct study_reader *r, const cJSON *map, const char *key)
 {
     return all_of(r, map, key, cJSON_IsString, "texts");
 }
 
-static const cJSON *numbers_of(struct reader *r, const cJSON *map, const char *key)
+static const cJSON *numbers_of(struct study_reader *r, const cJSON *map, const char *key)
 {
     return all_of(r, map, key, cJSON_IsNumber, "numbers");
 }
 
-static void read_scales(struct reader *r, struct study *s)
+static void read_scales(struct study_reader *r, struct study *s)
 {
     const cJSON *list = list_of(r, s->doc.root, "scales", 1, 16), *item;
 
@@ -298,7 +300,7 @@ static bool is_plain(const char *name)
 }
 
 /* The presets that a variant uses are there, in every scale. */
-static const cJSON *use_of(struct reader *r, const struct study *s, const cJSON *map)
+static const cJSON *use_of(struct study_reader *r, const struct study *s, const cJSON *map)
 {
     const cJSON *use = texts_of(r, map, "use"), *item;
 
@@ -313,7 +315,7 @@ static const cJSON *use_of(struct reader *r, const struct study *s, const cJSON 
 }
 
 /* The variant before that calibrates for this one. */
-static int calibration_of(struct reader *r, const struct study *s, const cJSON *map)
+static int calibration_of(struct study_reader *r, const struct study *s, const cJSON *map)
 {
     const char *name = text_or(r, map, "calibration", NULL);
     const int i = name ? study_variant(s, name) : -1;
@@ -324,7 +326,7 @@ static int calibration_of(struct reader *r, const struct study *s, const cJSON *
     return i;
 }
 
-static void add_variant(struct reader *r, struct study *s, const cJSON *at,
+static void add_variant(struct study_reader *r, struct study *s, const cJSON *at,
                         const struct study_variant *v)
 {
     if (!is_plain(v->name) || study_variant(s, v->name) >= 0)
@@ -337,7 +339,7 @@ static void add_variant(struct reader *r, struct study *s, const cJSON *at,
         s->variants[s->n_variants++] = *v;
 }
 
-static void read_variants(struct reader *r, struct study *s)
+static void read_variants(struct study_reader *r, struct study *s)
 {
     const cJSON *list = list_of(r, s->doc.root, "variants", 1, STUDY_VARIANTS_MAX), *item, *point;
 
@@ -373,7 +375,7 @@ static void read_variants(struct reader *r, struct study *s)
 }
 
 /* Of a list of series each is one of a variant. */
-static const cJSON *series_of(struct reader *r, const struct study *s, const cJSON *map)
+static const cJSON *series_of(struct study_reader *r, const struct study *s, const cJSON *map)
 {
     const cJSON *list = texts_of(r, map, "series"), *item;
 
@@ -401,7 +403,7 @@ static void keep_series(const struct study *s, struct study_table *t, const cJSO
     t->n_variants = n;
 }
 
-static bool by_rank(struct reader *r, const cJSON *map)
+static bool by_rank(struct study_reader *r, const cJSON *map)
 {
     const char *by = text_or(r, map, "by", "variant");
     const bool rank = strcmp(by, "rank") == 0;
@@ -411,7 +413,7 @@ static bool by_rank(struct reader *r, const cJSON *map)
     return rank;
 }
 
-static void read_tables(struct reader *r, struct study *s)
+static void read_tables(struct study_reader *r, struct study *s)
 {
     const cJSON *list = list_of(r, s->doc.root, "tables", 1, 32), *item, *column;
 
@@ -438,7 +440,7 @@ static void read_tables(struct reader *r, struct study *s)
     }
 }
 
-static void read_plots(struct reader *r, struct study *s)
+static void read_plots(struct study_reader *r, struct study *s)
 {
     const cJSON *list = get(s->doc.root, "plots") ? list_of(r, s->doc.root, "plots", 0, 32) : NULL;
     const cJSON *item;
@@ -464,7 +466,7 @@ static void read_plots(struct reader *r, struct study *s)
     }
 }
 
-static void read_orderings(struct reader *r, struct study *s)
+static void read_orderings(struct study_reader *r, struct study *s)
 {
     const cJSON *list =
         get(s->doc.root, "orderings") ? list_of(r, s->doc.root, "orderings", 0, 64) : NULL;
@@ -483,7 +485,7 @@ static void read_orderings(struct reader *r, struct study *s)
 }
 
 /* The variants of a series, as they stand: by x, each beyond the last. */
-static int *variants_by_x(struct reader *r, const struct study *s, const cJSON *at,
+static int *variants_by_x(struct study_reader *r, const struct study *s, const cJSON *at,
                           const char *series, size_t *n)
 {
     int *all = xcalloc(STUDY_VARIANTS_MAX, sizeof *all);
@@ -502,7 +504,7 @@ static int *variants_by_x(struct reader *r, const struct study *s, const cJSON *
     return all;
 }
 
-static void read_searches(struct reader *r, struct study *s)
+static void read_searches(struct study_reader *r, struct study *s)
 {
     const cJSON *list =
         get(s->doc.root, "searches") ? list_of(r, s->doc.root, "searches", 0, 8) : NULL;
@@ -526,7 +528,7 @@ static void read_searches(struct reader *r, struct study *s)
     }
 }
 
-static void read_head(struct reader *r, struct study *s)
+static void read_head(struct study_reader *r, struct study *s)
 {
     const cJSON *root = s->doc.root, *metadata = map_of(r, root, "metadata");
 
@@ -550,7 +552,7 @@ static void read_head(struct reader *r, struct study *s)
 
 int study_parse(struct study *s, const char *text, size_t len, const char *file, struct err *err)
 {
-    struct reader r = {.doc = &s->doc, .file = file, .err = err};
+    struct study_reader r = {.doc = &s->doc, .file = file, .err = err};
 
     *s = (struct study){0};
     if (yaml_parse(&s->doc, text, len, file, err) < 0)

@@ -70,20 +70,21 @@ static void table_html(const struct study_results *r, const struct study_table *
 /* --- plots --- */
 
 /* A curve of its own memory. */
-struct curve {
+struct study_curve {
     double *x, *y;
     size_t n;
 };
 
-static void point(struct curve *c, double x, double y)
+static void point(struct study_curve *c, double x, double y)
 {
     c->x[c->n] = x;
     c->y[c->n++] = y;
 }
 
-static struct curve curve_new(size_t room)
+static struct study_curve curve_new(size_t room)
 {
-    return (struct curve){xcalloc(room + 1, sizeof(double)), xcalloc(room + 1, sizeof(double)), 0};
+    return (struct study_curve){xcalloc(room + 1, sizeof(double)),
+                                xcalloc(room + 1, sizeof(double)), 0};
 }
 
 static int epochs_of(const struct study_results *r, int variant)
@@ -92,10 +93,11 @@ static int epochs_of(const struct study_results *r, int variant)
 }
 
 /* The mean over seeds of a field of the epochs. */
-static struct curve epochs_curve(const struct study_results *r, const char *field, int variant)
+static struct study_curve epochs_curve(const struct study_results *r, const char *field,
+                                       int variant)
 {
     const int n = epochs_of(r, variant);
-    struct curve c = curve_new((size_t)n);
+    struct study_curve c = curve_new((size_t)n);
     double values[STUDY_SEEDS_MAX];
 
     for (int e = 0; e < n; e++) {
@@ -108,11 +110,12 @@ static struct curve epochs_curve(const struct study_results *r, const char *fiel
 }
 
 /* Where the strategy of its first seed changed: one dot on the curve. */
-static struct curve switch_mark(const struct study_results *r, const struct curve *of, int variant)
+static struct study_curve switch_mark(const struct study_results *r, const struct study_curve *of,
+                                      int variant)
 {
     const cJSON *s = cJSON_GetObjectItem(study_run(r, variant, 0)->done, "switch");
     const double epoch = event_true(s, "fired") ? event_number(s, "epoch") : NAN;
-    struct curve c = curve_new(1);
+    struct study_curve c = curve_new(1);
 
     for (size_t i = 0; i < of->n; i++)
         if (of->x[i] == epoch)
@@ -121,11 +124,11 @@ static struct curve switch_mark(const struct study_results *r, const struct curv
 }
 
 /* The points of variants of one series. */
-static struct curve series_curve(const struct study_results *r, const struct study_measure *m,
-                                 const char *series)
+static struct study_curve series_curve(const struct study_results *r, const struct study_measure *m,
+                                       const char *series)
 {
     const struct study *s = r->study;
-    struct curve c = curve_new(s->n_variants);
+    struct study_curve c = curve_new(s->n_variants);
 
     for (size_t v = 0; v < s->n_variants; v++)
         if (s->variants[v].series && strcmp(s->variants[v].series, series) == 0)
@@ -146,13 +149,13 @@ static bool is_first_of_series(const struct study *s, const struct study_plot *p
 
 struct drawing {
     struct svg_series series[2 * SERIES_MAX];
-    struct curve curves[2 * SERIES_MAX];
+    struct study_curve curves[2 * SERIES_MAX];
     char *labels[2 * SERIES_MAX];
     size_t n;
 };
 
-static struct svg_series *draw(struct drawing *d, struct curve c, const char *label, int colour,
-                               bool marks)
+static struct svg_series *draw(struct drawing *d, struct study_curve c, const char *label,
+                               int colour, bool marks)
 {
     d->curves[d->n] = c;
     d->labels[d->n] = xstrdup(label);
@@ -185,7 +188,7 @@ static void plot_html(const struct study_results *r, const struct study_plot *p,
 
     for (size_t v = 0; v < s->n_variants; v++) {
         if (p->over_epochs) {
-            struct curve c = epochs_curve(r, p->measure.field, (int)v);
+            struct study_curve c = epochs_curve(r, p->measure.field, (int)v);
 
             draw(d, c, s->variants[v].name, (int)v, false);
             draw(d, switch_mark(r, &c, (int)v), "switch", (int)v, true);

@@ -78,7 +78,7 @@ static double number_at(const cJSON *at, const char *path, int rank)
 {
     while (at && path) {
         const char *dot = strchr(path, '.');
-        struct text key;
+        struct format_text key;
 
         snprintf(key.s, sizeof key.s, "%.*s", dot ? (int)(dot - path) : (int)strlen(path), path);
         at = cJSON_IsArray(at) ? cJSON_GetArrayItem(at, (int)strtol(key.s, NULL, 10))
@@ -285,20 +285,20 @@ const char *study_verdict_text(enum study_verdict v)
     return texts[v];
 }
 
-struct text study_cell_text(const struct study_results *r, const struct study_column *column,
-                            const struct study_row *row)
+struct format_text study_cell_text(const struct study_results *r, const struct study_column *column,
+                                   const struct study_row *row)
 {
     const struct study_mean mean = study_cell(r, column, row);
 
     for (int seed = 0; seed < r->seeds; seed++)
         if (*event_text(study_run(r, row->variant, seed)->done, STUDY_NOT_COMPARED))
-            return (struct text){"not compared"};
+            return (struct format_text){"not compared"};
     return study_format_mean(column->measure.format, mean);
 }
 
-struct text study_format(enum study_format format, double value)
+struct format_text study_format(enum study_format format, double value)
 {
-    struct text text = {"-"};
+    struct format_text text = {"-"};
 
     if (!isfinite(value))
         return text;
@@ -323,9 +323,9 @@ struct text study_format(enum study_format format, double value)
     return text;
 }
 
-struct text study_format_mean(enum study_format format, struct study_mean m)
+struct format_text study_format_mean(enum study_format format, struct study_mean m)
 {
-    struct text text = study_format(format, m.mean);
+    struct format_text text = study_format(format, m.mean);
 
     if (isfinite(m.half))
         snprintf(text.s + strlen(text.s), sizeof text.s - strlen(text.s), " ± %.20s",

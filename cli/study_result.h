@@ -66,10 +66,10 @@ const char *study_verdict_text(enum study_verdict v);
 /* The field of an event done that says why another program was not measured. */
 #define STUDY_NOT_COMPARED "notCompared"
 /* What stands in a cell: its mean, or that the row is not compared. */
-struct text study_cell_text(const struct study_results *r, const struct study_column *column,
-                            const struct study_row *row);
-struct text study_format(enum study_format format, double value); /* "-" for NAN */
+struct format_text study_cell_text(const struct study_results *r, const struct study_column *column,
+                                   const struct study_row *row);
+struct format_text study_format(enum study_format format, double value); /* "-" for NAN */
 /* "48.3 s +- 0.4 s"; without an interval the mean alone. */
-struct text study_format_mean(enum study_format format, struct study_mean m);
+struct format_text study_format_mean(enum study_format format, struct study_mean m);
 
 #endif

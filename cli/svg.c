@@ -47,17 +47,17 @@ double svg_tick_step(double span, int most)
 }
 
 /* The data's range, widened to whole ticks. */
-struct axis {
+struct svg_axis {
     double min, max, step;
 };
 
-static void axis_include(struct axis *a, double value)
+static void axis_include(struct svg_axis *a, double value)
 {
     a->min = value < a->min ? value : a->min;
     a->max = value > a->max ? value : a->max;
 }
 
-static void axis_round(struct axis *a, int most)
+static void axis_round(struct svg_axis *a, int most)
 {
     if (a->max - a->min < 1e-12 * fmax(1, fabs(a->max))) {
         double pad = a->max == 0 ? 1 : fabs(a->max) / 2;
@@ -71,7 +71,7 @@ static void axis_round(struct axis *a, int most)
 }
 
 struct frame {
-    struct axis x, y;
+    struct svg_axis x, y;
 };
 
 static double place_x(const struct frame *f, double x)
@@ -101,7 +101,7 @@ static bool frame_of(struct frame *f, const struct svg_plot *plot)
     if (f->x.min > f->x.max)
         return false;
     if (plot->y_min < plot->y_max)
-        f->y = (struct axis){plot->y_min, fmax(plot->y_min, fmin(f->y.max, plot->y_max)), 1};
+        f->y = (struct svg_axis){plot->y_min, fmax(plot->y_min, fmin(f->y.max, plot->y_max)), 1};
     else
         axis_include(&f->y, 0);
     axis_include(&f->x, 0);

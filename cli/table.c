@@ -5,22 +5,22 @@
 #include "paceline/mem.h"
 #include "paceline/text.h"
 
-void table_init(struct table *t, const char *const *head)
+void table_init(struct text_table *t, const char *const *head)
 {
-    *t = (struct table){.head = head};
+    *t = (struct text_table){.head = head};
     while (t->n_columns < TABLE_COLUMNS && head[t->n_columns])
         t->n_columns++;
 }
 
-void table_release(struct table *t)
+void table_release(struct text_table *t)
 {
     for (size_t i = 0; i < t->n_cells; i++)
         free(t->cells[i]);
     free(t->cells);
-    *t = (struct table){0};
+    *t = (struct text_table){0};
 }
 
-void table_cell(struct table *t, const char *text)
+void table_cell(struct text_table *t, const char *text)
 {
     const size_t room = 4 * strlen(text) + 1;
     char *shown = xmalloc(room);
@@ -50,7 +50,7 @@ static void print_cell(FILE *out, const char *text, int width, int right, int la
     fputs(last ? "\n" : "  ", out);
 }
 
-void table_print(const struct table *t, FILE *out)
+void table_print(const struct text_table *t, FILE *out)
 {
     int width[TABLE_COLUMNS] = {0}, right[TABLE_COLUMNS] = {0};
 

@@ -15,22 +15,22 @@
 #define CHUNK 65536
 
 /* A packed file: zlib gives plain ones as they are. */
-struct packed {
+struct unpack_input {
     gzFile gz;
     const char *name;
     const volatile sig_atomic_t *stop;
 };
 
-static void packed_close(struct packed *p)
+static void packed_close(struct unpack_input *p)
 {
     if (p->gz)
         gzclose_r(p->gz);
 }
 
-static int packed_open(struct packed *p, const struct unpack *u, const char *path, const char *name,
-                       struct err *err)
+static int packed_open(struct unpack_input *p, const struct unpack *u, const char *path,
+                       const char *name, struct err *err)
 {
-    *p = (struct packed){.gz = gzopen(path, "rbe"), .name = name, .stop = u->stop};
+    *p = (struct unpack_input){.gz = gzopen(path, "rbe"), .name = name, .stop = u->stop};
     if (!p->gz)
         return err_set(err, ERR_IO, "%s: %s", path, errno ? strerror(errno) : "no memory");
     gzbuffer(p->gz, CHUNK);
@@ -42,7 +42,7 @@ static int packed_open(struct packed *p, const struct unpack *u, const char *pat
 /* Fit for tar_read_fn. */
 static int64_t packed_read(void *arg, void *bytes, size_t n, struct err *err)
 {
-    struct packed *p = arg;
+    struct unpack_input *p = arg;
     int got, code;
 
     if (*p->stop)
@@ -60,30 +60,31 @@ static int64_t packed_read(void *arg, void *bytes, size_t n, struct err *err)
 }
 
 /* A file that is written, and summed on its way. */
-struct output {
+struct unpack_output {
     const struct unpack *u;
     const char *path; /* below u->folder */
     int fd;
     struct checksum sum;
 };
 
-static void output_close(struct output *o)
+static void output_close(struct unpack_output *o)
 {
     auto_close(&o->fd);
     checksum_release(&o->sum);
 }
 
-static int failed(const struct output *o, struct err *err)
+static int failed(const struct unpack_output *o, struct err *err)
 {
     return err_set(err, ERR_IO, "%s/%s: could not be written: %s", o->u->folder, o->path,
                    strerror(errno));
 }
 
-static int output_open(struct output *o, const struct unpack *u, const char *path, struct err *err)
+static int output_open(struct unpack_output *o, const struct unpack *u, const char *path,
+                       struct err *err)
 {
     AUTO(auto_free) char *full = xasprintf("%s/%s", u->folder, path);
 
-    *o = (struct output){.u = u, .path = path, .fd = -1};
+    *o = (struct unpack_output){.u = u, .path = path, .fd = -1};
     if (checksum_begin(&o->sum, CHECKSUM_SHA256, err) < 0)
         return -1;
     o->fd = open(full, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -92,7 +93,7 @@ static int output_open(struct output *o, const struct unpack *u, const char *pat
     return o->fd < 0 ? failed(o, err) : 0;
 }
 
-static int output_write(struct output *o, const uint8_t *bytes, size_t n, struct err *err)
+static int output_write(struct unpack_output *o, const uint8_t *bytes, size_t n, struct err *err)
 {
     checksum_add(&o->sum, bytes, n);
     while (n) {
@@ -108,7 +109,7 @@ static int output_write(struct output *o, const uint8_t *bytes, size_t n, struct
     return 0;
 }
 
-static int output_end(struct output *o, struct err *err)
+static int output_end(struct unpack_output *o, struct err *err)
 {
     if (close(o->fd) < 0) {
         o->fd = -1;
@@ -119,9 +120,10 @@ static int output_end(struct output *o, struct err *err)
     return 0;
 }
 
-static int unpack_one(const struct unpack *u, struct packed *p, const char *name, struct err *err)
+static int unpack_one(const struct unpack *u, struct unpack_input *p, const char *name,
+                      struct err *err)
 {
-    AUTO(output_close) struct output out = {.fd = -1};
+    AUTO(output_close) struct unpack_output out = {.fd = -1};
     AUTO(auto_free) uint8_t *chunk = xmalloc(CHUNK);
     uint64_t total = 0;
     int64_t n;
@@ -160,7 +162,7 @@ static int make_folders(const struct unpack *u, const char *path, bool folder, s
 
 static int unpack_entry(const struct unpack *u, struct tar *t, const char *path, struct err *err)
 {
-    AUTO(output_close) struct output out = {.fd = -1};
+    AUTO(output_close) struct unpack_output out = {.fd = -1};
     AUTO(auto_free) uint8_t *chunk = xmalloc(CHUNK);
     int64_t n;
 
@@ -186,7 +188,7 @@ static const char *below(const char *path, const char *root)
     return strncmp(path, root, n) == 0 && path[n] == '/' ? path + n + 1 : NULL;
 }
 
-static int unpack_all(const struct unpack *u, struct packed *p, struct err *err)
+static int unpack_all(const struct unpack *u, struct unpack_input *p, struct err *err)
 {
     struct tar tar;
     bool more, any = false;
@@ -215,7 +217,7 @@ static int unpack_all(const struct unpack *u, struct packed *p, struct err *err)
 
 int unpack_file(const struct unpack *u, const char *path, const char *name, struct err *err)
 {
-    AUTO(packed_close) struct packed packed = {0};
+    AUTO(packed_close) struct unpack_input packed = {0};
     size_t n = strlen(name);
     AUTO(auto_free) char *plain = NULL;
 

@@ -36,14 +36,14 @@ static bool has_escaped_nul(const char *text, size_t len)
     return false;
 }
 
-struct member {
+struct json_member {
     cJSON *item;
     size_t place; /* in its object */
 };
 
 static int compare_members(const void *a, const void *b)
 {
-    const struct member *x = a, *y = b;
+    const struct json_member *x = a, *y = b;
     int order = strcmp(x->item->string, y->item->string);
 
     return order ? order : (x->place > y->place) - (x->place < y->place);
@@ -61,14 +61,14 @@ static bool is_sorted(const cJSON *object)
 /* A key that the object has twice, or NULL. lenient: NULL, and only the last one stays. */
 static const char *duplicate_key(cJSON *object, bool lenient)
 {
-    AUTO(auto_free) struct member *members = NULL;
+    AUTO(auto_free) struct json_member *members = NULL;
     size_t n = 0;
 
     if (is_sorted(object))
         return NULL;
     members = xcalloc((size_t)cJSON_GetArraySize(object), sizeof *members);
     for (cJSON *c = object->child; c; c = c->next, n++)
-        members[n] = (struct member){c, n};
+        members[n] = (struct json_member){c, n};
     qsort(members, n, sizeof *members, compare_members);
     for (size_t i = 1; i < n; i++) {
         if (strcmp(members[i - 1].item->string, members[i].item->string) != 0)

@@ -36,7 +36,7 @@ const char *const layer_type_names[] = {
 static bool is_join(enum layer_type type) { return type == LAYER_ADD || type == LAYER_CONCAT; }
 
 /* One axis of a windowed layer. */
-struct axis {
+struct net_axis {
     int size, kernel, stride; /* given */
     int out, pad;             /* pad: before the image */
     int64_t taps;             /* kernel positions inside the image, over all outputs */
@@ -44,7 +44,7 @@ struct axis {
 
 /* How many positions of windows lie beyond one end, where the outermost lies `most` beyond it and
  * each further one a stride less. */
-static int64_t axis_overhang(const struct axis *a, int64_t most)
+static int64_t axis_overhang(const struct net_axis *a, int64_t most)
 {
     int64_t n = most > 0 ? (most + a->stride - 1) / a->stride : 0;
 
@@ -52,7 +52,7 @@ static int64_t axis_overhang(const struct axis *a, int64_t most)
     return n * most - a->stride * (n * (n - 1) / 2);
 }
 
-static void axis_derive(struct axis *a, enum padding padding)
+static void axis_derive(struct net_axis *a, enum padding padding)
 {
     int total = 0;
 
@@ -81,7 +81,7 @@ static int set_weights(struct net_layer *l, double n, struct err *err)
 static int window_derive(struct net_layer *l, struct err *err)
 {
     struct layer_spec *s = &l->spec;
-    struct axis y, x;
+    struct net_axis y, x;
 
     for (int i = 0; i < 2; i++) {
         if (s->stride[i] == 0)
@@ -97,8 +97,8 @@ static int window_derive(struct net_layer *l, struct err *err)
                        "layer %s: its %dx%d kernel does not fit into the %dx%d image it gets; "
                        "a smaller kernel or padding: same would",
                        s->name, s->kernel[0], s->kernel[1], l->in.h, l->in.w);
-    y = (struct axis){.size = l->in.h, .kernel = s->kernel[0], .stride = s->stride[0]};
-    x = (struct axis){.size = l->in.w, .kernel = s->kernel[1], .stride = s->stride[1]};
+    y = (struct net_axis){.size = l->in.h, .kernel = s->kernel[0], .stride = s->stride[0]};
+    x = (struct net_axis){.size = l->in.w, .kernel = s->kernel[1], .stride = s->stride[1]};
     axis_derive(&y, s->padding);
     axis_derive(&x, s->padding);
     l->pad_top = y.pad;

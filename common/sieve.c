@@ -7,7 +7,7 @@
 #define KEEP_BYTES ((size_t)64 << 10) /* one large item must not keep its memory for ever */
 #define LITERAL_MAX 32                /* a number, true, false or null */
 
-enum state {
+enum sieve_state {
     BETWEEN,  /* values at the top */
     FIRST,    /* after [ or {: a first element or key, or the end */
     VALUE,    /* a value must follow */
@@ -422,7 +422,7 @@ static enum sieve_result read_between(struct sieve *s, char c, bool *read, sieve
         return close_frame(s, c, fn, arg);
     if (s->state == FIRST)
         s->state = top(s)->list ? VALUE : KEY;
-    switch ((enum state)s->state) {
+    switch ((enum sieve_state)s->state) {
     case KEY:
         if (c != '"')
             return SIEVE_BAD;

@@ -56,7 +56,7 @@ static int line_of(const struct parse *p, const cJSON *node)
 
 void spec_report(struct parse *p, int line, const char *fmt, ...)
 {
-    struct problem *problem = &p->problems[p->n_problems];
+    struct spec_problem *problem = &p->problems[p->n_problems];
     AUTO(auto_free) char *what = NULL;
     va_list args;
 
@@ -82,7 +82,7 @@ void spec_report(struct parse *p, int line, const char *fmt, ...)
 
 static int compare_problems(const void *a, const void *b)
 {
-    const struct problem *x = a, *y = b;
+    const struct spec_problem *x = a, *y = b;
 
     if (x->order != y->order)
         return x->order < y->order ? -1 : 1;

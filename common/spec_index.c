@@ -9,30 +9,31 @@
 
 #include "paceline/mem.h"
 
-static struct place {
+static struct spec_place {
     const struct field *field, *above;
     const struct choice *choices;
     size_t n_choices;
-} places[SPEC_MAX_FIELDS];                            /* by rising paths */
-static const struct place *of_field[SPEC_MAX_FIELDS]; /* as the fields are in their table */
-static const struct field **selectors;                /* as the choices are in theirs */
+} places[SPEC_MAX_FIELDS];                                 /* by rising paths */
+static const struct spec_place *of_field[SPEC_MAX_FIELDS]; /* as the fields are in their table */
+static const struct field **selectors;                     /* as the choices are in theirs */
 
 static int compare_places(const void *a, const void *b)
 {
-    return strcmp(((const struct place *)a)->field->path, ((const struct place *)b)->field->path);
+    return strcmp(((const struct spec_place *)a)->field->path,
+                  ((const struct spec_place *)b)->field->path);
 }
 
 static int compare_path(const void *path, const void *place)
 {
-    return strcmp(path, ((const struct place *)place)->field->path);
+    return strcmp(path, ((const struct spec_place *)place)->field->path);
 }
 
-static struct place *find(const char *path)
+static struct spec_place *find(const char *path)
 {
     return bsearch(path, places, n_spec_fields, sizeof *places, compare_path);
 }
 
-static const struct field *field_of(const struct place *place)
+static const struct field *field_of(const struct spec_place *place)
 {
     return place ? place->field : NULL;
 }
@@ -57,7 +58,7 @@ static void fill(void)
         of_field[i] = find(spec_fields[i].path);
     selectors = xcalloc(n_spec_choices, sizeof(void *));
     for (size_t i = 0; i < n_spec_choices; i++) {
-        struct place *place = find(spec_choices[i].path);
+        struct spec_place *place = find(spec_choices[i].path);
 
         selectors[i] = field_of(find(spec_choices[i].selector));
         if (place && !place->n_choices++)
@@ -74,7 +75,7 @@ static void fill_once(void)
 
 /* The status has fields that are not in the table, and the CRD copies of those that are: these are
  * found by their paths. */
-static const struct place *place_of(const struct field *f)
+static const struct spec_place *place_of(const struct field *f)
 {
     const uintptr_t at = (uintptr_t)f - (uintptr_t)spec_fields;
 
@@ -90,14 +91,14 @@ const struct field *spec_field_find(const char *path)
 
 const struct field *field_above(const struct field *f)
 {
-    const struct place *place = place_of(f);
+    const struct spec_place *place = place_of(f);
 
     return place ? place->above : NULL;
 }
 
 const struct choice *field_choices(const struct field *f, size_t *n)
 {
-    const struct place *place = place_of(f);
+    const struct spec_place *place = place_of(f);
 
     *n = place ? place->n_choices : 0;
     return place ? place->choices : NULL;

@@ -7,7 +7,7 @@
 
 #define MAX_PROBLEMS 100
 
-struct problem {
+struct spec_problem {
     int order; /* by line, overrides last */
     size_t index;
     char *text;
@@ -22,7 +22,7 @@ struct parse {
     struct job *job;
     const cJSON *nodes[SPEC_MAX_FIELDS]; /* what the file has, by index of the field */
     bool bad[SPEC_MAX_FIELDS];           /* already reported: rules that read it stay silent */
-    struct problem problems[MAX_PROBLEMS];
+    struct spec_problem problems[MAX_PROBLEMS];
     size_t n_problems, n_left_out;
 };
 

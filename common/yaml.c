@@ -8,7 +8,7 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
-struct input {
+struct yaml_input {
     const char *text;
     size_t len;
 };
@@ -18,7 +18,7 @@ struct input {
 #define TOO_DEEP "%s:%d: nested deeper than %d levels"
 #define TOO_MANY "%s:%d: more than %d values"
 
-struct reader {
+struct yaml_reader {
     struct yaml_doc *doc;
     yaml_document_t source;
     const char *name;
@@ -50,7 +50,7 @@ int yaml_line(const struct yaml_doc *doc, const cJSON *node)
 
 static int line_of(const yaml_node_t *node) { return (int)node->start_mark.line + 1; }
 
-static int fail(const struct reader *r, int line, const char *what)
+static int fail(const struct yaml_reader *r, int line, const char *what)
 {
     return err_set(r->err, ERR_INVALID, "%s:%d: %s", r->name, line, what);
 }
@@ -113,7 +113,7 @@ static void plain_scalar(const char *s, cJSON **out)
 }
 
 /* A few aliases could otherwise copy one long string thousands of times. */
-static int count_text(struct reader *r, const yaml_node_t *node)
+static int count_text(struct yaml_reader *r, const yaml_node_t *node)
 {
     r->text_bytes += node->data.scalar.length;
     if (r->text_bytes <= YAML_MAX_BYTES)
@@ -124,7 +124,7 @@ static int count_text(struct reader *r, const yaml_node_t *node)
                    r->name, line_of(node), YAML_MAX_BYTES);
 }
 
-static int scalar(struct reader *r, const yaml_node_t *node, cJSON **out)
+static int scalar(struct yaml_reader *r, const yaml_node_t *node, cJSON **out)
 {
     const char *s = (const char *)node->data.scalar.value;
 
@@ -139,9 +139,9 @@ static int scalar(struct reader *r, const yaml_node_t *node, cJSON **out)
     return 0;
 }
 
-static int convert(struct reader *r, int id, int key_line, int depth, cJSON **out);
+static int convert(struct yaml_reader *r, int id, int key_line, int depth, cJSON **out);
 
-static int sequence(struct reader *r, const yaml_node_t *node, int depth, cJSON *list)
+static int sequence(struct yaml_reader *r, const yaml_node_t *node, int depth, cJSON *list)
 {
     for (const int *item = node->data.sequence.items.start; item < node->data.sequence.items.top;
          item++) {
@@ -169,7 +169,7 @@ static int compare_keys(const void *a, const void *b)
 
 /* Refuses the first key that equals an earlier one. It sorts them, because a mapping may have
  * thousands. */
-static int check_twice(const struct reader *r, struct key *keys, size_t n)
+static int check_twice(const struct yaml_reader *r, struct key *keys, size_t n)
 {
     const struct key *first = NULL, *second = NULL;
 
@@ -187,7 +187,7 @@ static int check_twice(const struct reader *r, struct key *keys, size_t n)
                    second->line, second->word, first->line);
 }
 
-static int check_keys(struct reader *r, const yaml_node_t *node)
+static int check_keys(struct yaml_reader *r, const yaml_node_t *node)
 {
     const yaml_node_pair_t *pairs = node->data.mapping.pairs.start;
     const size_t n = (size_t)(node->data.mapping.pairs.top - pairs);
@@ -207,7 +207,7 @@ static int check_keys(struct reader *r, const yaml_node_t *node)
     return check_twice(r, keys, n);
 }
 
-static int mapping(struct reader *r, const yaml_node_t *node, int depth, cJSON *object)
+static int mapping(struct yaml_reader *r, const yaml_node_t *node, int depth, cJSON *object)
 {
     if (check_keys(r, node))
         return -1;
@@ -231,7 +231,7 @@ static bool has_own_tag(const yaml_node_t *node)
 }
 
 /* key_line 0: the value stands in a list or alone, and its own line counts. */
-static int convert(struct reader *r, int id, int key_line, int depth, cJSON **out)
+static int convert(struct yaml_reader *r, int id, int key_line, int depth, cJSON **out)
 {
     const yaml_node_t *node = yaml_document_get_node(&r->source, id);
     AUTO(auto_json) cJSON *value = NULL;
@@ -273,7 +273,7 @@ static char marked(const char *text, size_t len, const yaml_mark_t *mark)
 }
 
 /* Reports what libyaml could not read. */
-static int load_error(const yaml_parser_t *p, const struct input *in, const char *name,
+static int load_error(const yaml_parser_t *p, const struct yaml_input *in, const char *name,
                       struct err *err)
 {
     size_t line = p->problem_mark.line + 1;
@@ -294,7 +294,7 @@ static int load_error(const yaml_parser_t *p, const struct input *in, const char
 }
 
 /* The document is converted only when nothing follows it. */
-static int load(struct reader *r, yaml_parser_t *parser, const struct input *in)
+static int load(struct yaml_reader *r, yaml_parser_t *parser, const struct yaml_input *in)
 {
     yaml_document_t second;
     const yaml_node_t *root, *extra;
@@ -338,7 +338,7 @@ static size_t blank_bytes(const char *text, size_t len)
  * Within a scalar libyaml keeps blanks in a buffer. The buffer grows to the longest run, and
  * libyaml clears all of it after each word.
  */
-static int check_blanks(const struct reader *r, const char *text, size_t len)
+static int check_blanks(const struct yaml_reader *r, const char *text, size_t len)
 {
     size_t run = 0;
     int line = 1;
@@ -355,11 +355,11 @@ static int check_blanks(const struct reader *r, const char *text, size_t len)
     return 0;
 }
 
-struct census {
+struct yaml_census {
     int depth, anchors, tokens;
 };
 
-static int check_token(const struct reader *r, const yaml_token_t *t, struct census *c)
+static int check_token(const struct yaml_reader *r, const yaml_token_t *t, struct yaml_census *c)
 {
     const int line = (int)t->start_mark.line + 1;
 
@@ -396,10 +396,10 @@ static int check_token(const struct reader *r, const yaml_token_t *t, struct cen
  * number of anchors, aliases and directives. So the tokens are counted before anything is made of
  * them. A mistake of syntax is left to the loader, which has the better sentence.
  */
-static int check_tokens(const struct reader *r, const char *text, size_t len)
+static int check_tokens(const struct yaml_reader *r, const char *text, size_t len)
 {
     yaml_parser_t scanner;
-    struct census c = {0};
+    struct yaml_census c = {0};
     bool more = true;
     int rc = 0;
 
@@ -422,8 +422,8 @@ static int check_tokens(const struct reader *r, const char *text, size_t len)
 int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *name,
                struct err *err)
 {
-    const struct input in = {text, len};
-    struct reader r = {.doc = doc, .name = name, .err = err};
+    const struct yaml_input in = {text, len};
+    struct yaml_reader r = {.doc = doc, .name = name, .err = err};
     yaml_parser_t parser;
     int rc = -1;
 

@@ -57,7 +57,7 @@ static void make_identity(char *out, size_t size, const char *wanted)
 }
 
 /* *web stays NULL when nothing is to be served. */
-static int start_web(struct web **web, const struct options *o, struct err *err)
+static int start_web(struct web **web, const struct operator_options *o, struct err *err)
 {
     const char *text = o->web_address;
     struct listener_address address;
@@ -73,7 +73,7 @@ static int start_web(struct web **web, const struct options *o, struct err *err)
 }
 
 /* With the key, when it is in a file, and the client; the loop does the rest. */
-static int run(const struct options *o, const char *namespace_, struct kube_client *client,
+static int run(const struct operator_options *o, const char *namespace_, struct kube_client *client,
                struct err *err)
 {
     unsigned char key[MASTERKEY_BYTES];
@@ -123,7 +123,7 @@ static int run(const struct options *o, const char *namespace_, struct kube_clie
     return 0;
 }
 
-static int connect_and_run(const struct options *o, struct err *err)
+static int connect_and_run(const struct operator_options *o, struct err *err)
 {
     AUTO(kube_access_release) struct kube_access access = {0};
     AUTO(auto_free) char *namespace_ = NULL;
@@ -150,7 +150,7 @@ static int connect_and_run(const struct options *o, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct options options;
+    struct operator_options options;
     struct err err;
     int exit_code;
 

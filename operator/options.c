@@ -9,12 +9,12 @@
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
 
-enum kind { FLAG, TEXT, NAME, NONE, DURATION, COUNT, RATE, LEVEL };
+enum operator_option_kind { FLAG, TEXT, NAME, NONE, DURATION, COUNT, RATE, LEVEL };
 
-#define FIELD(f) offsetof(struct options, f)
-static const struct option_def {
+#define FIELD(f) offsetof(struct operator_options, f)
+static const struct operator_option {
     const char *name;
-    enum kind kind;
+    enum operator_option_kind kind;
     size_t offset;
     int64_t max; /* of a count */
     const char *value, *help;
@@ -117,7 +117,7 @@ static int64_t parse_duration(const char *text)
     return total;
 }
 
-static int store_duration(int64_t *out, const struct option_def *def, const char *value)
+static int store_duration(int64_t *out, const struct operator_option *def, const char *value)
 {
     int64_t ms = parse_duration(value);
 
@@ -128,7 +128,7 @@ static int store_duration(int64_t *out, const struct option_def *def, const char
     return EXIT_OK;
 }
 
-static int store_count(int64_t *out, const struct option_def *def, const char *value)
+static int store_count(int64_t *out, const struct operator_option *def, const char *value)
 {
     char *end;
     long long count;
@@ -141,7 +141,7 @@ static int store_count(int64_t *out, const struct option_def *def, const char *v
     return EXIT_OK;
 }
 
-static int store_rate(double *out, const struct option_def *def, const char *value)
+static int store_rate(double *out, const struct operator_option *def, const char *value)
 {
     char *end;
     double rate = strtod(value, &end);
@@ -153,7 +153,7 @@ static int store_rate(double *out, const struct option_def *def, const char *val
 }
 
 /* A DNS label, or several with dots: what the API takes for namespaces and Leases. */
-static int store_name(const char **out, const struct option_def *def, const char *value)
+static int store_name(const char **out, const struct operator_option *def, const char *value)
 {
     static const char alnum[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     static const char inner[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
@@ -178,7 +178,7 @@ static int store_level(enum log_level *out, const char *value)
     return usage_error("--log-level is \"%s\"; it takes debug, info, warn or error", value);
 }
 
-static int store(struct options *o, const struct option_def *def, const char *value)
+static int store(struct operator_options *o, const struct operator_option *def, const char *value)
 {
     void *field = (char *)o + def->offset;
 
@@ -211,7 +211,7 @@ static int store(struct options *o, const struct option_def *def, const char *va
     return EXIT_UNEXPECTED;
 }
 
-static const struct option_def *find(const char *argument, size_t *len)
+static const struct operator_option *find(const char *argument, size_t *len)
 {
     *len = strcspn(argument, "=");
     for (size_t i = 0; i < ARRAY_LEN(defs); i++)
@@ -234,11 +234,11 @@ static int unknown(const char *argument, size_t len)
 }
 
 /* Takes argv[*i], and the argument after it where that is the value. */
-static int take(struct options *o, char **argv, int *i)
+static int take(struct operator_options *o, char **argv, int *i)
 {
     const char *argument = argv[*i] + 2, *value = strchr(argument, '=');
     size_t len;
-    const struct option_def *def = find(argument, &len);
+    const struct operator_option *def = find(argument, &len);
 
     if (!def)
         return unknown(argument, len);
@@ -254,7 +254,7 @@ static int take(struct options *o, char **argv, int *i)
 }
 
 /* Rules across options. */
-static int check(const struct options *o)
+static int check(const struct operator_options *o)
 {
     struct listener_address address;
     struct err err;
@@ -276,19 +276,19 @@ static int check(const struct options *o)
     return EXIT_OK;
 }
 
-bool options_parse(struct options *o, int argc, char **argv, int *exit_code)
+bool options_parse(struct operator_options *o, int argc, char **argv, int *exit_code)
 {
-    *o = (struct options){.lease_name = "paceline-operator",
-                          .lease_ms = 15000,
-                          .renew_ms = 10000,
-                          .retry_ms = 2000,
-                          .request_ms = 10000,
-                          .max_writes = 32,
-                          .page = 100,
-                          .burst = 100,
-                          .worker_image = "paceline-worker:" PACELINE_VERSION,
-                          .master_key_file = getenv("PACELINE_MASTER_KEY_FILE"),
-                          .log_level = LOG_INFO};
+    *o = (struct operator_options){.lease_name = "paceline-operator",
+                                   .lease_ms = 15000,
+                                   .renew_ms = 10000,
+                                   .retry_ms = 2000,
+                                   .request_ms = 10000,
+                                   .max_writes = 32,
+                                   .page = 100,
+                                   .burst = 100,
+                                   .worker_image = "paceline-worker:" PACELINE_VERSION,
+                                   .master_key_file = getenv("PACELINE_MASTER_KEY_FILE"),
+                                   .log_level = LOG_INFO};
     *exit_code = EXIT_OK;
     for (int i = 1; i < argc && *exit_code == EXIT_OK; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {

@@ -8,7 +8,7 @@
 #include "paceline/log.h"
 #include "paceline/version.h"
 
-struct options {
+struct operator_options {
     const char *kubeconfig, *context; /* NULL: in the cluster, else kubectl's defaults */
     const char *namespace_;           /* NULL: where the credentials belong */
     bool all_namespaces;
@@ -32,6 +32,6 @@ struct options {
  * after a problem, which was printed as one sentence. Strings are argv's, the environment's or
  * static. Every value is checked, so that what is wrong is said before anything starts.
  */
-bool options_parse(struct options *o, int argc, char **argv, int *exit_code);
+bool options_parse(struct operator_options *o, int argc, char **argv, int *exit_code);
 
 #endif

@@ -22,14 +22,20 @@ enum {
     KEEP_CAP = 65536,
 };
 
-enum state { CONNECTING, CONNECTED, SHAKING, OPEN, FINISHING }; /* CONNECTED: without TLS yet */
+enum channel_state {
+    CONNECTING,
+    CONNECTED,
+    SHAKING,
+    OPEN,
+    FINISHING
+}; /* CONNECTED: without TLS yet */
 
 struct channel {
     struct channel_tls *tls; /* NULL: not known yet */
     SSL *ssl;                /* NULL until TCP is connected */
     int fd;
     bool server;
-    enum state state;
+    enum channel_state state;
     short wants;
     frame_fn *fn;
     void *arg;

@@ -154,7 +154,7 @@ static int parse_options(int argc, char **argv, struct worker_options *o)
     return o->spec ? 0 : -1;
 }
 
-static const struct command {
+static const struct worker_command {
     const char *name;
     worker_command_fn *run;
     bool predicts; /* without data: worker_predict */
@@ -166,7 +166,7 @@ static const struct command {
     {"calibrate", .run = worker_calibrate},
 };
 
-static const struct command *find_command(const char *name)
+static const struct worker_command *find_command(const char *name)
 {
     for (size_t i = 0; name && i < ARRAY_LEN(commands); i++) {
         if (strcmp(commands[i].name, name) == 0)
@@ -208,8 +208,8 @@ static int check_world(struct comm *comm, const struct job *job, const struct wo
     return rc;
 }
 
-static int work(const struct command *command, const struct worker_options *o, struct comm *comm,
-                struct job *job, struct loading *loading, struct err *err)
+static int work(const struct worker_command *command, const struct worker_options *o,
+                struct comm *comm, struct job *job, struct loading *loading, struct err *err)
 {
     const char *why;
     const struct kernels *kernels = kernels_select(&why);
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     struct problems problems = {0};
     struct loading loading = {.rc = 0};
     struct err err = {0};
-    const struct command *command = find_command(argc > 1 ? argv[1] : NULL);
+    const struct worker_command *command = find_command(argc > 1 ? argv[1] : NULL);
 
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         puts("paceline-worker " PACELINE_VERSION);

@@ -11,7 +11,7 @@
 #define EOS "<eos>"
 
 /* A text on its way through the model. */
-struct reading {
+struct text_reading {
     struct trainer *t;
     uint32_t *words; /* [n] */
     size_t n;
@@ -55,7 +55,7 @@ static size_t last_word(const struct vocabulary *v, const uint32_t *words, size_
 }
 
 /* The scores at word i. */
-static void read_scores(struct reading *r, size_t i, const float *y)
+static void read_scores(struct text_reading *r, size_t i, const float *y)
 {
     struct trainer *t = r->t;
     const bool ends = i + 1 == r->n;
@@ -74,7 +74,7 @@ static void read_scores(struct reading *r, size_t i, const float *y)
 }
 
 /* Reads row by row. The last row is padded; nothing is read after it. */
-static void read_rows(struct reading *r)
+static void read_rows(struct text_reading *r)
 {
     const size_t steps = (size_t)r->t->model.positions;
 
@@ -87,7 +87,7 @@ static void read_rows(struct reading *r)
     }
 }
 
-static void send(const struct reading *r, const char *path, int64_t index, size_t unknown,
+static void send(const struct text_reading *r, const char *path, int64_t index, size_t unknown,
                  const cJSON *names, long top)
 {
     cJSON *e = event_new("prediction");
@@ -124,7 +124,7 @@ int predict_text(struct trainer *t, const struct config *config, const char *pat
     AUTO(vocabulary_release) struct vocabulary v = {0};
     AUTO(arena_release) struct arena arena = {0};
     const size_t classes = (size_t)t->model.classes;
-    struct reading r = {.t = t};
+    struct text_reading r = {.t = t};
 
     if (file_map_open(&text, path, err) ||
         vocabulary_count(text.bytes, text.len, path, &r.n, err) ||

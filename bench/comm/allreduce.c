@@ -33,7 +33,7 @@ static const struct contender {
     {"server", ALGO_TREE, true}, {"mpi", ALGO_MPI, false}};
 
 /* One size, and what sums it. */
-struct problem {
+struct bench_problem {
     struct comm *comm;
     size_t n; /* floats */
     int n_blocks;
@@ -53,7 +53,7 @@ static double seconds(void)
 
 static void update(void *arg, size_t offset, size_t n, const float *gradients)
 {
-    const struct problem *p = arg;
+    const struct bench_problem *p = arg;
 
     memcpy(p->servers.weights + offset, gradients + offset, n * sizeof *gradients);
 }
@@ -71,11 +71,12 @@ static int count_blocks(const struct comm *c, bool server)
     return lanes.n_blocks;
 }
 
-static void problem_init(struct problem *p, struct comm *c, const struct kernels *k, size_t bytes)
+static void problem_init(struct bench_problem *p, struct comm *c, const struct kernels *k,
+                         size_t bytes)
 {
     const int with = count_blocks(c, true), without = count_blocks(c, false);
 
-    *p = (struct problem){
+    *p = (struct bench_problem){
         .comm = c, .n = bytes / sizeof(float), .n_blocks = with > without ? with : without};
     placement_init(&p->placement, PLACEMENT_BALANCED, NULL, 0, p->n, 1);
     p->placement.first = comm_size(c) - 1;
@@ -96,7 +97,7 @@ static void problem_init(struct problem *p, struct comm *c, const struct kernels
     }
 }
 
-static void problem_release(struct problem *p)
+static void problem_release(struct bench_problem *p)
 {
     for (int i = 0; i < CONTENDERS - 1; i++)
         reducer_free(p->reducers[i]);
@@ -106,7 +107,7 @@ static void problem_release(struct problem *p)
         free(p->blocks[i]);
 }
 
-static void reduce(struct problem *p, int contender)
+static void reduce(struct bench_problem *p, int contender)
 {
     size_t offset, n;
 
@@ -122,7 +123,7 @@ static void reduce(struct problem *p, int contender)
 }
 
 /* Seconds of one all-reduce on the slowest rank. */
-static double measure(struct problem *p, int contender, int times)
+static double measure(struct bench_problem *p, int contender, int times)
 {
     double start, mine, slowest = 0;
 
@@ -140,7 +141,7 @@ static void measure_size(struct comm *c, const struct kernels *k, size_t bytes, 
 {
     size_t fit = ((size_t)16 << 20) / bytes;
     int times = fit > TIMES_MAX ? TIMES_MAX : fit > 0 ? (int)fit : 1;
-    struct problem p;
+    struct bench_problem p;
 
     problem_init(&p, c, k, bytes);
     for (int round = 0; round < rounds; round++)

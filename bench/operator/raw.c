@@ -26,14 +26,14 @@
 
 enum { MAX_CONNECTIONS = 64 };
 
-struct request {
+struct raw_request {
     char *path, *body;
 };
 struct raw {
     const char *server, *ca, *token, *namespace_;
     int connections;
     bool bare;
-    struct request *requests;
+    struct raw_request *requests;
     size_t n, cap;
     atomic_size_t next, failures;
 };
@@ -58,7 +58,7 @@ static void add(struct raw *raw, const char *path, struct buf *body)
         raw->cap = raw->cap ? 2 * raw->cap : 1024;
         raw->requests = xrealloc(raw->requests, raw->cap * sizeof *raw->requests);
     }
-    raw->requests[raw->n++] = (struct request){xstrdup(path), text};
+    raw->requests[raw->n++] = (struct raw_request){xstrdup(path), text};
 }
 
 static int add_pods(struct raw *raw, const struct objects_config *config, const struct tj *tj,

@@ -122,7 +122,7 @@ static void take_run(struct run_report *r, const cJSON *message)
     int64_t generation = field_int(message, "generation", 0, MAX_GENERATION);
 
     if (generation != r->generation) {
-        r->progress = (struct progress){0};
+        r->progress = (struct tj_progress){0};
         r->switched = (struct switch_report){0};
         r->resumed = 0;
         r->transfer_s = 0;
@@ -150,7 +150,7 @@ static void take_refusal(struct run_report *r, const cJSON *message)
         return;
     r->generation = generation;
     r->phase = RUN_FAILED;
-    r->progress = (struct progress){0};
+    r->progress = (struct tj_progress){0};
     r->switched = (struct switch_report){0};
     r->relaunch = false;
     r->step = r->resumed = 0;
@@ -178,7 +178,7 @@ static void take_switch(struct run_report *r, const cJSON *event, bool now)
 }
 
 /* The metrics of the validation samples, else of the test samples. Shares of 1 have four digits. */
-static void take_metrics(struct progress *p, const cJSON *epoch)
+static void take_metrics(struct tj_progress *p, const cJSON *epoch)
 {
     p->has_metrics = 0;
     for (int m = METRIC_LOSS + 1; m < N_METRICS; m++) {
@@ -196,7 +196,7 @@ static void take_event(struct run_report *r, const cJSON *message)
 {
     const cJSON *event = field_get(message, "event");
     const char *name = field_string(event, "event");
-    struct progress *p = &r->progress;
+    struct tj_progress *p = &r->progress;
     bool progress = name && strcmp(name, "progress") == 0;
     bool epoch = name && strcmp(name, "epoch") == 0;
     bool done = name && strcmp(name, "done") == 0;

@@ -39,11 +39,11 @@ struct run_report {
     double transfer_s;             /* of all parameters to another rank; 0: it was not measured */
     int replicas[N_CLUSTER_ROLES]; /* that run's pods */
     char stage[32], message[512];
-    int64_t copy_step;        /* of the newest checkpoint for the job's volume */
-    char copy_error[256];     /* why it is not there; "": it is */
-    char record_uid[64];      /* done: the job's UID in its completion record; else "" */
-    char silent[NAME_SIZE];   /* of a run that has failed: the pod whose agent said nothing */
-    struct progress progress; /* of that run */
+    int64_t copy_step;           /* of the newest checkpoint for the job's volume */
+    char copy_error[256];        /* why it is not there; "": it is */
+    char record_uid[64];         /* done: the job's UID in its completion record; else "" */
+    char silent[NAME_SIZE];      /* of a run that has failed: the pod whose agent said nothing */
+    struct tj_progress progress; /* of that run */
     struct switch_report switched;
     bool relaunch; /* stopped: it wants to be launched again, in its second strategy */
 };

@@ -26,7 +26,7 @@ static bool has_launch(const struct tj_status *s)
 
 /* Reading */
 
-struct reader {
+struct status_reader {
     struct tj *tj;
     bool launched;
     struct err *err;
@@ -72,7 +72,7 @@ static void read_conditions(struct tj *tj, struct condition *conditions, const c
 }
 
 /* Absent: empty. */
-static void read_index_map(struct reader *r, const struct field *f, struct index_map *l,
+static void read_index_map(struct status_reader *r, const struct field *f, struct index_map *l,
                            const cJSON *item)
 {
     const char *text = cJSON_GetStringValue(item);
@@ -90,11 +90,11 @@ static void read_index_map(struct reader *r, const struct field *f, struct index
     }
 }
 
-static void read_fields(struct reader *r, const struct field *f, const struct field *end,
+static void read_fields(struct status_reader *r, const struct field *f, const struct field *end,
                         void *base, const cJSON *from);
 
 /* Ascending by their first field; what is out of order is not ours. */
-static void read_list(struct reader *r, const struct field *f, void *base, const cJSON *list)
+static void read_list(struct status_reader *r, const struct field *f, void *base, const cJSON *list)
 {
     const struct field *first = f + 1, *end = status_field_end(f);
     int *n = (int *)((char *)base + f->n_offset);
@@ -136,7 +136,8 @@ static void read_word(const struct field *f, void *base, const cJSON *from)
     field_put_int(f, base, index < 0 ? 0 : index);
 }
 
-static void read_object(struct reader *r, const struct field *f, void *base, const cJSON *object)
+static void read_object(struct status_reader *r, const struct field *f, void *base,
+                        const cJSON *object)
 {
     if (f->size)
         *(bool *)at(f, base) = cJSON_IsObject(object);
@@ -144,7 +145,8 @@ static void read_object(struct reader *r, const struct field *f, void *base, con
 }
 
 /* A field of an object that has this key; what is not stored is not read. */
-static void read_field(struct reader *r, const struct field *f, void *base, const cJSON *from)
+static void read_field(struct status_reader *r, const struct field *f, void *base,
+                       const cJSON *from)
 {
     const char *key = field_key(f);
 
@@ -182,7 +184,7 @@ static void read_field(struct reader *r, const struct field *f, void *base, cons
     }
 }
 
-static void read_fields(struct reader *r, const struct field *f, const struct field *end,
+static void read_fields(struct status_reader *r, const struct field *f, const struct field *end,
                         void *base, const cJSON *from)
 {
     for (; f < end; f = status_field_end(f))
@@ -193,7 +195,7 @@ static void read_fields(struct reader *r, const struct field *f, const struct fi
 int status_decode(struct tj *tj, const cJSON *status, struct err *err)
 {
     const cJSON *launch = field_get(status, "launch");
-    struct reader r = {
+    struct status_reader r = {
         .tj = tj,
         .launched = field_int(launch, "generation", 0, 1) || field_time(launch, "from"),
         .err = err,

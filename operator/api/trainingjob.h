@@ -38,7 +38,7 @@ struct role_status {
 };
 
 /* How far the training of a built-in job is, as its chief's agent tells. */
-struct progress {
+struct tj_progress {
     bool present;
     int64_t epoch, epochs, step; /* epoch: the current one, from 1 */
     double loss, learning_rate, samples_per_second, eta_seconds;
@@ -106,7 +106,7 @@ struct tj_status {
         struct index_map without; /* the workers that it goes on without: their pods do not run */
         int64_t chief;            /* launch_world() of its chief's UID alone; 0: not recorded */
     } launch;
-    struct progress progress;
+    struct tj_progress progress;
     struct strategy_status strategy;
     double transfer_s; /* of all parameters from worker to worker, as measured last; 0: never */
     const struct scaling *scaling; /* by workers, ascending */

@@ -57,7 +57,7 @@ static void done(struct action_request *s)
     executor_end_if_done(s->ex);
 }
 
-static void again(struct action_request *s, struct request r, dispatcher_done_fn *fn)
+static void again(struct action_request *s, struct api_request r, dispatcher_done_fn *fn)
 {
     dispatcher_add(&s->ex->c->dispatcher, r, fn, s);
 }

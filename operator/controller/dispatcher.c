@@ -24,14 +24,14 @@ struct sent {
 
 struct single {
     struct single *next;
-    struct request request;
+    struct api_request request;
     dispatcher_done_fn *done;
     void *arg;
 };
 
 static const char closing[] = "the operator ends";
 
-static void request_clear(struct request *r)
+static void request_clear(struct api_request *r)
 {
     free(r->path);
     buf_release(&r->body);
@@ -43,7 +43,7 @@ void dispatcher_init(struct dispatcher *o, struct controller *c)
     limit_init(&o->limit, c->config.per_second, c->config.burst, c->now.mono_ms);
 }
 
-static bool take_single(struct dispatcher *o, int which, struct request *r,
+static bool take_single(struct dispatcher *o, int which, struct api_request *r,
                         dispatcher_done_fn **done, void **arg)
 {
     struct single *s = o->singles[which].first;
@@ -61,7 +61,7 @@ static bool take_single(struct dispatcher *o, int which, struct request *r,
 void dispatcher_release(struct dispatcher *o)
 {
     dispatcher_done_fn *done;
-    struct request r;
+    struct api_request r;
     void *arg;
 
     o->closed = true;
@@ -110,7 +110,7 @@ void dispatcher_forget(struct dispatcher *o, struct request_source *s)
     s->queued = false;
 }
 
-static void add(struct dispatcher *o, int which, struct request r, dispatcher_done_fn *done,
+static void add(struct dispatcher *o, int which, struct api_request r, dispatcher_done_fn *done,
                 void *arg)
 {
     struct single_list *list = &o->singles[which];
@@ -130,19 +130,19 @@ static void add(struct dispatcher *o, int which, struct request r, dispatcher_do
     list->last = s;
 }
 
-void dispatcher_add(struct dispatcher *o, struct request r, dispatcher_done_fn *done, void *arg)
+void dispatcher_add(struct dispatcher *o, struct api_request r, dispatcher_done_fn *done, void *arg)
 {
     add(o, DISPATCHER_FIRST, r, done, arg);
 }
 
-void dispatcher_add_last(struct dispatcher *o, struct request r, dispatcher_done_fn *done,
+void dispatcher_add_last(struct dispatcher *o, struct api_request r, dispatcher_done_fn *done,
                          void *arg)
 {
     add(o, DISPATCHER_LAST, r, done, arg);
 }
 
 /* The next source in turn that has something; it goes to the end of the ring. */
-static bool take_from_source(struct dispatcher *o, struct request *r, dispatcher_done_fn **done,
+static bool take_from_source(struct dispatcher *o, struct api_request *r, dispatcher_done_fn **done,
                              void **arg)
 {
     while (o->first) {
@@ -159,7 +159,7 @@ static bool take_from_source(struct dispatcher *o, struct request *r, dispatcher
 }
 
 /* The next request by rank, but for the share of what can wait. */
-static bool take(struct dispatcher *o, struct request *r, dispatcher_done_fn **done, void **arg)
+static bool take(struct dispatcher *o, struct api_request *r, dispatcher_done_fn **done, void **arg)
 {
     if (o->since_last >= DISPATCHER_SHARE && take_single(o, DISPATCHER_LAST, r, done, arg)) {
         o->since_last = 0;
@@ -242,7 +242,7 @@ static void note_namespace(struct sent *s, const char *path)
                  (int)strcspn(at + strlen(before), "/?"), at + strlen(before));
 }
 
-static void post(struct dispatcher *o, struct request *r, dispatcher_done_fn *done, void *arg,
+static void post(struct dispatcher *o, struct api_request *r, dispatcher_done_fn *done, void *arg,
                  int64_t timeout_ms)
 {
     struct controller *c = o->c;
@@ -280,7 +280,7 @@ void dispatcher_step(struct dispatcher *o)
     }
     while (timeout_ms <= 0 || (now >= o->pause_until_ms && o->n_sent < c->config.max_writes &&
                                limit_next_ms(&o->limit, now) == 0)) {
-        struct request r = {0};
+        struct api_request r = {0};
         dispatcher_done_fn *done;
         void *arg;
 

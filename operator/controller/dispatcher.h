@@ -18,7 +18,7 @@
 
 struct controller;
 
-struct request {
+struct api_request {
     enum kube_method method;
     char *path;                     /* owned */
     const char *content_type;       /* static, or NULL */
@@ -34,7 +34,7 @@ typedef void dispatcher_done_fn(void *arg, enum answer answer, const cJSON *body
 
 /* A plan under way: gives its next request; false: none left, or none now. */
 struct request_source {
-    bool (*next)(struct request_source *s, struct request *r, dispatcher_done_fn **done,
+    bool (*next)(struct request_source *s, struct api_request *r, dispatcher_done_fn **done,
                  void **arg);
     struct request_source *after; /* in the ring */
     bool queued;
@@ -70,8 +70,9 @@ void dispatcher_wake(struct dispatcher *o, struct request_source *s);
 /* A source that goes away. */
 void dispatcher_forget(struct dispatcher *o, struct request_source *s);
 /* A single request; it is taken over. */
-void dispatcher_add(struct dispatcher *o, struct request r, dispatcher_done_fn *done, void *arg);
-void dispatcher_add_last(struct dispatcher *o, struct request r, dispatcher_done_fn *done,
+void dispatcher_add(struct dispatcher *o, struct api_request r, dispatcher_done_fn *done,
+                    void *arg);
+void dispatcher_add_last(struct dispatcher *o, struct api_request r, dispatcher_done_fn *done,
                          void *arg);
 
 /* Whether there is room for a plan that can wait (it only describes): nobody waits, or it is the

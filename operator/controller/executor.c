@@ -91,7 +91,7 @@ static bool cannot_make(struct executor *ex, const struct action *a, const char 
 }
 
 static bool make_pod(struct executor *ex, const struct tj *tj, const struct action *a,
-                     struct request *r, dispatcher_done_fn **fn)
+                     struct api_request *r, dispatcher_done_fn **fn)
 {
     struct err err;
     const struct pod_maker *maker = maker_of(ex, tj, a->role, &err);
@@ -108,7 +108,7 @@ static bool make_pod(struct executor *ex, const struct tj *tj, const struct acti
 }
 
 static bool make_owned(struct executor *ex, const struct tj *tj, const struct action *a,
-                       struct request *r, dispatcher_done_fn **fn)
+                       struct api_request *r, dispatcher_done_fn **fn)
 {
     struct err err;
     struct buf body;
@@ -126,7 +126,7 @@ static bool make_owned(struct executor *ex, const struct tj *tj, const struct ac
     return true;
 }
 
-static void delete_owned(struct action_request *s, const struct tj *tj, struct request *r,
+static void delete_owned(struct action_request *s, const struct tj *tj, struct api_request *r,
                          dispatcher_done_fn **fn)
 {
     struct meta object = {.name = s->object.name, .uid = s->object.uid};
@@ -140,7 +140,7 @@ static void delete_owned(struct action_request *s, const struct tj *tj, struct r
     }
 }
 
-static bool make_request(struct action_request *s, const struct tj *tj, struct request *r,
+static bool make_request(struct action_request *s, const struct tj *tj, struct api_request *r,
                          dispatcher_done_fn **fn)
 {
     struct executor *ex = s->ex;
@@ -203,7 +203,7 @@ static bool needs_whole_job(const struct executor *ex, const struct action_reque
 }
 
 /* Requests the whole job. Returns false if it was requested before, or has to wait for a place. */
-static bool read_whole_job(struct executor *ex, const struct tj *tj, struct request *r,
+static bool read_whole_job(struct executor *ex, const struct tj *tj, struct api_request *r,
                            dispatcher_done_fn **fn, void **arg)
 {
     if (!place_take(ex) || ex->asked_whole)
@@ -223,8 +223,8 @@ static bool still_holds(const struct executor *ex, const struct tj *tj)
            lease_leads(&ex->c->lease);
 }
 
-static bool executor_next(struct request_source *source, struct request *r, dispatcher_done_fn **fn,
-                          void **arg)
+static bool executor_next(struct request_source *source, struct api_request *r,
+                          dispatcher_done_fn **fn, void **arg)
 {
     struct executor *ex = (struct executor *)source;
     const struct tj *tj = executor_job(ex);

@@ -33,7 +33,7 @@ struct informer {
     bool ended, failed, line; /* set by callbacks, read by the next step */
     int failures;
     bool bad; /* an object of the page could not be read */
-    struct page page;
+    struct list_page page;
     int n_items;           /* that came in a page so far */
     char version[RV_SIZE]; /* resume from here */
     char *next_page;       /* the continue token, or NULL */

@@ -35,7 +35,7 @@ struct job_state {
     bool name_taken;                  /* blocked, since somebody else has the name of an object */
     int failures;                     /* plans in a row that did not go through */
     bool failed, status_failed;       /* the last one did not: back off at the next look */
-    struct page page;                 /* of the list of its pods (live_read.h) */
+    struct list_page page;            /* of the list of its pods (live_read.h) */
     bool uncertain;                   /* our view may lack what matters (live_read.h) */
     bool reread;                      /* a conflict made us read, and no plan went through since */
     int64_t failed_run;               /* generation of the run whose failure made us read */

@@ -10,7 +10,7 @@
 struct live_read {
     struct controller *c;
     char *key, *uid;
-    struct page page;
+    struct list_page page;
     int n_items;
 };
 

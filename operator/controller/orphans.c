@@ -140,14 +140,14 @@ void orphans_job_gone(struct controller *c, const struct meta *job)
 void orphans_sweep(struct controller *c) { cache_each_pod(c->cache, touch_if_orphan, c); }
 
 /* One request of an orphan's look: whose job it asks for, or which pod it lets go. */
-struct look {
+struct orphan_look {
     struct controller *c;
     char *key;
     char *job; /* its identity, where it is asked for */
     bool failed;
 };
 
-static void look_end(struct look *l)
+static void look_end(struct orphan_look *l)
 {
     if (l->failed)
         workqueue_add_at(l->c->queue, l->key, l->c->now.mono_ms + RETRY_MS);
@@ -159,7 +159,7 @@ static void look_end(struct look *l)
 
 static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
-    struct look *l = arg;
+    struct orphan_look *l = arg;
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
     const char *uid = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "uid"));
 
@@ -186,7 +186,7 @@ static bool is_pod(const cJSON *body)
 /* Why a release was refused: by now its name may be another's. */
 static void on_pod(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
-    struct look *l = arg;
+    struct orphan_look *l = arg;
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
     const char *uid = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(meta, "uid"));
 
@@ -202,7 +202,7 @@ static void on_pod(void *arg, enum answer answer, const cJSON *body, const char 
 
 static void on_release(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
-    struct look *l = arg;
+    struct orphan_look *l = arg;
     const struct pod *pod = cache_pod(l->c->cache, l->key + 1);
 
     (void)message;
@@ -220,13 +220,13 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     look_end(l);
 }
 
-static void ask(struct controller *c, const char *key, const struct pod *pod, struct request r,
+static void ask(struct controller *c, const char *key, const struct pod *pod, struct api_request r,
                 dispatcher_done_fn *done)
 {
-    struct look *l = xcalloc(1, sizeof *l);
+    struct orphan_look *l = xcalloc(1, sizeof *l);
     char identity[IDENTITY_SIZE];
 
-    *l = (struct look){.c = c, .key = xstrdup(key)};
+    *l = (struct orphan_look){.c = c, .key = xstrdup(key)};
     if (pod_is_owned(pod)) {
         identity_of_owner(identity, &pod->meta);
         l->job = xstrdup(identity);

@@ -3,16 +3,16 @@
 #define FIRST_PAGE 10 /* objects whose size nobody knows yet; etcd takes 1.5 MB each */
 #define PAGE_BYTES ((uint64_t)4 << 20)
 
-void page_begin(struct page *p)
+void page_begin(struct list_page *p)
 {
     p->later = false;
     if (!p->size || p->size > FIRST_PAGE)
         p->size = FIRST_PAGE;
 }
 
-int page_limit(const struct page *p, int most) { return p->size < most ? p->size : most; }
+int page_limit(const struct list_page *p, int most) { return p->size < most ? p->size : most; }
 
-void page_arrived(struct page *p, int most, int n, uint64_t bytes)
+void page_arrived(struct list_page *p, int most, int n, uint64_t bytes)
 {
     uint64_t each = n ? bytes / (uint64_t)n : 0, fit = PAGE_BYTES / (each ? each : 1);
     uint64_t twice = 2 * (uint64_t)page_limit(p, most);
@@ -25,7 +25,7 @@ void page_arrived(struct page *p, int most, int n, uint64_t bytes)
     p->later = true;
 }
 
-void page_failed(struct page *p, int most, uint64_t bytes)
+void page_failed(struct list_page *p, int most, uint64_t bytes)
 {
     int size = page_limit(p, most);
 
@@ -34,4 +34,4 @@ void page_failed(struct page *p, int most, uint64_t bytes)
         p->ceiling = p->size;
 }
 
-void page_complete(struct page *p) { p->ceiling = 0; }
+void page_complete(struct list_page *p) { p->ceiling = 0; }

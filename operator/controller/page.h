@@ -10,21 +10,21 @@
 #include <stdint.h>
 
 /* All zero: no list yet. */
-struct page {
+struct list_page {
     int size;
     int ceiling; /* of this list; 0: none */
     bool later;  /* a page of this list has arrived */
 };
 
 /* A list begins, perhaps again after page_failed. */
-void page_begin(struct page *p);
+void page_begin(struct list_page *p);
 /* Objects to ask for, at most `most`. */
-int page_limit(const struct page *p, int most);
+int page_limit(const struct list_page *p, int most);
 /* A page of n objects arrived. */
-void page_arrived(struct page *p, int most, int n, uint64_t bytes);
+void page_arrived(struct list_page *p, int most, int n, uint64_t bytes);
 /* A page broke off after so many bytes, perhaps because it took too long. */
-void page_failed(struct page *p, int most, uint64_t bytes);
+void page_failed(struct list_page *p, int most, uint64_t bytes);
 /* The list is complete. */
-void page_complete(struct page *p);
+void page_complete(struct list_page *p);
 
 #endif

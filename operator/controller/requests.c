@@ -21,12 +21,12 @@ void query_escape(struct buf *out, const char *text)
     }
 }
 
-static struct request make(enum kube_method method, const struct sieve_field *keep, char *path)
+static struct api_request make(enum kube_method method, const struct sieve_field *keep, char *path)
 {
-    return (struct request){.method = method, .keep = keep, .path = path};
+    return (struct api_request){.method = method, .keep = keep, .path = path};
 }
 
-struct request request_list_events(const struct meta *pod)
+struct api_request request_list_events(const struct meta *pod)
 {
     return make(KUBE_GET, kept_events,
                 xasprintf("/api/v1/namespaces/%s/events?fieldSelector=involvedObject.uid%%3D%s"
@@ -34,21 +34,21 @@ struct request request_list_events(const struct meta *pod)
                           pod->namespace_, pod->uid));
 }
 
-struct request request_get_job(const char *namespace_, const char *name)
+struct api_request request_get_job(const char *namespace_, const char *name)
 {
     return make(KUBE_GET, kept_job,
                 xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s", namespace_, name));
 }
 
-struct request request_get_pod(const char *namespace_, const char *name)
+struct api_request request_get_pod(const char *namespace_, const char *name)
 {
     return make(KUBE_GET, kept_pod, xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
 }
 
-struct request request_list_pods(const struct tj *tj, int limit, const char *after,
-                                 void (*item)(void *arg, const cJSON *pod))
+struct api_request request_list_pods(const struct tj *tj, int limit, const char *after,
+                                     void (*item)(void *arg, const cJSON *pod))
 {
-    struct request r;
+    struct api_request r;
     struct buf path;
 
     buf_init(&path, 0);
@@ -74,16 +74,17 @@ static char *owned_object_path(const struct tj *tj, enum owned_kind kind, const 
     return path.data;
 }
 
-struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name)
+struct api_request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name)
 {
     return make(KUBE_GET, kept_owned, owned_object_path(tj, kind, name));
 }
 
-struct request request_patch_status(const struct tj *tj, const struct tj_status *status)
+struct api_request request_patch_status(const struct tj *tj, const struct tj_status *status)
 {
-    struct request r = make(KUBE_PATCH, kept_job,
-                            xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
-                                      tj->meta.namespace_, tj->meta.name));
+    struct api_request r =
+        make(KUBE_PATCH, kept_job,
+             xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
+                       tj->meta.namespace_, tj->meta.name));
 
     r.content_type = MERGE_PATCH;
     buf_init(&r.body, 0);
@@ -91,9 +92,9 @@ struct request request_patch_status(const struct tj *tj, const struct tj_status 
     return r;
 }
 
-struct request request_create_pod(const char *namespace_, struct buf *body, bool dry_run)
+struct api_request request_create_pod(const char *namespace_, struct buf *body, bool dry_run)
 {
-    struct request r =
+    struct api_request r =
         make(KUBE_POST, kept_pod,
              xasprintf("/api/v1/namespaces/%s/pods%s", namespace_, dry_run ? "?dryRun=All" : ""));
 
@@ -101,17 +102,17 @@ struct request request_create_pod(const char *namespace_, struct buf *body, bool
     return r;
 }
 
-struct request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body)
+struct api_request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body)
 {
-    struct request r = make(KUBE_POST, kept_owned, owned_object_path(tj, kind, NULL));
+    struct api_request r = make(KUBE_POST, kept_owned, owned_object_path(tj, kind, NULL));
 
     r.body = *body;
     return r;
 }
 
-struct request request_create_event(const char *namespace_, struct buf *body)
+struct api_request request_create_event(const char *namespace_, struct buf *body)
 {
-    struct request r =
+    struct api_request r =
         make(KUBE_POST, kept_owned, xasprintf("/api/v1/namespaces/%s/events", namespace_));
 
     r.body = *body;
@@ -131,41 +132,43 @@ static void add_preconditions(struct buf *out, const struct meta *m, bool versio
     buf_puts(out, "}");
 }
 
-struct request request_delete_pod(const struct meta *pod, bool force)
+struct api_request request_delete_pod(const struct meta *pod, bool force)
 {
-    struct request r = make(KUBE_DELETE, kept_pod,
-                            xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+    struct api_request r =
+        make(KUBE_DELETE, kept_pod,
+             xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
     add_preconditions(&r.body, pod, true);
     buf_puts(&r.body, force ? ",\"gracePeriodSeconds\":0}" : "}");
     return r;
 }
 
-struct request request_delete_owned(const struct tj *tj, const struct meta *object,
-                                    enum owned_kind kind)
+struct api_request request_delete_owned(const struct tj *tj, const struct meta *object,
+                                        enum owned_kind kind)
 {
-    struct request r = make(KUBE_DELETE, kept_owned, owned_object_path(tj, kind, object->name));
+    struct api_request r = make(KUBE_DELETE, kept_owned, owned_object_path(tj, kind, object->name));
 
     add_preconditions(&r.body, object, false);
     buf_puts(&r.body, "}");
     return r;
 }
 
-struct request request_delete_job(const struct meta *job)
+struct api_request request_delete_job(const struct meta *job)
 {
-    struct request r = make(KUBE_DELETE, kept_job,
-                            xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
-                                      job->namespace_, job->name));
+    struct api_request r = make(KUBE_DELETE, kept_job,
+                                xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
+                                          job->namespace_, job->name));
 
     add_preconditions(&r.body, job, true);
     buf_puts(&r.body, ",\"propagationPolicy\":\"Background\"}");
     return r;
 }
 
-struct request request_release(const struct meta *pod, bool exactly)
+struct api_request request_release(const struct meta *pod, bool exactly)
 {
-    struct request r = make(KUBE_PATCH, kept_pod,
-                            xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+    struct api_request r =
+        make(KUBE_PATCH, kept_pod,
+             xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
     r.content_type = STRATEGIC_PATCH;
     buf_init(&r.body, 0);

@@ -9,23 +9,24 @@
 /* Appends text as it may stand in a query. */
 void query_escape(struct buf *out, const char *text);
 
-struct request request_list_events(const struct meta *pod); /* about it */
-struct request request_get_job(const char *namespace_, const char *name);
-struct request request_get_pod(const char *namespace_, const char *name);
+struct api_request request_list_events(const struct meta *pod); /* about it */
+struct api_request request_get_job(const char *namespace_, const char *name);
+struct api_request request_get_pod(const char *namespace_, const char *name);
 /* Requests a page of the job's pods; the first if after is NULL. item gets each pod. */
-struct request request_list_pods(const struct tj *tj, int limit, const char *after,
-                                 void (*item)(void *arg, const cJSON *pod));
-struct request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);
-struct request request_patch_status(const struct tj *tj, const struct tj_status *status);
+struct api_request request_list_pods(const struct tj *tj, int limit, const char *after,
+                                     void (*item)(void *arg, const cJSON *pod));
+struct api_request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);
+struct api_request request_patch_status(const struct tj *tj, const struct tj_status *status);
 /* body is taken over. */
-struct request request_create_pod(const char *namespace_, struct buf *body, bool dry_run);
-struct request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body);
-struct request request_create_event(const char *namespace_, struct buf *body);
-struct request request_delete_pod(const struct meta *pod, bool force);
-struct request request_delete_owned(const struct tj *tj, const struct meta *object,
-                                    enum owned_kind kind);
-struct request request_delete_job(const struct meta *job);
+struct api_request request_create_pod(const char *namespace_, struct buf *body, bool dry_run);
+struct api_request request_create_owned(const struct tj *tj, enum owned_kind kind,
+                                        struct buf *body);
+struct api_request request_create_event(const char *namespace_, struct buf *body);
+struct api_request request_delete_pod(const struct meta *pod, bool force);
+struct api_request request_delete_owned(const struct tj *tj, const struct meta *object,
+                                        enum owned_kind kind);
+struct api_request request_delete_job(const struct meta *job);
 /* Takes our finalizer off a pod, whichever others it has; exactly: only off this very version. */
-struct request request_release(const struct meta *pod, bool exactly);
+struct api_request request_release(const struct meta *pod, bool exactly);
 
 #endif

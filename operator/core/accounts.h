@@ -10,7 +10,7 @@
 #include "operator/core/table.h"
 
 struct accounts {
-    struct table table;
+    struct hash_table table;
     double per_second, burst; /* of each account */
     size_t sweep_at;          /* accounts, before those that are full again are dropped */
 };

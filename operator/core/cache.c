@@ -24,16 +24,16 @@ struct owner {
     char text[];
 };
 
-struct kind {
-    struct table objects; /* jobs by namespace and name, others by UID */
+struct cache_of_kind {
+    struct hash_table objects; /* jobs by namespace and name, others by UID */
     char horizon[RV_SIZE];
     bool listing;
     struct members older; /* listed, but older than what is here */
 };
 
 struct cache {
-    struct kind kinds[N_CACHE_KINDS];
-    struct table owners;
+    struct cache_of_kind kinds[N_CACHE_KINDS];
+    struct hash_table owners;
 };
 
 static_assert(offsetof(struct pod, meta) == 0 && offsetof(struct owned_ref, meta) == 0,
@@ -103,7 +103,7 @@ static void owner_free(struct owner *owner)
     free(owner);
 }
 
-static void free_older(struct kind *k, int kind)
+static void free_older(struct cache_of_kind *k, int kind)
 {
     for (uint32_t i = 0; i < k->older.n; i++)
         object_free(kind, k->older.items[i]);
@@ -116,7 +116,7 @@ void cache_free(struct cache *c)
     if (!c)
         return;
     for (int kind = 0; kind < N_CACHE_KINDS; kind++) {
-        struct kind *k = &c->kinds[kind];
+        struct cache_of_kind *k = &c->kinds[kind];
         for (size_t i = 0; i < k->objects.cap; i++)
             if (k->objects.slots[i].object)
                 object_free(kind, k->objects.slots[i].object);
@@ -138,14 +138,14 @@ static bool ordered(const char *a, const char *b) { return decimal(a) && decimal
 
 static bool newer(const char *a, const char *b) { return ordered(a, b) && rv_compare(a, b) > 0; }
 
-static void move_horizon(struct kind *k, const char *rv)
+static void move_horizon(struct cache_of_kind *k, const char *rv)
 {
     if (k->listing || (ordered(k->horizon, rv) && !newer(rv, k->horizon)))
         return;
     snprintf(k->horizon, sizeof k->horizon, "%s", rv);
 }
 
-static bool is_news(const struct kind *k, const struct meta *here, const struct meta *m,
+static bool is_news(const struct cache_of_kind *k, const struct meta *here, const struct meta *m,
                     enum cache_source source)
 {
     const char *rv = m->resource_version, *than = here ? here->resource_version : k->horizon;
@@ -299,7 +299,7 @@ static void replace(struct cache *c, int kind, struct table_slot *slot, void *ob
 
 static bool put(struct cache *c, int kind, void *object, enum cache_source source)
 {
-    struct kind *k = &c->kinds[kind];
+    struct cache_of_kind *k = &c->kinds[kind];
     const struct meta *m = meta_of(kind, object);
     struct table_slot *slot = find(c, kind, m);
     bool listed = k->listing && source == CACHE_WATCH;
@@ -380,7 +380,7 @@ void cache_delete_owned(struct cache *c, enum owned_kind kind, const char *uid, 
 
 void cache_relist_begin(struct cache *c, int kind)
 {
-    struct kind *k = &c->kinds[kind];
+    struct cache_of_kind *k = &c->kinds[kind];
 
     k->listing = true;
     for (size_t i = 0; i < k->objects.cap; i++)
@@ -414,7 +414,7 @@ static void use_older(struct cache *c, int kind, cache_gone_fn *gone, void *arg)
 
 void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *gone, void *arg)
 {
-    struct kind *k = &c->kinds[kind];
+    struct cache_of_kind *k = &c->kinds[kind];
     bool went_back =
         !decimal(rv) || (*k->horizon && (!decimal(k->horizon) || rv_compare(rv, k->horizon) < 0));
 
@@ -498,7 +498,7 @@ const struct owned_ref *cache_owned(const struct cache *c, enum owned_kind kind,
 
 void cache_each_job(const struct cache *c, cache_job_fn *fn, void *arg)
 {
-    const struct table *t = &c->kinds[CACHE_JOBS].objects;
+    const struct hash_table *t = &c->kinds[CACHE_JOBS].objects;
 
     for (size_t i = 0; i < t->cap; i++)
         if (t->slots[i].object)
@@ -507,7 +507,7 @@ void cache_each_job(const struct cache *c, cache_job_fn *fn, void *arg)
 
 void cache_each_pod(const struct cache *c, cache_pod_fn *fn, void *arg)
 {
-    const struct table *t = &c->kinds[CACHE_PODS].objects;
+    const struct hash_table *t = &c->kinds[CACHE_PODS].objects;
 
     for (size_t i = 0; i < t->cap; i++)
         if (t->slots[i].object)

@@ -18,7 +18,7 @@ uint32_t table_hash(const char *s, uint32_t before)
     return h ^ (h >> 16);
 }
 
-struct table_slot *table_find(const struct table *t, uint32_t hash, const void *key)
+struct table_slot *table_find(const struct hash_table *t, uint32_t hash, const void *key)
 {
     if (t->cap == 0)
         return NULL;
@@ -29,7 +29,7 @@ struct table_slot *table_find(const struct table *t, uint32_t hash, const void *
     return NULL;
 }
 
-static struct table_slot *place(struct table *t, struct table_slot slot)
+static struct table_slot *place(struct hash_table *t, struct table_slot slot)
 {
     size_t mask = t->cap - 1, i = slot.hash & mask;
 
@@ -39,7 +39,7 @@ static struct table_slot *place(struct table *t, struct table_slot slot)
     return &t->slots[i];
 }
 
-static void grow(struct table *t)
+static void grow(struct hash_table *t)
 {
     struct table_slot *old = t->slots;
     size_t old_cap = t->cap;
@@ -52,7 +52,7 @@ static void grow(struct table *t)
     free(old);
 }
 
-struct table_slot *table_add(struct table *t, uint32_t hash, void *object)
+struct table_slot *table_add(struct hash_table *t, uint32_t hash, void *object)
 {
     if ((t->n + 1) * 4 > t->cap * 3)
         grow(t);
@@ -60,7 +60,7 @@ struct table_slot *table_add(struct table *t, uint32_t hash, void *object)
     return place(t, (struct table_slot){.object = object, .hash = hash});
 }
 
-void table_remove(struct table *t, struct table_slot *slot)
+void table_remove(struct hash_table *t, struct table_slot *slot)
 {
     size_t mask = t->cap - 1, hole = (size_t)(slot - t->slots);
 
@@ -76,7 +76,7 @@ void table_remove(struct table *t, struct table_slot *slot)
     t->n--;
 }
 
-void table_release(struct table *t)
+void table_release(struct hash_table *t)
 {
     free(t->slots);
     t->slots = NULL;

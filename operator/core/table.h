@@ -17,7 +17,7 @@ struct table_slot {
 };
 
 /* All zero but `is`: empty. */
-struct table {
+struct hash_table {
     bool (*is)(const void *object, const void *key);
     struct table_slot *slots;
     size_t n, cap; /* cap 0 or a power of two */
@@ -27,11 +27,11 @@ struct table {
 uint32_t table_hash(const char *s, uint32_t before);
 
 /* NULL: none. A slot is valid until the table changes. */
-struct table_slot *table_find(const struct table *t, uint32_t hash, const void *key);
+struct table_slot *table_find(const struct hash_table *t, uint32_t hash, const void *key);
 /* The object must not be there yet. */
-struct table_slot *table_add(struct table *t, uint32_t hash, void *object);
+struct table_slot *table_add(struct hash_table *t, uint32_t hash, void *object);
 /* While walking slots by index, look at the same index again after removing it. */
-void table_remove(struct table *t, struct table_slot *slot);
-void table_release(struct table *t); /* not the objects */
+void table_remove(struct hash_table *t, struct table_slot *slot);
+void table_release(struct hash_table *t); /* not the objects */
 
 #endif

@@ -17,7 +17,7 @@ struct timers {
     struct timer **heap;
     size_t n, cap;
     uint64_t order;
-    struct table by_key;
+    struct hash_table by_key;
 };
 
 static bool has_key(const void *object, const void *key)

@@ -8,22 +8,22 @@
 #include "paceline/mem.h"
 
 /* Lives while its key waits in the line or is in flight; timers keep keys of their own. */
-struct item {
-    struct item *next; /* in the line */
+struct queue_item {
+    struct queue_item *next; /* in the line */
     bool in_flight, again;
     char key[];
 };
 
 struct workqueue {
-    struct item *first, **end; /* the line of ready keys */
+    struct queue_item *first, **end; /* the line of ready keys */
     size_t depth;
-    struct table by_key;
+    struct hash_table by_key;
     struct timers *timers;
 };
 
 static bool has_key(const void *object, const void *key)
 {
-    const struct item *item = object;
+    const struct queue_item *item = object;
 
     return strcmp(item->key, key) == 0;
 }
@@ -49,7 +49,7 @@ void workqueue_free(struct workqueue *q)
     free(q);
 }
 
-static void line_up(struct workqueue *q, struct item *item)
+static void line_up(struct workqueue *q, struct queue_item *item)
 {
     item->next = NULL;
     *q->end = item;
@@ -63,14 +63,14 @@ static void make_ready(struct workqueue *q, const char *key)
 
     if (!slot) {
         size_t size = strlen(key) + 1;
-        struct item *item = xcalloc(1, sizeof *item + size);
+        struct queue_item *item = xcalloc(1, sizeof *item + size);
         memcpy(item->key, key, size);
         table_add(&q->by_key, hash, item);
         line_up(q, item);
         q->depth++;
         return;
     }
-    struct item *item = slot->object;
+    struct queue_item *item = slot->object;
     if (!item->in_flight || item->again)
         return;
     item->again = true;
@@ -102,7 +102,7 @@ void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms)
 const char *workqueue_pop(struct workqueue *q, int64_t now_ms)
 {
     advance(q, now_ms);
-    struct item *item = q->first;
+    struct queue_item *item = q->first;
     if (!item)
         return NULL;
     q->first = item->next;
@@ -117,7 +117,7 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
 {
     advance(q, now_ms);
     struct table_slot *slot = table_find(&q->by_key, table_hash(key, 0), key);
-    struct item *item = slot ? slot->object : NULL;
+    struct queue_item *item = slot ? slot->object : NULL;
 
     if (!item || !item->in_flight)
         return;
@@ -135,7 +135,7 @@ bool workqueue_wanted(const struct workqueue *q, const char *key)
 {
     const struct table_slot *slot = table_find(&q->by_key, table_hash(key, 0), key);
 
-    return slot && ((const struct item *)slot->object)->again;
+    return slot && ((const struct queue_item *)slot->object)->again;
 }
 
 void workqueue_forget(struct workqueue *q, const char *key) { timers_cancel(q->timers, key); }

@@ -17,7 +17,7 @@
 struct exec_run {
     const struct exec_config *exec; /* the caller's, which outlives us */
     pid_t pid;                      /* 0: reaped */
-    struct stream {
+    struct plugin_stream {
         char *data; /* NUL-terminated, of a fixed size: growing would leave copies of tokens */
         int fd;     /* -1: ended */
         size_t len, max;
@@ -26,20 +26,21 @@ struct exec_run {
     int64_t ends_ms, timeout_ms;
 };
 
-static void open_stream(struct stream *s, int fd, size_t max, bool rolling)
+static void open_stream(struct plugin_stream *s, int fd, size_t max, bool rolling)
 {
-    *s = (struct stream){.fd = fd, .data = xcalloc(1, max + 1), .max = max, .rolling = rolling};
+    *s = (struct plugin_stream){
+        .fd = fd, .data = xcalloc(1, max + 1), .max = max, .rolling = rolling};
     (void)fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-static void close_stream(struct stream *s)
+static void close_stream(struct plugin_stream *s)
 {
     if (s->fd >= 0)
         close(s->fd);
     s->fd = -1;
 }
 
-static void free_stream(struct stream *s)
+static void free_stream(struct plugin_stream *s)
 {
     close_stream(s);
     explicit_bzero(s->data, s->max);
@@ -180,7 +181,7 @@ int64_t exec_run_next_ms(const struct exec_run *run, int64_t now_ms)
     return run->out.fd < 0 && left > REAP_MS ? REAP_MS : left;
 }
 
-static bool take(struct stream *s, const char *bytes, size_t n)
+static bool take(struct plugin_stream *s, const char *bytes, size_t n)
 {
     size_t room = s->max - s->len;
     bool fits = n <= room;
@@ -198,7 +199,7 @@ static bool take(struct stream *s, const char *bytes, size_t n)
 }
 
 /* False: there is more than fits. */
-static bool drain(struct stream *s)
+static bool drain(struct plugin_stream *s)
 {
     char chunk[1024];
     bool fits = true;
@@ -219,7 +220,7 @@ static bool drain(struct stream *s)
 }
 
 /* The last line that is not empty, without control characters. */
-static const char *last_line(struct stream *s)
+static const char *last_line(struct plugin_stream *s)
 {
     char *line;
 

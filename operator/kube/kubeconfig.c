@@ -24,7 +24,8 @@ static void release(struct kubeconfig *k)
     free(k->files);
 }
 
-int entry_fail(const struct entry *e, const cJSON *node, struct err *err, const char *fmt, ...)
+int entry_fail(const struct kubeconfig_entry *e, const cJSON *node, struct err *err,
+               const char *fmt, ...)
 {
     int line = node ? yaml_line(&e->file->doc, node) : 0;
     char text[sizeof err->msg];
@@ -59,8 +60,8 @@ static const char *kind_of(const cJSON *node)
     return cJSON_IsNumber(node) ? "a number" : "text";
 }
 
-int entry_text(const struct entry *e, const cJSON *object, const char *field, const char **out,
-               struct err *err)
+int entry_text(const struct kubeconfig_entry *e, const cJSON *object, const char *field,
+               const char **out, struct err *err)
 {
     const cJSON *node = field_of(object, field);
 
@@ -74,7 +75,7 @@ int entry_text(const struct entry *e, const cJSON *object, const char *field, co
     return 0;
 }
 
-int entry_bool(const struct entry *e, const cJSON *object, const char *field, bool *out,
+int entry_bool(const struct kubeconfig_entry *e, const cJSON *object, const char *field, bool *out,
                struct err *err)
 {
     const cJSON *node = field_of(object, field);
@@ -85,8 +86,8 @@ int entry_bool(const struct entry *e, const cJSON *object, const char *field, bo
     return 0;
 }
 
-int entry_list(const struct entry *e, const cJSON *object, const char *field, const cJSON **out,
-               struct err *err)
+int entry_list(const struct kubeconfig_entry *e, const cJSON *object, const char *field,
+               const cJSON **out, struct err *err)
 {
     *out = field_of(object, field);
     if (*out && !cJSON_IsArray(*out))
@@ -94,7 +95,7 @@ int entry_list(const struct entry *e, const cJSON *object, const char *field, co
     return 0;
 }
 
-char *entry_path(const struct entry *e, const char *path)
+char *entry_path(const struct kubeconfig_entry *e, const char *path)
 {
     const char *slash = strrchr(e->file->path, '/');
 
@@ -103,7 +104,8 @@ char *entry_path(const struct entry *e, const char *path)
     return xasprintf("%.*s/%s", (int)(slash - e->file->path), e->file->path, path);
 }
 
-int entry_material(const struct entry *e, const char *field, struct material *out, struct err *err)
+int entry_material(const struct kubeconfig_entry *e, const char *field, struct material *out,
+                   struct err *err)
 {
     AUTO(auto_free) char *data_field = xasprintf("%s-data", field);
     const char *file, *data;
@@ -124,7 +126,8 @@ int entry_material(const struct entry *e, const char *field, struct material *ou
 }
 
 /* One entry of the list; *body stays NULL when it has another name. */
-static int match_entry(const struct entry *wanted, const cJSON *item, bool *match, struct err *err)
+static int match_entry(const struct kubeconfig_entry *wanted, const cJSON *item, bool *match,
+                       struct err *err)
 {
     const char *name;
 
@@ -138,7 +141,7 @@ static int match_entry(const struct entry *wanted, const cJSON *item, bool *matc
     return 0;
 }
 
-static int find_in_file(struct entry *e, const cJSON *list, bool *found, struct err *err)
+static int find_in_file(struct kubeconfig_entry *e, const cJSON *list, bool *found, struct err *err)
 {
     const cJSON *item;
 
@@ -163,7 +166,8 @@ static int find_in_file(struct entry *e, const cJSON *list, bool *found, struct 
 }
 
 /* Looks in all files, the first wins. whence says who named it. */
-static int find(const struct kubeconfig *k, struct entry *e, const char *whence, struct err *err)
+static int find(const struct kubeconfig *k, struct kubeconfig_entry *e, const char *whence,
+                struct err *err)
 {
     AUTO(auto_free) char *lists = xasprintf("%ss", e->kind);
     bool found;
@@ -186,7 +190,8 @@ static int find(const struct kubeconfig *k, struct entry *e, const char *whence,
 static int current_context(const struct kubeconfig *k, const char **name, struct err *err)
 {
     for (size_t i = 0; i < k->n; i++) {
-        struct entry top = {.file = &k->files[i], .kind = "field", .name = "current-context"};
+        struct kubeconfig_entry top = {
+            .file = &k->files[i], .kind = "field", .name = "current-context"};
 
         if (entry_text(&top, k->files[i].doc.root, "current-context", name, err))
             return -1;
@@ -198,7 +203,7 @@ static int current_context(const struct kubeconfig *k, const char **name, struct
 }
 
 /* A URL of a proxy as in HTTPS_PROXY; curl names the schemes. */
-static int proxy_url(const struct entry *cluster, char **out, struct err *err)
+static int proxy_url(const struct kubeconfig_entry *cluster, char **out, struct err *err)
 {
     static const char *const schemes[] = {"http://", "https://", "socks5://", "socks5h://"};
     const char *url;
@@ -216,7 +221,8 @@ static int proxy_url(const struct entry *cluster, char **out, struct err *err)
                       "proxy-url begins with http://, https:// or socks5://");
 }
 
-static int read_cluster(struct kube_access *a, const struct entry *cluster, struct err *err)
+static int read_cluster(struct kube_access *a, const struct kubeconfig_entry *cluster,
+                        struct err *err)
 {
     const char *server, *tls_name;
     AUTO(auto_free) char *where = NULL;
@@ -242,8 +248,8 @@ static int read_cluster(struct kube_access *a, const struct entry *cluster, stru
 static int resolve(struct kube_access *a, const struct kubeconfig *k, const char *context_name,
                    struct err *err)
 {
-    struct entry context = {.kind = "context", .name = context_name};
-    struct entry cluster = {.kind = "cluster"}, user = {.kind = "user"};
+    struct kubeconfig_entry context = {.kind = "context", .name = context_name};
+    struct kubeconfig_entry cluster = {.kind = "cluster"}, user = {.kind = "user"};
     const char *namespace_;
     AUTO(auto_free) char *whence = NULL;
 

@@ -14,8 +14,8 @@ static const cJSON *get(const cJSON *object, const char *field)
     return cJSON_IsNull(node) ? NULL : node;
 }
 
-static int exec_args(struct exec_config *exec, const struct entry *user, const cJSON *list,
-                     struct err *err)
+static int exec_args(struct exec_config *exec, const struct kubeconfig_entry *user,
+                     const cJSON *list, struct err *err)
 {
     const cJSON *item;
 
@@ -29,8 +29,8 @@ static int exec_args(struct exec_config *exec, const struct entry *user, const c
     return 0;
 }
 
-static int exec_env(struct exec_config *exec, const struct entry *user, const cJSON *list,
-                    struct err *err)
+static int exec_env(struct exec_config *exec, const struct kubeconfig_entry *user,
+                    const cJSON *list, struct err *err)
 {
     const cJSON *item;
 
@@ -50,8 +50,8 @@ static int exec_env(struct exec_config *exec, const struct entry *user, const cJ
 }
 
 /* For KUBERNETES_EXEC_INFO; config comes from the cluster's extensions, the CA when it is read. */
-static int cluster_info(char **out, const struct kube_access *a, const struct entry *cluster,
-                        struct err *err)
+static int cluster_info(char **out, const struct kube_access *a,
+                        const struct kubeconfig_entry *cluster, struct err *err)
 {
     AUTO(auto_json) cJSON *info = cJSON_CreateObject();
     struct buf text;
@@ -81,8 +81,8 @@ static int cluster_info(char **out, const struct kube_access *a, const struct en
 }
 
 /* An operator has no terminal, so that a plugin which insists on one cannot work. */
-static int check_mode(const struct exec_config *exec, const struct entry *user, const cJSON *node,
-                      const char *mode, struct err *err)
+static int check_mode(const struct exec_config *exec, const struct kubeconfig_entry *user,
+                      const cJSON *node, const char *mode, struct err *err)
 {
     static const char *const modes[] = {"Never", "IfAvailable", "Always"};
     size_t i = 0;
@@ -104,8 +104,8 @@ static int check_mode(const struct exec_config *exec, const struct entry *user, 
     return 0;
 }
 
-static int read_exec(struct kube_access *a, const struct entry *user, const struct entry *cluster,
-                     const cJSON *node, struct err *err)
+static int read_exec(struct kube_access *a, const struct kubeconfig_entry *user,
+                     const struct kubeconfig_entry *cluster, const cJSON *node, struct err *err)
 {
     const char *command, *version, *hint, *mode;
     const cJSON *args, *env;
@@ -137,7 +137,7 @@ static int read_exec(struct kube_access *a, const struct entry *user, const stru
     return want_cluster ? cluster_info(&a->exec.cluster, a, cluster, err) : 0;
 }
 
-static int refuse_unsupported(const struct entry *user, struct err *err)
+static int refuse_unsupported(const struct kubeconfig_entry *user, struct err *err)
 {
     static const struct {
         const char *field, *advice;
@@ -160,7 +160,8 @@ static int refuse_unsupported(const struct entry *user, struct err *err)
 }
 
 /* One way to say who we are, a client certificate apart. */
-static int check_ways(const struct kube_access *a, const struct entry *user, struct err *err)
+static int check_ways(const struct kube_access *a, const struct kubeconfig_entry *user,
+                      struct err *err)
 {
     bool token = a->token.file || a->token.text;
 
@@ -177,8 +178,8 @@ static int check_ways(const struct kube_access *a, const struct entry *user, str
     return 0;
 }
 
-int kubeconfig_user(struct kube_access *a, const struct entry *user, const struct entry *cluster,
-                    struct err *err)
+int kubeconfig_user(struct kube_access *a, const struct kubeconfig_entry *user,
+                    const struct kubeconfig_entry *cluster, struct err *err)
 {
     const char *token, *token_file, *username, *password;
     const cJSON *exec = get(user->body, "exec");

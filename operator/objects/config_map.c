@@ -40,7 +40,7 @@ static int check_tf_config(const struct wiring *w, size_t cluster, struct err *e
     for (enum cluster_role r = 0; r < N_CLUSTER_ROLES; r++) {
         AUTO(buf_release) struct buf text = {0};
         char index[24], host[NAME_SIZE];
-        struct process p = {.role = r, .index = index, .host = host};
+        struct tf_process p = {.role = r, .index = index, .host = host};
         size_t bytes;
 
         if (!w->replicas[r])

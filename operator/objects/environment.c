@@ -39,7 +39,7 @@ static void add_last(cJSON *env, cJSON *value)
     cJSON_AddItemToArray(env, value);
 }
 
-static void add_tf_config(const struct wiring *w, const struct process *p, cJSON *env)
+static void add_tf_config(const struct wiring *w, const struct tf_process *p, cJSON *env)
 {
     AUTO(buf_release) struct buf text;
     cJSON *cluster = variable(w->dynamic ? "PACELINE_PS" : "PACELINE_CLUSTER", NULL);
@@ -96,7 +96,7 @@ static void add_master(const struct wiring *w, cJSON *ours, const cJSON *own)
     add_default(ours, own, "MASTER_PORT", port);
 }
 
-void environment_apply(const struct wiring *w, const struct process *p, const char *rank,
+void environment_apply(const struct wiring *w, const struct tf_process *p, const char *rank,
                        cJSON *container)
 {
     cJSON *own = tree_list(container, "env"), *ours = cJSON_CreateArray();

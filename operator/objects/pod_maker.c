@@ -90,7 +90,7 @@ static void add_config_volume(const struct tj *tj, const struct wiring *w, cJSON
 
 static void wire(const struct tj *tj, const struct wiring *w, enum cluster_role role, cJSON *spec)
 {
-    struct process p = {.role = role, .index = MARK_INDEX, .host = MARK_HOST};
+    struct tf_process p = {.role = role, .index = MARK_INDEX, .host = MARK_HOST};
     bool mounted = false;
 
     for (cJSON *c = tree_get(spec, "containers")->child; c; c = c->next) {

@@ -11,12 +11,12 @@
  * pod. */
 #define CONTAINERS_MAX 128
 
-struct place {
+struct template_place {
     const char *key; /* members divided by dots */
     enum { A_OBJECT, A_LIST, A_LIST_OF_OBJECTS } is;
 };
 
-static const struct place places[] = {
+static const struct template_place places[] = {
     {"metadata", A_OBJECT},
     {"metadata.labels", A_OBJECT},
     {"metadata.annotations", A_OBJECT},
@@ -28,7 +28,7 @@ static const struct place places[] = {
     {"spec.tolerations", A_LIST_OF_OBJECTS},
     {"spec.securityContext", A_OBJECT},
 };
-static const struct place container_places[] = {
+static const struct template_place container_places[] = {
     {"env", A_LIST_OF_OBJECTS},
     {"volumeMounts", A_LIST_OF_OBJECTS},
     {"ports", A_LIST_OF_OBJECTS},
@@ -61,8 +61,8 @@ static int check_objects(const cJSON *list, const char *path, const char *key, s
     return 0;
 }
 
-static int check_places(const cJSON *root, const char *path, const struct place *place, size_t n,
-                        struct err *err)
+static int check_places(const cJSON *root, const char *path, const struct template_place *place,
+                        size_t n, struct err *err)
 {
     for (size_t i = 0; i < n; i++, place++) {
         const cJSON *found = find_at(root, place->key);

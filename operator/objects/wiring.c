@@ -197,7 +197,7 @@ void wiring_cluster(const struct wiring *w, struct buf *out)
  * empty cluster, and a server a list of itself alone, in which only the first has its own place;
  * both are no use to TensorFlow.
  */
-static void add_sparse(const struct wiring *w, const struct process *p, bool by_name,
+static void add_sparse(const struct wiring *w, const struct tf_process *p, bool by_name,
                        struct buf *out)
 {
     buf_puts(out, "{\"worker\":{");
@@ -224,7 +224,7 @@ static void add_sparse(const struct wiring *w, const struct process *p, bool by_
     buf_puts(out, "}");
 }
 
-void wiring_tf_config(const struct wiring *w, const struct process *p, bool by_name,
+void wiring_tf_config(const struct wiring *w, const struct tf_process *p, bool by_name,
                       struct buf *out)
 {
     buf_puts(out, "{\"cluster\":");
@@ -255,7 +255,7 @@ void tf_config_text(const struct objects_config *config, const struct tj *tj,
                     enum cluster_role role, int index, struct buf *out)
 {
     char number[16], host[NAME_SIZE];
-    struct process p = {.role = role, .index = number, .host = host};
+    struct tf_process p = {.role = role, .index = number, .host = host};
     struct wiring w;
 
     wiring_init(&w, tj, config->cluster_domain);

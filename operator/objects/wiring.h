@@ -58,7 +58,7 @@ bool wiring_has_hostfile(const struct wiring *w);
 void wiring_address(const struct wiring *w, const char *host, struct buf *out);
 
 /* A process by texts, which may also be placeholders: its index and its host name. */
-struct process {
+struct tf_process {
     enum cluster_role role;
     const char *index, *host;
 };
@@ -68,7 +68,7 @@ struct process {
  * as $(PACELINE_CLUSTER), $(PACELINE_PS), which the kubelet expands, so that 1,000 pods do not
  * carry 50 KB each.
  */
-void wiring_tf_config(const struct wiring *w, const struct process *p, bool by_name,
+void wiring_tf_config(const struct wiring *w, const struct tf_process *p, bool by_name,
                       struct buf *out);
 void wiring_cluster(const struct wiring *w, struct buf *out);  /* {"chief":[...],...} */
 void wiring_servers(const struct wiring *w, struct buf *out);  /* ["host:port",...] */

@@ -4,13 +4,13 @@
 #include "operator/reconcile/ctx.h"
 
 /* What the pods do, over all roles. */
-struct census {
+struct pod_census {
     int wanted, running;
     const struct pod *waiting; /* the first that does not run and says why; or NULL */
     const char *wait;          /* and what */
 };
 
-static void count_slot(struct ctx *ctx, enum cluster_role role, int index, struct census *c)
+static void count_slot(struct ctx *ctx, enum cluster_role role, int index, struct pod_census *c)
 {
     const struct index_slot *slot = &ctx->roles[role].slots[index];
     const struct pod *p = slot_pod(slot);
@@ -30,9 +30,9 @@ static void count_slot(struct ctx *ctx, enum cluster_role role, int index, struc
         c->waiting = p;
 }
 
-static struct census count(struct ctx *ctx)
+static struct pod_census count(struct ctx *ctx)
 {
-    struct census c = {0};
+    struct pod_census c = {0};
 
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         struct role_status *s = &ctx->next.roles[r];
@@ -44,7 +44,7 @@ static struct census count(struct ctx *ctx)
     return c;
 }
 
-static const char *why(const struct ctx *ctx, const struct census *c)
+static const char *why(const struct ctx *ctx, const struct pod_census *c)
 {
     const struct pod *p = c->waiting;
 
@@ -55,7 +55,7 @@ static const char *why(const struct ctx *ctx, const struct census *c)
         cluster_role_names[p->role], p->index, c->wait, ctx->tj->meta.namespace_, p->meta.name);
 }
 
-static void describe_running(struct ctx *ctx, const struct census *c)
+static void describe_running(struct ctx *ctx, const struct pod_census *c)
 {
     if (ctx->next.world.generation == 0)
         return;
@@ -82,7 +82,7 @@ static void describe_running(struct ctx *ctx, const struct census *c)
  * puts into its own; NULL: none. The operator may not read Secrets, so a Secret of somebody else is
  * found by the node.
  */
-static const char *foreign_secret(const struct census *c)
+static const char *foreign_secret(const struct pod_census *c)
 {
     const struct pod *p = c->waiting;
 
@@ -92,7 +92,7 @@ static const char *foreign_secret(const struct census *c)
                : NULL;
 }
 
-static void describe_blocked(struct ctx *ctx, const struct census *c)
+static void describe_blocked(struct ctx *ctx, const struct pod_census *c)
 {
     if (ctx->o->invalid_template)
         condition_set(ctx, COND_PODS_BLOCKED, true, "InvalidTemplate", "%s",
@@ -118,7 +118,7 @@ static void describe_blocked(struct ctx *ctx, const struct census *c)
 
 void describe(struct ctx *ctx)
 {
-    struct census c = count(ctx);
+    struct pod_census c = count(ctx);
 
     if (!status_terminal(&ctx->next)) {
         describe_running(ctx, &c);

@@ -5,20 +5,20 @@
 
 #include "paceline/mem.h"
 
-struct request {
+struct page_request {
     const struct snapshot *snapshot;
     int64_t now_ms;
     const struct metrics_process *process;
 };
 
-static int metrics_page(const struct request *r, struct buf *body)
+static int metrics_page(const struct page_request *r, struct buf *body)
 {
     metrics_encode(r->snapshot, r->process, body);
     return 200;
 }
 
 /* Also without a leader and without an API server: a restart would mend neither. */
-static int health_page(const struct request *r, struct buf *body)
+static int health_page(const struct page_request *r, struct buf *body)
 {
     int64_t age_ms;
 
@@ -35,7 +35,7 @@ static int health_page(const struct request *r, struct buf *body)
     return 200;
 }
 
-static int readiness_page(const struct request *r, struct buf *body)
+static int readiness_page(const struct page_request *r, struct buf *body)
 {
     if (r->snapshot && r->snapshot->synced) {
         buf_puts(body, "ok\n");
@@ -47,18 +47,18 @@ static int readiness_page(const struct request *r, struct buf *body)
 
 static const struct path {
     const char *path, *content_type;
-    int (*make)(const struct request *r, struct buf *body);
+    int (*make)(const struct page_request *r, struct buf *body);
 } paths[] = {
     {"/metrics", METRICS_CONTENT_TYPE, metrics_page},
     {"/healthz", "text/plain; charset=utf-8", health_page},
     {"/readyz", "text/plain; charset=utf-8", readiness_page},
 };
 
-struct page page_make(const char *path, bool is_get, const struct snapshot *s, int64_t now_ms,
-                      const struct metrics_process *process, struct buf *body)
+struct web_page page_make(const char *path, bool is_get, const struct snapshot *s, int64_t now_ms,
+                          const struct metrics_process *process, struct buf *body)
 {
-    const struct request request = {s, now_ms, process};
-    struct page page = {404, "text/plain; charset=utf-8"};
+    const struct page_request request = {s, now_ms, process};
+    struct web_page page = {404, "text/plain; charset=utf-8"};
 
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
         if (strcmp(path, paths[i].path) != 0)

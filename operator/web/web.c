@@ -38,7 +38,7 @@ struct web {
 };
 
 /* One answer. libwebsockets zeroes it; body is made by the request. */
-struct session {
+struct web_session {
     struct buf body; /* LWS_PRE bytes that libwebsockets may write to, then the text */
     size_t sent;
 };
@@ -102,7 +102,7 @@ static void accept_connections(struct web *w)
         lws_set_timeout(w->connections[0], PENDING_TIMEOUT_KILLED_BY_PARENT, LWS_TO_KILL_ASYNC);
 }
 
-static int send_head(struct lws *wsi, const struct page *page, size_t length)
+static int send_head(struct lws *wsi, const struct web_page *page, size_t length)
 {
     unsigned char head[LWS_PRE + RESPONSE_HEAD];
     unsigned char *start = head + LWS_PRE, *p = start, *end = head + sizeof head - 1;
@@ -117,13 +117,13 @@ static int send_head(struct lws *wsi, const struct page *page, size_t length)
     return lws_finalize_write_http_header(wsi, start, &p, end) ? -1 : 0;
 }
 
-static int on_request(struct web *w, struct lws *wsi, struct session *session, const char *path)
+static int on_request(struct web *w, struct lws *wsi, struct web_session *session, const char *path)
 {
     static const char pre[LWS_PRE];
     bool is_get = lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) > 0;
     struct metrics_process process = process_now(w);
     struct snapshot *news = slot_take(&w->slot);
-    struct page page;
+    struct web_page page;
 
     if (news) {
         free(w->newest);
@@ -143,7 +143,7 @@ static int on_request(struct web *w, struct lws *wsi, struct session *session, c
 }
 
 /* -1 closes the connection, which libwebsockets does after all was sent. */
-static int on_writable(struct lws *wsi, struct session *session)
+static int on_writable(struct lws *wsi, struct web_session *session)
 {
     size_t left, n;
 
@@ -165,7 +165,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
                     size_t len)
 {
     struct web *w = lws_context_user(lws_get_context(wsi));
-    struct session *session = user;
+    struct web_session *session = user;
 
     (void)len;
     switch (reason) {
@@ -213,7 +213,7 @@ static void *run(void *arg)
 
 /* Libwebsockets keeps what info points to. */
 static const struct lws_protocols protocols[] = {
-    {.name = "http", .callback = on_event, .per_session_data_size = sizeof(struct session)},
+    {.name = "http", .callback = on_event, .per_session_data_size = sizeof(struct web_session)},
     {0},
 };
 static const struct lws_protocol_vhost_options nosniff = {.name = "x-content-type-options:",

@@ -20,7 +20,7 @@
 #define PAUSE_US 50000
 #define PEM_MAX 65536
 
-struct client {
+struct agent_client {
     struct channel *channel;
     const char *until;
     bool met;
@@ -28,7 +28,7 @@ struct client {
 
 static int print(void *arg, const cJSON *message, struct err *err)
 {
-    struct client *c = arg;
+    struct agent_client *c = arg;
     AUTO(buf_release) struct buf text;
 
     (void)err;
@@ -42,7 +42,7 @@ static int print(void *arg, const cJSON *message, struct err *err)
 
 static void send_line(void *arg, const char *line, size_t len)
 {
-    struct client *c = arg;
+    struct agent_client *c = arg;
     AUTO(auto_json) cJSON *message = cJSON_ParseWithLength(line, len);
 
     if (message)
@@ -94,7 +94,7 @@ static int dial(const char *address, int port, struct err *err)
     }
 }
 
-static int talk(struct client *c, struct err *err)
+static int talk(struct agent_client *c, struct err *err)
 {
     static struct lines lines;
     int input = STDIN_FILENO;
@@ -123,7 +123,7 @@ static int talk(struct client *c, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct client c = {.until = argc == 8 ? argv[7] : NULL};
+    struct agent_client c = {.until = argc == 8 ? argv[7] : NULL};
     struct channel_tls *tls;
     struct err err = {0};
     int fd, rc;

@@ -10,14 +10,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-struct source {
+struct tar_source {
     const uint8_t *bytes;
     size_t left;
 };
 
 static int64_t read_source(void *arg, void *bytes, size_t n, struct err *err)
 {
-    struct source *s = arg;
+    struct tar_source *s = arg;
 
     (void)err;
     n = n < s->left ? n : s->left;
@@ -38,7 +38,7 @@ static bool climbs(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct source source = {data, size};
+    struct tar_source source = {data, size};
     struct tar tar;
     struct err err;
     bool more;

@@ -20,7 +20,7 @@ static bool is_one_order(const struct reducer_config *config)
 }
 
 /* What one test reduces. */
-struct problem {
+struct reducer_problem {
     struct lane_tree tree;
     struct lanes lanes; /* this rank's */
     uint32_t n_samples;
@@ -51,7 +51,7 @@ static float lane_value(int lane, size_t i)
 
 /* The sum over lanes first .. first + count in tree order, lanes without samples left out; NaN
  * when all are. */
-static float tree_value(const struct problem *t, int first, int count, size_t i)
+static float tree_value(const struct reducer_problem *t, int first, int count, size_t i)
 {
     if (count == 1)
         return lane_samples(t->lanes.total, first, 1, t->n_samples) ? lane_value(first, i) : NAN;
@@ -62,12 +62,12 @@ static float tree_value(const struct problem *t, int first, int count, size_t i)
     return isnan(left) ? right : isnan(right) ? left : left + right;
 }
 
-static void problem_of(struct problem *t, struct comm *c, struct lane_tree tree, uint32_t n_samples,
-                       size_t n)
+static void problem_of(struct reducer_problem *t, struct comm *c, struct lane_tree tree,
+                       uint32_t n_samples, size_t n)
 {
     const int lanes = tree.total;
 
-    *t = (struct problem){.tree = tree, .n_samples = n_samples, .n = n};
+    *t = (struct reducer_problem){.tree = tree, .n_samples = n_samples, .n = n};
     lanes_init(&t->lanes, t->tree, comm_rank(c));
     t->want = xmalloc(n * sizeof *t->want);
     for (size_t i = 0; i < n; i++)
@@ -82,12 +82,13 @@ static void problem_of(struct problem *t, struct comm *c, struct lane_tree tree,
     }
 }
 
-static void problem_init(struct problem *t, struct comm *c, int lanes, uint32_t n_samples, size_t n)
+static void problem_init(struct reducer_problem *t, struct comm *c, int lanes, uint32_t n_samples,
+                         size_t n)
 {
     problem_of(t, c, (struct lane_tree){lanes, 0, comm_size(c)}, n_samples, n);
 }
 
-static void problem_release(struct problem *t)
+static void problem_release(struct reducer_problem *t)
 {
     free(t->want);
     for (int b = 0; b < t->lanes.n_blocks; b++) {
@@ -96,14 +97,14 @@ static void problem_release(struct problem *t)
     }
 }
 
-static void fill_blocks(const struct problem *t)
+static void fill_blocks(const struct reducer_problem *t)
 {
     for (int b = 0; b < t->lanes.n_blocks; b++)
         memcpy(t->blocks[b], t->partials[b], t->n * sizeof(float));
 }
 
 /* Cuts the slab into layers, submitted from the last, and those into slices, in rising order. */
-static void submit_all(struct reducer *r, const struct problem *t, uint32_t seed)
+static void submit_all(struct reducer *r, const struct reducer_problem *t, uint32_t seed)
 {
     size_t end = t->n, layers = 1 + seed % 7, slices = 1 + seed % 5;
 
@@ -123,7 +124,7 @@ static void submit_all(struct reducer *r, const struct problem *t, uint32_t seed
 }
 
 /* Takes everything; each element exactly once. */
-static void take_all(struct reducer *r, const struct problem *t)
+static void take_all(struct reducer *r, const struct reducer_problem *t)
 {
     AUTO(auto_free) unsigned char *seen = xcalloc(t->n, 1);
     size_t offset = 0, n = 0, total = 0, twice = 0;
@@ -139,7 +140,7 @@ static void take_all(struct reducer *r, const struct problem *t)
     CHECK(!reducer_take(r, &offset, &n));
 }
 
-static void check_result(struct comm *c, const struct problem *t,
+static void check_result(struct comm *c, const struct reducer_problem *t,
                          const struct reducer_config *config)
 {
     const float *got = t->blocks[0];
@@ -166,7 +167,7 @@ static void check_result(struct comm *c, const struct problem *t,
 }
 
 /* Two steps of one reducer: the second finds the buffers as the first left them. */
-static void check_reduce(struct comm *c, const struct kernels *k, const struct problem *t,
+static void check_reduce(struct comm *c, const struct kernels *k, const struct reducer_problem *t,
                          const struct reducer_config *config)
 {
     struct reducer *r = reducer_new(c, k, config, t->tree, t->n);
@@ -186,7 +187,7 @@ static void check_problem(struct comm *c, const struct kernels *k, int lanes, ui
                           size_t n)
 {
     static const size_t fusions[] = {0, 4096, 1 << 20, (size_t)1 << 40};
-    struct problem t;
+    struct reducer_problem t;
 
     problem_init(&t, c, lanes, n_samples, n);
     for (uint32_t i = 0; i < 4 * ALGORITHMS; i++) {
@@ -233,7 +234,7 @@ static void check_traffic(struct comm *c, const struct kernels *k, enum algorith
     struct reducer_config config = {.algorithm = algorithm, .schedule = schedule, .wire = wire};
     const int64_t before = (int64_t)comm_bytes_sent(c);
     int64_t early, size = comm_size(c), value_bytes = wire == WIRE_BF16 ? 2 : 4;
-    struct problem t;
+    struct reducer_problem t;
 
     problem_init(&t, c, 16, 16, 196 * 1024); /* no rest so small that all ranks sum all of it */
 
@@ -279,7 +280,7 @@ static void test_traffic(struct comm *c, const struct kernels *k)
  */
 static void test_uneven(struct comm *c, const struct kernels *k)
 {
-    struct problem t;
+    struct reducer_problem t;
 
     problem_init(&t, c, 16, 64, 700000);
     for (int algorithm = 0; algorithm < ALGORITHMS; algorithm++) {
@@ -296,7 +297,7 @@ static void test_fusion(struct comm *c, const struct kernels *k)
 {
     enum { RANGE = 60000 };
     struct reducer_config config = {.algorithm = ALGO_RING, .fusion_bytes = RANGE * 6};
-    struct problem t;
+    struct reducer_problem t;
 
     problem_init(&t, c, 4, 4, 2 * RANGE);
 
@@ -330,7 +331,7 @@ static double seconds(void)
 static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool thread)
 {
     struct reducer_config config = {.algorithm = ALGO_TREE, .thread = thread};
-    struct problem t;
+    struct reducer_problem t;
     double mine[16], all[16];
 
     problem_init(&t, c, 16, 16, 100000);
@@ -359,7 +360,7 @@ static void test_lanes_within_step(struct comm *c, const struct kernels *k, bool
 static void test_simulated(struct comm *c, const struct kernels *k, size_t n, double bandwidth,
                            bool thread)
 {
-    struct problem t;
+    struct reducer_problem t;
 
     problem_init(&t, c, 16, 40, n);
     comm_simulate(c, bandwidth, 0.001);
@@ -409,7 +410,7 @@ static void check_servers(struct comm *c, const struct kernels *k, int servers, 
     struct reducer_servers owners = {.placement = &placement, .update = descend};
     struct reducer_config config = {.fusion_bytes = 1 << 16, .servers = &owners};
     struct served mine = {.weights = xcalloc(n, sizeof(float))};
-    struct problem t;
+    struct reducer_problem t;
 
     placement_init(&placement, PLACEMENT_BALANCED, NULL, 0, n, servers ? servers : workers);
     placement.first = servers ? workers : 0;

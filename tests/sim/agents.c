@@ -15,7 +15,7 @@ struct parcel { /* a message on its way; json NULL: the end */
 enum direction { TO_AGENT, TO_OPERATOR, N_DIRECTIONS };
 
 struct agent_link {
-    struct world *w;
+    struct sim_world *w;
     int64_t id;
     int n;         /* operator */
     int64_t epoch; /* of its process */
@@ -35,7 +35,7 @@ struct agent_link {
     int64_t sent;                  /* the newest generation launched through it */
 };
 
-void agents_new(struct world *w) { w->agents = xcalloc(1, sizeof *w->agents); }
+void agents_new(struct sim_world *w) { w->agents = xcalloc(1, sizeof *w->agents); }
 
 static void drop_parcels(struct agent_link *l, enum direction d)
 {
@@ -60,7 +60,7 @@ static void link_free(struct agent_link *l)
     free(l);
 }
 
-void agents_free(struct world *w)
+void agents_free(struct sim_world *w)
 {
     while (w->agents->n_links)
         link_free(w->agents->links[0]);
@@ -70,7 +70,7 @@ void agents_free(struct world *w)
     free(w->agents);
 }
 
-static struct agent_link *link_of(struct world *w, int64_t id)
+static struct agent_link *link_of(struct sim_world *w, int64_t id)
 {
     for (size_t i = 0; i < w->agents->n_links; i++)
         if (w->agents->links[i]->id == id)
@@ -78,7 +78,7 @@ static struct agent_link *link_of(struct world *w, int64_t id)
     return NULL;
 }
 
-static struct agent_link *link_to(struct world *w, int process)
+static struct agent_link *link_to(struct sim_world *w, int process)
 {
     for (size_t i = 0; i < w->agents->n_links; i++)
         if (w->agents->links[i]->attached && w->agents->links[i]->process == process)
@@ -89,7 +89,7 @@ static struct agent_link *link_to(struct world *w, int process)
 /* Packets do not get through. */
 static bool cut_off(const struct agent_link *l)
 {
-    const struct world *w = l->w;
+    const struct sim_world *w = l->w;
 
     return l->mute || w->agents->cut_until_ms[l->n] > w->now_ms ||
            (l->process >= 0 && w->nodes[w->processes[l->process].node].down);
@@ -100,11 +100,11 @@ static bool stopped(const struct agent_link *l)
     return l->w->operators[l->n].paused_until > l->w->now_ms;
 }
 
-static void on_pump(struct world *w, int64_t id);
+static void on_pump(struct sim_world *w, int64_t id);
 
 static void post(struct agent_link *l, enum direction d, cJSON *json, const char *why)
 {
-    struct world *w = l->w;
+    struct sim_world *w = l->w;
     const struct operator_process *op = &w->operators[l->n];
     struct parcel **end = &l->parcels[d], *p = xcalloc(1, sizeof *p);
 
@@ -138,7 +138,7 @@ static void reset(struct agent_link *l, const char *why)
     hang_up(l, why);
 }
 
-void agent_say(struct world *w, int process, cJSON *message)
+void agent_say(struct sim_world *w, int process, cJSON *message)
 {
     struct agent_link *l = link_to(w, process);
 
@@ -167,8 +167,8 @@ static void refuse(struct agent_link *l, const cJSON *world, const char *why)
 
 static void take_world(struct agent_link *l, const cJSON *message)
 {
-    struct world *w = l->w;
-    const struct process *p = &w->processes[l->process];
+    struct sim_world *w = l->w;
+    const struct sim_process *p = &w->processes[l->process];
     int64_t generation = val_int(message, "generation");
 
     if (generation <= agent_at(w, l->process)->seen)
@@ -199,7 +199,7 @@ static void take(struct agent_link *l, const cJSON *message)
 /* Gives the operator the message, or the end, after which the link is gone. */
 static void deliver(struct agent_link *l, const struct parcel *p)
 {
-    struct world *w = l->w;
+    struct sim_world *w = l->w;
     int n = l->n;
 
     l->busy = true;
@@ -215,7 +215,7 @@ static void deliver(struct agent_link *l, const struct parcel *p)
     operator_step(w, n);
 }
 
-static void on_pump(struct world *w, int64_t id)
+static void on_pump(struct sim_world *w, int64_t id)
 {
     enum direction d = id % N_DIRECTIONS;
     struct agent_link *l = link_of(w, id / N_DIRECTIONS);
@@ -239,7 +239,7 @@ static void on_pump(struct world *w, int64_t id)
 }
 
 /* Five seconds without a ping: both give the connection up. */
-static void on_silence(struct world *w, int64_t id)
+static void on_silence(struct sim_world *w, int64_t id)
 {
     struct agent_link *l = link_of(w, id);
 
@@ -250,7 +250,7 @@ static void on_silence(struct world *w, int64_t id)
 
 static void watch_link(struct agent_link *l)
 {
-    struct world *w = l->w;
+    struct sim_world *w = l->w;
 
     if (!w->processes[l->process].running && !cut_off(l)) {
         hang_up(l, "it has ended");
@@ -264,7 +264,7 @@ static void watch_link(struct agent_link *l)
     }
 }
 
-void agents_each_event(struct world *w)
+void agents_each_event(struct sim_world *w)
 {
     for (size_t i = 0; i < w->agents->n_links; i++)
         if (w->agents->links[i]->attached)
@@ -275,9 +275,9 @@ void agents_each_event(struct world *w)
 /* One operator at a time; it is told what this pod knows. */
 static void attach(struct agent_link *l, int process)
 {
-    struct world *w = l->w;
+    struct sim_world *w = l->w;
     struct agent_link *before = link_to(w, process);
-    const struct run *r = run_at(w, process);
+    const struct sim_run *r = run_at(w, process);
     cJSON *hello = cJSON_CreateObject();
 
     if (before)
@@ -302,7 +302,7 @@ static void attach(struct agent_link *l, int process)
         agent_say(w, process, run_progress(r));
 }
 
-static bool lets_in(const struct agent_link *l, const struct process *p)
+static bool lets_in(const struct agent_link *l, const struct sim_process *p)
 {
     unsigned char key[KEY_BYTES];
 
@@ -310,7 +310,7 @@ static bool lets_in(const struct agent_link *l, const struct process *p)
     return memcmp(key, l->key, sizeof key) == 0;
 }
 
-static void on_time_out(struct world *w, int64_t id)
+static void on_time_out(struct sim_world *w, int64_t id)
 {
     struct agent_link *l = link_of(w, id);
 
@@ -318,11 +318,11 @@ static void on_time_out(struct world *w, int64_t id)
         post(l, TO_OPERATOR, NULL, "timed out");
 }
 
-static void on_connect(struct world *w, int64_t id)
+static void on_connect(struct sim_world *w, int64_t id)
 {
     struct agent_link *l = link_of(w, id);
     int process = l ? process_at(w, l->address) : -1;
-    const struct process *p = process >= 0 ? &w->processes[process] : NULL;
+    const struct sim_process *p = process >= 0 ? &w->processes[process] : NULL;
 
     if (!l || l->over)
         return;
@@ -343,7 +343,7 @@ static struct agent_link *link_open(void *net, const struct agent_target *target
                                     agent_message_fn *message, agent_end_fn *end, void *arg)
 {
     struct operator_process *op = net;
-    struct world *w = op->w;
+    struct sim_world *w = op->w;
     struct agents *a = w->agents;
     struct agent_link *l = xcalloc(1, sizeof *l);
 
@@ -371,7 +371,7 @@ static struct agent_link *link_open(void *net, const struct agent_target *target
 static void link_send(void *net, struct agent_link *l, const cJSON *message)
 {
     struct operator_process *op = net;
-    struct world *w = op->w;
+    struct sim_world *w = op->w;
     int64_t generation = val_int(message, "generation");
     bool launch = strcmp(val_str(message, "type"), "world") == 0;
 
@@ -399,11 +399,11 @@ static void link_close(void *net, struct agent_link *l)
 
 const struct agent_ops agents_ops = {link_open, link_send, link_close, NULL};
 
-const char *agents_unsettled(struct world *w)
+const char *agents_unsettled(struct sim_world *w)
 {
     for (size_t i = 0; i < w->agents->n_links; i++) {
         const struct agent_link *l = w->agents->links[i];
-        const struct object *job =
+        const struct store_object *job =
             l->process < 0
                 ? NULL
                 : store_find_uid(&w->api.store, KIND_JOB, w->processes[l->process].job_uid);
@@ -416,7 +416,7 @@ const char *agents_unsettled(struct world *w)
     return NULL;
 }
 
-void agents_fault(struct world *w, enum fault kind)
+void agents_fault(struct sim_world *w, enum fault kind)
 {
     struct agents *a = w->agents;
     struct agent_link *l;
@@ -438,7 +438,7 @@ void agents_fault(struct world *w, enum fault kind)
     }
 }
 
-void agents_heal(struct world *w)
+void agents_heal(struct sim_world *w)
 {
     memset(w->agents->cut_until_ms, 0, sizeof w->agents->cut_until_ms);
     for (size_t i = 0; i < w->agents->n_links; i++)

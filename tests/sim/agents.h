@@ -13,7 +13,7 @@
 #define RUN_STAGES 3    /* of starting; then it trains */
 #define SILENCE_MS 5000 /* ends connections, and what depends on them */
 
-struct run {
+struct sim_run {
     int64_t generation;
     int hosts[MAX_HOSTS]; /* processes; the first is the chief */
     int n, servers; /* of n: those that the engine takes for servers, by the job it was given */
@@ -43,16 +43,16 @@ struct run {
     int64_t fetched_ms;
 };
 
-struct agent { /* of the process with the same number */
+struct sim_agent { /* of the process with the same number */
     int64_t seen;
     int64_t copy; /* the newest checkpoint in its memory: a step; 0: none */
     int run;      /* its newest as chief, from 1; 0: none */
 };
 
 struct agents {
-    struct agent *agents;
+    struct sim_agent *agents;
     size_t n, cap;
-    struct run *runs;
+    struct sim_run *runs;
     size_t n_runs, cap_runs;
     struct agent_link **links; /* open or about to be */
     size_t n_links, cap_links;
@@ -61,45 +61,47 @@ struct agents {
     uint64_t n_said;                   /* messages of agents */
 };
 
-struct agent *agent_at(struct world *w, int process);
-struct run *run_at(struct world *w, int process); /* the newest of this chief; or NULL */
-bool run_is_on(const struct run *r);              /* not over */
-bool run_is_stuck(const struct world *w, const struct run *r);
+struct sim_agent *agent_at(struct sim_world *w, int process);
+struct sim_run *run_at(struct sim_world *w, int process); /* the newest of this chief; or NULL */
+bool run_is_on(const struct sim_run *r);                  /* not over */
+bool run_is_stuck(const struct sim_world *w, const struct sim_run *r);
 /* One is dead, or does not hear the chief. dead: whether it is the former; or NULL. */
-bool run_is_broken(const struct world *w, const struct run *r, bool *dead);
+bool run_is_broken(const struct sim_world *w, const struct sim_run *r, bool *dead);
 /* The pod is its job's chief, has trained it and stays, to keep the model. */
-bool run_is_kept(struct world *w, const struct process *p);
+bool run_is_kept(struct sim_world *w, const struct sim_process *p);
 /* The active run that the pod is part of; or NULL. */
-struct run *run_with(struct world *w, int process);
+struct sim_run *run_with(struct sim_world *w, int process);
 /* Of the job's active run; RUN_NONE: there is none. */
-enum run_phase run_phase_of_job(struct world *w, const char *uid);
+enum run_phase run_phase_of_job(struct sim_world *w, const char *uid);
 
 /* What the chief is told. */
-void run_begin(struct world *w, int chief, const cJSON *message);
-void run_stop(struct world *w, int chief, int64_t generation);
-void run_kill(struct world *w, int chief, int64_t generation);
+void run_begin(struct sim_world *w, int chief, const cJSON *message);
+void run_stop(struct sim_world *w, int chief, int64_t generation);
+void run_kill(struct sim_world *w, int chief, int64_t generation);
 /* What an operator that connects is told; the caller's. */
-cJSON *run_message(struct world *w, const struct run *r);
-cJSON *run_started(const struct run *r);
-cJSON *run_progress(const struct run *r);
-cJSON *run_switched(const struct run *r);
-void runs_each_event(struct world *w);
+cJSON *run_message(struct sim_world *w, const struct sim_run *r);
+cJSON *run_started(const struct sim_run *r);
+cJSON *run_progress(const struct sim_run *r);
+cJSON *run_switched(const struct sim_run *r);
+void runs_each_event(struct sim_world *w);
 
 /* To the operator that is connected to this pod, if one is; takes the message over. */
-void agent_say(struct world *w, int process, cJSON *message);
+void agent_say(struct sim_world *w, int process, cJSON *message);
 
 /* launches.c */
-void launches_job_changed(struct world *w, struct job_truth *t, const struct object *o,
+void launches_job_changed(struct sim_world *w, struct job_truth *t, const struct store_object *o,
                           const cJSON *prev, const cJSON *next);
-void launches_run_taken(struct world *w, const struct run *r); /* every pod has */
-void launches_run_resumed(struct world *w, const struct run *r);
-void launches_run_over(struct world *w, struct run *r); /* failed, or stopped */
+void launches_run_taken(struct sim_world *w, const struct sim_run *r); /* every pod has */
+void launches_run_resumed(struct sim_world *w, const struct sim_run *r);
+void launches_run_over(struct sim_world *w, struct sim_run *r); /* failed, or stopped */
 /* The job has succeeded, and this chief of its may keep the model still. */
-bool launches_keep(struct world *w, const struct process *p, const cJSON *job);
-void launches_pod_made(struct world *w, const struct process *p);
-void launches_pod_placed(struct world *w, const struct process *p); /* it has a node, at last */
-void launches_told(struct world *w, const struct object *event);    /* to the user */
-void launches_reached(struct world *w, const struct run *r);
-void launches_pod_asked(struct world *w, const struct process *p); /* to go, by an operator */
+bool launches_keep(struct sim_world *w, const struct sim_process *p, const cJSON *job);
+void launches_pod_made(struct sim_world *w, const struct sim_process *p);
+void launches_pod_placed(struct sim_world *w,
+                         const struct sim_process *p); /* it has a node, at last */
+void launches_told(struct sim_world *w, const struct store_object *event); /* to the user */
+void launches_reached(struct sim_world *w, const struct sim_run *r);
+void launches_pod_asked(struct sim_world *w,
+                        const struct sim_process *p); /* to go, by an operator */
 
 #endif

@@ -3,7 +3,7 @@
 #include "paceline/mem.h"
 #include "tests/sim/value.h"
 
-static bool wanted(const struct target *t, const struct object *o)
+static bool wanted(const struct target *t, const struct store_object *o)
 {
     return (!t->ns[0] || strcmp(t->ns, o->ns) == 0) && selector_matches(t->selector, o->v->json) &&
            fields_match(t->fields, o->v->json);
@@ -51,7 +51,7 @@ static void write_page(struct buf *out, const struct target *t, size_t id, const
     buf_puts(out, "]}");
 }
 
-void api_list(struct api *api, const struct target *t, struct answer *a)
+void api_list(struct api *api, const struct target *t, struct api_answer *a)
 {
     size_t id, from = 0;
 
@@ -80,10 +80,11 @@ void api_compact(struct api *api)
         api->listings[i].expired = true;
 }
 
-struct watch *watch_new(struct api *api, const struct kube_request *request, struct answer *answer)
+struct api_watch *watch_new(struct api *api, const struct kube_request *request,
+                            struct api_answer *answer)
 {
     struct target t;
-    struct watch *w;
+    struct api_watch *w;
 
     if (!target_parse(&t, request) || !t.watch) {
         api_fail(answer, 404, "NotFound", KIND_POD, NULL,
@@ -104,7 +105,7 @@ struct watch *watch_new(struct api *api, const struct kube_request *request, str
     return w;
 }
 
-void watch_free(struct watch *w)
+void watch_free(struct api_watch *w)
 {
     if (!w)
         return;
@@ -113,7 +114,7 @@ void watch_free(struct watch *w)
     free(w);
 }
 
-static bool sees(const struct watch *w, const struct version *v)
+static bool sees(const struct api_watch *w, const struct version *v)
 {
     const char *ns;
 
@@ -123,7 +124,8 @@ static bool sees(const struct watch *w, const struct version *v)
     return (!w->ns || strcmp(w->ns, ns) == 0) && selector_matches(w->selector, v->json);
 }
 
-static void write_line(const struct watch *w, const char *type, struct version *v, struct buf *line)
+static void write_line(const struct api_watch *w, const char *type, struct version *v,
+                       struct buf *line)
 {
     buf_printf(line, "{\"type\":\"%s\",\"object\":", type);
     object_write(line, w->kind, v, w->metadata_only);
@@ -131,7 +133,7 @@ static void write_line(const struct watch *w, const char *type, struct version *
 }
 
 /* The state before, with the version of the change that hid it. */
-static void write_hidden(const struct watch *w, const struct change *c, struct buf *line)
+static void write_hidden(const struct api_watch *w, const struct change *c, struct buf *line)
 {
     struct version v = {.rv = c->rv, .json = cJSON_Duplicate(c->old->json, true)};
 
@@ -143,7 +145,7 @@ static void write_hidden(const struct watch *w, const struct change *c, struct b
 }
 
 /* An object that leaves the selector's sight is DELETED to this watch. */
-static bool write_change(const struct watch *w, const struct change *c, struct buf *line)
+static bool write_change(const struct api_watch *w, const struct change *c, struct buf *line)
 {
     bool before = sees(w, c->old), after = sees(w, c->new);
 
@@ -159,13 +161,13 @@ static bool write_change(const struct watch *w, const struct change *c, struct b
     return before || after;
 }
 
-bool watch_next(struct watch *w, int64_t rv, struct buf *line)
+bool watch_next(struct api_watch *w, int64_t rv, struct buf *line)
 {
     const struct store *s = &w->api->store;
 
     if (w->rv < s->oldest_rv && w->at < s->n_history[w->kind] &&
         s->history[w->kind][w->at].rv <= s->oldest_rv) {
-        struct answer a = {0};
+        struct api_answer a = {0};
 
         api_fail(&a, 410, "Expired", w->kind, NULL, "too old resource version: %lld (%lld)",
                  (long long)w->rv, (long long)s->oldest_rv);
@@ -185,7 +187,7 @@ bool watch_next(struct watch *w, int64_t rv, struct buf *line)
     return false;
 }
 
-void watch_bookmark(struct watch *w, struct buf *line)
+void watch_bookmark(struct api_watch *w, struct buf *line)
 {
     bool partial = w->metadata_only;
 

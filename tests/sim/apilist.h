@@ -5,6 +5,6 @@
 #include "tests/sim/apiserver.h"
 
 /* Answers GET of a collection. */
-void api_list(struct api *api, const struct target *t, struct answer *a);
+void api_list(struct api *api, const struct target *t, struct api_answer *a);
 
 #endif

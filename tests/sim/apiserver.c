@@ -28,10 +28,10 @@ void api_release(struct api *api)
     store_release(&api->store);
 }
 
-void answer_release(struct answer *a) { buf_release(&a->body); }
+void answer_release(struct api_answer *a) { buf_release(&a->body); }
 
 /* "pods", or with a group "trainingjobs.paceline.dev". */
-static void resource_name(char *out, size_t size, enum kind kind)
+static void resource_name(char *out, size_t size, enum store_kind kind)
 {
     snprintf(out, size, "%s%s%s", kinds[kind].plural, kinds[kind].group[0] ? "." : "",
              kinds[kind].group);
@@ -44,8 +44,8 @@ static bool names_kind(int code, const char *message)
            strstr(message, "in the precondition");
 }
 
-void api_fail(struct answer *answer, int code, const char *reason, enum kind kind, const char *name,
-              const char *fmt, ...)
+void api_fail(struct api_answer *answer, int code, const char *reason, enum store_kind kind,
+              const char *name, const char *fmt, ...)
 {
     char message[1024];
     va_list args;
@@ -69,7 +69,7 @@ void api_fail(struct answer *answer, int code, const char *reason, enum kind kin
     buf_printf(&answer->body, ",\"code\":%d}", code);
 }
 
-static void fail_conflict(struct answer *a, const struct target *t)
+static void fail_conflict(struct api_answer *a, const struct target *t)
 {
     char resource[128];
 
@@ -77,18 +77,19 @@ static void fail_conflict(struct answer *a, const struct target *t)
     api_fail(a, 409, "Conflict", t->kind, t->name, CHANGED, resource, t->name);
 }
 
-static void succeed(struct answer *a, int code, enum kind kind, struct version *v, bool partial)
+static void succeed(struct api_answer *a, int code, enum store_kind kind, struct version *v,
+                    bool partial)
 {
     a->status = code;
     object_write(&a->body, kind, v, partial);
 }
 
-static void answer_object(struct answer *a, int code, const struct target *t, struct version *v)
+static void answer_object(struct api_answer *a, int code, const struct target *t, struct version *v)
 {
     succeed(a, code, t->kind, v, t->metadata_only);
 }
 
-static cJSON *parse_body(const struct kube_request *r, struct answer *a)
+static cJSON *parse_body(const struct kube_request *r, struct api_answer *a)
 {
     cJSON *json = NULL;
     struct err err;
@@ -126,12 +127,12 @@ static const char *pod_problem(const cJSON *json)
 }
 
 static void create(struct api *api, const struct target *t, const struct kube_request *r,
-                   struct answer *a)
+                   struct api_answer *a)
 {
     AUTO(auto_json) cJSON *json = parse_body(r, a);
     cJSON *dry = NULL;
     const char *name = val_str(json, "metadata", "name"), *problem;
-    struct object *o;
+    struct store_object *o;
     char resource[128];
 
     if (!json)
@@ -197,7 +198,7 @@ static void keep_server_fields(cJSON *json, const cJSON *old, const struct targe
 }
 
 /* The object went with its last finalizer: the answer still has the version before. */
-static void answer_gone(struct answer *a, const struct target *t, const struct store *s,
+static void answer_gone(struct api_answer *a, const struct target *t, const struct store *s,
                         const char *rv)
 {
     struct version v = {.json = cJSON_Duplicate(s->dropped->json, true)};
@@ -212,8 +213,8 @@ static void answer_gone(struct answer *a, const struct target *t, const struct s
  * Stores the changed tree (taken over), unless it is of an older version or another object.
  * The status of a custom resource is the exception: metadata are ignored there, but the version.
  */
-static void update(struct api *api, const struct target *t, struct object *o, cJSON *json,
-                   struct answer *a)
+static void update(struct api *api, const struct target *t, struct store_object *o, cJSON *json,
+                   struct api_answer *a)
 {
     const char *uid = val_str(json, "metadata", "uid");
     const char *rv = val_str(json, "metadata", "resourceVersion");
@@ -237,7 +238,7 @@ static void update(struct api *api, const struct target *t, struct object *o, cJ
 }
 
 static void patch(struct api *api, const struct target *t, const struct kube_request *r,
-                  struct object *o, struct answer *a)
+                  struct store_object *o, struct api_answer *a)
 {
     AUTO(auto_json) cJSON *change = NULL;
     bool strategic = r->content_type && strstr(r->content_type, "strategic-merge-patch");
@@ -260,7 +261,7 @@ static void patch(struct api *api, const struct target *t, const struct kube_req
 }
 
 static void put(struct api *api, const struct target *t, const struct kube_request *r,
-                struct object *o, struct answer *a)
+                struct store_object *o, struct api_answer *a)
 {
     cJSON *json = parse_body(r, a);
 
@@ -277,8 +278,8 @@ static void put(struct api *api, const struct target *t, const struct kube_reque
     update(api, t, o, json, a);
 }
 
-static bool precondition_fails(const struct object *o, const cJSON *options, const struct target *t,
-                               struct answer *a)
+static bool precondition_fails(const struct store_object *o, const cJSON *options,
+                               const struct target *t, struct api_answer *a)
 {
     const char *uid = val_str(options, "preconditions", "uid");
     const char *rv = val_str(options, "preconditions", "resourceVersion");
@@ -298,7 +299,7 @@ static bool precondition_fails(const struct object *o, const cJSON *options, con
 }
 
 static void delete (struct api *api, const struct target *t, const struct kube_request *r,
-                    struct object *o, struct answer *a)
+                    struct store_object *o, struct api_answer *a)
 {
     AUTO(auto_json) cJSON *options = NULL;
     AUTO(auto_free) char *name = NULL, *uid = NULL;
@@ -336,10 +337,10 @@ static void delete (struct api *api, const struct target *t, const struct kube_r
     buf_printf(&a->body, "\"kind\":\"%s\",\"uid\":\"%s\"}}", kinds[t->kind].plural, uid);
 }
 
-void api_handle(struct api *api, const struct kube_request *r, struct answer *a)
+void api_handle(struct api *api, const struct kube_request *r, struct api_answer *a)
 {
     struct target t;
-    struct object *o;
+    struct store_object *o;
     char resource[128];
 
     a->retry_after_ms = -1;

@@ -9,12 +9,12 @@
 #include "paceline/buf.h"
 #include "tests/sim/store.h"
 
-struct answer {
+struct api_answer {
     int status;
     struct buf body;
     int64_t retry_after_ms; /* -1: none */
 };
-void answer_release(struct answer *a);
+void answer_release(struct api_answer *a);
 
 struct listing { /* a list that is being read in pages */
     struct version **items;
@@ -34,16 +34,16 @@ void api_init(struct api *api, int64_t rv, uint64_t uids);
 void api_release(struct api *api);
 
 /* *answer is empty before; the caller releases it. */
-void api_handle(struct api *api, const struct kube_request *request, struct answer *answer);
+void api_handle(struct api *api, const struct kube_request *request, struct api_answer *answer);
 /* The Status body that a real server sends. name NULL: of the whole kind. */
-void api_fail(struct answer *answer, int code, const char *reason, enum kind kind, const char *name,
-              const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+void api_fail(struct api_answer *answer, int code, const char *reason, enum store_kind kind,
+              const char *name, const char *fmt, ...) __attribute__((format(printf, 6, 7)));
 /* Forgets history up to now: old watches and continued lists get 410. */
 void api_compact(struct api *api);
 
-struct watch {
+struct api_watch {
     struct api *api;
-    enum kind kind;
+    enum store_kind kind;
     char *ns, *selector; /* or NULL */
     bool metadata_only, bookmarks;
     int64_t rv;         /* everything up to it was sent */
@@ -51,16 +51,17 @@ struct watch {
     int64_t timeout_ms; /* the server ends it */
 };
 /* NULL: refused, *answer says how. */
-struct watch *watch_new(struct api *api, const struct kube_request *request, struct answer *answer);
-void watch_free(struct watch *w);
+struct api_watch *watch_new(struct api *api, const struct kube_request *request,
+                            struct api_answer *answer);
+void watch_free(struct api_watch *w);
 /* Appends the next line, without newline, of changes up to version rv; false: there is none. */
-bool watch_next(struct watch *w, int64_t rv, struct buf *line);
+bool watch_next(struct api_watch *w, int64_t rv, struct buf *line);
 /* Appends a bookmark. */
-void watch_bookmark(struct watch *w, struct buf *line);
+void watch_bookmark(struct api_watch *w, struct buf *line);
 
 /* The parts of a path; strings are in the struct. */
 struct target {
-    enum kind kind;
+    enum store_kind kind;
     char ns[256], name[256], sub[32]; /* "" when absent */
     bool watch, bookmarks, dry_run, metadata_only;
     char selector[256], fields[256], more[64];
@@ -73,6 +74,6 @@ bool selector_matches(const char *selector, const cJSON *json);
 /* "involvedObject.uid=u" against an event; "" takes all. */
 bool fields_match(const char *fields, const cJSON *json);
 /* The object with kind and apiVersion in front, or its metadata only. */
-void object_write(struct buf *out, enum kind kind, struct version *v, bool metadata_only);
+void object_write(struct buf *out, enum store_kind kind, struct version *v, bool metadata_only);
 
 #endif

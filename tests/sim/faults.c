@@ -22,7 +22,7 @@ static bool fits(enum fault kind, const struct kube_request *r)
     }
 }
 
-struct request_fault faults_of_request(struct world *w, const struct operator_process *op,
+struct request_fault faults_of_request(struct sim_world *w, const struct operator_process *op,
                                        const struct kube_request *r)
 {
     struct request_fault f = {0};
@@ -51,7 +51,7 @@ struct request_fault faults_of_request(struct world *w, const struct operator_pr
     return f;
 }
 
-bool faults_of_connection(struct world *w)
+bool faults_of_connection(struct sim_world *w)
 {
     if (w->quiet || !random_chance(&w->faults, w->intensity))
         return false;
@@ -59,7 +59,7 @@ bool faults_of_connection(struct world *w)
     return true;
 }
 
-void faults_of_launch(struct world *w, struct operator_process *op)
+void faults_of_launch(struct sim_world *w, struct operator_process *op)
 {
     if (w->quiet || op->dying || !random_chance(&w->faults, w->intensity))
         return;
@@ -67,14 +67,14 @@ void faults_of_launch(struct world *w, struct operator_process *op)
     op->dying = true;
 }
 
-static struct operator_process *victim(struct world *w)
+static struct operator_process *victim(struct sim_world *w)
 {
     struct operator_process *op = &w->operators[random_next(&w->faults) % (uint64_t)w->n_operators];
 
     return op->c && op->paused_until <= w->now_ms ? op : NULL;
 }
 
-static void strike_operator(struct world *w, enum fault kind)
+static void strike_operator(struct sim_world *w, enum fault kind)
 {
     struct operator_process *op = victim(w);
 
@@ -101,9 +101,10 @@ static void strike_operator(struct world *w, enum fault kind)
 }
 
 /* Another replica, of which we know nothing, takes the Lease; or a user deletes it. */
-static void steal_lease(struct world *w)
+static void steal_lease(struct sim_world *w)
 {
-    struct object *o = store_find(&w->api.store, KIND_LEASE, OPERATOR_NS, "paceline-operator");
+    struct store_object *o =
+        store_find(&w->api.store, KIND_LEASE, OPERATOR_NS, "paceline-operator");
     cJSON *json;
 
     if (!o)
@@ -120,15 +121,15 @@ static void steal_lease(struct world *w)
     store_update(&w->api.store, o, json);
 }
 
-static void quota_ends(struct world *w, int64_t id)
+static void quota_ends(struct sim_world *w, int64_t id)
 {
     (void)id;
     w->api.forbid_pods = NULL;
 }
 
-static void strike_pod(struct world *w, enum fault kind)
+static void strike_pod(struct sim_world *w, enum fault kind)
 {
-    struct process *p;
+    struct sim_process *p;
 
     if (!w->n_processes)
         return;
@@ -140,14 +141,14 @@ static void strike_pod(struct world *w, enum fault kind)
         if (!p->asked_ms)
             pod_drain(w, p);
     } else {
-        struct object *pod = store_find(&w->api.store, KIND_POD, p->ns, p->name);
+        struct store_object *pod = store_find(&w->api.store, KIND_POD, p->ns, p->name);
 
         if (pod && strcmp(pod->uid, p->uid) == 0 && !p->asked_ms)
             pod_evict(w, pod);
     }
 }
 
-static void strike(struct world *w, enum fault kind)
+static void strike(struct sim_world *w, enum fault kind)
 {
     switch (kind) {
     case FAULT_WATCH_CUT:
@@ -190,7 +191,7 @@ static void strike(struct world *w, enum fault kind)
     }
 }
 
-static void on_fault(struct world *w, int64_t id)
+static void on_fault(struct sim_world *w, int64_t id)
 {
     (void)id;
     if (w->quiet)
@@ -200,7 +201,7 @@ static void on_fault(struct world *w, int64_t id)
     world_after(w, random_range(&w->faults, 100, 600000 / (w->intensity + 10)), on_fault, 0);
 }
 
-static void on_user(struct world *w, int64_t id)
+static void on_user(struct sim_world *w, int64_t id)
 {
     (void)id;
     if (w->quiet)
@@ -210,7 +211,7 @@ static void on_user(struct world *w, int64_t id)
 }
 
 /* Five acts on jobs to one kill of an operator, which comes back soon. */
-static void on_churn(struct world *w, int64_t id)
+static void on_churn(struct sim_world *w, int64_t id)
 {
     struct operator_process *op;
 
@@ -226,7 +227,7 @@ static void on_churn(struct world *w, int64_t id)
     world_after(w, random_range(&w->user, 50, 2500), on_churn, 0);
 }
 
-void faults_start(struct world *w)
+void faults_start(struct sim_world *w)
 {
     if (w->churn)
         world_after(w, random_range(&w->user, 0, 10000), on_churn, 0);

@@ -5,11 +5,11 @@
 
 /* The TrainingJob that controls it, by namespace, name and UID; NULL: none does, or it is not
  * there. */
-static struct object *owner_of(const struct world *w, const char *ns, const cJSON *json)
+static struct store_object *owner_of(const struct sim_world *w, const char *ns, const cJSON *json)
 {
     const char *uid = object_owner(json);
     const cJSON *ref;
-    struct object *owner;
+    struct store_object *owner;
 
     cJSON_ArrayForEach(ref, val_get(json, "metadata", "ownerReferences", NULL))
     {
@@ -24,7 +24,7 @@ static struct object *owner_of(const struct world *w, const char *ns, const cJSO
     return NULL;
 }
 
-static bool has_dependents(struct world *w, const struct object *job)
+static bool has_dependents(struct sim_world *w, const struct store_object *job)
 {
     const struct store *s = &w->api.store;
 
@@ -39,7 +39,7 @@ static bool has_dependents(struct world *w, const struct object *job)
 
 /* A finalizer of the collector's own means something on an object that is being deleted only: a
  * tenant may write it into any. */
-static bool goes_with(const struct object *owner, const char *finalizer)
+static bool goes_with(const struct store_object *owner, const char *finalizer)
 {
     const cJSON *meta = val_get(owner->v->json, "metadata", NULL);
 
@@ -48,18 +48,18 @@ static bool goes_with(const struct object *owner, const char *finalizer)
 }
 
 /* Owners in the foreground: their dependents go first. */
-static bool owner_goes(const struct object *owner)
+static bool owner_goes(const struct store_object *owner)
 {
     return goes_with(owner, "foregroundDeletion");
 }
 
-static bool delete_one(struct world *w)
+static bool delete_one(struct sim_world *w)
 {
     struct store *s = &w->api.store;
 
     for (int k = 0; k < N_KINDS; k++) {
         for (size_t i = 0; i < s->n[k]; i++) {
-            struct object *o = s->objects[k][i], *owner;
+            struct store_object *o = s->objects[k][i], *owner;
             const char *uid = object_owner(o->v->json);
 
             if (!uid || val_get(o->v->json, "metadata", "deletionTimestamp", NULL))
@@ -75,16 +75,16 @@ static bool delete_one(struct world *w)
     return false;
 }
 
-static bool orphans(const struct object *owner) { return goes_with(owner, "orphan"); }
+static bool orphans(const struct store_object *owner) { return goes_with(owner, "orphan"); }
 
 /* Owners that leave their dependents to nobody. */
-static bool orphan_one(struct world *w)
+static bool orphan_one(struct sim_world *w)
 {
     struct store *s = &w->api.store;
 
     for (int k = 0; k < N_KINDS; k++) {
         for (size_t i = 0; i < s->n[k]; i++) {
-            struct object *o = s->objects[k][i], *owner;
+            struct store_object *o = s->objects[k][i], *owner;
             cJSON *json;
 
             owner = owner_of(w, o->ns, o->v->json);
@@ -100,7 +100,7 @@ static bool orphan_one(struct world *w)
     return false;
 }
 
-static void on_collect(struct world *w, int64_t id)
+static void on_collect(struct sim_world *w, int64_t id)
 {
     struct store *s = &w->api.store;
 
@@ -112,7 +112,7 @@ static void on_collect(struct world *w, int64_t id)
         return;
     }
     for (size_t i = 0; i < s->n[KIND_JOB]; i++) {
-        struct object *job = s->objects[KIND_JOB][i];
+        struct store_object *job = s->objects[KIND_JOB][i];
 
         if ((owner_goes(job) || orphans(job)) && !has_dependents(w, job)) {
             cJSON *json = store_edit(job);
@@ -125,7 +125,8 @@ static void on_collect(struct world *w, int64_t id)
     }
 }
 
-void gc_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
+void gc_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
+                const cJSON *next)
 {
     bool orphan = prev && !next && o->kind == KIND_JOB;
     const cJSON *finalizers = next ? val_get(next, "metadata", "finalizers", NULL) : NULL;

@@ -4,11 +4,11 @@
 #include "tests/sim/value.h"
 #include "tests/sim/world.h"
 
-static void on_report(struct world *w, int64_t id);
-static void on_start(struct world *w, int64_t id);
-static void on_kill(struct world *w, int64_t id);
+static void on_report(struct sim_world *w, int64_t id);
+static void on_start(struct sim_world *w, int64_t id);
+static void on_kill(struct sim_world *w, int64_t id);
 
-struct process *process_find(struct world *w, const char *uid)
+struct sim_process *process_find(struct sim_world *w, const char *uid)
 {
     for (size_t i = w->n_processes; i > 0; i--) {
         if (strcmp(w->processes[i - 1].uid, uid) == 0)
@@ -23,7 +23,7 @@ static void address_of(char *out, size_t size, int node, int64_t id)
     snprintf(out, size, "10.%d.%d.%d", node, (int)(id / 250), (int)(id % 250) + 1);
 }
 
-int process_at(const struct world *w, const char *address)
+int process_at(const struct sim_world *w, const char *address)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
         char own[32];
@@ -35,21 +35,24 @@ int process_at(const struct world *w, const char *address)
     return -1;
 }
 
-static int64_t id_of(const struct world *w, const struct process *p) { return p - w->processes; }
-
-static struct object *object_of(struct world *w, const struct process *p)
+static int64_t id_of(const struct sim_world *w, const struct sim_process *p)
 {
-    struct object *o = p->gone ? NULL : store_find(&w->api.store, KIND_POD, p->ns, p->name);
+    return p - w->processes;
+}
+
+static struct store_object *object_of(struct sim_world *w, const struct sim_process *p)
+{
+    struct store_object *o = p->gone ? NULL : store_find(&w->api.store, KIND_POD, p->ns, p->name);
 
     return o && strcmp(o->uid, p->uid) == 0 ? o : NULL;
 }
 
-static bool unreachable(const struct world *w, const struct process *p)
+static bool unreachable(const struct sim_world *w, const struct sim_process *p)
 {
     return p->node >= 0 && w->nodes[p->node].down;
 }
 
-void pod_set_condition(struct world *w, cJSON *status, const char *type, bool value,
+void pod_set_condition(struct sim_world *w, cJSON *status, const char *type, bool value,
                        const char *reason)
 {
     cJSON *list = val_get(status, "conditions", NULL), *item, *found = NULL;
@@ -73,13 +76,13 @@ void pod_set_condition(struct world *w, cJSON *status, const char *type, bool va
     val_set(found, "lastTransitionTime", val_time(w->now_ms));
 }
 
-static int64_t node_skew_ms(const struct world *w, const struct process *p)
+static int64_t node_skew_ms(const struct sim_world *w, const struct sim_process *p)
 {
     return p->node >= 0 ? w->nodes[p->node].skew_ms : 0;
 }
 
 /* containerStatuses[].state of the record, in the node's time. */
-static cJSON *container_state(const struct process *p, int64_t skew_ms)
+static cJSON *container_state(const struct sim_process *p, int64_t skew_ms)
 {
     cJSON *state = cJSON_CreateObject(), *inner;
 
@@ -104,7 +107,7 @@ static cJSON *container_state(const struct process *p, int64_t skew_ms)
     return state;
 }
 
-static void write_status(struct world *w, const struct process *p, cJSON *json)
+static void write_status(struct sim_world *w, const struct sim_process *p, cJSON *json)
 {
     cJSON *status = val_object(json, "status"), *list, *container;
     const char *name = cJSON_GetStringValue(
@@ -137,15 +140,15 @@ static void write_status(struct world *w, const struct process *p, cJSON *json)
     val_set(status, "containerStatuses", list);
 }
 
-static void report_soon(struct world *w, const struct process *p)
+static void report_soon(struct sim_world *w, const struct sim_process *p)
 {
     world_after(w, random_range(&w->schedule, 1, 300), on_report, id_of(w, p));
 }
 
-static void on_final(struct world *w, int64_t id)
+static void on_final(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
-    struct object *o = object_of(w, p);
+    struct sim_process *p = &w->processes[id];
+    struct store_object *o = object_of(w, p);
 
     if (!o || unreachable(w, p))
         return;
@@ -153,10 +156,10 @@ static void on_final(struct world *w, int64_t id)
     store_delete(&w->api.store, o, 0, false);
 }
 
-static void on_report(struct world *w, int64_t id)
+static void on_report(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
-    struct object *o = object_of(w, p);
+    struct sim_process *p = &w->processes[id];
+    struct store_object *o = object_of(w, p);
     cJSON *json;
 
     if (!o || unreachable(w, p))
@@ -170,9 +173,9 @@ static void on_report(struct world *w, int64_t id)
 }
 
 /* By policy of the pod: whether the kubelet starts the container again. */
-static bool restarts_in_place(struct world *w, const struct process *p)
+static bool restarts_in_place(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *o = object_of(w, p);
+    const struct store_object *o = object_of(w, p);
     const char *policy = o ? val_str(o->v->json, "spec", "restartPolicy") : NULL;
 
     if (p->asked_ms || !policy || p->evicted)
@@ -180,9 +183,9 @@ static bool restarts_in_place(struct world *w, const struct process *p)
     return strcmp(policy, "Always") == 0 || (strcmp(policy, "OnFailure") == 0 && p->exit_code != 0);
 }
 
-static void on_restart(struct world *w, int64_t id)
+static void on_restart(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
+    struct sim_process *p = &w->processes[id];
 
     if (p->state != POD_AT_WAITING || p->asked_ms)
         return;
@@ -195,7 +198,7 @@ static void on_restart(struct world *w, int64_t id)
     on_start(w, id);
 }
 
-void kubelet_stop(struct world *w, struct process *p, int exit_code)
+void kubelet_stop(struct sim_world *w, struct sim_process *p, int exit_code)
 {
     if (!p->running)
         return;
@@ -218,46 +221,46 @@ void kubelet_stop(struct world *w, struct process *p, int exit_code)
 
 /* Timers of a run carry its epoch, so that those of an earlier one do nothing. */
 #define EPOCHS 4096
-static void run_timer(struct world *w, const struct process *p, int64_t ms, event_fn *fn)
+static void run_timer(struct sim_world *w, const struct sim_process *p, int64_t ms, event_fn *fn)
 {
     world_after(w, ms, fn, id_of(w, p) * EPOCHS + p->epoch);
 }
 
-static struct process *of_timer(struct world *w, int64_t id)
+static struct sim_process *of_timer(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id / EPOCHS];
+    struct sim_process *p = &w->processes[id / EPOCHS];
 
     return p->epoch == id % EPOCHS && p->running ? p : NULL;
 }
 
-static void on_exit_by_itself(struct world *w, int64_t id)
+static void on_exit_by_itself(struct sim_world *w, int64_t id)
 {
-    struct process *p = of_timer(w, id);
+    struct sim_process *p = of_timer(w, id);
 
     if (p)
         kubelet_stop(w, p, scenario_fate(w, p).exit_code);
 }
 
-static void on_stopped(struct world *w, int64_t id)
+static void on_stopped(struct sim_world *w, int64_t id)
 {
-    struct process *p = of_timer(w, id);
+    struct sim_process *p = of_timer(w, id);
 
     if (p)
         kubelet_stop(w, p, scenario_fate(w, p).stop_code);
 }
 
-static void on_sigkill(struct world *w, int64_t id)
+static void on_sigkill(struct sim_world *w, int64_t id)
 {
-    struct process *p = of_timer(w, id);
+    struct sim_process *p = of_timer(w, id);
 
     if (p)
         kubelet_stop(w, p, 137);
 }
 
 /* Whether all Secrets that its volumes are made of are there. */
-static bool has_secrets(struct world *w, const struct process *p)
+static bool has_secrets(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *o = object_of(w, p);
+    const struct store_object *o = object_of(w, p);
     const cJSON *volumes = o ? val_get(o->v->json, "spec", "volumes", NULL) : NULL, *volume;
 
     cJSON_ArrayForEach(volume, volumes)
@@ -270,10 +273,10 @@ static bool has_secrets(struct world *w, const struct process *p)
     return true;
 }
 
-static void on_start(struct world *w, int64_t id)
+static void on_start(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
-    struct fate fate;
+    struct sim_process *p = &w->processes[id];
+    struct sim_fate fate;
 
     if (p->state != POD_AT_BOUND || p->gone || p->asked_ms)
         return;
@@ -283,7 +286,7 @@ static void on_start(struct world *w, int64_t id)
     }
     p->attempt = 0;
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q->role == p->role && q->index == p->index && strcmp(q->job_uid, p->job_uid) == 0 &&
             q->started_ms)
@@ -302,7 +305,7 @@ static void on_start(struct world *w, int64_t id)
 }
 
 /* Whether the gang that its scheduler counts it to is there. */
-static bool has_group(struct world *w, const struct object *pod)
+static bool has_group(struct sim_world *w, const struct store_object *pod)
 {
     const cJSON *meta = val_get(pod->v->json, "metadata", NULL);
     const cJSON *volcano = cJSON_GetObjectItemCaseSensitive(val_get(meta, "annotations", NULL),
@@ -316,9 +319,9 @@ static bool has_group(struct world *w, const struct object *pod)
 }
 
 /* A volume is not there yet: only an event tells. */
-static void on_unmounted(struct world *w, int64_t id)
+static void on_unmounted(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
+    struct sim_process *p = &w->processes[id];
     cJSON *event, *about;
     char name[160];
 
@@ -340,14 +343,14 @@ static void on_unmounted(struct world *w, int64_t id)
     store_create(&w->api.store, KIND_EVENT, event, NULL);
 }
 
-static void on_schedule(struct world *w, int64_t id);
+static void on_schedule(struct sim_world *w, int64_t id);
 
-static bool has_room(const struct world *w, const struct process *p)
+static bool has_room(const struct sim_world *w, const struct sim_process *p)
 {
     int64_t placed = 0;
 
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         placed += q->node >= 0 && !q->lost_ms &&
                   (q->running || (!q->gone && q->state != POD_AT_ENDED)) &&
@@ -357,7 +360,7 @@ static bool has_room(const struct world *w, const struct process *p)
 }
 
 /* The scheduler says so once, and looks again. */
-static void find_none(struct world *w, struct object *o, int64_t id)
+static void find_none(struct sim_world *w, struct store_object *o, int64_t id)
 {
     cJSON *json;
 
@@ -370,10 +373,10 @@ static void find_none(struct world *w, struct object *o, int64_t id)
     store_update(&w->api.store, o, json);
 }
 
-static void on_schedule(struct world *w, int64_t id)
+static void on_schedule(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
-    struct object *o = object_of(w, p);
+    struct sim_process *p = &w->processes[id];
+    struct store_object *o = object_of(w, p);
     int node = (int)random_range(&w->schedule, 0, N_NODES - 1);
     int64_t unmounted_ms = scenario_unmounted_ms(w, p);
     char name[16];
@@ -404,11 +407,11 @@ static void on_schedule(struct world *w, int64_t id)
 }
 
 /* The kubelet sees that the pod is being deleted. */
-static void on_kill(struct world *w, int64_t id)
+static void on_kill(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
-    const struct object *o = object_of(w, p);
-    struct fate fate;
+    struct sim_process *p = &w->processes[id];
+    const struct store_object *o = object_of(w, p);
+    struct sim_fate fate;
     int64_t grace;
 
     if (unreachable(w, p))
@@ -442,11 +445,11 @@ static enum cluster_role role_of(const char *name)
     return (enum cluster_role)role;
 }
 
-static void process_new(struct world *w, const struct object *o, const cJSON *json)
+static void process_new(struct sim_world *w, const struct store_object *o, const cJSON *json)
 {
     const cJSON *labels = val_get(json, "metadata", "labels", NULL);
     const char *role = val_str(labels, "paceline.dev/role"), *owner = object_owner(json);
-    struct process *p;
+    struct sim_process *p;
 
     if (!role || !owner)
         return;
@@ -455,7 +458,7 @@ static void process_new(struct world *w, const struct object *o, const cJSON *js
         w->processes = xrealloc(w->processes, w->cap_processes * sizeof *w->processes);
     }
     p = &w->processes[w->n_processes++];
-    *p = (struct process){.node = -1, .role = role_of(role)};
+    *p = (struct sim_process){.node = -1, .role = role_of(role)};
     snprintf(p->name, sizeof p->name, "%s", o->name);
     snprintf(p->ns, sizeof p->ns, "%s", o->ns);
     snprintf(p->uid, sizeof p->uid, "%s", o->uid);
@@ -471,7 +474,7 @@ static void process_new(struct world *w, const struct object *o, const cJSON *js
 }
 
 /* Remembers who wanted it gone, and wakes its kubelet. */
-static void note_deletion(struct world *w, struct process *p)
+static void note_deletion(struct sim_world *w, struct sim_process *p)
 {
     if (!p->asked_ms) {
         p->asked_ms = w->now_ms;
@@ -483,10 +486,10 @@ static void note_deletion(struct world *w, struct process *p)
     world_after(w, random_range(&w->schedule, 10, 700), on_kill, id_of(w, p));
 }
 
-void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *prev,
+void kubelet_pod_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
                          const cJSON *next)
 {
-    struct process *p = prev ? process_find(w, o->uid) : NULL;
+    struct sim_process *p = prev ? process_find(w, o->uid) : NULL;
     const char *phase = val_str(next, "status", "phase");
 
     if (!prev)
@@ -512,10 +515,10 @@ void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *p
         p->reported_failure = true;
 }
 
-void kubelet_node_back(struct world *w, int node)
+void kubelet_node_back(struct sim_world *w, int node)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
-        struct process *p = &w->processes[i];
+        struct sim_process *p = &w->processes[i];
 
         if (p->node != node)
             continue;
@@ -530,7 +533,7 @@ void kubelet_node_back(struct world *w, int node)
     }
 }
 
-void pod_drain(struct world *w, struct process *p)
+void pod_drain(struct sim_world *w, struct sim_process *p)
 {
     p->evicted = true;
     kubelet_stop(w, p, 137);

@@ -3,12 +3,12 @@
 #include "tests/sim/agents.h"
 #include "tests/sim/value.h"
 
-static struct job_truth *truth_of_run(struct world *w, const struct run *r)
+static struct job_truth *truth_of_run(struct sim_world *w, const struct sim_run *r)
 {
     return truth_of(w, w->processes[r->hosts[0]].job_uid);
 }
 
-static const struct process *chief_of(const struct world *w, const struct run *r)
+static const struct sim_process *chief_of(const struct sim_world *w, const struct sim_run *r)
 {
     return &w->processes[r->hosts[0]];
 }
@@ -22,7 +22,7 @@ static void note_launch(struct job_truth *t, int64_t generation, int64_t world, 
     t->launched[t->n_launched++].world = world;
 }
 
-void launches_job_changed(struct world *w, struct job_truth *t, const struct object *o,
+void launches_job_changed(struct sim_world *w, struct job_truth *t, const struct store_object *o,
                           const cJSON *prev, const cJSON *next)
 {
     int64_t generation = val_int(next, "status", "launch", "generation");
@@ -58,7 +58,7 @@ static bool same_launch(const cJSON *a, const cJSON *b)
 }
 
 /* A pod that was deleted is told as that, and not as a failure of the engine as well. */
-static void check_cause(struct world *w, const struct object *event)
+static void check_cause(struct sim_world *w, const struct store_object *event)
 {
     const cJSON *e = event->v->json;
     const char *reason = val_str(e, "reason"), *uid = val_str(e, "involvedObject", "uid");
@@ -68,7 +68,7 @@ static void check_cause(struct world *w, const struct object *event)
         sscanf(val_str(e, "message"), "generation %lld:", &generation) != 1 || w->stolen)
         return;
     for (size_t i = 0; i < w->agents->n_runs; i++) {
-        const struct run *r = &w->agents->runs[i];
+        const struct sim_run *r = &w->agents->runs[i];
 
         if (r->generation == generation && r->bereft && strcmp(chief_of(w, r)->job_uid, uid) == 0)
             world_fail(w, "a pod of generation %lld was deleted, and told was %s: %s", generation,
@@ -76,7 +76,7 @@ static void check_cause(struct world *w, const struct object *event)
     }
 }
 
-void launches_told(struct world *w, const struct object *event)
+void launches_told(struct sim_world *w, const struct store_object *event)
 {
     const struct store *s = &w->api.store;
 
@@ -85,14 +85,14 @@ void launches_told(struct world *w, const struct object *event)
 
     check_cause(w, event);
     for (size_t i = 0; i < s->n[KIND_EVENT]; i++) {
-        const struct object *o = s->objects[KIND_EVENT][i];
+        const struct store_object *o = s->objects[KIND_EVENT][i];
 
         if (o != event && !tenant_owns(o) && same_launch(o->v->json, event->v->json) && !w->stolen)
             world_fail(w, "told twice: %s", val_str(event->v->json, "message"));
     }
 }
 
-static void check_written(struct world *w, const struct run *r, const struct job_truth *t)
+static void check_written(struct sim_world *w, const struct sim_run *r, const struct job_truth *t)
 {
     int64_t world = 0;
 
@@ -105,15 +105,15 @@ static void check_written(struct world *w, const struct run *r, const struct job
                (long long)r->generation);
 }
 
-static int64_t replace_timeout_ms(struct world *w, const struct process *p)
+static int64_t replace_timeout_ms(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
 
     return job ? 1000 * val_int(job->v->json, "spec", "runPolicy", "replaceTimeoutSeconds") : 0;
 }
 
 /* When the run's generation was first written; 0: never. */
-static int64_t launched_ms(struct world *w, const struct run *r)
+static int64_t launched_ms(struct sim_world *w, const struct sim_run *r)
 {
     const struct job_truth *t = truth_of_run(w, r);
 
@@ -125,12 +125,12 @@ static int64_t launched_ms(struct world *w, const struct run *r)
 
 /* Where nothing goes wrong, a worker is left out only when its pod is late, and does not run. One
  * that could not be made until the launch was written is as late as can be. */
-static void check_left_out(struct world *w, const struct run *r, int index)
+static void check_left_out(struct sim_world *w, const struct sim_run *r, int index)
 {
-    const struct process *p = NULL;
+    const struct sim_process *p = NULL;
 
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q->role == ROLE_WORKER && q->index == index && !q->gone &&
             strcmp(q->job_uid, chief_of(w, r)->job_uid) == 0)
@@ -146,12 +146,12 @@ static void check_left_out(struct world *w, const struct run *r, int index)
 
 /* Workers by index, of which some may be left out; then as many servers as the engine expects, all
  * of them. */
-static void check_hosts(struct world *w, const struct run *r)
+static void check_hosts(struct sim_world *w, const struct sim_run *r)
 {
     int index = 0, workers = r->n - r->servers;
 
     for (int i = 0; i < r->n; i++, index++) {
-        const struct process *p = &w->processes[r->hosts[i]];
+        const struct sim_process *p = &w->processes[r->hosts[i]];
         bool server = i >= workers;
 
         if (i == workers)
@@ -165,12 +165,12 @@ static void check_hosts(struct world *w, const struct run *r)
 }
 
 /* All others of the launched job run, and have for long. */
-static bool others_run(const struct world *w, const struct process *p, int64_t since_ms)
+static bool others_run(const struct sim_world *w, const struct sim_process *p, int64_t since_ms)
 {
     int n = 0;
 
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q == p || q->gone || strcmp(q->job_uid, p->job_uid) != 0)
             continue;
@@ -182,15 +182,15 @@ static bool others_run(const struct world *w, const struct process *p, int64_t s
 }
 
 /* Worker 0 has had a node before there are other workers, but in a gang. */
-void launches_pod_made(struct world *w, const struct process *p)
+void launches_pod_made(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
 
     if (!job || p->role != ROLE_WORKER || p->index == 0 || !job_is_launched(job->v->json) ||
         val_get(job->v->json, "spec", "runPolicy", "schedulingPolicy", NULL))
         return;
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q->role == ROLE_WORKER && q->index == 0 && q->node >= 0 &&
             strcmp(q->job_uid, p->job_uid) == 0)
@@ -200,9 +200,9 @@ void launches_pod_made(struct world *w, const struct process *p)
 }
 
 /* Where nothing goes wrong, the others have not waited for a worker longer than they should. */
-void launches_pod_placed(struct world *w, const struct process *p)
+void launches_pod_placed(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
     const struct job_truth *t = truth_of(w, p->job_uid);
     int64_t due_ms = p->created_ms + replace_timeout_ms(w, p) + 30000;
 
@@ -217,12 +217,12 @@ void launches_pod_placed(struct world *w, const struct process *p)
 
 /* Nobody can know what a pod does whose node was lost, or that was taken out of the API by force.
  */
-static bool is_wild(const struct process *p) { return p->orphan || p->late || p->stripped; }
+static bool is_wild(const struct sim_process *p) { return p->orphan || p->late || p->stripped; }
 
-static void check_alone(struct world *w, const struct run *r)
+static void check_alone(struct sim_world *w, const struct sim_run *r)
 {
     for (size_t i = 0; i < w->agents->n_runs; i++) {
-        const struct run *q = &w->agents->runs[i];
+        const struct sim_run *q = &w->agents->runs[i];
         bool wild = false;
 
         if (q == r || !q->taken || !run_is_on(q) ||
@@ -237,10 +237,10 @@ static void check_alone(struct world *w, const struct run *r)
 }
 
 /* One of its pods has ended or was asked to: what counts is the end of that pod. */
-static bool has_lost(const struct world *w, const struct run *r)
+static bool has_lost(const struct sim_world *w, const struct sim_run *r)
 {
     for (int i = 0; i < r->n; i++) {
-        const struct process *p = &w->processes[r->hosts[i]];
+        const struct sim_process *p = &w->processes[r->hosts[i]];
 
         if (!p->running || p->asked_ms)
             return true;
@@ -249,9 +249,9 @@ static bool has_lost(const struct world *w, const struct run *r)
 }
 
 /* Failures of one chief in a row, none of which got beyond what status knew. */
-static void count_barren(struct world *w, const struct run *r, struct job_truth *t)
+static void count_barren(struct sim_world *w, const struct sim_run *r, struct job_truth *t)
 {
-    const struct run *last = t->run ? &w->agents->runs[t->run - 1] : NULL;
+    const struct sim_run *last = t->run ? &w->agents->runs[t->run - 1] : NULL;
 
     if (last && last->progressed)
         t->barren = 0;
@@ -264,7 +264,7 @@ static void count_barren(struct world *w, const struct run *r, struct job_truth 
     t->run = (int)(r - w->agents->runs) + 1;
 }
 
-void launches_run_taken(struct world *w, const struct run *r)
+void launches_run_taken(struct sim_world *w, const struct sim_run *r)
 {
     struct job_truth *t = truth_of_run(w, r);
 
@@ -281,12 +281,12 @@ void launches_run_taken(struct world *w, const struct run *r)
 }
 
 /* Checkpoints of pods that live are not left out. */
-void launches_run_resumed(struct world *w, const struct run *r)
+void launches_run_resumed(struct sim_world *w, const struct sim_run *r)
 {
     const struct job_truth *t = truth_of_run(w, r);
 
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *p = &w->processes[i];
+        const struct sim_process *p = &w->processes[i];
 
         if (p->running && !p->orphan && !p->asked_ms && strcmp(p->job_uid, t->uid) == 0 &&
             agent_at(w, (int)i)->copy > r->from)
@@ -296,7 +296,7 @@ void launches_run_resumed(struct world *w, const struct run *r)
     }
 }
 
-void launches_reached(struct world *w, const struct run *r)
+void launches_reached(struct sim_world *w, const struct sim_run *r)
 {
     struct job_truth *t = truth_of_run(w, r);
 
@@ -304,13 +304,14 @@ void launches_reached(struct world *w, const struct run *r)
         t->reached = r->step;
 }
 
-void launches_run_over(struct world *w, struct run *r)
+void launches_run_over(struct sim_world *w, struct sim_run *r)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, chief_of(w, r)->job_uid);
+    const struct store_object *job =
+        store_find_uid(&w->api.store, KIND_JOB, chief_of(w, r)->job_uid);
     int64_t known = job ? val_int(job->v->json, "status", "launch", "step") : 0;
 
     for (int i = 0; i < r->n; i++) {
-        const struct process *p = &w->processes[r->hosts[i]];
+        const struct sim_process *p = &w->processes[r->hosts[i]];
 
         r->bereft = r->bereft || (p->asked_ms && !p->stripped);
     }
@@ -322,10 +323,10 @@ void launches_run_over(struct world *w, struct run *r)
 }
 
 /* No later pod has its index. */
-static bool is_newest(const struct world *w, const struct process *p)
+static bool is_newest(const struct sim_world *w, const struct sim_process *p)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q->role == p->role && q->index == p->index && q->incarnation > p->incarnation &&
             strcmp(q->job_uid, p->job_uid) == 0)
@@ -334,7 +335,7 @@ static bool is_newest(const struct world *w, const struct process *p)
     return true;
 }
 
-bool launches_keep(struct world *w, const struct process *p, const cJSON *job)
+bool launches_keep(struct sim_world *w, const struct sim_process *p, const cJSON *job)
 {
     int64_t end = val_ms(val_get(job, "status", "completionTime", NULL));
 
@@ -345,10 +346,10 @@ bool launches_keep(struct world *w, const struct process *p, const cJSON *job)
 /* Scaled down, a run stops with a checkpoint before its pods go, unless its chief goes or is
  * silent.
  */
-void launches_pod_asked(struct world *w, const struct process *p)
+void launches_pod_asked(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
-    const struct run *r = run_with(w, (int)(p - w->processes));
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct sim_run *r = run_with(w, (int)(p - w->processes));
     const struct job_truth *t = truth_of(w, p->job_uid);
 
     const char *role = cluster_role_names[p->role];

@@ -12,13 +12,13 @@
 #include "paceline/mem.h"
 #include "tests/sim/world.h"
 
-struct options {
+struct sim_options {
     uint64_t first, last;
     int jobs;
     bool verbose, stats, hash, brief;
 };
 
-static void print_failure(const struct world *w, const struct options *o)
+static void print_failure(const struct sim_world *w, const struct sim_options *o)
 {
     uint64_t from = w->n_trace > TRACE_LINES ? w->n_trace - TRACE_LINES : 0;
 
@@ -29,9 +29,9 @@ static void print_failure(const struct world *w, const struct options *o)
         printf("  %s\n", w->trace[i % TRACE_LINES]);
 }
 
-static void run_seed(uint64_t seed, const struct options *o, struct stats *stats)
+static void run_seed(uint64_t seed, const struct sim_options *o, struct stats *stats)
 {
-    struct world *w = xcalloc(1, sizeof *w);
+    struct sim_world *w = xcalloc(1, sizeof *w);
 
     world_init(w, seed, o->verbose, stats);
     if (!world_run(w)) {
@@ -50,7 +50,7 @@ static void run_seed(uint64_t seed, const struct options *o, struct stats *stats
 #define MANY_FAILURES 6 /* told briefly */
 
 /* Every jobs-th seed. */
-static void run_share(const struct options *o, int share, struct stats *stats)
+static void run_share(const struct sim_options *o, int share, struct stats *stats)
 {
     for (uint64_t seed = o->first + (uint64_t)share; seed <= o->last; seed += (uint64_t)o->jobs) {
         run_seed(seed, o, stats);
@@ -82,7 +82,7 @@ static void add(struct stats *sum, const struct stats *part)
 }
 
 /* One process per share; a child that crashes counts as a failure. */
-static void run_all(const struct options *o, struct stats *sum)
+static void run_all(const struct sim_options *o, struct stats *sum)
 {
     int pipes[64][2];
 
@@ -146,7 +146,7 @@ static int usage(void)
 }
 
 /* "7" or "1-2000". */
-static bool parse_seeds(struct options *o, const char *text)
+static bool parse_seeds(struct sim_options *o, const char *text)
 {
     char *end;
 
@@ -156,7 +156,7 @@ static bool parse_seeds(struct options *o, const char *text)
     return !*end && o->first <= o->last;
 }
 
-static bool parse(struct options *o, int argc, char **argv)
+static bool parse(struct sim_options *o, int argc, char **argv)
 {
     static const struct option table[] = {
         {"seed", required_argument, NULL, 's'}, {"seeds", required_argument, NULL, 's'},
@@ -180,7 +180,7 @@ static bool parse(struct options *o, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.first = 1, .last = 2000, .jobs = 1};
+    struct sim_options o = {.first = 1, .last = 2000, .jobs = 1};
     struct stats sum = {.first_failure = -1};
 
     if (!parse(&o, argc, argv))

@@ -8,7 +8,7 @@
 #define KEEP_ALIVE_MS 60000 /* until TCP notices that the other side is gone */
 
 struct call {
-    struct world *w;
+    struct sim_world *w;
     int64_t id;
     int n;         /* operator */
     int64_t epoch; /* of its process */
@@ -21,8 +21,8 @@ struct call {
     bool arriving; /* on its way to the server */
     bool finished; /* for the client */
     bool busy;     /* inside its callback */
-    struct answer answer;
-    struct watch *watch;
+    struct api_answer answer;
+    struct api_watch *watch;
     bool silent, pumping;
     int64_t lag_ms;
 };
@@ -30,12 +30,12 @@ struct call {
 static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 static const char *const reset = "connection reset by peer";
 
-static struct call *call_of(struct world *w, int64_t id) { return w->calls[id]; }
+static struct call *call_of(struct sim_world *w, int64_t id) { return w->calls[id]; }
 
 /* Frees it when neither side will see it again. */
 static void release(struct call *c)
 {
-    struct world *w = c->w;
+    struct sim_world *w = c->w;
 
     if (!c->finished || c->arriving || c->busy)
         return;
@@ -58,7 +58,7 @@ static char *copy(const char *s) { return s ? xstrdup(s) : NULL; }
 static struct call *call_new(struct operator_process *op, const struct kube_request *r,
                              kube_done_fn *done, void *arg)
 {
-    struct world *w = op->w;
+    struct sim_world *w = op->w;
     struct call *c = xcalloc(1, sizeof *c);
 
     if (w->n_calls == w->cap_calls) {
@@ -98,7 +98,7 @@ static bool waits(struct call *c, event_fn *fn)
 /* Tells the client how its call ended; the server may still have the request. */
 static void finish(struct call *c, const struct kube_response *r)
 {
-    struct world *w = c->w;
+    struct sim_world *w = c->w;
     int n = c->n;
 
     c->finished = true;
@@ -171,7 +171,7 @@ static void give_event(struct call *c, const struct buf *line)
     assert(seen.complete || c->finished);
 }
 
-static void on_deliver(struct world *w, int64_t id)
+static void on_deliver(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
 
@@ -192,7 +192,7 @@ static void on_deliver(struct world *w, int64_t id)
     deliver_body(c);
 }
 
-static void on_timeout(struct world *w, int64_t id)
+static void on_timeout(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
 
@@ -202,7 +202,7 @@ static void on_timeout(struct world *w, int64_t id)
     finish_without(c, "timed out");
 }
 
-static void on_pump(struct world *w, int64_t id);
+static void on_pump(struct sim_world *w, int64_t id);
 
 static void pump_soon(struct call *c)
 {
@@ -212,7 +212,7 @@ static void pump_soon(struct call *c)
     world_after(c->w, random_range(&c->w->schedule, 1, 25) + c->lag_ms, on_pump, c->id);
 }
 
-static void on_watch_cut(struct world *w, int64_t id)
+static void on_watch_cut(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
 
@@ -220,7 +220,7 @@ static void on_watch_cut(struct world *w, int64_t id)
         finish_without(c, reset);
 }
 
-static void on_watch_end(struct world *w, int64_t id)
+static void on_watch_end(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
 
@@ -228,7 +228,7 @@ static void on_watch_end(struct world *w, int64_t id)
         finish(c, &(struct kube_response){.status = 200, .body = "", .retry_after_ms = -1});
 }
 
-static void on_bookmark(struct world *w, int64_t id)
+static void on_bookmark(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
     AUTO(buf_release) struct buf line = {0};
@@ -248,7 +248,7 @@ static void on_bookmark(struct world *w, int64_t id)
     operator_step(w, n);
 }
 
-static void on_pump(struct world *w, int64_t id)
+static void on_pump(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
     int n;
@@ -280,7 +280,7 @@ static void on_pump(struct world *w, int64_t id)
     operator_step(w, n);
 }
 
-void network_changed(struct world *w, enum kind kind)
+void network_changed(struct sim_world *w, enum store_kind kind)
 {
     for (size_t i = 0; i < w->n_watches; i++) {
         if (w->watches[i]->watch->kind == kind)
@@ -288,7 +288,7 @@ void network_changed(struct world *w, enum kind kind)
     }
 }
 
-void network_watch_fault(struct world *w)
+void network_watch_fault(struct sim_world *w)
 {
     struct call *c;
     int64_t kind = random_range(&w->faults, FAULT_WATCH_CUT, FAULT_WATCH_LAG);
@@ -313,13 +313,13 @@ void network_watch_fault(struct world *w)
     }
 }
 
-void network_heal(struct world *w)
+void network_heal(struct sim_world *w)
 {
     for (size_t i = 0; i < w->n_watches; i++)
         w->watches[i]->lag_ms = 0;
 }
 
-void network_release(struct world *w)
+void network_release(struct sim_world *w)
 {
     for (size_t i = 0; i < w->n_calls; i++) {
         if (w->calls[i]) {
@@ -368,7 +368,7 @@ static bool refuse(struct call *c)
 
 static void answer_watch(struct call *c)
 {
-    struct world *w = c->w;
+    struct sim_world *w = c->w;
 
     if (c->finished) {
         release(c);
@@ -396,7 +396,7 @@ static bool is_late(const struct call *c)
     return c->finished || op->epoch != c->epoch || !op->c || !controller_leads(op->c);
 }
 
-static void on_arrive(struct world *w, int64_t id)
+static void on_arrive(struct sim_world *w, int64_t id)
 {
     struct call *c = call_of(w, id);
 
@@ -432,7 +432,7 @@ static void on_arrive(struct world *w, int64_t id)
 /* When the request leaves: a process that is stopped inside a step sends when it goes on. */
 static void dispatch(struct operator_process *op, struct call *c)
 {
-    struct world *w = op->w;
+    struct sim_world *w = op->w;
     int64_t leaves = op->frozen_until > w->now_ms ? op->frozen_until - w->now_ms : 0;
     int64_t arrives = leaves + random_range(&w->schedule, 1, 10);
 

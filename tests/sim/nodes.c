@@ -5,7 +5,7 @@
 
 #define NOT_READY_MS 40000 /* the node lifecycle controller's patience */
 
-static void taint(struct world *w, struct object *pod, const char *reason)
+static void taint(struct sim_world *w, struct store_object *pod, const char *reason)
 {
     cJSON *json = store_edit(pod);
 
@@ -28,15 +28,15 @@ static int64_t toleration_s(const cJSON *pod)
     return 300;
 }
 
-static struct object *pod_of(struct world *w, const struct process *p)
+static struct store_object *pod_of(struct sim_world *w, const struct sim_process *p)
 {
-    struct object *o = store_find(&w->api.store, KIND_POD, p->ns, p->name);
+    struct store_object *o = store_find(&w->api.store, KIND_POD, p->ns, p->name);
 
     return o && strcmp(o->uid, p->uid) == 0 ? o : NULL;
 }
 
 /* Events of a node carry the epoch of its outage. */
-static bool still_down(const struct world *w, int64_t id)
+static bool still_down(const struct sim_world *w, int64_t id)
 {
     const struct node *n = &w->nodes[id % N_NODES];
 
@@ -44,10 +44,10 @@ static bool still_down(const struct world *w, int64_t id)
 }
 
 /* Its job goes or is gone, we have let it go, and no kubelet will: an administrator has to. */
-static bool abandoned(struct world *w, const struct object *pod)
+static bool abandoned(struct sim_world *w, const struct store_object *pod)
 {
     const char *owner = object_owner(pod->v->json);
-    const struct object *job = owner ? store_find_uid(&w->api.store, KIND_JOB, owner) : NULL;
+    const struct store_object *job = owner ? store_find_uid(&w->api.store, KIND_JOB, owner) : NULL;
 
     return val_get(pod->v->json, "metadata", "deletionTimestamp", NULL) &&
            !val_has(val_get(pod->v->json, "metadata", "finalizers", NULL),
@@ -56,13 +56,13 @@ static bool abandoned(struct world *w, const struct object *pod)
 }
 
 /* Each second: the taint manager deletes those whose toleration ends. */
-static void on_taint(struct world *w, int64_t id)
+static void on_taint(struct sim_world *w, int64_t id)
 {
     if (!still_down(w, id))
         return;
     for (size_t i = 0; i < w->n_processes; i++) {
-        struct process *p = &w->processes[i];
-        struct object *pod = p->node == id % N_NODES ? pod_of(w, p) : NULL;
+        struct sim_process *p = &w->processes[i];
+        struct store_object *pod = p->node == id % N_NODES ? pod_of(w, p) : NULL;
         int64_t tolerates;
 
         if (pod && w->nodes[p->node].forever && abandoned(w, pod)) {
@@ -81,14 +81,14 @@ static void on_taint(struct world *w, int64_t id)
     world_after(w, 1000, on_taint, id);
 }
 
-static void on_not_ready(struct world *w, int64_t id)
+static void on_not_ready(struct sim_world *w, int64_t id)
 {
     if (!still_down(w, id))
         return;
     world_trace(w, "node %d is not ready", (int)(id % N_NODES));
     for (size_t i = 0; i < w->n_processes; i++) {
-        struct process *p = &w->processes[i];
-        struct object *pod = p->node == id % N_NODES ? pod_of(w, p) : NULL;
+        struct sim_process *p = &w->processes[i];
+        struct store_object *pod = p->node == id % N_NODES ? pod_of(w, p) : NULL;
 
         if (pod) {
             cJSON *json = store_edit(pod);
@@ -100,7 +100,7 @@ static void on_not_ready(struct world *w, int64_t id)
     on_taint(w, id);
 }
 
-void node_return(struct world *w, int64_t id)
+void node_return(struct sim_world *w, int64_t id)
 {
     int node = (int)(id % N_NODES);
 
@@ -111,7 +111,7 @@ void node_return(struct world *w, int64_t id)
     kubelet_node_back(w, node);
 }
 
-void node_lose(struct world *w, int node, bool dead, int64_t for_ms)
+void node_lose(struct sim_world *w, int node, bool dead, int64_t for_ms)
 {
     struct node *n = &w->nodes[node];
     int64_t id;
@@ -123,7 +123,7 @@ void node_lose(struct world *w, int node, bool dead, int64_t for_ms)
     n->since_ms = w->now_ms;
     id = node + ++n->epoch * N_NODES;
     for (size_t i = 0; i < w->n_processes; i++) {
-        struct process *p = &w->processes[i];
+        struct sim_process *p = &w->processes[i];
 
         if (p->node != node)
             continue;
@@ -140,7 +140,7 @@ void node_lose(struct world *w, int node, bool dead, int64_t for_ms)
     world_after(w, for_ms, node_return, id);
 }
 
-void pod_evict(struct world *w, struct object *pod)
+void pod_evict(struct sim_world *w, struct store_object *pod)
 {
     w->actor = ACTOR_EVICTION;
     taint(w, pod, "EvictionByEvictionAPI");

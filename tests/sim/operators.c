@@ -8,13 +8,13 @@ static const unsigned char master_key[32] = "the simulation's own master key";
 
 static struct moment moment_of(const struct operator_process *op)
 {
-    const struct world *w = op->w;
+    const struct sim_world *w = op->w;
 
     return (struct moment){.wall_ms = w->now_ms + op->skew_ms,
                            .mono_ms = w->now_ms - w->start_ms + 1000 + op->n * 777777};
 }
 
-static void on_step(struct world *w, int64_t id)
+static void on_step(struct sim_world *w, int64_t id)
 {
     struct operator_process *op = &w->operators[id % N_OPERATORS];
 
@@ -22,7 +22,7 @@ static void on_step(struct world *w, int64_t id)
         operator_step(w, op->n);
 }
 
-static void on_start(struct world *w, int64_t id)
+static void on_start(struct sim_world *w, int64_t id)
 {
     struct operator_process *op = &w->operators[id % N_OPERATORS];
 
@@ -41,13 +41,13 @@ static void end(struct operator_process *op, int64_t restart_ms)
     world_after(op->w, restart_ms, on_start, op->n + op->epoch * N_OPERATORS);
 }
 
-void operator_kill(struct world *w, int n, int64_t restart_ms)
+void operator_kill(struct sim_world *w, int n, int64_t restart_ms)
 {
     world_trace(w, "op%d killed", n);
     end(&w->operators[n], restart_ms);
 }
 
-void operator_start(struct world *w, int n)
+void operator_start(struct sim_world *w, int n)
 {
     struct operator_process *op = &w->operators[n];
     struct controller_config config = w->config;
@@ -62,7 +62,7 @@ void operator_start(struct world *w, int n)
     operator_step(w, n);
 }
 
-void operator_step(struct world *w, int n)
+void operator_step(struct sim_world *w, int n)
 {
     struct operator_process *op = &w->operators[n];
     int64_t wait;
@@ -95,7 +95,7 @@ void operator_step(struct world *w, int n)
     world_after(w, wait > 0 ? wait : 1, on_step, n + ++op->step_epoch * N_OPERATORS);
 }
 
-struct operator_process *operators_leader(struct world *w)
+struct operator_process *operators_leader(struct sim_world *w)
 {
     for (int i = 0; i < w->n_operators; i++) {
         struct operator_process *op = &w->operators[i];
@@ -106,7 +106,7 @@ struct operator_process *operators_leader(struct world *w)
     return NULL;
 }
 
-int operators_leading(const struct world *w)
+int operators_leading(const struct sim_world *w)
 {
     int n = 0;
 
@@ -118,7 +118,7 @@ int operators_leading(const struct world *w)
     return n;
 }
 
-void operators_start(struct world *w)
+void operators_start(struct sim_world *w)
 {
     struct random *r = &w->schedule;
     bool slow = random_chance(r, 700);
@@ -150,13 +150,13 @@ void operators_start(struct world *w)
     }
 }
 
-void operators_heal(struct world *w)
+void operators_heal(struct sim_world *w)
 {
     for (int i = 0; i < w->n_operators; i++)
         w->operators[i].skew_ms = 0;
 }
 
-void operators_release(struct world *w)
+void operators_release(struct sim_world *w)
 {
     for (int i = 0; i < w->n_operators; i++) {
         if (w->operators[i].c)

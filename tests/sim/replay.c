@@ -10,8 +10,8 @@ static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
 
 static void answer_watch(struct api *api, const struct kube_request *r)
 {
-    struct answer a = {0};
-    struct watch *w = watch_new(api, r, &a);
+    struct api_answer a = {0};
+    struct api_watch *w = watch_new(api, r, &a);
     const char *comma = "";
 
     if (!w) {
@@ -50,7 +50,7 @@ static void answer_line(struct api *api, char *line)
     }
     for (int i = 0; i < 5; i++) {
         if (strcmp(fields[0], methods[i]) == 0) {
-            struct answer a = {0};
+            struct api_answer a = {0};
 
             r.method = (enum kube_method)i;
             api_handle(api, &r, &a);

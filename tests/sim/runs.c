@@ -5,7 +5,7 @@
 
 static const char *const stages[RUN_STAGES] = {"daemons", "ranks", "data"};
 
-struct agent *agent_at(struct world *w, int process)
+struct sim_agent *agent_at(struct sim_world *w, int process)
 {
     struct agents *a = w->agents;
 
@@ -19,22 +19,22 @@ struct agent *agent_at(struct world *w, int process)
     return &a->agents[process];
 }
 
-struct run *run_at(struct world *w, int process)
+struct sim_run *run_at(struct sim_world *w, int process)
 {
     int run = agent_at(w, process)->run;
 
     return run ? &w->agents->runs[run - 1] : NULL;
 }
 
-bool run_is_on(const struct run *r)
+bool run_is_on(const struct sim_run *r)
 {
     return r->phase == RUN_STARTING || r->phase == RUN_TRAINING || r->phase == RUN_STOPPING;
 }
 
-struct run *run_with(struct world *w, int process)
+struct sim_run *run_with(struct sim_world *w, int process)
 {
     for (size_t i = w->agents->n_runs; i > 0; i--) {
-        struct run *r = &w->agents->runs[i - 1];
+        struct sim_run *r = &w->agents->runs[i - 1];
 
         for (int k = 0; k < r->n && run_is_on(r); k++)
             if (r->hosts[k] == process)
@@ -43,10 +43,10 @@ struct run *run_with(struct world *w, int process)
     return NULL;
 }
 
-enum run_phase run_phase_of_job(struct world *w, const char *uid)
+enum run_phase run_phase_of_job(struct sim_world *w, const char *uid)
 {
     for (size_t i = w->agents->n_runs; i > 0; i--) {
-        const struct run *r = &w->agents->runs[i - 1];
+        const struct sim_run *r = &w->agents->runs[i - 1];
 
         if (run_is_on(r) && strcmp(w->processes[r->hosts[0]].job_uid, uid) == 0)
             return r->phase;
@@ -54,17 +54,18 @@ enum run_phase run_phase_of_job(struct world *w, const char *uid)
     return RUN_NONE;
 }
 
-static bool hear_each_other(const struct world *w, const struct process *p, const struct process *q)
+static bool hear_each_other(const struct sim_world *w, const struct sim_process *p,
+                            const struct sim_process *q)
 {
     return p->node == q->node || (!w->nodes[p->node].down && !w->nodes[q->node].down);
 }
 
-bool run_is_broken(const struct world *w, const struct run *r, bool *dead)
+bool run_is_broken(const struct sim_world *w, const struct sim_run *r, bool *dead)
 {
     bool broken = false;
 
     for (int i = 0; i < r->n; i++) {
-        const struct process *p = &w->processes[r->hosts[i]];
+        const struct sim_process *p = &w->processes[r->hosts[i]];
 
         broken = broken || !p->running || !hear_each_other(w, &w->processes[r->hosts[0]], p);
         if (dead && !p->running)
@@ -73,18 +74,18 @@ bool run_is_broken(const struct world *w, const struct run *r, bool *dead)
     return broken;
 }
 
-bool run_is_stuck(const struct world *w, const struct run *r)
+bool run_is_stuck(const struct sim_world *w, const struct sim_run *r)
 {
     return r->stuck_ms && w->now_ms >= r->stuck_ms;
 }
 
-static bool is_before_switch(const struct run *r) { return r->switch_step && !r->switched; }
+static bool is_before_switch(const struct sim_run *r) { return r->switch_step && !r->switched; }
 
-static void on_run(struct world *w, int64_t id);
+static void on_run(struct sim_world *w, int64_t id);
 #define EPOCHS 65536
 
 /* The next time at which something is due. */
-static void wake(struct world *w, struct run *r)
+static void wake(struct sim_world *w, struct sim_run *r)
 {
     int64_t at = r->due_ms;
 
@@ -109,7 +110,7 @@ static void wake(struct world *w, struct run *r)
 }
 
 /* Steps and checkpoints up to now: those of pod 0 and of one other. */
-static void settle(struct world *w, struct run *r)
+static void settle(struct sim_world *w, struct sim_run *r)
 {
     int64_t kept, now = w->now_ms;
 
@@ -132,7 +133,7 @@ static void settle(struct world *w, struct run *r)
     launches_reached(w, r);
 }
 
-cJSON *run_message(struct world *w, const struct run *r)
+cJSON *run_message(struct sim_world *w, const struct sim_run *r)
 {
     cJSON *m = cJSON_CreateObject(), *pods;
 
@@ -162,7 +163,7 @@ cJSON *run_message(struct world *w, const struct run *r)
 }
 
 /* The message, and in it the event. */
-static cJSON *event_of(const struct run *r, const char *name, cJSON **event)
+static cJSON *event_of(const struct sim_run *r, const char *name, cJSON **event)
 {
     cJSON *m = cJSON_CreateObject();
 
@@ -173,14 +174,14 @@ static cJSON *event_of(const struct run *r, const char *name, cJSON **event)
     return m;
 }
 
-static void add_switch(const struct run *r, cJSON *to)
+static void add_switch(const struct sim_run *r, cJSON *to)
 {
     val_set_int(to, "epoch", 1);
     val_set_int(to, "step", r->switch_step);
     val_set_str(to, "reason", "epoch");
 }
 
-cJSON *run_started(const struct run *r)
+cJSON *run_started(const struct sim_run *r)
 {
     cJSON *event, *m = event_of(r, "start", &event), *s;
     bool fired = r->from >= r->switch_step;
@@ -195,7 +196,7 @@ cJSON *run_started(const struct run *r)
     return m;
 }
 
-cJSON *run_switched(const struct run *r)
+cJSON *run_switched(const struct sim_run *r)
 {
     cJSON *event, *m = event_of(r, "switch", &event);
 
@@ -207,7 +208,7 @@ cJSON *run_switched(const struct run *r)
     return m;
 }
 
-cJSON *run_progress(const struct run *r)
+cJSON *run_progress(const struct sim_run *r)
 {
     bool epoch = r->step % 3 == 0;
     cJSON *event, *m = event_of(r, epoch ? "epoch" : "progress", &event);
@@ -218,9 +219,9 @@ cJSON *run_progress(const struct run *r)
     return m;
 }
 
-static void tell(struct world *w, const struct run *r)
+static void tell(struct sim_world *w, const struct sim_run *r)
 {
-    const struct process *chief = &w->processes[r->hosts[0]];
+    const struct sim_process *chief = &w->processes[r->hosts[0]];
 
     world_trace(w, "%s run %lld: %s %s step %lld %s", chief->name, (long long)r->generation,
                 run_phase_names[r->phase], r->phase == RUN_STARTING ? stages[r->stage] : "",
@@ -228,27 +229,27 @@ static void tell(struct world *w, const struct run *r)
     agent_say(w, r->hosts[0], run_message(w, r));
 }
 
-static void on_exit_code(struct world *w, int64_t id)
+static void on_exit_code(struct sim_world *w, int64_t id)
 {
-    struct process *p = &w->processes[id];
-    const struct run *r = run_at(w, (int)id);
+    struct sim_process *p = &w->processes[id];
+    const struct sim_run *r = run_at(w, (int)id);
 
     if (p->running && r && (r->phase == RUN_DONE || r->phase == RUN_FAILED))
         kubelet_stop(w, p, r->exit_code);
 }
 
-bool run_is_kept(struct world *w, const struct process *p)
+bool run_is_kept(struct sim_world *w, const struct sim_process *p)
 {
-    const struct run *r = p->running ? run_at(w, (int)(p - w->processes)) : NULL;
+    const struct sim_run *r = p->running ? run_at(w, (int)(p - w->processes)) : NULL;
 
     return r && r->phase == RUN_DONE && r->tells && !r->foreign;
 }
 
 /* The agent ends: at once, or when its model was fetched or the time for that is over. */
-static void leave(struct world *w, const struct run *r)
+static void leave(struct sim_world *w, const struct sim_run *r)
 {
-    const struct process *chief = &w->processes[r->hosts[0]];
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, chief->job_uid);
+    const struct sim_process *chief = &w->processes[r->hosts[0]];
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, chief->job_uid);
     int64_t keep_ms = job && run_is_kept(w, chief) ? 1000 * job_keep_s(job->v->json) : 0;
 
     if (r->hangs && run_is_kept(w, chief))
@@ -259,7 +260,8 @@ static void leave(struct world *w, const struct run *r)
 }
 
 /* With an exit code below 128 that trying again cannot mend, or after success, the agent ends. */
-static void end(struct world *w, struct run *r, enum run_phase phase, int code, const char *why)
+static void end(struct sim_world *w, struct sim_run *r, enum run_phase phase, int code,
+                const char *why)
 {
     r->phase = phase;
     r->exit_code = code;
@@ -274,10 +276,10 @@ static void end(struct world *w, struct run *r, enum run_phase phase, int code, 
 }
 
 /* Every pod starts its daemon, unless it knows of a newer run. */
-static bool taken_by_all(struct world *w, struct run *r)
+static bool taken_by_all(struct sim_world *w, struct sim_run *r)
 {
     for (int i = 1; i < r->n; i++) {
-        struct agent *peer = agent_at(w, r->hosts[i]);
+        struct sim_agent *peer = agent_at(w, r->hosts[i]);
 
         if (peer->seen >= r->generation)
             return false;
@@ -289,7 +291,7 @@ static bool taken_by_all(struct world *w, struct run *r)
 }
 
 /* From the newest checkpoint that one of its pods has. */
-static void resume(struct world *w, struct run *r)
+static void resume(struct sim_world *w, struct sim_run *r)
 {
     for (int i = 0; i < r->n; i++)
         if (agent_at(w, r->hosts[i])->copy > r->step)
@@ -300,7 +302,7 @@ static void resume(struct world *w, struct run *r)
     launches_run_resumed(w, r);
 }
 
-static void start_on(struct world *w, struct run *r)
+static void start_on(struct sim_world *w, struct sim_run *r)
 {
     if (r->stage == 0 && !taken_by_all(w, r)) {
         end(w, r, RUN_FAILED, 1, "a pod has seen a newer generation");
@@ -321,7 +323,7 @@ static void start_on(struct world *w, struct run *r)
         agent_say(w, r->hosts[0], run_started(r));
 }
 
-static void stopped(struct world *w, struct run *r)
+static void stopped(struct sim_world *w, struct sim_run *r)
 {
     for (int i = 0; i < r->n && i < 2 && !r->foreign; i++)
         if (agent_at(w, r->hosts[i])->copy < r->step)
@@ -330,7 +332,7 @@ static void stopped(struct world *w, struct run *r)
 }
 
 /* The strategy changes, in the running world or by a launch. */
-static void change_strategy(struct world *w, struct run *r)
+static void change_strategy(struct sim_world *w, struct sim_run *r)
 {
     r->switched = true;
     w->stats->switches++;
@@ -339,7 +341,7 @@ static void change_strategy(struct world *w, struct run *r)
         stopped(w, r);
 }
 
-static void proceed(struct world *w, struct run *r)
+static void proceed(struct sim_world *w, struct sim_run *r)
 {
     settle(w, r);
     if (r->stalled_ms) {
@@ -370,15 +372,15 @@ static void proceed(struct world *w, struct run *r)
     wake(w, r);
 }
 
-static void on_run(struct world *w, int64_t id)
+static void on_run(struct sim_world *w, int64_t id)
 {
-    struct run *r = &w->agents->runs[id / EPOCHS];
+    struct sim_run *r = &w->agents->runs[id / EPOCHS];
 
     if (r->epoch == id % EPOCHS && run_is_on(r))
         proceed(w, r);
 }
 
-static void watch_pods(struct world *w, struct run *r)
+static void watch_pods(struct sim_world *w, struct sim_run *r)
 {
     bool dead = false, broken = run_is_broken(w, r, &dead);
 
@@ -399,14 +401,14 @@ static void watch_pods(struct world *w, struct run *r)
     }
 }
 
-void runs_each_event(struct world *w)
+void runs_each_event(struct sim_world *w)
 {
     for (size_t i = 0; i < w->agents->n_runs; i++)
         if (run_is_on(&w->agents->runs[i]))
             watch_pods(w, &w->agents->runs[i]);
 }
 
-static struct run *run_new(struct agents *a)
+static struct sim_run *run_new(struct agents *a)
 {
     if (a->n_runs == a->cap_runs) {
         a->cap_runs += 16;
@@ -415,12 +417,12 @@ static struct run *run_new(struct agents *a)
     return &a->runs[a->n_runs++];
 }
 
-void run_begin(struct world *w, int chief, const cJSON *message)
+void run_begin(struct sim_world *w, int chief, const cJSON *message)
 {
-    struct agent *agent = agent_at(w, chief);
+    struct sim_agent *agent = agent_at(w, chief);
     const cJSON *hosts = val_get(message, "hosts", NULL), *host;
     struct run_fate fate = scenario_run(w, &w->processes[chief], val_int(message, "generation"));
-    struct run *r = run_at(w, chief);
+    struct sim_run *r = run_at(w, chief);
 
     if (r && run_is_on(r)) {
         settle(w, r);
@@ -430,22 +432,23 @@ void run_begin(struct world *w, int chief, const cJSON *message)
                        (long long)r->generation, (long long)val_int(message, "generation"));
     }
     r = run_new(w->agents);
-    *r = (struct run){.generation = val_int(message, "generation"),
-                      .phase = RUN_STARTING,
-                      .servers = (int)val_int(message, "job", "spec", "replicas", "ps", "replicas"),
-                      .total = fate.steps,
-                      .step_ms = fate.step_ms,
-                      .interval = fate.interval,
-                      .switch_step = fate.switch_step,
-                      .relaunch = fate.relaunch,
-                      .exit_code = fate.exit_code,
-                      .tells = fate.tells,
-                      .foreign = fate.foreign,
-                      .hangs = fate.hangs,
-                      .fetched_ms = fate.fetched_ms,
-                      .fails_ms = fate.fails_ms ? w->now_ms + fate.fails_ms : 0,
-                      .stuck_ms = fate.stuck_ms ? w->now_ms + fate.stuck_ms : 0,
-                      .due_ms = w->now_ms + random_range(&w->schedule, 10, 800)};
+    *r = (struct sim_run){.generation = val_int(message, "generation"),
+                          .phase = RUN_STARTING,
+                          .servers =
+                              (int)val_int(message, "job", "spec", "replicas", "ps", "replicas"),
+                          .total = fate.steps,
+                          .step_ms = fate.step_ms,
+                          .interval = fate.interval,
+                          .switch_step = fate.switch_step,
+                          .relaunch = fate.relaunch,
+                          .exit_code = fate.exit_code,
+                          .tells = fate.tells,
+                          .foreign = fate.foreign,
+                          .hangs = fate.hangs,
+                          .fetched_ms = fate.fetched_ms,
+                          .fails_ms = fate.fails_ms ? w->now_ms + fate.fails_ms : 0,
+                          .stuck_ms = fate.stuck_ms ? w->now_ms + fate.stuck_ms : 0,
+                          .due_ms = w->now_ms + random_range(&w->schedule, 10, 800)};
     cJSON_ArrayForEach(host, hosts)
     {
         if (r->n < MAX_HOSTS)
@@ -457,9 +460,9 @@ void run_begin(struct world *w, int chief, const cJSON *message)
     wake(w, r);
 }
 
-void run_stop(struct world *w, int chief, int64_t generation)
+void run_stop(struct sim_world *w, int chief, int64_t generation)
 {
-    struct run *r = run_at(w, chief);
+    struct sim_run *r = run_at(w, chief);
 
     if (!r || r->generation != generation || !run_is_on(r) || r->phase == RUN_STOPPING)
         return;
@@ -470,9 +473,9 @@ void run_stop(struct world *w, int chief, int64_t generation)
     wake(w, r);
 }
 
-void run_kill(struct world *w, int chief, int64_t generation)
+void run_kill(struct sim_world *w, int chief, int64_t generation)
 {
-    struct run *r = run_at(w, chief);
+    struct sim_run *r = run_at(w, chief);
 
     if (!r || r->generation != generation || !run_is_on(r))
         return;

@@ -90,7 +90,7 @@ static void make_foreign(cJSON *spec, cJSON *worker)
     val_set(worker, "template", template_);
 }
 
-static void make_launched(struct world *w, const struct job_plan *plan, cJSON *spec,
+static void make_launched(struct sim_world *w, const struct job_plan *plan, cJSON *spec,
                           cJSON *replicas)
 {
     struct random *r = &w->schedule;
@@ -119,7 +119,7 @@ static void make_any_image(struct random *r, struct job_plan *plan, cJSON *repli
         add_role(r, plan, replicas, ROLE_EVALUATOR, 1, false);
 }
 
-static void add_policy(struct world *w, cJSON *spec, const struct job_plan *plan)
+static void add_policy(struct sim_world *w, cJSON *spec, const struct job_plan *plan)
 {
     struct random *r = &w->schedule;
     static const char *const clean[] = {"Running", "None", "All"};
@@ -150,7 +150,7 @@ static void add_policy(struct world *w, cJSON *spec, const struct job_plan *plan
     }
 }
 
-static void plan_job(struct world *w, int n)
+static void plan_job(struct sim_world *w, int n)
 {
     static const int servers[] = {0, 0, 1, 2, 3};
     struct random *r = &w->schedule;
@@ -182,7 +182,7 @@ static void plan_job(struct world *w, int n)
     world_after(w, random_range(r, 0, 5000), user_create, n);
 }
 
-void scenario_make(struct world *w)
+void scenario_make(struct sim_world *w)
 {
     static const int intensities[] = {0, 10, 30, 60, 120};
     struct random *r = &w->schedule;
@@ -199,14 +199,14 @@ void scenario_make(struct world *w)
         w->jobs[i].everlasting = true; /* the end finds them running */
 }
 
-void scenario_release(struct world *w)
+void scenario_release(struct sim_world *w)
 {
     for (int i = 0; i < w->n_jobs; i++)
         free(w->jobs[i].spec);
 }
 
 /* Random, but the same whenever it is asked for. */
-static struct random dice_of(const struct world *w, const struct process *p, int attempt)
+static struct random dice_of(const struct sim_world *w, const struct sim_process *p, int attempt)
 {
     struct random r = {w->seed * 1000003};
 
@@ -219,7 +219,7 @@ static struct random dice_of(const struct world *w, const struct process *p, int
     return r;
 }
 
-static const struct job_plan *plan_of(const struct world *w, const struct process *p)
+static const struct job_plan *plan_of(const struct sim_world *w, const struct sim_process *p)
 {
     for (int i = 0; i < w->n_jobs; i++) {
         if (strcmp(w->jobs[i].name, p->job) == 0)
@@ -228,13 +228,13 @@ static const struct job_plan *plan_of(const struct world *w, const struct proces
     return &w->jobs[0];
 }
 
-struct fate scenario_fate(const struct world *w, const struct process *p)
+struct sim_fate scenario_fate(const struct sim_world *w, const struct sim_process *p)
 {
     static const int codes[] = {1, 2, 127, 130, 137, 139, 143, 255};
     const struct job_plan *plan = plan_of(w, p);
     struct random once = dice_of(w, p, 1000), r = dice_of(w, p, p->attempt);
     int failures = 0;
-    struct fate f = {.run_ms = random_range(&r, 200, 20000)};
+    struct sim_fate f = {.run_ms = random_range(&r, 200, 20000)};
 
     if (plan->trouble && random_chance(&once, 500))
         failures = (int)random_range(&once, 1, plan->trouble * 2 - 1);
@@ -252,9 +252,9 @@ struct fate scenario_fate(const struct world *w, const struct process *p)
     return f;
 }
 
-int64_t scenario_room(const struct world *w, const char *job)
+int64_t scenario_room(const struct sim_world *w, const char *job)
 {
-    const struct object *o = store_find(&w->api.store, KIND_JOB, "ns", job);
+    const struct store_object *o = store_find(&w->api.store, KIND_JOB, "ns", job);
 
     for (int i = 0; i < w->n_jobs; i++) {
         if (w->jobs[i].cramped && strcmp(w->jobs[i].name, job) == 0)
@@ -263,7 +263,7 @@ int64_t scenario_room(const struct world *w, const char *job)
     return INT64_MAX;
 }
 
-int64_t scenario_unplaced_ms(const struct world *w, const struct process *p)
+int64_t scenario_unplaced_ms(const struct sim_world *w, const struct sim_process *p)
 {
     struct random r = dice_of(w, p, 4000 + (int)(p->incarnation % 100));
 
@@ -274,7 +274,7 @@ int64_t scenario_unplaced_ms(const struct world *w, const struct process *p)
     return random_range(&r, 5000, 90000);
 }
 
-int64_t scenario_unmounted_ms(const struct world *w, const struct process *p)
+int64_t scenario_unmounted_ms(const struct sim_world *w, const struct sim_process *p)
 {
     struct random r = dice_of(w, p, 5000 + (int)(p->incarnation % 100));
 
@@ -282,10 +282,11 @@ int64_t scenario_unmounted_ms(const struct world *w, const struct process *p)
 }
 
 /* Each training is one and the same over all of a job's generations. */
-struct run_fate scenario_run(const struct world *w, const struct process *p, int64_t generation)
+struct run_fate scenario_run(const struct sim_world *w, const struct sim_process *p,
+                             int64_t generation)
 {
     const struct job_plan *plan = plan_of(w, p);
-    struct process of_job = {.role = ROLE_WORKER};
+    struct sim_process of_job = {.role = ROLE_WORKER};
     struct random once, r;
     struct run_fate f;
 

@@ -33,7 +33,7 @@ static bool tracked(const cJSON *pod)
 }
 
 /* 1.5 s late is late, when a leader could have acted all the time. */
-static void check_due(struct world *w, const struct job_truth *t, int64_t due, const char *what)
+static void check_due(struct sim_world *w, const struct job_truth *t, int64_t due, const char *what)
 {
     int64_t slack = w->intensity ? 200000 : 3000, from = w->leader_since_ms + slack;
 
@@ -50,7 +50,7 @@ static void check_due(struct world *w, const struct job_truth *t, int64_t due, c
 }
 
 /* Whether the job's events tell of this. */
-static bool told(const struct world *w, const struct object *job, const char *what)
+static bool told(const struct sim_world *w, const struct store_object *job, const char *what)
 {
     const struct store *s = &w->api.store;
 
@@ -65,14 +65,16 @@ static bool told(const struct world *w, const struct object *job, const char *wh
 }
 
 /* A chief that nobody lets go may stay longer than all else takes to settle. */
-static bool keeps_model(struct world *w, const struct object *job, const struct object *pod)
+static bool keeps_model(struct sim_world *w, const struct store_object *job,
+                        const struct store_object *pod)
 {
-    const struct process *p = process_find(w, pod->uid);
+    const struct sim_process *p = process_find(w, pod->uid);
 
     return p && p->running && !p->asked_ms && launches_keep(w, p, job->v->json);
 }
 
-static bool told_of_launch(const struct world *w, const struct object *job, int64_t generation)
+static bool told_of_launch(const struct sim_world *w, const struct store_object *job,
+                           int64_t generation)
 {
     const struct store *s = &w->api.store;
     char start[64];
@@ -88,14 +90,14 @@ static bool told_of_launch(const struct world *w, const struct object *job, int6
     return false;
 }
 
-static const char *terminal_unsettled(struct world *w, const struct object *job)
+static const char *terminal_unsettled(struct sim_world *w, const struct store_object *job)
 {
     const cJSON *j = job->v->json, *ttl;
     const char *clean = val_str(j, "spec", "runPolicy", "cleanPodPolicy");
     const struct store *s = &w->api.store;
 
     for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
-        const struct object *pod = s->objects[KIND_POD][i];
+        const struct store_object *pod = s->objects[KIND_POD][i];
         const char *owner = object_owner(pod->v->json);
 
         if (!owner || strcmp(owner, job->uid) != 0 || keeps_model(w, job, pod))
@@ -105,7 +107,7 @@ static const char *terminal_unsettled(struct world *w, const struct object *job)
             return because("pod %s of %s, which is over, with cleanPodPolicy %s", pod->name,
                            job->name, clean);
         if (!finished(pod->v->json)) {
-            const struct process *p = process_find(w, pod->uid);
+            const struct sim_process *p = process_find(w, pod->uid);
 
             if (p && p->started_ms && scenario_fate(w, p).run_ms >= 0)
                 return because("pod %s has not finished", pod->name);
@@ -123,7 +125,7 @@ static const char *terminal_unsettled(struct world *w, const struct object *job)
     return NULL;
 }
 
-static const char *index_unsettled(struct world *w, const struct object *job,
+static const char *index_unsettled(struct sim_world *w, const struct store_object *job,
                                    enum cluster_role role, int index)
 {
     const struct store *s = &w->api.store;
@@ -138,7 +140,7 @@ static const char *index_unsettled(struct world *w, const struct object *job,
         job_has_index(job->v->json, role, "lost", index))
         return NULL;
     for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
-        const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);
+        const struct sim_process *p = process_find(w, s->objects[KIND_POD][i]->uid);
 
         if (!p || strcmp(p->job_uid, job->uid) != 0 || p->role != role || p->index != index ||
             p->state == POD_AT_ENDED)
@@ -157,7 +159,8 @@ static const char *index_unsettled(struct world *w, const struct object *job,
 }
 
 /* Status and an event tell what became of the switch of the run's job. */
-static bool tells_of_strategy(const struct world *w, const struct object *job, const struct run *r)
+static bool tells_of_strategy(const struct sim_world *w, const struct store_object *job,
+                              const struct sim_run *r)
 {
     const cJSON *status = val_get(job->v->json, "status", NULL);
     bool servers_first =
@@ -171,18 +174,18 @@ static bool tells_of_strategy(const struct world *w, const struct object *job, c
 }
 
 /* It trains in exactly these pods, and for ever; else it is on its way. */
-static const char *training_unsettled(struct world *w, const struct object *job)
+static const char *training_unsettled(struct sim_world *w, const struct store_object *job)
 {
     int64_t wanted = val_int(job->v->json, "spec", "replicas", "worker", "replicas") +
                      val_int(job->v->json, "spec", "replicas", "ps", "replicas");
     int64_t running = 0, room = scenario_room(w, job->name);
-    const struct run *run = NULL;
+    const struct sim_run *run = NULL;
 
     if (!job_is_launched(job->v->json))
         return NULL;
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *p = &w->processes[i];
-        const struct run *r = run_with(w, (int)i);
+        const struct sim_process *p = &w->processes[i];
+        const struct sim_run *r = run_with(w, (int)i);
 
         if (!p->running || p->gone || strcmp(p->job_uid, job->uid) != 0)
             continue;
@@ -206,7 +209,8 @@ static const char *training_unsettled(struct world *w, const struct object *job)
     return run->total ? because("%s trains", job->name) : NULL;
 }
 
-static int count_owned(const struct world *w, enum kind kind, const struct object *job)
+static int count_owned(const struct sim_world *w, enum store_kind kind,
+                       const struct store_object *job)
 {
     const struct store *s = &w->api.store;
     int n = 0;
@@ -221,10 +225,10 @@ static int count_owned(const struct world *w, enum kind kind, const struct objec
 
 /* Whoever deletes one of them gets it back; those of former worlds are gone. Of what is not watched
  * there may be none, where no pod needs it. */
-static const char *objects_unsettled(struct world *w, const struct object *job)
+static const char *objects_unsettled(struct sim_world *w, const struct store_object *job)
 {
     static const struct {
-        enum kind kind;
+        enum store_kind kind;
         int least;
     } wanted[] = {{KIND_SERVICE, 1}, {KIND_CONFIG_MAP, 1},    {KIND_NETWORK_POLICY, 1},
                   {KIND_SECRET, 0},  {KIND_VOLCANO_GROUP, 0}, {KIND_SCHEDULER_GROUP, 0}};
@@ -243,7 +247,7 @@ static const char *objects_unsettled(struct world *w, const struct object *job)
 }
 
 /* What status says of pods is what there is: not one that is gone, and none fewer. */
-static const char *counts_unsettled(struct world *w, const struct object *job)
+static const char *counts_unsettled(struct sim_world *w, const struct store_object *job)
 {
     const cJSON *running = NULL, *c;
     int64_t all = 0, said = 0;
@@ -253,7 +257,7 @@ static const char *counts_unsettled(struct world *w, const struct object *job)
                                         cluster_role_names[role], "active");
 
         for (size_t i = 0; i < w->n_processes; i++) {
-            const struct process *p = &w->processes[i];
+            const struct sim_process *p = &w->processes[i];
 
             n +=
                 p->running && !p->gone && (int)p->role == role && strcmp(p->job_uid, job->uid) == 0;
@@ -273,7 +277,7 @@ static const char *counts_unsettled(struct world *w, const struct object *job)
     return NULL;
 }
 
-static const char *running_unsettled(struct world *w, const struct object *job)
+static const char *running_unsettled(struct sim_world *w, const struct store_object *job)
 {
     const cJSON *j = job->v->json;
     const struct store *s = &w->api.store;
@@ -289,7 +293,7 @@ static const char *running_unsettled(struct world *w, const struct object *job)
                 return why;
         }
         for (size_t i = 0; i < tenant_others(w, KIND_POD); i++) {
-            const struct process *p = process_find(w, s->objects[KIND_POD][i]->uid);
+            const struct sim_process *p = process_find(w, s->objects[KIND_POD][i]->uid);
 
             if (p && strcmp(p->job_uid, job->uid) == 0 && (int)p->role == role && p->index >= n)
                 return because("pod %s is not wanted", p->name);
@@ -311,7 +315,7 @@ static const char *running_unsettled(struct world *w, const struct object *job)
     return NULL;
 }
 
-static const char *suspended_unsettled(struct world *w, const struct object *job)
+static const char *suspended_unsettled(struct sim_world *w, const struct store_object *job)
 {
     const struct store *s = &w->api.store;
 
@@ -328,7 +332,7 @@ static const char *suspended_unsettled(struct world *w, const struct object *job
     return NULL;
 }
 
-static void check_effort(struct world *w, const struct job_truth *t)
+static void check_effort(struct sim_world *w, const struct job_truth *t)
 {
     if (w->stolen)
         return;
@@ -340,7 +344,7 @@ static void check_effort(struct world *w, const struct job_truth *t)
                    t->changes, t->edits);
 }
 
-static const char *pod_unsettled(struct world *w, const struct object *pod)
+static const char *pod_unsettled(struct sim_world *w, const struct store_object *pod)
 {
     const char *owner = object_owner(pod->v->json);
 
@@ -351,7 +355,7 @@ static const char *pod_unsettled(struct world *w, const struct object *pod)
     return NULL;
 }
 
-uint64_t truth_running(const struct world *w)
+uint64_t truth_running(const struct sim_world *w)
 {
     const struct store *s = &w->api.store;
     uint64_t n = 0;
@@ -361,7 +365,7 @@ uint64_t truth_running(const struct world *w)
     return n;
 }
 
-const char *truth_unsettled(struct world *w)
+const char *truth_unsettled(struct sim_world *w)
 {
     const struct store *s = &w->api.store;
     const char *why = NULL;
@@ -374,7 +378,7 @@ const char *truth_unsettled(struct world *w)
         why = pod_unsettled(w, s->objects[KIND_POD][i]);
     why = why ? why : agents_unsettled(w);
     for (size_t i = 0; i < tenant_others(w, KIND_JOB) && !why; i++) {
-        const struct object *job = s->objects[KIND_JOB][i];
+        const struct store_object *job = s->objects[KIND_JOB][i];
         const cJSON *j = job->v->json;
 
         if (val_get(j, "metadata", "deletionTimestamp", NULL))

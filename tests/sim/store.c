@@ -62,7 +62,7 @@ void store_init(struct store *s, int64_t rv, uint64_t uids)
     *s = (struct store){.rv = rv, .uids = uids};
 }
 
-static void object_free(struct object *o)
+static void object_free(struct store_object *o)
 {
     version_unref(o->v);
     free(o->ns);
@@ -88,7 +88,7 @@ void store_release(struct store *s)
 }
 
 /* Where the name is, or belongs. */
-static size_t place(const struct store *s, enum kind kind, const char *ns, const char *name,
+static size_t place(const struct store *s, enum store_kind kind, const char *ns, const char *name,
                     bool *found)
 {
     size_t low = 0, high = s->n[kind];
@@ -96,7 +96,7 @@ static size_t place(const struct store *s, enum kind kind, const char *ns, const
     *found = false;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        const struct object *o = s->objects[kind][middle];
+        const struct store_object *o = s->objects[kind][middle];
         int order = strcmp(o->ns, ns);
 
         if (order == 0)
@@ -113,7 +113,8 @@ static size_t place(const struct store *s, enum kind kind, const char *ns, const
     return low;
 }
 
-struct object *store_find(const struct store *s, enum kind kind, const char *ns, const char *name)
+struct store_object *store_find(const struct store *s, enum store_kind kind, const char *ns,
+                                const char *name)
 {
     bool found;
     size_t at = place(s, kind, ns, name, &found);
@@ -121,7 +122,7 @@ struct object *store_find(const struct store *s, enum kind kind, const char *ns,
     return found ? s->objects[kind][at] : NULL;
 }
 
-struct object *store_find_uid(const struct store *s, enum kind kind, const char *uid)
+struct store_object *store_find_uid(const struct store *s, enum store_kind kind, const char *uid)
 {
     for (size_t i = 0; i < s->n[kind]; i++) {
         if (strcmp(s->objects[kind][i]->uid, uid) == 0)
@@ -130,7 +131,7 @@ struct object *store_find_uid(const struct store *s, enum kind kind, const char 
     return NULL;
 }
 
-static void remember(struct store *s, enum kind kind, struct change change)
+static void remember(struct store *s, enum store_kind kind, struct change change)
 {
     if (s->n_history[kind] == s->cap_history[kind]) {
         s->cap_history[kind] = s->cap_history[kind] ? s->cap_history[kind] * 2 : 64;
@@ -140,13 +141,14 @@ static void remember(struct store *s, enum kind kind, struct change change)
     s->history[kind][s->n_history[kind]++] = change;
 }
 
-static void tell(struct store *s, const struct object *o, const cJSON *prev, const cJSON *next)
+static void tell(struct store *s, const struct store_object *o, const cJSON *prev,
+                 const cJSON *next)
 {
     if (s->changed)
         s->changed(s->arg, o, prev, next);
 }
 
-static void insert(struct store *s, struct object *o)
+static void insert(struct store *s, struct store_object *o)
 {
     bool found;
     size_t at = place(s, o->kind, o->ns, o->name, &found);
@@ -154,9 +156,10 @@ static void insert(struct store *s, struct object *o)
 
     if (s->n[k] == s->cap[k]) {
         s->cap[k] = s->cap[k] ? s->cap[k] * 2 : 16;
-        s->objects[k] = xrealloc(s->objects[k], s->cap[k] * sizeof(struct object *));
+        s->objects[k] = xrealloc(s->objects[k], s->cap[k] * sizeof(struct store_object *));
     }
-    memmove(s->objects[k] + at + 1, s->objects[k] + at, (s->n[k] - at) * sizeof(struct object *));
+    memmove(s->objects[k] + at + 1, s->objects[k] + at,
+            (s->n[k] - at) * sizeof(struct store_object *));
     s->objects[k][at] = o;
     s->n[k]++;
 }
@@ -170,7 +173,7 @@ static uint64_t scramble(uint64_t x)
 }
 
 /* What the server decides on itself. */
-static void fill(struct store *s, enum kind kind, cJSON *json)
+static void fill(struct store *s, enum store_kind kind, cJSON *json)
 {
     cJSON *meta = val_object(json, "metadata");
     uint64_t a = scramble(s->uids), b = scramble(s->uids + 1);
@@ -197,9 +200,9 @@ static void fill(struct store *s, enum kind kind, cJSON *json)
     }
 }
 
-struct object *store_create(struct store *s, enum kind kind, cJSON *json, cJSON **dry)
+struct store_object *store_create(struct store *s, enum store_kind kind, cJSON *json, cJSON **dry)
 {
-    struct object *o;
+    struct store_object *o;
 
     fill(s, kind, json);
     if (dry) {
@@ -218,10 +221,10 @@ struct object *store_create(struct store *s, enum kind kind, cJSON *json, cJSON 
     return o;
 }
 
-cJSON *store_edit(const struct object *o) { return cJSON_Duplicate(o->v->json, true); }
+cJSON *store_edit(const struct store_object *o) { return cJSON_Duplicate(o->v->json, true); }
 
 /* Takes the object out; json (owned) is what an answer shows. Watches see what was stored last. */
-static void drop(struct store *s, struct object *o, cJSON *json)
+static void drop(struct store *s, struct store_object *o, cJSON *json)
 {
     bool found;
     size_t at = place(s, o->kind, o->ns, o->name, &found);
@@ -235,7 +238,8 @@ static void drop(struct store *s, struct object *o, cJSON *json)
                 val_str(last->json, "metadata", "resourceVersion"));
 
     s->n[k]--;
-    memmove(s->objects[k] + at, s->objects[k] + at + 1, (s->n[k] - at) * sizeof(struct object *));
+    memmove(s->objects[k] + at, s->objects[k] + at + 1,
+            (s->n[k] - at) * sizeof(struct store_object *));
     remember(s, o->kind, (struct change){.rv = last->rv, .old = version_ref(o->v), .last = last});
     tell(s, o, o->v->json, NULL);
     object_free(o);
@@ -249,7 +253,7 @@ static bool has_finalizers(const cJSON *json)
 }
 
 /* Generation counts changes of what is desired: of custom resources all but metadata and status. */
-static bool desired_changed(enum kind kind, const cJSON *a, const cJSON *b)
+static bool desired_changed(enum store_kind kind, const cJSON *a, const cJSON *b)
 {
     if (!kinds[kind].custom && kind != KIND_NETWORK_POLICY)
         return false;
@@ -258,7 +262,7 @@ static bool desired_changed(enum kind kind, const cJSON *a, const cJSON *b)
 
 static bool same(const cJSON *a, const cJSON *b) { return cJSON_Compare(a, b, true); }
 
-static void replace(struct store *s, struct object *o, cJSON *json)
+static void replace(struct store *s, struct store_object *o, cJSON *json)
 {
     struct version *old = o->v;
 
@@ -267,7 +271,7 @@ static void replace(struct store *s, struct object *o, cJSON *json)
     tell(s, o, old->json, json);
 }
 
-bool store_update(struct store *s, struct object *o, cJSON *json)
+bool store_update(struct store *s, struct store_object *o, cJSON *json)
 {
     cJSON *meta = val_object(json, "metadata");
 
@@ -318,7 +322,7 @@ static int64_t pod_grace(const cJSON *json, int64_t grace_s)
     return grace_s >= 0 ? grace_s : val_int(json, "spec", "terminationGracePeriodSeconds");
 }
 
-bool store_delete(struct store *s, struct object *o, int64_t grace_s, bool foreground)
+bool store_delete(struct store *s, struct store_object *o, int64_t grace_s, bool foreground)
 {
     cJSON *json = store_edit(o), *meta = val_object(json, "metadata");
     bool deleting = val_get(meta, "deletionTimestamp", NULL);

@@ -13,7 +13,7 @@
 
 #include <cjson/cJSON.h>
 
-enum kind {
+enum store_kind {
     KIND_JOB,
     KIND_POD,
     KIND_SERVICE,
@@ -44,8 +44,8 @@ const char *version_text(struct version *v);
 struct version *version_ref(struct version *v);
 void version_unref(struct version *v);
 
-struct object {
-    enum kind kind;
+struct store_object {
+    enum store_kind kind;
     char *ns, *name, *uid;
     struct version *v;
 };
@@ -59,37 +59,38 @@ struct store {
     int64_t now_ms; /* wall clock of the server; whoever drives it sets it */
     int64_t rv;
     uint64_t uids;
-    struct object **objects[N_KINDS]; /* by namespace and name */
+    struct store_object **objects[N_KINDS]; /* by namespace and name */
     size_t n[N_KINDS], cap[N_KINDS];
     struct change *history[N_KINDS];
     size_t n_history[N_KINDS], cap_history[N_KINDS];
     struct version *dropped; /* the last deletion, as its answer shows it */
     int64_t oldest_rv;       /* watches from before are told 410 */
     /* Called after each change: prev NULL: created; next NULL: deleted. */
-    void (*changed)(void *arg, const struct object *o, const cJSON *prev, const cJSON *next);
+    void (*changed)(void *arg, const struct store_object *o, const cJSON *prev, const cJSON *next);
     void *arg;
 };
 
 void store_init(struct store *s, int64_t rv, uint64_t uids);
 void store_release(struct store *s);
 
-struct object *store_find(const struct store *s, enum kind kind, const char *ns, const char *name);
-struct object *store_find_uid(const struct store *s, enum kind kind, const char *uid);
+struct store_object *store_find(const struct store *s, enum store_kind kind, const char *ns,
+                                const char *name);
+struct store_object *store_find_uid(const struct store *s, enum store_kind kind, const char *uid);
 
 /* Takes the tree over, fills its metadata; the name must be free. dry: not kept; free *out's tree.
  * Returns the object, or NULL when dry with the tree as it would be in *dry. */
-struct object *store_create(struct store *s, enum kind kind, cJSON *json, cJSON **dry);
+struct store_object *store_create(struct store *s, enum store_kind kind, cJSON *json, cJSON **dry);
 
 /* A copy of the object's tree to change; give it to store_update. */
-cJSON *store_edit(const struct object *o);
+cJSON *store_edit(const struct store_object *o);
 /*
  * Makes the tree (taken over) the object's state, if it differs. The object goes when it is being
  * deleted, its grace period is 0 and its last finalizer went. False: it is gone.
  */
-bool store_update(struct store *s, struct object *o, cJSON *json);
+bool store_update(struct store *s, struct store_object *o, cJSON *json);
 
 /* Grace in seconds, -1: the default. foreground adds the finalizer. False: the object is gone. */
-bool store_delete(struct store *s, struct object *o, int64_t grace_s, bool foreground);
+bool store_delete(struct store *s, struct store_object *o, int64_t grace_s, bool foreground);
 
 const char *object_owner(const cJSON *json); /* UID of the controlling owner; NULL: none */
 

@@ -81,7 +81,7 @@ static bool segment(const char **path, char *out, size_t size)
     return len > 0;
 }
 
-static bool parse_kind(struct target *t, enum kind kind, const char *path)
+static bool parse_kind(struct target *t, enum store_kind kind, const char *path)
 {
     size_t base = strlen(kinds[kind].base);
     char word[256];
@@ -149,7 +149,7 @@ bool fields_match(const char *fields, const cJSON *json)
            strcmp(fields + strlen(known), uid) == 0;
 }
 
-void object_write(struct buf *out, enum kind kind, struct version *v, bool metadata_only)
+void object_write(struct buf *out, enum store_kind kind, struct version *v, bool metadata_only)
 {
     if (metadata_only) {
         AUTO(auto_free) char *meta = val_print(val_get(v->json, "metadata", NULL));

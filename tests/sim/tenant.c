@@ -10,9 +10,9 @@
 
 #define MOST_OBJECTS 24 /* of a kind; a quota */
 
-bool tenant_owns(const struct object *o) { return strcmp(o->ns, TENANT_NS) == 0; }
+bool tenant_owns(const struct store_object *o) { return strcmp(o->ns, TENANT_NS) == 0; }
 
-size_t tenant_others(const struct world *w, enum kind kind)
+size_t tenant_others(const struct sim_world *w, enum store_kind kind)
 {
     const struct store *s = &w->api.store;
     size_t n = 0;
@@ -23,7 +23,7 @@ size_t tenant_others(const struct world *w, enum kind kind)
 }
 
 /* One of its own objects, or of all others'. */
-static struct object *tenant_pick(struct world *w, enum kind kind, bool own)
+static struct store_object *tenant_pick(struct sim_world *w, enum store_kind kind, bool own)
 {
     size_t others = tenant_others(w, kind), first = own ? others : 0;
     size_t n = own ? w->api.store.n[kind] - others : others;
@@ -31,27 +31,27 @@ static struct object *tenant_pick(struct world *w, enum kind kind, bool own)
     return n ? w->api.store.objects[kind][first + random_next(&w->tenant) % n] : NULL;
 }
 
-static enum kind tenant_kind(struct world *w)
+static enum store_kind tenant_kind(struct sim_world *w)
 {
-    static const enum kind of[] = {KIND_POD,
-                                   KIND_POD,
-                                   KIND_POD,
-                                   KIND_JOB,
-                                   KIND_NETWORK_POLICY,
-                                   KIND_SERVICE,
-                                   KIND_CONFIG_MAP,
-                                   KIND_SECRET,
-                                   KIND_EVENT,
-                                   KIND_VOLCANO_GROUP,
-                                   KIND_SCHEDULER_GROUP};
+    static const enum store_kind of[] = {KIND_POD,
+                                         KIND_POD,
+                                         KIND_POD,
+                                         KIND_JOB,
+                                         KIND_NETWORK_POLICY,
+                                         KIND_SERVICE,
+                                         KIND_CONFIG_MAP,
+                                         KIND_SECRET,
+                                         KIND_EVENT,
+                                         KIND_VOLCANO_GROUP,
+                                         KIND_SCHEDULER_GROUP};
 
     return of[random_next(&w->tenant) % ARRAY_LEN(of)];
 }
 
 /* A reference to any job that there is, true or with one lie. */
-static void tenant_claim(struct world *w, cJSON *meta)
+static void tenant_claim(struct sim_world *w, cJSON *meta)
 {
-    struct object *job = tenant_pick(w, KIND_JOB, random_chance(&w->tenant, 250));
+    struct store_object *job = tenant_pick(w, KIND_JOB, random_chance(&w->tenant, 250));
     cJSON *list = cJSON_CreateArray(), *ref = cJSON_CreateObject();
 
     cJSON_AddItemToArray(list, ref);
@@ -64,7 +64,7 @@ static void tenant_claim(struct world *w, cJSON *meta)
 }
 
 /* What a kubelet would never say. */
-static void tenant_lie(struct world *w, struct object *o, const cJSON *like)
+static void tenant_lie(struct sim_world *w, struct store_object *o, const cJSON *like)
 {
     static const char *const ends[] = {"Succeeded", "Failed", "Running"};
     const char *end = ends[random_range(&w->tenant, 0, 2)];
@@ -85,9 +85,9 @@ static void tenant_lie(struct world *w, struct object *o, const cJSON *like)
     store_update(&w->api.store, o, json);
 }
 
-static void tenant_copy(struct world *w, enum kind kind)
+static void tenant_copy(struct sim_world *w, enum store_kind kind)
 {
-    struct object *from = tenant_pick(w, kind, false), *o;
+    struct store_object *from = tenant_pick(w, kind, false), *o;
     AUTO(auto_json) cJSON *status = NULL;
     cJSON *json, *meta;
 
@@ -107,11 +107,11 @@ static void tenant_copy(struct world *w, enum kind kind)
         tenant_lie(w, o, status);
 }
 
-static void tenant_edit(struct world *w, struct object *o)
+static void tenant_edit(struct sim_world *w, struct store_object *o)
 {
     static const char *const finalizers[] = {"[]", "[\"paceline.dev/tracking\"]",
                                              "[\"evil.dev/x\"]"};
-    const struct object *like = tenant_pick(w, o->kind, false);
+    const struct store_object *like = tenant_pick(w, o->kind, false);
     cJSON *json = store_edit(o), *meta = val_object(json, "metadata");
 
     world_trace(w, "tenant edits %s %s", kinds[o->kind].name, o->name);
@@ -133,12 +133,12 @@ static void tenant_edit(struct world *w, struct object *o)
     store_update(&w->api.store, o, json);
 }
 
-void tenant_act(struct world *w)
+void tenant_act(struct sim_world *w)
 {
     enum actor actor = w->actor;
     bool late = w->actor_late;
-    enum kind kind = tenant_kind(w);
-    struct object *own = tenant_pick(w, kind, true);
+    enum store_kind kind = tenant_kind(w);
+    struct store_object *own = tenant_pick(w, kind, true);
     int64_t what = random_range(&w->tenant, 0, 9);
 
     w->actor = ACTOR_USER;
@@ -148,7 +148,7 @@ void tenant_act(struct world *w)
     } else if (what < 7) {
         tenant_edit(w, own);
     } else if (what < 8 && (kind == KIND_POD || kind == KIND_JOB)) {
-        const struct object *like = tenant_pick(w, kind, false);
+        const struct store_object *like = tenant_pick(w, kind, false);
 
         world_trace(w, "tenant lies about %s %s", kinds[kind].name, own->name);
         tenant_lie(w, own, like ? val_get(like->v->json, "status", NULL) : NULL);
@@ -161,13 +161,13 @@ void tenant_act(struct world *w)
     w->actor_late = late;
 }
 
-void tenant_between(struct world *w)
+void tenant_between(struct sim_world *w)
 {
     if (!w->quiet && random_chance(&w->tenant, w->tenant_eager))
         tenant_act(w);
 }
 
-static void tenant_on_time(struct world *w, int64_t id)
+static void tenant_on_time(struct sim_world *w, int64_t id)
 {
     (void)id;
     if (w->quiet)
@@ -176,7 +176,7 @@ static void tenant_on_time(struct world *w, int64_t id)
     world_after(w, random_range(&w->tenant, 50, 10000), tenant_on_time, 0);
 }
 
-void tenant_start(struct world *w)
+void tenant_start(struct sim_world *w)
 {
     static const int eager[] = {0, 20, 100, 300};
 

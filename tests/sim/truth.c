@@ -5,9 +5,9 @@
 #include "tests/sim/agents.h"
 #include "tests/sim/value.h"
 
-void truth_new(struct world *w) { w->truth = xcalloc(1, sizeof *w->truth); }
+void truth_new(struct sim_world *w) { w->truth = xcalloc(1, sizeof *w->truth); }
 
-void truth_free(struct world *w)
+void truth_free(struct sim_world *w)
 {
     for (size_t i = 0; i < w->truth->n; i++)
         free(w->truth->jobs[i].launched);
@@ -15,7 +15,7 @@ void truth_free(struct world *w)
     free(w->truth);
 }
 
-struct job_truth *truth_of(struct world *w, const char *uid)
+struct job_truth *truth_of(struct sim_world *w, const char *uid)
 {
     for (size_t i = 0; uid && i < w->truth->n; i++) {
         if (strcmp(w->truth->jobs[i].uid, uid) == 0)
@@ -85,7 +85,7 @@ int64_t job_keep_s(const cJSON *job)
     return keep ? (int64_t)val_number(keep) : 86400;
 }
 
-int64_t job_active_ms(const struct world *w, const cJSON *job)
+int64_t job_active_ms(const struct sim_world *w, const cJSON *job)
 {
     int64_t since = val_ms(val_get(job, "status", "activeSince", NULL));
 
@@ -98,10 +98,11 @@ static int64_t replicas(const cJSON *job, enum cluster_role role)
 }
 
 /* Whether a pod of the index succeeded by itself, as far as the API was told. */
-static bool did_succeed(const struct world *w, const char *uid, enum cluster_role role, int index)
+static bool did_succeed(const struct sim_world *w, const char *uid, enum cluster_role role,
+                        int index)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *p = &w->processes[i];
+        const struct sim_process *p = &w->processes[i];
 
         if (p->role == role && p->index == index && p->reported_success && p->exit_code == 0 &&
             strcmp(p->job_uid, uid) == 0 && (!p->asked_ms || p->ended_ms <= p->asked_ms))
@@ -111,7 +112,7 @@ static bool did_succeed(const struct world *w, const char *uid, enum cluster_rol
 }
 
 /* Every worker did, but for those that were given up, and one at least. */
-static bool all_succeeded(const struct world *w, const struct object *o, const cJSON *job)
+static bool all_succeeded(const struct sim_world *w, const struct store_object *o, const cJSON *job)
 {
     int64_t workers = val_int(job, "status", "world", "worker");
     bool any = false;
@@ -126,7 +127,7 @@ static bool all_succeeded(const struct world *w, const struct object *o, const c
     return any;
 }
 
-static void check_success(struct world *w, const struct object *o, const cJSON *job)
+static void check_success(struct sim_world *w, const struct store_object *o, const cJSON *job)
 {
     const char *policy = val_str(job, "spec", "runPolicy", "successPolicy");
     bool all = policy && strcmp(policy, "AllWorkers") == 0;
@@ -146,24 +147,24 @@ static void check_success(struct world *w, const struct object *o, const cJSON *
 }
 
 /* Others ended it, for all that it did. */
-static bool was_disrupted(const struct process *p)
+static bool was_disrupted(const struct sim_process *p)
 {
     return p->evicted || (p->asked_ms && p->asked_by != ACTOR_OPERATOR);
 }
 
 /* Others may have asked it to end when it had. */
-static bool ended_first(const struct process *p)
+static bool ended_first(const struct sim_process *p)
 {
     return !p->evicted && p->ended_ms && p->ended_ms <= p->asked_ms;
 }
 
 /* What a restart could be for: pods that failed by themselves, or restarted in place. */
-static int64_t troubles(const struct world *w, const char *uid)
+static int64_t troubles(const struct sim_world *w, const char *uid)
 {
     int64_t n = 0;
 
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *p = &w->processes[i];
+        const struct sim_process *p = &w->processes[i];
 
         if (strcmp(p->job_uid, uid) == 0)
             n += p->restarts + (p->reported_failure && (!was_disrupted(p) || ended_first(p)));
@@ -172,7 +173,7 @@ static int64_t troubles(const struct world *w, const char *uid)
 }
 
 /* What counts towards disruptionLimit: whom others ended, and nodes took with them. */
-static int64_t disruptions(const struct world *w, const char *uid)
+static int64_t disruptions(const struct sim_world *w, const char *uid)
 {
     int64_t n = 0;
 
@@ -183,10 +184,10 @@ static int64_t disruptions(const struct world *w, const char *uid)
 }
 
 /* A pod ended by itself, and badly. */
-static bool one_failed(const struct world *w, const char *uid)
+static bool one_failed(const struct sim_world *w, const char *uid)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *p = &w->processes[i];
+        const struct sim_process *p = &w->processes[i];
 
         if (strcmp(p->job_uid, uid) == 0 && p->reported_failure && !p->evicted &&
             (!p->asked_ms || (p->ended_ms && p->ended_ms <= p->asked_ms)))
@@ -195,7 +196,7 @@ static bool one_failed(const struct world *w, const char *uid)
     return false;
 }
 
-static void check_failure(struct world *w, const struct object *o, const cJSON *job)
+static void check_failure(struct sim_world *w, const struct store_object *o, const cJSON *job)
 {
     const char *reason = job_reason(job, "Failed");
     int64_t deadline = val_int(job, "spec", "runPolicy", "activeDeadlineSeconds");
@@ -222,7 +223,7 @@ static void check_failure(struct world *w, const struct object *o, const cJSON *
     }
 }
 
-static void never_less(struct world *w, const struct object *o, const cJSON *prev,
+static void never_less(struct sim_world *w, const struct store_object *o, const cJSON *prev,
                        const cJSON *next, const char *a, const char *b)
 {
     int64_t was = b ? val_int(prev, "status", a, b) : val_int(prev, "status", a);
@@ -233,7 +234,7 @@ static void never_less(struct world *w, const struct object *o, const cJSON *pre
                    b ? b : "", (long long)was, (long long)is);
 }
 
-static void check_index_sets(struct world *w, const struct object *o, const cJSON *prev,
+static void check_index_sets(struct sim_world *w, const struct store_object *o, const cJSON *prev,
                              const cJSON *next)
 {
     for (int role = 0; role < N_CLUSTER_ROLES; role++) {
@@ -247,7 +248,7 @@ static void check_index_sets(struct world *w, const struct object *o, const cJSO
 }
 
 /* What is said of a pod is what the events about this one say. */
-static void check_wait(struct world *w, const struct object *o, const cJSON *job)
+static void check_wait(struct sim_world *w, const struct store_object *o, const cJSON *job)
 {
     const cJSON *running = find_condition(job, "Running");
     const char *message = running ? val_str(running, "message") : NULL;
@@ -260,7 +261,7 @@ static void check_wait(struct world *w, const struct object *o, const cJSON *job
         world_fail(w, "%s says of a pod what is another's: %s", o->name, message);
 }
 
-static void check_status(struct world *w, const struct object *o, const cJSON *prev,
+static void check_status(struct sim_world *w, const struct store_object *o, const cJSON *prev,
                          const cJSON *next)
 {
     bool was = prev && job_terminal(prev), is = job_terminal(next);
@@ -294,7 +295,7 @@ static void check_status(struct world *w, const struct object *o, const cJSON *p
 
 /* What became of a pod is no reason for a later one: its index was given up and is tried again, or
  * has left the world. */
-static bool is_past(const struct process *p, const cJSON *prev, const cJSON *next)
+static bool is_past(const struct sim_process *p, const cJSON *prev, const cJSON *next)
 {
     const char *role = cluster_role_names[p->role];
 
@@ -305,17 +306,18 @@ static bool is_past(const struct process *p, const cJSON *prev, const cJSON *nex
 }
 
 /* A user may change the world. */
-static void forgive(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
+static void forgive(struct sim_world *w, const struct store_object *o, const cJSON *prev,
+                    const cJSON *next)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
-        struct process *p = &w->processes[i];
+        struct sim_process *p = &w->processes[i];
 
         if (strcmp(p->job_uid, o->uid) == 0 && is_past(p, prev, next))
             p->forgiven = true;
     }
 }
 
-static void job_changed(struct world *w, const struct object *o, const cJSON *prev,
+static void job_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
                         const cJSON *next)
 {
     struct job_truth *t = truth_of(w, o->uid);
@@ -349,7 +351,7 @@ static void job_changed(struct world *w, const struct object *o, const cJSON *pr
 }
 
 /* The operator deletes jobs for their TTL only. */
-static void job_gone(struct world *w, const struct object *o, const cJSON *prev)
+static void job_gone(struct sim_world *w, const struct store_object *o, const cJSON *prev)
 {
     int64_t done = val_ms(val_get(prev, "status", "completionTime", NULL));
     const cJSON *ttl = val_get(prev, "spec", "runPolicy", "ttlSecondsAfterFinished", NULL);
@@ -363,10 +365,10 @@ static void job_gone(struct world *w, const struct object *o, const cJSON *prev)
                    (long long)(w->now_ms - done), (long long)val_number(ttl));
 }
 
-static void pod_created(struct world *w, const struct object *o, const cJSON *pod)
+static void pod_created(struct sim_world *w, const struct store_object *o, const cJSON *pod)
 {
     const char *owner = object_owner(pod);
-    const struct object *job = owner ? store_find_uid(&w->api.store, KIND_JOB, owner) : NULL;
+    const struct store_object *job = owner ? store_find_uid(&w->api.store, KIND_JOB, owner) : NULL;
     const cJSON *labels = val_get(pod, "metadata", "labels", NULL);
     const char *index = val_str(labels, "paceline.dev/index");
 
@@ -381,7 +383,8 @@ static void pod_created(struct world *w, const struct object *o, const cJSON *po
     }
 }
 
-void truth_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next)
+void truth_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
+                   const cJSON *next)
 {
     struct job_truth *t = NULL;
 
@@ -410,15 +413,16 @@ void truth_changed(struct world *w, const struct object *o, const cJSON *prev, c
     }
 }
 
-static int64_t fence_ms(struct world *w, const struct process *p)
+static int64_t fence_ms(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
 
     return job ? val_int(job->v->json, "spec", "runPolicy", "fenceSeconds") * 1000 : 0;
 }
 
 /* Whether q, an earlier pod of the same index, may still run now. */
-static bool may_overlap(struct world *w, const struct process *p, const struct process *q)
+static bool may_overlap(struct sim_world *w, const struct sim_process *p,
+                        const struct sim_process *q)
 {
     if (p->late || q->late || q->stripped)
         return true;
@@ -428,17 +432,17 @@ static bool may_overlap(struct world *w, const struct process *p, const struct p
 }
 
 /* A pod of a later incarnation stands for a failed one, unless the world moved. */
-static void count_replacement(struct world *w, const struct process *p)
+static void count_replacement(struct sim_world *w, const struct sim_process *p)
 {
-    const struct object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
-    const struct process *last = NULL;
+    const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);
+    const struct sim_process *last = NULL;
     struct job_truth *t = truth_of(w, p->job_uid);
 
     if (!job || !t || p->late || p->restarts ||
         p->incarnation <= val_int(job->v->json, "status", "world", "incarnation"))
         return;
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q == p || q->role != p->role || q->index != p->index ||
             strcmp(q->job_uid, p->job_uid) != 0)
@@ -459,17 +463,17 @@ static void count_replacement(struct world *w, const struct process *p)
 
 /* Asked to stop so soon after it ended that, by what their clocks wrote down, it may have been the
  * other way round. */
-static bool may_be_asked(const struct world *w, const struct process *p)
+static bool may_be_asked(const struct sim_world *w, const struct sim_process *p)
 {
     int64_t ended_ms = p->ended_ms + w->nodes[p->node].skew_ms;
 
     return p->asked_ms && ended_ms / 1000 * 1000 + MAX_SKEW_MS >= p->asked_ms / 1000 * 1000;
 }
 
-void truth_started(struct world *w, struct process *p)
+void truth_started(struct sim_world *w, struct sim_process *p)
 {
     for (size_t i = 0; i < w->n_processes; i++) {
-        const struct process *q = &w->processes[i];
+        const struct sim_process *q = &w->processes[i];
 
         if (q == p || q->role != p->role || q->index != p->index ||
             strcmp(q->job_uid, p->job_uid) != 0)
@@ -489,15 +493,16 @@ static bool is_job_write(const struct kube_request *r)
 }
 
 /* The Lease's holder; NULL: there is no Lease. */
-static const char *lease_holder(const struct world *w)
+static const char *lease_holder(const struct sim_world *w)
 {
-    const struct object *o =
+    const struct store_object *o =
         store_find(&w->api.store, KIND_LEASE, OPERATOR_NS, w->config.lease_name);
 
     return o ? val_str(o->v->json, "spec", "holderIdentity") : NULL;
 }
 
-void truth_request(struct world *w, const struct operator_process *op, const struct kube_request *r)
+void truth_request(struct sim_world *w, const struct operator_process *op,
+                   const struct kube_request *r)
 {
     const char *holder = lease_holder(w);
 
@@ -508,14 +513,15 @@ void truth_request(struct world *w, const struct operator_process *op, const str
         world_fail(w, "op%d writes %.100s after it gave the Lease back", op->n, r->path);
 }
 
-void truth_sends(struct world *w, const struct operator_process *op, const struct kube_request *r)
+void truth_sends(struct sim_world *w, const struct operator_process *op,
+                 const struct kube_request *r)
 {
     if (op->stopping && is_job_write(r))
         world_fail(w, "op%d is asked to stop and sends %.100s", op->n, r->path);
 }
 
 /* It may keep a Lease that it has not renewed for so long that others may have it. */
-void truth_stopped(struct world *w, const struct operator_process *op)
+void truth_stopped(struct sim_world *w, const struct operator_process *op)
 {
     const char *holder = lease_holder(w);
 
@@ -524,7 +530,7 @@ void truth_stopped(struct world *w, const struct operator_process *op)
         world_fail(w, "op%d stopped and kept the Lease", op->n);
 }
 
-void truth_each_event(struct world *w)
+void truth_each_event(struct sim_world *w)
 {
     if (!w->stolen && operators_leading(w) > 1)
         world_fail(w, "two operators lead");

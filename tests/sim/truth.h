@@ -30,7 +30,7 @@ struct truth {
     size_t n;
 };
 
-struct job_truth *truth_of(struct world *w, const char *uid); /* NULL: never seen */
+struct job_truth *truth_of(struct sim_world *w, const char *uid); /* NULL: never seen */
 /* "True" of a condition in status. */
 bool job_condition(const cJSON *job, const char *type);
 const char *job_reason(const cJSON *job, const char *type);
@@ -41,6 +41,6 @@ bool job_has_index(const cJSON *job, enum cluster_role role, const char *set, in
 /* How long its chief keeps the model. */
 int64_t job_keep_s(const cJSON *job);
 /* Milliseconds that the deadline's clock has counted. */
-int64_t job_active_ms(const struct world *w, const cJSON *job);
+int64_t job_active_ms(const struct sim_world *w, const cJSON *job);
 
 #endif

@@ -4,12 +4,12 @@
 #include "tests/sim/value.h"
 #include "tests/sim/world.h"
 
-static struct object *job_object(struct world *w, const struct job_plan *plan)
+static struct store_object *job_object(struct sim_world *w, const struct job_plan *plan)
 {
     return store_find(&w->api.store, KIND_JOB, plan->ns, plan->name);
 }
 
-void user_create(struct world *w, int64_t job)
+void user_create(struct sim_world *w, int64_t job)
 {
     struct job_plan *plan = &w->jobs[job];
     cJSON *json, *meta, *labels;
@@ -31,7 +31,7 @@ void user_create(struct world *w, int64_t job)
     store_create(&w->api.store, KIND_JOB, json, NULL);
 }
 
-static void edit_label(struct world *w, struct object *job)
+static void edit_label(struct sim_world *w, struct store_object *job)
 {
     cJSON *json = store_edit(job);
     char value[24];
@@ -41,7 +41,7 @@ static void edit_label(struct world *w, struct object *job)
     store_update(&w->api.store, job, json);
 }
 
-static void scale(struct world *w, struct object *job, const struct job_plan *plan)
+static void scale(struct sim_world *w, struct store_object *job, const struct job_plan *plan)
 {
     cJSON *json = store_edit(job);
     bool chief = val_int(json, "spec", "replicas", "chief", "replicas") > 0;
@@ -54,7 +54,7 @@ static void scale(struct world *w, struct object *job, const struct job_plan *pl
     store_update(&w->api.store, job, json);
 }
 
-static void suspend(struct world *w, struct object *job, bool on)
+static void suspend(struct sim_world *w, struct store_object *job, bool on)
 {
     cJSON *json = store_edit(job);
 
@@ -63,7 +63,7 @@ static void suspend(struct world *w, struct object *job, bool on)
     store_update(&w->api.store, job, json);
 }
 
-static void edit_policy(struct world *w, struct object *job)
+static void edit_policy(struct sim_world *w, struct store_object *job)
 {
     static const char *const clean[] = {"Running", "None", "All"};
     cJSON *json = store_edit(job), *policy = val_get(json, "spec", "runPolicy", NULL);
@@ -84,16 +84,16 @@ static void edit_policy(struct world *w, struct object *job)
     store_update(&w->api.store, job, json);
 }
 
-static struct object *any(struct world *w, enum kind kind)
+static struct store_object *any(struct sim_world *w, enum store_kind kind)
 {
     size_t n = tenant_others(w, kind);
 
     return n ? w->api.store.objects[kind][random_next(&w->user) % n] : NULL;
 }
 
-static void delete_pod(struct world *w, enum fault how)
+static void delete_pod(struct sim_world *w, enum fault how)
 {
-    struct object *pod = any(w, KIND_POD);
+    struct store_object *pod = any(w, KIND_POD);
 
     if (!pod)
         return;
@@ -103,7 +103,7 @@ static void delete_pod(struct world *w, enum fault how)
         store_delete(&w->api.store, pod, -1, false);
     } else if (store_delete(&w->api.store, pod, 0, false) && how == FAULT_USER_STRIP) {
         cJSON *json = store_edit(pod);
-        struct process *p = process_find(w, pod->uid);
+        struct sim_process *p = process_find(w, pod->uid);
 
         if (p)
             p->stripped = true;
@@ -112,11 +112,12 @@ static void delete_pod(struct world *w, enum fault how)
     }
 }
 
-static void delete_object(struct world *w)
+static void delete_object(struct sim_world *w)
 {
-    static const enum kind of[] = {KIND_SERVICE,       KIND_CONFIG_MAP,      KIND_NETWORK_POLICY,
-                                   KIND_VOLCANO_GROUP, KIND_SCHEDULER_GROUP, KIND_SECRET};
-    struct object *o = any(w, of[random_next(&w->user) % ARRAY_LEN(of)]);
+    static const enum store_kind of[] = {KIND_SERVICE,         KIND_CONFIG_MAP,
+                                         KIND_NETWORK_POLICY,  KIND_VOLCANO_GROUP,
+                                         KIND_SCHEDULER_GROUP, KIND_SECRET};
+    struct store_object *o = any(w, of[random_next(&w->user) % ARRAY_LEN(of)]);
 
     if (!o)
         return;
@@ -127,15 +128,15 @@ static void delete_object(struct world *w)
 }
 
 /* What nobody owns any more. */
-static void sweep(struct world *w, int64_t id)
+static void sweep(struct sim_world *w, int64_t id)
 {
     struct store *s = &w->api.store;
 
     (void)id;
     w->actor = ACTOR_USER;
     for (int k = KIND_POD; k < N_KINDS; k++) {
-        for (size_t i = 0; i < tenant_others(w, (enum kind)k); i++) {
-            struct object *o = s->objects[k][i];
+        for (size_t i = 0; i < tenant_others(w, (enum store_kind)k); i++) {
+            struct store_object *o = s->objects[k][i];
             const cJSON *meta = val_get(o->v->json, "metadata", NULL);
 
             if (k == KIND_LEASE || k == KIND_EVENT || object_owner(o->v->json) ||
@@ -148,7 +149,7 @@ static void sweep(struct world *w, int64_t id)
 }
 
 /* Its pods and other objects stay: the garbage collector only unties them. */
-static void orphan_job(struct world *w, struct object *job)
+static void orphan_job(struct sim_world *w, struct store_object *job)
 {
     cJSON *json = store_edit(job);
 
@@ -160,7 +161,7 @@ static void orphan_job(struct world *w, struct object *job)
     world_after(w, 100000, sweep, 0); /* at last */
 }
 
-static void delete_job(struct world *w, struct object *job, int64_t n, bool again)
+static void delete_job(struct sim_world *w, struct store_object *job, int64_t n, bool again)
 {
     bool foreground = random_chance(&w->user, 300);
 
@@ -175,10 +176,10 @@ static void delete_job(struct world *w, struct object *job, int64_t n, bool agai
         world_after(w, random_range(&w->user, 0, 10000), user_create, n);
 }
 
-void user_churn(struct world *w)
+void user_churn(struct sim_world *w)
 {
     int64_t n = random_range(&w->user, 0, w->n_jobs - 1);
-    struct object *job = job_object(w, &w->jobs[n]);
+    struct store_object *job = job_object(w, &w->jobs[n]);
     int64_t what = random_range(&w->user, 0, 9);
 
     w->actor = ACTOR_USER;
@@ -199,11 +200,11 @@ void user_churn(struct world *w)
     }
 }
 
-void user_act(struct world *w)
+void user_act(struct sim_world *w)
 {
     enum fault what = (enum fault)random_range(&w->user, FAULT_USER_LABEL, FAULT_USER_OBJECT);
     int64_t n = random_range(&w->user, 0, w->n_jobs - 1);
-    struct object *job = job_object(w, &w->jobs[n]);
+    struct store_object *job = job_object(w, &w->jobs[n]);
 
     w->actor = ACTOR_USER;
     if (w->jobs[n].launched && random_chance(&w->user, 250)) /* what runs of the engine feel most */

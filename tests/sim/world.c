@@ -63,14 +63,14 @@ const char *const situation_names[N_SITUATIONS] = {
     [AT_DELETING] = "deleting",   [AT_GONE] = "gone",
 };
 
-static bool before(const struct event *a, const struct event *b)
+static bool before(const struct sim_event *a, const struct sim_event *b)
 {
     return a->at != b->at ? a->at < b->at : a->order < b->order;
 }
 
-void world_after(struct world *w, int64_t delay_ms, event_fn *fn, int64_t id)
+void world_after(struct sim_world *w, int64_t delay_ms, event_fn *fn, int64_t id)
 {
-    struct event e = {w->now_ms + (delay_ms > 0 ? delay_ms : 0), w->order++, fn, id};
+    struct sim_event e = {w->now_ms + (delay_ms > 0 ? delay_ms : 0), w->order++, fn, id};
     size_t i = w->n_heap++;
 
     if (i == w->cap_heap) {
@@ -82,9 +82,9 @@ void world_after(struct world *w, int64_t delay_ms, event_fn *fn, int64_t id)
     w->heap[i] = e;
 }
 
-static struct event pop(struct world *w)
+static struct sim_event pop(struct sim_world *w)
 {
-    struct event top = w->heap[0], last = w->heap[--w->n_heap];
+    struct sim_event top = w->heap[0], last = w->heap[--w->n_heap];
     size_t i = 0, child;
 
     while ((child = 2 * i + 1) < w->n_heap) {
@@ -99,7 +99,7 @@ static struct event pop(struct world *w)
     return top;
 }
 
-void world_trace(struct world *w, const char *fmt, ...)
+void world_trace(struct sim_world *w, const char *fmt, ...)
 {
     char *line = w->trace[w->n_trace++ % TRACE_LINES];
     int64_t t = w->now_ms - w->start_ms;
@@ -116,7 +116,7 @@ void world_trace(struct world *w, const char *fmt, ...)
         puts(line);
 }
 
-void world_fail(struct world *w, const char *fmt, ...)
+void world_fail(struct sim_world *w, const char *fmt, ...)
 {
     va_list args;
 
@@ -144,7 +144,7 @@ static bool condition(const cJSON *job, const char *type)
 static const enum situation of_phase[] = {
     [RUN_STARTING] = AT_LAUNCHING, [RUN_TRAINING] = AT_TRAINING, [RUN_STOPPING] = AT_STOPPING};
 
-static enum situation situation_of(struct world *w)
+static enum situation situation_of(struct sim_world *w)
 {
     static const struct {
         const char *condition;
@@ -155,7 +155,7 @@ static enum situation situation_of(struct world *w)
                  {"Restarting", AT_RESTARTING},
                  {"Running", AT_RUNNING}};
     const struct job_plan *plan = &w->jobs[w->order % (uint64_t)w->n_jobs];
-    const struct object *o = store_find(&w->api.store, KIND_JOB, plan->ns, plan->name);
+    const struct store_object *o = store_find(&w->api.store, KIND_JOB, plan->ns, plan->name);
 
     if (!operators_leader(w))
         return AT_NO_LEADER;
@@ -180,7 +180,7 @@ static enum situation situation_of(struct world *w)
     return AT_OBJECTS;
 }
 
-void world_fault(struct world *w, enum fault fault)
+void world_fault(struct sim_world *w, enum fault fault)
 {
     enum situation at = situation_of(w);
 
@@ -188,9 +188,9 @@ void world_fault(struct world *w, enum fault fault)
     world_trace(w, "FAULT %s (%s)", fault_names[fault], situation_names[at]);
 }
 
-static void changed(void *arg, const struct object *o, const cJSON *prev, const cJSON *next)
+static void changed(void *arg, const struct store_object *o, const cJSON *prev, const cJSON *next)
 {
-    struct world *w = arg;
+    struct sim_world *w = arg;
 
     network_changed(w, o->kind);
     truth_changed(w, o, prev, next);
@@ -200,7 +200,7 @@ static void changed(void *arg, const struct object *o, const cJSON *prev, const 
 }
 
 /* Faults end: what was broken works again, and only then things must settle. */
-static void become_quiet(struct world *w, int64_t id)
+static void become_quiet(struct sim_world *w, int64_t id)
 {
     (void)id;
     world_trace(w, "quiet: faults end");
@@ -223,7 +223,7 @@ static void become_quiet(struct world *w, int64_t id)
 #define CALM_REQUESTS 30         /* watches that end anyway */
 #define CALM_TENANT_REQUESTS 650 /* ten a second for jobs whose names are taken */
 
-static void look(struct world *w, int64_t id)
+static void look(struct sim_world *w, int64_t id)
 {
     const char *why;
 
@@ -257,11 +257,11 @@ static void look(struct world *w, int64_t id)
     world_after(w, 1000, look, id);
 }
 
-void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stats)
+void world_init(struct sim_world *w, uint64_t seed, bool verbose, struct stats *stats)
 {
     struct random clocks = {.state = seed * 4};
 
-    *w = (struct world){.seed = seed, .verbose = verbose, .stats = stats};
+    *w = (struct sim_world){.seed = seed, .verbose = verbose, .stats = stats};
     w->schedule.state = seed * 4 + 1;
     w->faults.state = seed * 4 + 2;
     w->user.state = seed * 4 + 3;
@@ -286,10 +286,10 @@ void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stat
     world_after(w, 1000, look, 0);
 }
 
-bool world_run(struct world *w)
+bool world_run(struct sim_world *w)
 {
     while (!w->failed && !w->done && w->n_heap) {
-        struct event e = pop(w);
+        struct sim_event e = pop(w);
 
         w->now_ms = e.at;
         w->api.store.now_ms = e.at;
@@ -309,7 +309,7 @@ bool world_run(struct world *w)
     return !w->failed;
 }
 
-void world_release(struct world *w)
+void world_release(struct sim_world *w)
 {
     operators_release(w);
     network_release(w);

@@ -21,9 +21,9 @@
 #define OPERATOR_NS "paceline-system"
 #define TENANT_NS "stranger" /* after "ns" and OPERATOR_NS in a list by name */
 
-struct world;
-typedef void event_fn(struct world *w, int64_t id);
-struct event {
+struct sim_world;
+typedef void event_fn(struct sim_world *w, int64_t id);
+struct sim_event {
     int64_t at;
     uint64_t order;
     event_fn *fn;
@@ -111,7 +111,7 @@ enum actor { ACTOR_USER, ACTOR_OPERATOR, ACTOR_KUBELET, ACTOR_CLUSTER, ACTOR_EVI
 
 /* What really happens in a pod. */
 enum pod_state { POD_AT_NEW, POD_AT_BOUND, POD_AT_RUNNING, POD_AT_WAITING, POD_AT_ENDED };
-struct process {
+struct sim_process {
     char name[128], ns[64], uid[40], job[64], job_uid[40];
     enum cluster_role role;
     int index;
@@ -144,7 +144,7 @@ struct node {
 
 struct call;
 struct operator_process {
-    struct world *w;
+    struct sim_world *w;
     int n;
     struct controller *c; /* NULL: not running */
     char identity[32];
@@ -174,11 +174,11 @@ struct job_plan { /* a user's intention */
     int trouble; /* how often its pods fail, 0 to 3 */
 };
 
-struct world {
+struct sim_world {
     uint64_t seed;
     struct random schedule, faults, user, tenant; /* independent streams */
     int64_t now_ms, start_ms;
-    struct event *heap;
+    struct sim_event *heap;
     size_t n_heap, cap_heap;
     uint64_t order;
     struct api api;
@@ -195,7 +195,7 @@ struct world {
     size_t n_watches;
     int64_t leader_since_ms; /* one operator has led since then without a fault; 0: none */
 
-    struct process *processes;
+    struct sim_process *processes;
     size_t n_processes, cap_processes;
     struct node nodes[N_NODES];
     struct job_plan jobs[MAX_JOBS];
@@ -225,36 +225,36 @@ struct world {
     struct stats *stats;
 };
 
-void world_init(struct world *w, uint64_t seed, bool verbose, struct stats *stats);
+void world_init(struct sim_world *w, uint64_t seed, bool verbose, struct stats *stats);
 /* Runs to the end; false: an invariant broke, w->failure says which. */
-bool world_run(struct world *w);
-void world_release(struct world *w);
+bool world_run(struct sim_world *w);
+void world_release(struct sim_world *w);
 
 /* fn(w, id) in delay_ms milliseconds; equal times in the order of these calls. */
-void world_after(struct world *w, int64_t delay_ms, event_fn *fn, int64_t id);
-void world_trace(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void world_after(struct sim_world *w, int64_t delay_ms, event_fn *fn, int64_t id);
+void world_trace(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* An invariant is broken; the first counts. */
-void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void world_fail(struct sim_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Counts a fault in its cell of the histogram. */
-void world_fault(struct world *w, enum fault fault);
+void world_fault(struct sim_world *w, enum fault fault);
 
 /* operators.c: processes of the operator. */
-void operators_start(struct world *w);
-void operators_release(struct world *w);
-void operator_start(struct world *w, int n);
-void operator_kill(struct world *w, int n, int64_t restart_ms);
-void operator_step(struct world *w, int n);
-struct operator_process *operators_leader(struct world *w); /* NULL: none */
+void operators_start(struct sim_world *w);
+void operators_release(struct sim_world *w);
+void operator_start(struct sim_world *w, int n);
+void operator_kill(struct sim_world *w, int n, int64_t restart_ms);
+void operator_step(struct sim_world *w, int n);
+struct operator_process *operators_leader(struct sim_world *w); /* NULL: none */
 /* How many do, as far as they know; 2 once the Lease was stolen. */
-int operators_leading(const struct world *w);
-void operators_heal(struct world *w);
+int operators_leading(const struct sim_world *w);
+void operators_heal(struct sim_world *w);
 
 /* network.c: requests of operators. */
 extern const struct kube_ops network_ops;
-void network_changed(struct world *w, enum kind kind); /* watches have something to say */
-void network_watch_fault(struct world *w);
-void network_heal(struct world *w);
-void network_release(struct world *w);
+void network_changed(struct sim_world *w, enum store_kind kind); /* watches have something to say */
+void network_watch_fault(struct sim_world *w);
+void network_heal(struct sim_world *w);
+void network_release(struct sim_world *w);
 
 /* faults.c */
 struct request_fault {
@@ -262,55 +262,56 @@ struct request_fault {
     enum fault kind;
     int64_t delay_ms;
 };
-struct request_fault faults_of_request(struct world *w, const struct operator_process *op,
+struct request_fault faults_of_request(struct sim_world *w, const struct operator_process *op,
                                        const struct kube_request *r);
 /* True: a new connection to an agent gets no answer. */
-bool faults_of_connection(struct world *w);
+bool faults_of_connection(struct sim_world *w);
 /* May kill the operator before it sends. */
-void faults_of_launch(struct world *w, struct operator_process *op);
-void faults_start(struct world *w);
+void faults_of_launch(struct sim_world *w, struct operator_process *op);
+void faults_start(struct sim_world *w);
 
 /* kubelet.c, nodes.c: what happens to pods. */
-void kubelet_pod_changed(struct world *w, const struct object *o, const cJSON *prev,
+void kubelet_pod_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
                          const cJSON *next);
-struct process *process_find(struct world *w, const char *uid);
+struct sim_process *process_find(struct sim_world *w, const char *uid);
 /* The number of the process with this address; -1: none ever had it. */
-int process_at(const struct world *w, const char *address);
-void node_lose(struct world *w, int node, bool dead, int64_t for_ms);
-void node_return(struct world *w, int64_t node);
-void kubelet_node_back(struct world *w, int node);
-void kubelet_stop(struct world *w, struct process *p, int exit_code);
-void pod_set_condition(struct world *w, cJSON *status, const char *type, bool value,
+int process_at(const struct sim_world *w, const char *address);
+void node_lose(struct sim_world *w, int node, bool dead, int64_t for_ms);
+void node_return(struct sim_world *w, int64_t node);
+void kubelet_node_back(struct sim_world *w, int node);
+void kubelet_stop(struct sim_world *w, struct sim_process *p, int exit_code);
+void pod_set_condition(struct sim_world *w, cJSON *status, const char *type, bool value,
                        const char *reason);
-void pod_evict(struct world *w, struct object *pod);
-void pod_drain(struct world *w, struct process *p);
+void pod_evict(struct sim_world *w, struct store_object *pod);
+void pod_drain(struct sim_world *w, struct sim_process *p);
 
 /* gc.c */
-void gc_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next);
+void gc_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
+                const cJSON *next);
 
 /* scenario.c, user.c */
-void scenario_make(struct world *w);
-void scenario_release(struct world *w);
-void user_create(struct world *w, int64_t job);
-void user_act(struct world *w);
-void user_churn(struct world *w); /* one act on a job as a whole */
+void scenario_make(struct sim_world *w);
+void scenario_release(struct sim_world *w);
+void user_create(struct sim_world *w, int64_t job);
+void user_act(struct sim_world *w);
+void user_churn(struct sim_world *w); /* one act on a job as a whole */
 
 /* tenant.c: somebody hostile in a namespace of their own. */
-void tenant_start(struct world *w);
-void tenant_between(struct world *w); /* two requests */
-void tenant_act(struct world *w);
-bool tenant_owns(const struct object *o);
+void tenant_start(struct sim_world *w);
+void tenant_between(struct sim_world *w); /* two requests */
+void tenant_act(struct sim_world *w);
+bool tenant_owns(const struct store_object *o);
 /* How many objects of the kind are not the tenant's; they come first. */
-size_t tenant_others(const struct world *w, enum kind kind);
+size_t tenant_others(const struct sim_world *w, enum store_kind kind);
 
 /* How the process of an index fares at its n-th start. */
-struct fate {
+struct sim_fate {
     int64_t run_ms; /* -1: until stopped */
     int exit_code;
     int64_t stop_ms; /* after SIGTERM; -1: ignores it */
     int stop_code;
 };
-struct fate scenario_fate(const struct world *w, const struct process *p);
+struct sim_fate scenario_fate(const struct sim_world *w, const struct sim_process *p);
 
 /* How the engine fares when it is launched. */
 struct run_fate {
@@ -328,36 +329,39 @@ struct run_fate {
     bool hangs;         /* it never ends by itself */
 };
 /* How much later than others a pod finds a node. */
-int64_t scenario_unmounted_ms(const struct world *w, const struct process *p);
+int64_t scenario_unmounted_ms(const struct sim_world *w, const struct sim_process *p);
 /* How many pods of the job have room on nodes at once. */
-int64_t scenario_room(const struct world *w, const char *job);
-int64_t scenario_unplaced_ms(const struct world *w, const struct process *p);
-struct run_fate scenario_run(const struct world *w, const struct process *p, int64_t generation);
+int64_t scenario_room(const struct sim_world *w, const char *job);
+int64_t scenario_unplaced_ms(const struct sim_world *w, const struct sim_process *p);
+struct run_fate scenario_run(const struct sim_world *w, const struct sim_process *p,
+                             int64_t generation);
 
 /* agents.c: what lives in pods of built-in jobs. */
 extern const struct agent_ops agents_ops;
-void agents_new(struct world *w);
-void agents_free(struct world *w);
-void agents_each_event(struct world *w);
-void agents_fault(struct world *w, enum fault kind);
-void agents_heal(struct world *w);
-const char *agents_unsettled(struct world *w); /* as truth_unsettled */
+void agents_new(struct sim_world *w);
+void agents_free(struct sim_world *w);
+void agents_each_event(struct sim_world *w);
+void agents_fault(struct sim_world *w, enum fault kind);
+void agents_heal(struct sim_world *w);
+const char *agents_unsettled(struct sim_world *w); /* as truth_unsettled */
 
 /* invariants.c */
-void truth_new(struct world *w);
-void truth_free(struct world *w);
-void truth_changed(struct world *w, const struct object *o, const cJSON *prev, const cJSON *next);
-void truth_started(struct world *w, struct process *p);
+void truth_new(struct sim_world *w);
+void truth_free(struct sim_world *w);
+void truth_changed(struct sim_world *w, const struct store_object *o, const cJSON *prev,
+                   const cJSON *next);
+void truth_started(struct sim_world *w, struct sim_process *p);
 /* op: who waits for the answer; NULL: nobody any more. */
-void truth_request(struct world *w, const struct operator_process *op,
+void truth_request(struct sim_world *w, const struct operator_process *op,
                    const struct kube_request *r);
-void truth_sends(struct world *w, const struct operator_process *op, const struct kube_request *r);
+void truth_sends(struct sim_world *w, const struct operator_process *op,
+                 const struct kube_request *r);
 /* A graceful end is over. */
-void truth_stopped(struct world *w, const struct operator_process *op);
-void truth_each_event(struct world *w);
+void truth_stopped(struct sim_world *w, const struct operator_process *op);
+void truth_each_event(struct sim_world *w);
 /* How many jobs say that they run. */
-uint64_t truth_running(const struct world *w);
+uint64_t truth_running(const struct sim_world *w);
 /* NULL: every job is as it should be for good; else what is not yet. */
-const char *truth_unsettled(struct world *w);
+const char *truth_unsettled(struct sim_world *w);
 
 #endif

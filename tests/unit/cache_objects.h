@@ -18,13 +18,13 @@ void tj_free(struct tj *tj)
 }
 
 #define TEXT_MAX 64
-struct texts {
+struct cache_texts {
     char uid[TEXT_MAX], name[TEXT_MAX], owner[TEXT_MAX], owner_name[TEXT_MAX];
 };
 
 /* t is in the same allocation as m. owner NULL: nobody's; its name is its UID with "job-" before.
  */
-static void fill_meta(struct meta *m, struct texts *t, const char *uid, const char *owner,
+static void fill_meta(struct meta *m, struct cache_texts *t, const char *uid, const char *owner,
                       const char *rv)
 {
     snprintf(t->uid, TEXT_MAX, "%s", uid);
@@ -55,19 +55,19 @@ static inline const struct meta *owner_of(const char *owner) { return owner_in("
 
 static inline struct pod *new_pod(const char *uid, const char *owner, const char *rv)
 {
-    struct pod *pod = xcalloc(1, sizeof *pod + sizeof(struct texts));
+    struct pod *pod = xcalloc(1, sizeof *pod + sizeof(struct cache_texts));
 
-    fill_meta(&pod->meta, (struct texts *)(pod + 1), uid, owner, rv);
+    fill_meta(&pod->meta, (struct cache_texts *)(pod + 1), uid, owner, rv);
     return pod;
 }
 
 static inline struct owned_ref *new_ref(enum owned_kind kind, const char *uid, const char *owner,
                                         const char *rv)
 {
-    struct owned_ref *ref = xcalloc(1, sizeof *ref + sizeof(struct texts));
+    struct owned_ref *ref = xcalloc(1, sizeof *ref + sizeof(struct cache_texts));
 
     ref->kind = kind;
-    fill_meta(&ref->meta, (struct texts *)(ref + 1), uid, owner, rv);
+    fill_meta(&ref->meta, (struct cache_texts *)(ref + 1), uid, owner, rv);
     return ref;
 }
 
@@ -75,7 +75,7 @@ static inline struct tj *new_job(const char *name, const char *uid, const char *
 {
     struct tj *tj = xcalloc(1, sizeof *tj);
 
-    fill_meta(&tj->meta, arena_alloc(&tj->arena, sizeof(struct texts)), uid, NULL, rv);
+    fill_meta(&tj->meta, arena_alloc(&tj->arena, sizeof(struct cache_texts)), uid, NULL, rv);
     tj->meta.name = arena_strdup(&tj->arena, name);
     jobs_alive++;
     return tj;

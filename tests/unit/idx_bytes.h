@@ -9,16 +9,16 @@
 
 #include "paceline/mem.h"
 
-struct bytes {
+struct idx_bytes {
     uint8_t *data; /* malloc'ed */
     size_t len;
 };
 
 /* Header of n_dims sizes and len bytes of payload (as many as the caller says, right or wrong). */
-static inline struct bytes idx_bytes(const uint8_t *payload, size_t len, int n_dims, ...)
+static inline struct idx_bytes idx_bytes(const uint8_t *payload, size_t len, int n_dims, ...)
 {
     size_t header = 4 + 4 * (size_t)n_dims;
-    struct bytes b = {xcalloc(1, header + len), header + len};
+    struct idx_bytes b = {xcalloc(1, header + len), header + len};
     va_list dims;
 
     b.data[2] = 8;
@@ -36,11 +36,11 @@ static inline struct bytes idx_bytes(const uint8_t *payload, size_t len, int n_d
 }
 
 /* The gzip form; frees what it was given. */
-static inline struct bytes idx_gzip(struct bytes plain)
+static inline struct idx_bytes idx_gzip(struct idx_bytes plain)
 {
     struct libdeflate_compressor *c = libdeflate_alloc_compressor(6);
     size_t room = libdeflate_gzip_compress_bound(c, plain.len);
-    struct bytes b = {xmalloc(room), 0};
+    struct idx_bytes b = {xmalloc(room), 0};
 
     b.len = libdeflate_gzip_compress(c, plain.data, plain.len, b.data, room);
     libdeflate_free_compressor(c);

@@ -116,7 +116,7 @@ static inline struct kube_client *fake_plain(const struct fake *f, const char *u
 
 static inline void auto_client(struct kube_client **c) { kube_client_free(*c); }
 
-struct answer {
+struct fake_answer {
     struct kube_client *client; /* for callbacks that do something */
     struct kube_call *call;
     int done, status;
@@ -129,7 +129,7 @@ struct answer {
     uint64_t received;
 };
 
-static inline void answer_release(struct answer *a)
+static inline void answer_release(struct fake_answer *a)
 {
     free(a->body);
     free(a->error);
@@ -138,7 +138,7 @@ static inline void answer_release(struct answer *a)
 
 static inline void answer_done(void *arg, const struct kube_response *r)
 {
-    struct answer *a = arg;
+    struct fake_answer *a = arg;
 
     a->done++;
     a->call = NULL;
@@ -157,7 +157,7 @@ static inline void answer_done(void *arg, const struct kube_response *r)
 
 static inline void answer_line(void *arg, const struct kube_item *item)
 {
-    struct answer *a = arg;
+    struct fake_answer *a = arg;
 
     a->n_cut += item->cut;
     a->item_bytes += item->received;
@@ -177,7 +177,7 @@ static inline int64_t now_ms(void)
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-static inline void wait_done(struct kube_client *client, const struct answer *a)
+static inline void wait_done(struct kube_client *client, const struct fake_answer *a)
 {
     int64_t end = now_ms() + PATIENCE_MS;
 
@@ -186,7 +186,7 @@ static inline void wait_done(struct kube_client *client, const struct answer *a)
     CHECK_INT(a->done, 1);
 }
 
-static inline void begin(struct kube_client *client, struct answer *a, enum kube_method method,
+static inline void begin(struct kube_client *client, struct fake_answer *a, enum kube_method method,
                          const char *path, const char *body)
 {
     struct kube_request request = {.method = method,
@@ -195,39 +195,39 @@ static inline void begin(struct kube_client *client, struct answer *a, enum kube
                                    .body_len = body ? strlen(body) : 0,
                                    .timeout_ms = PATIENCE_MS};
 
-    *a = (struct answer){.client = client};
+    *a = (struct fake_answer){.client = client};
     a->call = kube_client_ops()->send(client, &request, answer_done, a);
 }
 
-static inline struct answer request(struct kube_client *client, enum kube_method method,
-                                    const char *path, const char *body)
+static inline struct fake_answer request(struct kube_client *client, enum kube_method method,
+                                         const char *path, const char *body)
 {
-    struct answer a;
+    struct fake_answer a;
 
     begin(client, &a, method, path, body);
     wait_done(client, &a);
     return a;
 }
 
-static inline struct answer get(struct kube_client *client, const char *path)
+static inline struct fake_answer get(struct kube_client *client, const char *path)
 {
     return request(client, KUBE_GET, path, NULL);
 }
 
-static inline void begin_watch(struct kube_client *client, struct answer *a, const char *path,
+static inline void begin_watch(struct kube_client *client, struct fake_answer *a, const char *path,
                                kube_item_fn *line, int64_t timeout_ms)
 {
     static const struct sieve_field fields[] = {{.name = "text"}, {.name = "n"}, {.name = NULL}};
     struct kube_request r = {
         .method = KUBE_GET, .path = path, .timeout_ms = timeout_ms, .keep = fields};
 
-    *a = (struct answer){.client = client};
+    *a = (struct fake_answer){.client = client};
     a->call = kube_client_ops()->watch(client, &r, line, answer_done, a);
 }
 
-static inline struct answer watch(struct kube_client *client, const char *path)
+static inline struct fake_answer watch(struct kube_client *client, const char *path)
 {
-    struct answer a;
+    struct fake_answer a;
 
     begin_watch(client, &a, path, answer_line, PATIENCE_MS);
     wait_done(client, &a);
@@ -235,7 +235,7 @@ static inline struct answer watch(struct kube_client *client, const char *path)
 }
 
 /* A list of objects with a field n; of the rest, `version` is kept. */
-static inline struct answer list(struct kube_client *client, const char *path)
+static inline struct fake_answer list(struct kube_client *client, const char *path)
 {
     static const struct sieve_field fields[] = {{.name = "n"}, {.name = NULL}};
     static const struct sieve_field top[] = {
@@ -245,7 +245,7 @@ static inline struct answer list(struct kube_client *client, const char *path)
     };
     struct kube_request r = {
         .method = KUBE_GET, .path = path, .timeout_ms = PATIENCE_MS, .keep = top};
-    struct answer a = {.client = client};
+    struct fake_answer a = {.client = client};
 
     a.call = kube_client_ops()->list(client, &r, answer_line, answer_done, &a);
     wait_done(client, &a);
@@ -253,7 +253,7 @@ static inline struct answer list(struct kube_client *client, const char *path)
 }
 
 /* A field of a JSON answer as text; the caller frees it. */
-static inline char *field(const struct answer *a, const char *name)
+static inline char *field(const struct fake_answer *a, const char *name)
 {
     AUTO(auto_json) cJSON *root = cJSON_Parse(a->body);
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(root, name);

@@ -90,7 +90,7 @@ static inline void agent_word(struct reconcile_case *c, const char *key, const c
     else if (strcmp(key, "step") == 0)
         r->step = strtoll(value, NULL, 10);
     else if (strcmp(key, "rate") == 0)
-        r->progress = (struct progress){
+        r->progress = (struct tj_progress){
             .present = true, .step = r->step, .samples_per_second = strtod(value, NULL)};
     else if (strcmp(key, "pods") == 0)
         r->world = case_world(c, value, r->replicas);

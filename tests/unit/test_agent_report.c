@@ -12,7 +12,7 @@
 #define ERROR EVENT("\"error\",\"code\":4,\"message\":\"the loss is nan\"")
 #define RECORD "{\"uid\":\"u-1\",\"generation\":7,\"step\":20,\"accuracy\":0.5,\"digest\":\"ab\"}"
 
-static void begin_run(struct report *r, int hosts, bool foreign)
+static void begin_run(struct engine_report *r, int hosts, bool foreign)
 {
     AUTO(world_release) struct world world;
     AUTO(buf_release) struct buf text;
@@ -31,9 +31,9 @@ static void begin_run(struct report *r, int hosts, bool foreign)
     report_init(r, &world, foreign);
 }
 
-static void begin(struct report *r, int hosts) { begin_run(r, hosts, false); }
+static void begin(struct engine_report *r, int hosts) { begin_run(r, hosts, false); }
 
-static bool feed(struct report *r, const char *line)
+static bool feed(struct engine_report *r, const char *line)
 {
     enum event_type type;
     AUTO(auto_json) cJSON *event = event_parse(line, strlen(line), &type);
@@ -43,7 +43,7 @@ static bool feed(struct report *r, const char *line)
 
 static void test_phases(void)
 {
-    struct report r;
+    struct engine_report r;
 
     begin(&r, 2);
     CHECK_STR(r.stage, "daemons");
@@ -73,7 +73,7 @@ static void test_verdicts(void)
     static const struct {
         const char *last;
         int code;
-        enum phase phase;
+        enum engine_phase phase;
         int exit;
         const char *message;
     } cases[] = {
@@ -91,7 +91,7 @@ static void test_verdicts(void)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct report r;
+        struct engine_report r;
 
         begin(&r, 1);
         CHECK_STR(r.stage, "ranks");
@@ -123,7 +123,7 @@ static void test_permanent(void)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct report r;
+        struct engine_report r;
 
         begin(&r, 1);
         feed(&r, cases[i].last);
@@ -150,7 +150,7 @@ static void test_switch(void)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct report r;
+        struct engine_report r;
         AUTO(auto_json) cJSON *message = NULL;
 
         begin(&r, 1);
@@ -170,7 +170,7 @@ static void test_switch(void)
 static void test_complaint(void)
 {
     cJSON *message;
-    struct report r;
+    struct engine_report r;
 
     begin(&r, 2);
     CHECK(!report_log(&r, "paceline-agent silent: w-2-0"));
@@ -191,7 +191,7 @@ static void test_text(void)
 {
     AUTO(buf_release) struct buf text;
     AUTO(auto_json) cJSON *message = NULL, *record = NULL;
-    struct report r;
+    struct engine_report r;
 
     buf_init(&text, 0);
     begin(&r, 2);
@@ -213,7 +213,7 @@ static void test_text(void)
 static void test_record_of_numbers(void)
 {
     AUTO(auto_json) cJSON *record = NULL;
-    struct report r;
+    struct engine_report r;
 
     begin(&r, 1);
     feed(&r, EVENT("\"done\",\"step\":20,\"testR2\":0.5,\"digest\":\"ab\""));
@@ -235,7 +235,7 @@ static void test_foreign(void)
         size_t n;
         bool stop, kill;
         int code;
-        enum phase phase;
+        enum engine_phase phase;
         const char *message;
     } cases[] = {
         {whole, 2, false, false, 0, PHASE_DONE, "the program has ended with exit code 0"},
@@ -254,7 +254,7 @@ static void test_foreign(void)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO(buf_release) struct buf text;
         AUTO(auto_json) cJSON *record = NULL;
-        struct report r;
+        struct engine_report r;
 
         buf_init(&text, 0);
         begin_run(&r, 3, true);

@@ -11,7 +11,7 @@ static const uint8_t image[] = {1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16};
 static void windows(void)
 {
     static const struct {
-        struct view view;
+        struct augment_view view;
         uint8_t want[sizeof image];
     } cases[] = {
         {{0, 0, false}, {1, 2, 3, 4, 5, 6, 11, 12, 13, 14, 15, 16}},
@@ -36,7 +36,7 @@ static void windows(void)
     }
 }
 
-static bool same(struct view a, struct view b)
+static bool same(struct augment_view a, struct augment_view b)
 {
     return a.top == b.top && a.left == b.left && a.mirrored == b.mirrored;
 }
@@ -52,7 +52,7 @@ static void draws(void)
 
     CHECK(augment_any(&a));
     for (uint32_t i = 0; i < SAMPLES; i++) {
-        const struct view v = augment_draw(&a, 3, i);
+        const struct augment_view v = augment_draw(&a, 3, i);
 
         CHECK(same(v, augment_draw(&a, 3, i)));
         CHECK(v.top >= -PAD && v.top <= PAD && v.left >= -PAD && v.left <= PAD);
@@ -74,7 +74,7 @@ static void off(void)
 
     CHECK(!augment_any(&none));
     for (uint32_t i = 0; i < 100; i++) {
-        CHECK(same(augment_draw(&none, 0, i), (struct view){0}));
+        CHECK(same(augment_draw(&none, 0, i), (struct augment_view){0}));
         CHECK(!augment_draw(&pad, 0, i).mirrored);
     }
 }

@@ -20,20 +20,20 @@ static const struct dataset set = {
 static struct normalizer normalizer;
 
 /* A rank's lanes out of 8. */
-struct part {
+struct batcher_part {
     int first, count;
 };
 
 static void part_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
 {
-    const struct part *p = arg;
+    const struct batcher_part *p = arg;
 
     (void)index;
     *first = lane_begin(8, p->first, n);
     *count = lane_samples(8, p->first, p->count, n);
 }
 
-static struct part whole = {0, 8};
+static struct batcher_part whole = {0, 8};
 
 /* So slow that a seek always meets the thread at work. */
 static void slow_range(void *arg, uint32_t index, uint32_t n, uint32_t *first, uint32_t *count)
@@ -93,7 +93,7 @@ static void walks_epochs(int64_t prefetch)
 /* Any cut into ranks gives together the samples of one rank, also when a rank has none. */
 static void ranks_make_the_whole(int64_t batch_size, uint32_t n)
 {
-    static struct part parts[3] = {{0, 3}, {3, 1}, {4, 4}};
+    static struct batcher_part parts[3] = {{0, 3}, {3, 1}, {4, 4}};
     struct job job = new_job(2);
     struct batcher *one, *ranks[3];
 
@@ -196,7 +196,7 @@ static void follows_an_index(bool shuffle)
 /* Training samples are augmented by epoch and sample, evaluation's are not; on any ranks. */
 static void augments(void)
 {
-    static struct part part = {2, 5};
+    static struct batcher_part part = {2, 5};
     struct job job = new_job(2);
     const struct augment augment = {.flip = true, .pad = 1, .seed = 11};
     struct batcher *b;

@@ -14,7 +14,7 @@
 #define SAMPLES 6
 #define TEXTS 17 /* more than a tile has rows, and odd */
 
-static const struct net_case {
+static const struct bf16_net_case {
     struct shape in;
     double off; /* gradients from those of fp32, at most; 0: they are these */
     const char *layers;
@@ -329,7 +329,7 @@ static double distance(const float *got, const float *want, size_t n)
     return sqrt(difference / norm);
 }
 
-static void test_case(const struct net_case *c, uint32_t seed)
+static void test_case(const struct bf16_net_case *c, uint32_t seed)
 {
     const bool words = strstr(c->layers, "embedding");
     AUTO(auto_free)

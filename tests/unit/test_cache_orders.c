@@ -14,12 +14,12 @@
 enum { NAMES = 24, LIVES = 400, EVENTS = 6000, ANSWERS = 64, OWNERS = 4, FIRST_RV = 95 };
 
 /* One life of a name is one UID. */
-struct event {
+struct cache_event {
     int name, life, owner;
     bool deleted;
 };
 
-struct shown {
+struct shown_objects {
     int best;       /* the newest version that the cache was given; 0: none */
     int owner;      /* of that version */
     bool deleted;   /* the watch or a list showed that it is gone */
@@ -28,13 +28,13 @@ struct shown {
 };
 
 static struct {
-    struct event log[EVENTS]; /* of version FIRST_RV + i */
+    struct cache_event log[EVENTS]; /* of version FIRST_RV + i */
     int n;
     int life[NAMES];        /* the current or last one */
     int born[NAMES][LIVES]; /* the event of each life's beginning */
     bool alive[NAMES];
     int at[NAMES]; /* the event of its last version */
-    struct event answers[ANSWERS];
+    struct cache_event answers[ANSWERS];
     int answer_rv[ANSWERS], n_answers;
 } server;
 
@@ -45,15 +45,15 @@ static struct {
     bool listing;
     int list_end, list_name; /* the list's version as a position; the next name to show */
     bool list_alive[NAMES];
-    struct event list[NAMES];
+    struct cache_event list[NAMES];
     int list_rv[NAMES];
-    struct shown shown[NAMES][LIVES];
+    struct shown_objects shown[NAMES][LIVES];
     int restored; /* 404s that the watch overtook */
 } client;
 
 static void uid_of(char out[32], int name, int life) { snprintf(out, 32, "u-%d-%d", name, life); }
 
-static void put(const struct event *e, int rv, enum cache_source source)
+static void put(const struct cache_event *e, int rv, enum cache_source source)
 {
     char uid[32], owner[32], version[24], name[24];
 
@@ -117,9 +117,9 @@ static void end_earlier(int name, int life)
         client.shown[name][i].deleted = true;
 }
 
-static void show(const struct event *e, int rv, bool answer)
+static void show(const struct cache_event *e, int rv, bool answer)
 {
-    struct shown *s = &client.shown[e->name][e->life];
+    struct shown_objects *s = &client.shown[e->name][e->life];
 
     if (s->not_found && (!answer || rv >= FIRST_RV + client.pos)) {
         s->not_found = false; /* the watch, or what it has still to show */
@@ -138,7 +138,7 @@ static void show(const struct event *e, int rv, bool answer)
 static void server_step(void)
 {
     int name = (int)random_below(NAMES);
-    struct event *e = &server.log[server.n];
+    struct cache_event *e = &server.log[server.n];
 
     if (server.alive[name]) {
         *e = server.log[server.at[name]];
@@ -150,7 +150,7 @@ static void server_step(void)
         int life = server.life[name] + 1;
         if (life == LIVES)
             return;
-        *e = (struct event){.name = name, .life = life, .owner = (int)random_below(OWNERS)};
+        *e = (struct cache_event){.name = name, .life = life, .owner = (int)random_below(OWNERS)};
         server.life[name] = life;
         server.born[name][life] = server.n;
         server.alive[name] = true;
@@ -180,7 +180,7 @@ static void not_found_step(void)
 
     if (client.kind == CACHE_JOBS || life < 0 || server.alive[name])
         return;
-    struct shown *s = &client.shown[name][life];
+    struct shown_objects *s = &client.shown[name][life];
     if (s->deleted)
         return;
     s->not_found = true;
@@ -194,7 +194,7 @@ static void watch_step(void)
 
     if (client.listing || client.pos == server.n)
         return;
-    const struct event *e = &server.log[client.pos];
+    const struct cache_event *e = &server.log[client.pos];
     if (e->deleted) {
         snprintf(rv, sizeof rv, "%d", FIRST_RV + client.pos);
         client.shown[e->name][e->life].deleted = true;
@@ -233,7 +233,7 @@ static void list_finish(void)
 
     for (int name = 0; name < NAMES; name++)
         for (int life = 0; life <= server.life[name]; life++) {
-            struct shown *s = &client.shown[name][life];
+            struct shown_objects *s = &client.shown[name][life];
             bool listed = client.list_alive[name] && client.list[name].life == life;
             if (!listed && server.born[name][life] < client.list_end)
                 s->deleted = true;
@@ -275,7 +275,7 @@ static void check_owners(void)
 
     for (int name = 0; name < NAMES; name++)
         for (int life = 0; life <= server.life[name]; life++) {
-            const struct shown *s = &client.shown[name][life];
+            const struct shown_objects *s = &client.shown[name][life];
             if (s->best && !s->deleted && !s->not_found)
                 want[s->owner]++;
         }
@@ -297,7 +297,7 @@ static void check_all(int step)
     for (int name = 0; name < NAMES; name++) {
         int life = server.life[name] > 3 ? server.life[name] - 3 : 0;
         for (; life <= server.life[name]; life++) {
-            const struct shown *s = &client.shown[name][life];
+            const struct shown_objects *s = &client.shown[name][life];
             bool there = s->best && !s->deleted && !s->not_found;
             int got = version_of(name, life, s->owner);
             if (got != (there ? s->best : 0))
@@ -306,7 +306,7 @@ static void check_all(int step)
             test_checked++;
         }
         for (int i = 0; i <= server.life[name]; i++) {
-            const struct shown *s = &client.shown[name][i];
+            const struct shown_objects *s = &client.shown[name][i];
             n += s->best && !s->deleted && !s->not_found;
         }
     }
@@ -325,7 +325,7 @@ static void check_settled(void)
         watch_step();
     check_all(-1);
     for (int name = 0; name < NAMES; name++) {
-        const struct event *e = &server.log[server.at[name]];
+        const struct cache_event *e = &server.log[server.at[name]];
         CHECK_INT(version_of(name, server.life[name], e->owner),
                   server.alive[name] ? FIRST_RV + server.at[name] : 0);
     }

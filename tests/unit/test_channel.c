@@ -49,22 +49,23 @@ static int take(void *arg, const cJSON *message, struct err *err)
     return 0;
 }
 
-struct pair {
+struct channel_pair {
     struct end client, server;
     int64_t now;
 };
 
-static void open_pair(struct pair *p, struct channel_tls *client, struct channel_tls *server)
+static void open_pair(struct channel_pair *p, struct channel_tls *client,
+                      struct channel_tls *server)
 {
     int fds[2];
 
     CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    *p = (struct pair){.now = 1000};
+    *p = (struct channel_pair){.now = 1000};
     p->client.channel = channel_connect(client, fds[0], take, &p->client, p->now);
     p->server.channel = channel_accept(server, fds[1], take, &p->server, p->now);
 }
 
-static void close_pair(struct pair *p)
+static void close_pair(struct channel_pair *p)
 {
     channel_free(p->client.channel);
     channel_free(p->server.channel);
@@ -81,7 +82,7 @@ static void step(struct end *e, int64_t now)
         e->rc = channel_step(e->channel, fd.revents, now, &e->err);
 }
 
-static void settle(struct pair *p)
+static void settle(struct channel_pair *p)
 {
     for (int i = 0; i < ROUNDS; i++) {
         step(&p->client, p->now);
@@ -100,7 +101,7 @@ static void say(struct channel *c, const char *type, const char *text)
 
 static void test_talk(struct channel_tls *tls)
 {
-    struct pair p;
+    struct channel_pair p;
 
     open_pair(&p, tls, tls);
     CHECK(!channel_ready(p.client.channel));
@@ -131,7 +132,7 @@ static void test_talk(struct channel_tls *tls)
 static void test_wrong_key(struct channel_tls *ours, struct channel_tls *other)
 {
     for (int i = 0; i < 2; i++) {
-        struct pair p;
+        struct channel_pair p;
 
         open_pair(&p, i ? ours : other, i ? other : ours);
         say(p.client.channel, "hello", "let me in");
@@ -152,14 +153,14 @@ static void test_wrong_key(struct channel_tls *ours, struct channel_tls *other)
 /* Who speaks no TLS gets at most an alert (7 bytes), who says nothing is dropped after 2 s. */
 static void test_stranger(struct channel_tls *tls)
 {
-    struct pair p;
+    struct channel_pair p;
     int fds[2];
     char bytes[64];
     ssize_t n;
 
     for (int garbage = 0; garbage < 2; garbage++) {
         CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-        p = (struct pair){.now = 1000};
+        p = (struct channel_pair){.now = 1000};
         p.server.channel = channel_accept(tls, fds[1], take, &p.server, p.now);
         say(p.server.channel, "secret", "for nobody");
         if (garbage)
@@ -180,7 +181,7 @@ static void test_stranger(struct channel_tls *tls)
 /* Pings keep a quiet connection; a silent end is given up after 5 s, and bytes that wait count. */
 static void test_silence(struct channel_tls *tls)
 {
-    struct pair p;
+    struct channel_pair p;
 
     open_pair(&p, tls, tls);
     settle(&p);
@@ -209,7 +210,7 @@ static void test_silence(struct channel_tls *tls)
 static void test_back_pressure(struct channel_tls *tls)
 {
     AUTO(buf_release) struct buf text;
-    struct pair p;
+    struct channel_pair p;
     int sent = 0;
 
     buf_init(&text, 0);
@@ -240,7 +241,7 @@ static void test_back_pressure(struct channel_tls *tls)
 
 static void test_refusing(struct channel_tls *tls)
 {
-    struct pair p;
+    struct channel_pair p;
 
     open_pair(&p, tls, tls);
     settle(&p);

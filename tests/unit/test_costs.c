@@ -152,7 +152,7 @@ static void look(const struct tj *tj, struct cost *cost)
     if (!plan.status)
         return;
     begin();
-    struct request r = request_patch_status(tj, plan.status);
+    struct api_request r = request_patch_status(tj, plan.status);
 
     free(r.path);
     buf_release(&r.body);

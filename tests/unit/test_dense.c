@@ -5,11 +5,11 @@
 #include "tests/unit/fill.h"
 #include "worker/kernels/kernels.h"
 
-struct mats {
+struct dense_mats {
     float *x, *w, *bias, *y, *dy, *dx, *kept_dx, *dw, *packed, *scratch;
 };
 
-static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t seed)
+static void mats_init(struct dense_mats *m, const struct dense *d, int n, uint32_t seed)
 {
     size_t rows = (size_t)n, fw = dense_forward_scratch(d, n), bw = dense_backward_scratch(d, n);
     m->x = xaligned(rows * (size_t)d->in * 4);
@@ -28,7 +28,7 @@ static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t see
     fill_uniform(m->dy, rows * (size_t)d->out, seed + 3);
 }
 
-static void mats_release(struct mats *m)
+static void mats_release(struct dense_mats *m)
 {
     void *all[] = {m->x,  m->w,       m->bias, m->y,      m->dy,
                    m->dx, m->kept_dx, m->dw,   m->packed, m->scratch};
@@ -36,7 +36,7 @@ static void mats_release(struct mats *m)
         free(all[i]);
 }
 
-static void run_all(const struct kernels *k, const struct dense *d, struct mats *m, int n,
+static void run_all(const struct kernels *k, const struct dense *d, struct dense_mats *m, int n,
                     const struct lane_ends *lanes)
 {
     int half = d->out / 32;
@@ -53,7 +53,7 @@ static void run_all(const struct kernels *k, const struct dense *d, struct mats 
 }
 
 /* The promised order of one weight's gradient: fma in a lane, lanes left + right. */
-static bool tree(const struct dense *d, const struct mats *m, const struct lane_ends *l,
+static bool tree(const struct dense *d, const struct dense_mats *m, const struct lane_ends *l,
                  uint32_t first, int level, int out, int in, float *sum)
 {
     float right;
@@ -73,7 +73,7 @@ static bool tree(const struct dense *d, const struct mats *m, const struct lane_
     return true;
 }
 
-static void check_elements(const struct dense *d, const struct mats *m, int n,
+static void check_elements(const struct dense *d, const struct dense_mats *m, int n,
                            const struct lane_ends *l, uint32_t seed)
 {
     for (uint32_t i = 0; i < 60; i++) {
@@ -105,7 +105,7 @@ static void test_size(int in, int out, int n, int level, uint32_t lanes_samples,
                           .end = end,
                           .level = level,
                           .full = lanes_samples >= lanes};
-    struct mats ref, got;
+    struct dense_mats ref, got;
     for (uint32_t i = 0; i < lanes; i++)
         end[i] = (i + 1) * lanes_samples / lanes;
     mats_init(&ref, &d, n, seed);

@@ -9,24 +9,24 @@
 
 static const char *const isas[] = {"c", "avx2", "avx512", "avx512bf16", "neon"};
 
-struct mats {
+struct bf16_mats {
     float *x, *w, *bias, *dy, *y, *dx, *kept_dx,
         *dw; /* bias: NULL where n is a multiple of three */
 };
 
-static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t seed)
+static void mats_init(struct bf16_mats *m, const struct dense *d, int n, uint32_t seed)
 {
     const size_t in = (size_t)n * (size_t)d->in, out = (size_t)n * (size_t)d->out;
     const size_t all = (size_t)d->in * (size_t)d->out;
 
-    *m = (struct mats){.x = xaligned(in * 4),
-                       .w = xaligned(all * 4),
-                       .bias = n % 3 ? xaligned((size_t)d->out * 4) : NULL,
-                       .dy = xaligned(out * 4),
-                       .y = xaligned(out * 4),
-                       .dx = xaligned(in * 4),
-                       .kept_dx = xaligned(in * 4),
-                       .dw = xaligned(all * 4)};
+    *m = (struct bf16_mats){.x = xaligned(in * 4),
+                            .w = xaligned(all * 4),
+                            .bias = n % 3 ? xaligned((size_t)d->out * 4) : NULL,
+                            .dy = xaligned(out * 4),
+                            .y = xaligned(out * 4),
+                            .dx = xaligned(in * 4),
+                            .kept_dx = xaligned(in * 4),
+                            .dw = xaligned(all * 4)};
     fill_uniform(m->x, in, seed);
     fill_uniform(m->w, all, seed + 1);
     if (m->bias)
@@ -35,7 +35,7 @@ static void mats_init(struct mats *m, const struct dense *d, int n, uint32_t see
     memset(m->dw, 0, all * 4); /* a block without samples writes nothing */
 }
 
-static void mats_release(struct mats *m)
+static void mats_release(struct bf16_mats *m)
 {
     float *all[] = {m->x, m->w, m->bias, m->dy, m->y, m->dx, m->kept_dx, m->dw};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
@@ -43,7 +43,7 @@ static void mats_release(struct mats *m)
 }
 
 /* Weights and rows by parts, outputs by halves, as threads do; what was in scratch is NaN. */
-static void run_all(const struct kernels *k, const struct dense *d, struct mats *m, int n,
+static void run_all(const struct kernels *k, const struct dense *d, struct bf16_mats *m, int n,
                     const struct lane_ends *lanes)
 {
     const struct dense_bf16_kernels *b = k->dense_bf16;
@@ -94,7 +94,7 @@ static void round_all(float *x, size_t n)
 }
 
 /* The promised order of one weight's gradient: fma in a lane, lanes left + right. */
-static bool tree(const struct dense *d, const struct mats *m, const struct lane_ends *l,
+static bool tree(const struct dense *d, const struct bf16_mats *m, const struct lane_ends *l,
                  uint32_t first, int level, int out, int in, float *sum)
 {
     const uint32_t begin = first ? l->end[first - 1] : 0;
@@ -116,7 +116,7 @@ static bool tree(const struct dense *d, const struct mats *m, const struct lane_
 }
 
 /* m's operands are rounded. */
-static void check_elements(const struct dense *d, const struct mats *m, int n,
+static void check_elements(const struct dense *d, const struct bf16_mats *m, int n,
                            const struct lane_ends *l, uint32_t seed)
 {
     for (uint32_t i = 0; i < 60; i++) {
@@ -150,7 +150,7 @@ static long count_subnormal(const float *x, size_t n)
 }
 
 /* Products and sums about the smallest that are not subnormal, lanes that cancel among them. */
-static void make_tiny(struct mats *m, const struct dense *d, int n)
+static void make_tiny(struct bf16_mats *m, const struct dense *d, int n)
 {
     for (int i = 0; i < n * d->in; i++)
         m->x[i] *= 0x1p-70F;
@@ -168,7 +168,7 @@ static void test_size(bool tiny, int in, int out, int n, int level, uint32_t sam
     uint32_t end[64];
     const struct lane_ends l = {
         .begin = (uint32_t)n - samples, .end = end, .level = level, .full = groups >= lanes};
-    struct mats ref, got;
+    struct bf16_mats ref, got;
 
     for (uint32_t i = 0; i < lanes; i++)
         end[i] = (i + 1) * groups / lanes * each;

@@ -140,22 +140,22 @@ static _Noreturn void agent_main(int listener)
     }
 }
 
-struct agent {
+struct exec_agent {
     pid_t pid;
     int port;
 };
 
-static struct agent agent_start(void)
+static struct exec_agent agent_start(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     socklen_t len = sizeof at;
-    struct agent agent;
+    struct exec_agent agent;
 
     CHECK_INT(bind(listener, (struct sockaddr *)&at, len), 0);
     CHECK_INT(listen(listener, CONNECTIONS), 0);
     CHECK_INT(getsockname(listener, (struct sockaddr *)&at, &len), 0);
-    agent = (struct agent){.pid = fork(), .port = ntohs(at.sin_port)};
+    agent = (struct exec_agent){.pid = fork(), .port = ntohs(at.sin_port)};
     if (agent.pid == 0)
         agent_main(listener);
     close(listener);
@@ -164,7 +164,7 @@ static struct agent agent_start(void)
 
 /* ---- mpirun */
 
-static void write_context(const struct agent *agent, long long generation, const char *pod,
+static void write_context(const struct exec_agent *agent, long long generation, const char *pod,
                           const char *key_name)
 {
     AUTO(auto_json) cJSON *job = cJSON_Parse("{\"kind\":\"TrainingJob\"}");
@@ -294,7 +294,7 @@ static void check_gone(const pid_t pids[2])
     CHECK(!alive(pids[1]));
 }
 
-static void check_mpirun_dies(const struct agent *agent)
+static void check_mpirun_dies(const struct exec_agent *agent)
 {
     pid_t pids[2], pid;
 
@@ -308,7 +308,7 @@ static void check_mpirun_dies(const struct agent *agent)
     check_gone(pids);
 }
 
-static void check_higher_generation(const struct agent *agent)
+static void check_higher_generation(const struct exec_agent *agent)
 {
     AUTO(auto_free) char *path = in_scratch("log");
     pid_t pids[2], pid;
@@ -325,7 +325,7 @@ static void check_higher_generation(const struct agent *agent)
     check_gone(pids);
 }
 
-static void check_agent_dies(const struct agent *agent)
+static void check_agent_dies(const struct exec_agent *agent)
 {
     AUTO(buf_release) struct buf log = {0};
     pid_t pids[2], pid;
@@ -346,7 +346,7 @@ static void check_agent_dies(const struct agent *agent)
 int main(void)
 {
     AUTO(auto_free) char *path = NULL, *program = NULL;
-    struct agent agent;
+    struct exec_agent agent;
 
     scratch = scratch_make();
     write_key("job", "a");

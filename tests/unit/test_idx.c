@@ -11,7 +11,7 @@ static void fill_payload(void)
         payload[i] = (uint8_t)(i * 7 + i / 251);
 }
 
-static void check_reads(struct bytes file, int n_dims, size_t len)
+static void check_reads(struct idx_bytes file, int n_dims, size_t len)
 {
     struct idx_file f;
     struct err err = {0};
@@ -35,7 +35,7 @@ static void reads_plain_and_gzip(void)
 }
 
 /* Opening or unpacking fails with the sentence; the bytes are freed. */
-static void check_refused(struct bytes file, int n_dims, const char *sentence)
+static void check_refused(struct idx_bytes file, int n_dims, const char *sentence)
 {
     struct idx_file f;
     struct err err = {0};
@@ -52,13 +52,13 @@ static void check_refused(struct bytes file, int n_dims, const char *sentence)
     free(file.data);
 }
 
-static struct bytes changed(struct bytes b, size_t at, int flip)
+static struct idx_bytes changed(struct idx_bytes b, size_t at, int flip)
 {
     b.data[at] ^= (uint8_t)flip;
     return b;
 }
 
-static struct bytes resized(struct bytes b, size_t len)
+static struct idx_bytes resized(struct idx_bytes b, size_t len)
 {
     b.data = xrealloc(b.data, len ? len : 1);
     if (len > b.len)
@@ -96,7 +96,7 @@ static void refuses_bad_plain(void)
 
 static void refuses_bad_gzip(void)
 {
-    struct bytes good = idx_gzip(idx_bytes(payload, 60000, 1, 60000u));
+    struct idx_bytes good = idx_gzip(idx_bytes(payload, 60000, 1, 60000u));
     size_t len = good.len;
     char sentence[200];
 
@@ -116,7 +116,7 @@ static void refuses_bad_gzip(void)
                   "images: 6 uncompressed bytes; an IDX file starts with 8 bytes of header");
 
     /* A second end that repeats the right size hides behind the first. */
-    struct bytes twice = idx_gzip(idx_bytes(payload, 60000, 1, 60000u));
+    struct idx_bytes twice = idx_gzip(idx_bytes(payload, 60000, 1, 60000u));
     uint8_t size[4];
     memcpy(size, twice.data + twice.len - 4, 4);
     twice = resized(twice, twice.len + 8);
@@ -124,7 +124,7 @@ static void refuses_bad_gzip(void)
     check_refused(twice, 1, "images: 8 trailing bytes after the compressed data");
 
     /* A bomb: 3 GB promised by header and trailer. */
-    struct bytes bomb = idx_gzip(idx_bytes(payload, 100, 1, 3000000000u));
+    struct idx_bytes bomb = idx_gzip(idx_bytes(payload, 100, 1, 3000000000u));
     uint32_t need = 3000000008u;
     for (int i = 0; i < 4; i++)
         bomb.data[bomb.len - 4 + (size_t)i] = (uint8_t)(need >> 8 * i);
@@ -139,11 +139,11 @@ static void refuses_bad_gzip(void)
 static void refuses_every_cut(void)
 {
     for (int zip = 0; zip < 2; zip++) {
-        struct bytes whole = idx_bytes(payload, 300, 1, 300u);
+        struct idx_bytes whole = idx_bytes(payload, 300, 1, 300u);
         if (zip)
             whole = idx_gzip(whole);
         for (size_t len = 0; len < whole.len; len++) {
-            struct bytes cut = {xmalloc(len ? len : 1), len};
+            struct idx_bytes cut = {xmalloc(len ? len : 1), len};
             struct idx_file f;
             struct err err;
             uint8_t out[308];

@@ -17,15 +17,15 @@ static char *folder;
 static struct err err;
 
 /* A model of samples of this shape, of pictures or of arrays. */
-struct model {
+struct input_model {
     struct job job;
     struct normalizer normalizer;
     struct input_reader *reader;
 };
 
-static void model_begin(struct model *m, const char *dataset, struct shape shape)
+static void model_begin(struct input_model *m, const char *dataset, struct shape shape)
 {
-    *m = (struct model){0};
+    *m = (struct input_model){0};
     m->job.dataset.name = (char *)dataset;
     m->job.dataset.mean = 0.25;
     m->job.dataset.std = 0.5;
@@ -33,7 +33,7 @@ static void model_begin(struct model *m, const char *dataset, struct shape shape
     m->reader = input_reader_new(&m->job, shape, &m->normalizer);
 }
 
-static void model_end(struct model *m)
+static void model_end(struct input_model *m)
 {
     input_reader_free(&m->reader);
     normalizer_release(&m->normalizer);
@@ -42,7 +42,7 @@ static void model_end(struct model *m)
 /* What a byte becomes. */
 static float of_byte(int v) { return (float)((v / 255.0 - 0.25) / 0.5); }
 
-static struct input *open_named(struct model *m, const char *name)
+static struct input *open_named(struct input_model *m, const char *name)
 {
     static char *path; /* lives as long as the input */
 
@@ -54,7 +54,7 @@ static struct input *open_named(struct model *m, const char *name)
 }
 
 /* The first values of all samples as bytes, "12 13 ! 14": "!" where one cannot be read. */
-static const char *first_bytes(struct model *m, const char *name)
+static const char *first_bytes(struct input_model *m, const char *name)
 {
     static char out[256];
     AUTO(input_close) struct input *in = open_named(m, name);
@@ -94,7 +94,7 @@ static void test_pictures(void)
     uint8_t rgb[6 * 5 * 3], planes[3 * 6 * 5], small[3 * 4 * 4];
     struct image image = {.shape = {3, 6, 5}, .pixels = rgb};
     struct resizer *resizer = resizer_new();
-    struct model m;
+    struct input_model m;
     float x[VALUES_MAX];
 
     for (size_t i = 0; i < sizeof rgb; i++)
@@ -137,7 +137,7 @@ static void test_idx(void)
     static const uint8_t colours[] = "\0\0\x08\x04\0\0\0\2\0\0\0\3\0\0\0\1\0\0\0\2"
                                      "\1\2\3\4\5\6\7\x08\x09\x0a\x0b\x0c";
     static const uint8_t last[] = "\0\0\x08\x04\0\0\0\1\0\0\0\1\0\0\0\2\0\0\0\3\1\2\3\4\5\6";
-    struct model m;
+    struct input_model m;
 
     put("gray", gray, sizeof gray - 1);
     put("colours", colours, sizeof colours - 1);
@@ -163,7 +163,7 @@ static void test_cifar(void)
 {
     enum { IMAGE = 3072 };
     static uint8_t ten[2 * (1 + IMAGE)], hundred[2 * (2 + IMAGE)];
-    struct model m;
+    struct input_model m;
 
     memset(ten, 200, sizeof ten); /* labels that are none: nobody asks */
     memset(hundred, 201, sizeof hundred);
@@ -210,7 +210,7 @@ static void test_npy(void)
 {
     static const uint8_t pixels[] = {5, 6, 7, 8};
     static const float floats[] = {1, 2, 3, (float)(1e38 * 10), 5, 6};
-    struct model m;
+    struct input_model m;
 
     put_npy("pixels.npy", "|u1", "(2, 1, 2)", pixels, sizeof pixels);
     put_npy("floats.npy", "<f4", "(3, 2)", floats, sizeof floats);
@@ -247,7 +247,7 @@ static void test_inputs(void)
     AUTO(auto_free) char *one = xasprintf("%s/one.npy", folder);
     AUTO(auto_free) char *two = xasprintf("%s/two.npy", folder);
     const char *const paths[] = {one, two};
-    struct model m;
+    struct input_model m;
     float x[3];
 
     model_begin(&m, "arrays", (struct shape){3, 1, 1});
@@ -274,7 +274,7 @@ static void test_inputs(void)
 
 static void test_csv(void)
 {
-    struct model m;
+    struct input_model m;
     float x[2];
 
     put_text("t.csv", "name,length,width\nann,1,2.5\nbob,x,2\ncid,1\ndan,1e300,1\neve,3,4\n");
@@ -309,7 +309,7 @@ static void test_csv(void)
 static void test_refused(void)
 {
     static const uint8_t gray[] = "\0\0\x08\x03\0\0\0\1\0\0\0\1\0\0\0\1\x0a";
-    struct model m;
+    struct input_model m;
 
     put_text("notes.txt", "not a sample");
     put_text("nothing", "");

@@ -41,7 +41,7 @@ static struct kube_client *user_client(const struct fake *f, const char *user)
 static void set_token(const struct fake *f, const char *authorization)
 {
     AUTO(auto_client) struct kube_client *client = user_client(f, "");
-    AUTO(answer_release) struct answer a = request(client, KUBE_POST, "/token", authorization);
+    AUTO(answer_release) struct fake_answer a = request(client, KUBE_POST, "/token", authorization);
 
     CHECK_INT(a.status, 200);
 }
@@ -50,7 +50,7 @@ static void test_basic(const struct fake *f)
 {
     AUTO(auto_client)
     struct kube_client *client = user_client(f, "username: Aladdin, password: 'open sesame'");
-    AUTO(answer_release) struct answer a = get(client, "/show");
+    AUTO(answer_release) struct fake_answer a = get(client, "/show");
 
     CHECK_FIELD(&a, "authorization", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
 }
@@ -60,7 +60,7 @@ static void test_token_file(const struct fake *f)
     write_text(f, "token", "first\n");
     set_token(f, "Bearer first");
     AUTO(auto_client) struct kube_client *client = user_client(f, "tokenFile: token");
-    AUTO(answer_release) struct answer a = get(client, "/guarded"), b, c, d, w;
+    AUTO(answer_release) struct fake_answer a = get(client, "/guarded"), b, c, d, w;
 
     CHECK_INT(a.status, 200);
     set_token(f, "Bearer second");
@@ -87,12 +87,12 @@ static void test_token_file(const struct fake *f)
 static void test_rotation_in_parallel(const struct fake *f)
 {
     enum { N = 100 };
-    struct answer answers[N];
+    struct fake_answer answers[N];
 
     write_text(f, "token", "old");
     set_token(f, "Bearer old");
     AUTO(auto_client) struct kube_client *client = user_client(f, "tokenFile: token");
-    AUTO(answer_release) struct answer a = get(client, "/guarded");
+    AUTO(answer_release) struct fake_answer a = get(client, "/guarded");
     CHECK_INT(a.status, 200);
     set_token(f, "Bearer new");
     replace_text(f, "token", "new");
@@ -112,7 +112,7 @@ static void test_token_renewed(const struct fake *f)
     write_text(f, "token", "one");
     AUTO(auto_client)
     struct kube_client *client = client_of(f, f->https, "", "tokenFile: token", 1);
-    AUTO(answer_release) struct answer a = get(client, "/show"), b;
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), b;
 
     CHECK_FIELD(&a, "authorization", "Bearer one");
     replace_text(f, "token", "two");
@@ -139,7 +139,7 @@ static void test_client_certificate(const struct fake *f)
     AUTO(auto_client)
     struct kube_client *client =
         client_of(f, f->https, "", "client-certificate: my.crt, client-key: my.key", 1);
-    AUTO(answer_release) struct answer a = get(client, "/show"), b, c;
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), b, c;
 
     CHECK_FIELD(&a, "certificate", "client");
     copy(f, "second.crt", "my.crt");
@@ -168,9 +168,9 @@ static void test_whom_we_believe(const struct fake *f)
     struct kube_client *named =
         client_of(f, f->other, "tls-server-name: other.example", "token: secret", 0);
     AUTO(auto_client) struct kube_client *trusting = fake_client(f, any, "", NULL);
-    AUTO(answer_release) struct answer a = get(wrong, "/show"), b = get(system, "/show");
-    AUTO(answer_release) struct answer c = get(host, "/show"), d = get(named, "/show");
-    AUTO(answer_release) struct answer e = get(trusting, "/show");
+    AUTO(answer_release) struct fake_answer a = get(wrong, "/show"), b = get(system, "/show");
+    AUTO(answer_release) struct fake_answer c = get(host, "/show"), d = get(named, "/show");
+    AUTO(answer_release) struct fake_answer e = get(trusting, "/show");
     AUTO(auto_free) char *where = xasprintf("https://127.0.0.1:%d/show: ", f->https);
 
     CHECK_INT(a.status, 0);
@@ -195,7 +195,7 @@ static void test_new_ca(const struct fake *f)
     char *cluster =
         xasprintf("server: 'https://127.0.0.1:%d', certificate-authority: my-ca.crt", f->https);
     AUTO(auto_client) struct kube_client *client = fake_client(f, cluster, "", NULL);
-    AUTO(answer_release) struct answer a = get(client, "/show"), b;
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), b;
 
     CHECK_INT(a.status, 0);
     copy(f, "ca.crt", "my-ca.crt");
@@ -208,7 +208,7 @@ static void test_plain_http(const struct fake *f)
 {
     AUTO(auto_free) char *cluster = xasprintf("server: 'http://127.0.0.1:%d'", f->http);
     AUTO(auto_client) struct kube_client *client = fake_client(f, cluster, "token: abc", NULL);
-    AUTO(answer_release) struct answer a = get(client, "/show");
+    AUTO(answer_release) struct fake_answer a = get(client, "/show");
 
     CHECK_INT(a.status, 200);
     CHECK_FIELD(&a, "authorization", "absent");
@@ -218,7 +218,7 @@ static void test_refused_connection(const struct fake *f)
 {
     AUTO(auto_client)
     struct kube_client *client = fake_client(f, "server: 'https://127.0.0.1:1'", "", NULL);
-    AUTO(answer_release) struct answer a = get(client, "/api?limit=1");
+    AUTO(answer_release) struct fake_answer a = get(client, "/api?limit=1");
 
     CHECK_INT(a.status, 0);
     CHECK_CONTAINS(a.error, "GET https://127.0.0.1:1/api: ");
@@ -235,8 +235,8 @@ static void test_proxy(const struct fake *f)
                             "certificate-authority: ca.crt",
                             f->https);
     AUTO(auto_free) char *proxy = xasprintf("http://127.0.0.1:%d", f->proxy);
-    AUTO(answer_release) struct answer a = get(client, "/show"), state = get(client, "/state");
-    AUTO(answer_release) struct answer b, after;
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), state = get(client, "/state");
+    AUTO(answer_release) struct fake_answer b, after;
 
     CHECK_INT(a.status, 200);
     CHECK_FIELD(&a, "authorization", "Bearer secret");
@@ -317,8 +317,9 @@ static void test_exec(const struct fake *f)
         f, f->https,
         "extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: us}}]",
         EXEC(", args: ['x y'], env: [{name: COLOUR, value: red}], provideClusterInfo: true"), 50);
-    AUTO(answer_release) struct answer a = get(client, "/guarded"), b = get(client, "/guarded");
-    AUTO(answer_release) struct answer c, d;
+    AUTO(answer_release)
+    struct fake_answer a = get(client, "/guarded"), b = get(client, "/guarded");
+    AUTO(answer_release) struct fake_answer c, d;
 
     CHECK_INT(a.status, 200);
     CHECK_INT(b.status, 200);
@@ -344,7 +345,7 @@ static void test_exec(const struct fake *f)
 static void test_exec_refused(const struct fake *f)
 {
     enum { N = 20 };
-    struct answer answers[N];
+    struct fake_answer answers[N];
 
     write_script(f, "plugin",
                  "#!/bin/sh\ncd \"$(dirname \"$0\")\" || exit\necho run >>runs\nsleep 0.1\n"
@@ -353,7 +354,7 @@ static void test_exec_refused(const struct fake *f)
     write_text(f, "runs", "");
     set_token(f, "Bearer t1");
     AUTO(auto_client) struct kube_client *client = client_of(f, f->https, "", EXEC(""), 50);
-    AUTO(answer_release) struct answer a = get(client, "/guarded"), b;
+    AUTO(answer_release) struct fake_answer a = get(client, "/guarded"), b;
     CHECK_INT(a.status, 200);
     nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
     set_token(f, "Bearer t2");
@@ -384,7 +385,7 @@ static void test_exec_expires(const struct fake *f)
     write_script(f, "plugin", plugin);
     set_credential(f, status);
     AUTO(auto_client) struct kube_client *client = client_of(f, f->https, "", EXEC(""), 50);
-    AUTO(answer_release) struct answer a = get(client, "/show"), b, c;
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), b, c;
 
     CHECK_FIELD(&a, "authorization", "Bearer short");
     set_credential(f, "\"token\":\"long\"");
@@ -414,7 +415,7 @@ static void test_exec_certificate(const struct fake *f)
     write_script(f, "plugin", plugin);
     set_credential(f, text.data + 1);
     AUTO(auto_client) struct kube_client *client = user_client(f, EXEC(""));
-    AUTO(answer_release) struct answer a = get(client, "/show");
+    AUTO(answer_release) struct fake_answer a = get(client, "/show");
     CHECK_FIELD(&a, "certificate", "client");
 }
 
@@ -444,8 +445,8 @@ static void test_exec_fails(const struct fake *f)
         AUTO(auto_client)
         struct kube_client *client =
             fake_client(f, cluster, EXEC(", installHint: buy it"), &config);
-        AUTO(answer_release) struct answer a = get(client, "/show"), b = get(client, "/show");
-        AUTO(answer_release) struct answer w = watch(client, "/show");
+        AUTO(answer_release) struct fake_answer a = get(client, "/show"), b = get(client, "/show");
+        AUTO(answer_release) struct fake_answer w = watch(client, "/show");
 
         CHECK_INT(a.status, 0);
         CHECK_CONTAINS(a.error, cases[i].message);
@@ -470,7 +471,7 @@ static void test_exec_does_not_block(const struct fake *f)
                  "[ ! -e slow ] || sleep 4\ncat credential\n");
     set_credential(f, status);
     AUTO(auto_client) struct kube_client *client = client_of(f, f->https, "", EXEC(""), 50);
-    AUTO(answer_release) struct answer a = get(client, "/show"), b;
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), b;
     write_text(f, "slow", "");
     start = now_ms();
     for (int i = 0; i < 50; i++) {
@@ -515,7 +516,7 @@ static void test_in_cluster(const struct fake *f)
     CHECK_INT(incluster_load(&access, f->folder, &err), 0);
     CHECK(access.namespace_ == NULL);
     CHECK_INT(kube_client_new(&client, &access, NULL, &err), 0);
-    AUTO(answer_release) struct answer a = get(client, "/show");
+    AUTO(answer_release) struct fake_answer a = get(client, "/show");
     CHECK_FIELD(&a, "authorization", "Bearer sa-token");
     kube_client_free(client);
     unsetenv("KUBERNETES_SERVICE_HOST");

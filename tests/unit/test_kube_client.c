@@ -16,7 +16,7 @@ static void test_requests(const struct fake *f)
                                        .body = "{\"x\":1}",
                                        .body_len = 7,
                                        .timeout_ms = PATIENCE_MS};
-    AUTO(answer_release) struct answer a = get(client, "/show"), b, c, d, big, p = {0};
+    AUTO(answer_release) struct fake_answer a = get(client, "/show"), b, c, d, big, p = {0};
 
     CHECK_INT(a.status, 200);
     CHECK_FIELD(&a, "method", "GET");
@@ -56,7 +56,7 @@ static void test_large_body(const struct fake *f)
     AUTO(auto_free) char *body = xcalloc(1, 2000001);
 
     memset(body, 'x', 2000000);
-    AUTO(answer_release) struct answer a = request(client, KUBE_POST, "/show", body);
+    AUTO(answer_release) struct fake_answer a = request(client, KUBE_POST, "/show", body);
     CHECK_FIELD(&a, "length", "2000000");
     CHECK_FIELD(&a, "expect", "absent");
 }
@@ -78,12 +78,12 @@ static void test_statuses(const struct fake *f)
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "token: abc");
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        AUTO(answer_release) struct answer a = get(client, cases[i].path);
+        AUTO(answer_release) struct fake_answer a = get(client, cases[i].path);
 
         CHECK_INT(a.status, cases[i].status);
         CHECK_INT(a.retry_after_ms, cases[i].retry_after_ms);
     }
-    AUTO(answer_release) struct answer a = get(client, "/show");
+    AUTO(answer_release) struct fake_answer a = get(client, "/show");
     CHECK_FIELD(&a, "cookie", "absent");
     CHECK_INT(kube_client_stats(client).connects, 1);
 }
@@ -91,8 +91,8 @@ static void test_statuses(const struct fake *f)
 static void test_broken_answers(const struct fake *f)
 {
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
-    AUTO(answer_release) struct answer cut = get(client, "/cut"), mute = get(client, "/mute");
-    AUTO(answer_release) struct answer garbage = get(client, "/garbage"), fine;
+    AUTO(answer_release) struct fake_answer cut = get(client, "/cut"), mute = get(client, "/mute");
+    AUTO(answer_release) struct fake_answer garbage = get(client, "/garbage"), fine;
 
     CHECK_INT(cut.status, 0);
     CHECK_CONTAINS(cut.error, "/cut: ");
@@ -107,8 +107,9 @@ static void test_broken_answers(const struct fake *f)
 static void test_no_second_create(const struct fake *f)
 {
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
-    AUTO(answer_release) struct answer warm = get(client, "/show");
-    AUTO(answer_release) struct answer post = request(client, KUBE_POST, "/swallow", "{}"), state;
+    AUTO(answer_release) struct fake_answer warm = get(client, "/show");
+    AUTO(answer_release)
+    struct fake_answer post = request(client, KUBE_POST, "/swallow", "{}"), state;
 
     CHECK_INT(warm.status, 200);
     CHECK_INT(post.status, 0);
@@ -123,7 +124,7 @@ static void test_times(const struct fake *f)
     char *cluster =
         xasprintf("server: 'https://127.0.0.1:%d', certificate-authority: ca.crt", f->https);
     AUTO(auto_client) struct kube_client *client = fake_client(f, cluster, "", &config);
-    AUTO(answer_release) struct answer slow = {0}, trickle = {0}, queued = {0}, fine;
+    AUTO(answer_release) struct fake_answer slow = {0}, trickle = {0}, queued = {0}, fine;
     struct kube_request r = {.method = KUBE_GET, .path = "/sleep?s=5", .timeout_ms = 300};
     int64_t start = now_ms();
 
@@ -150,9 +151,9 @@ static void test_limits(const struct fake *f)
     char *cluster =
         xasprintf("server: 'https://127.0.0.1:%d', certificate-authority: ca.crt", f->https);
     AUTO(auto_client) struct kube_client *client = fake_client(f, cluster, "", &config);
-    AUTO(answer_release) struct answer fits = get(client, "/big?n=1000");
-    AUTO(answer_release) struct answer large = get(client, "/big?n=1001");
-    AUTO(answer_release) struct answer line = watch(client, "/watch?kind=long&n=3000");
+    AUTO(answer_release) struct fake_answer fits = get(client, "/big?n=1000");
+    AUTO(answer_release) struct fake_answer large = get(client, "/big?n=1001");
+    AUTO(answer_release) struct fake_answer line = watch(client, "/watch?kind=long&n=3000");
 
     CHECK_INT(fits.len, 1000);
     CHECK_INT(large.status, 0);
@@ -167,11 +168,11 @@ static void test_limits(const struct fake *f)
 static void test_lists(const struct fake *f)
 {
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
-    AUTO(answer_release) struct answer large = list(client, "/list?n=30&size=1000000");
-    AUTO(answer_release) struct answer cut = list(client, "/list?n=3&size=100&cut=1");
-    AUTO(answer_release) struct answer gone = list(client, "/watch?kind=gone");
-    AUTO(answer_release) struct answer page = list(client, "/big?n=100");
-    AUTO(answer_release) struct answer none = list(client, "/big?n=0");
+    AUTO(answer_release) struct fake_answer large = list(client, "/list?n=30&size=1000000");
+    AUTO(answer_release) struct fake_answer cut = list(client, "/list?n=3&size=100&cut=1");
+    AUTO(answer_release) struct fake_answer gone = list(client, "/watch?kind=gone");
+    AUTO(answer_release) struct fake_answer page = list(client, "/big?n=100");
+    AUTO(answer_release) struct fake_answer none = list(client, "/big?n=0");
 
     CHECK_INT(large.status, 200);
     CHECK_INT(large.n_lines, 30);
@@ -198,10 +199,10 @@ static void test_refusals(const struct fake *f)
 
     for (int i = 0; i < 2; i++) {
         AUTO(answer_release)
-        struct answer refused =
+        struct fake_answer refused =
             i ? watch(client, "/watch?kind=refused") : list(client, "/watch?kind=refused");
         AUTO(answer_release)
-        struct answer page =
+        struct fake_answer page =
             i ? watch(client, "/watch?kind=page") : list(client, "/watch?kind=page");
 
         CHECK_INT(refused.status, 422);
@@ -218,14 +219,14 @@ static void test_refusals(const struct fake *f)
 static void test_watches(const struct fake *f)
 {
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
-    AUTO(answer_release) struct answer bytes = watch(client, "/watch?kind=bytes");
-    AUTO(answer_release) struct answer half = watch(client, "/watch?kind=clean-half");
-    AUTO(answer_release) struct answer cut = watch(client, "/watch?kind=cut");
-    AUTO(answer_release) struct answer closed = watch(client, "/watch?kind=half-closed");
+    AUTO(answer_release) struct fake_answer bytes = watch(client, "/watch?kind=bytes");
+    AUTO(answer_release) struct fake_answer half = watch(client, "/watch?kind=clean-half");
+    AUTO(answer_release) struct fake_answer cut = watch(client, "/watch?kind=cut");
+    AUTO(answer_release) struct fake_answer closed = watch(client, "/watch?kind=half-closed");
     AUTO(answer_release)
-    struct answer unwrapped = watch(client, "/watch?kind=half-closed&unwrap=1");
-    AUTO(answer_release) struct answer gone = watch(client, "/watch?kind=gone");
-    AUTO(answer_release) struct answer many = watch(client, "/watch?kind=many&n=20000");
+    struct fake_answer unwrapped = watch(client, "/watch?kind=half-closed&unwrap=1");
+    AUTO(answer_release) struct fake_answer gone = watch(client, "/watch?kind=gone");
+    AUTO(answer_release) struct fake_answer many = watch(client, "/watch?kind=many&n=20000");
 
     CHECK_INT(bytes.status, 200);
     CHECK_STR(bytes.lines.data, ok_lines);
@@ -253,7 +254,7 @@ static void test_silent_watch(const struct fake *f)
         xasprintf("server: 'https://127.0.0.1:%d', certificate-authority: ca.crt", f->https);
     AUTO(auto_client) struct kube_client *client = fake_client(f, cluster, "", &config);
     int64_t start = now_ms();
-    AUTO(answer_release) struct answer idle = watch(client, "/watch?kind=silent"), timed, hung;
+    AUTO(answer_release) struct fake_answer idle = watch(client, "/watch?kind=silent"), timed, hung;
 
     CHECK_INT(idle.status, 0);
     CHECK_CONTAINS(idle.error, "the watch was silent for 300 ms");
@@ -274,7 +275,7 @@ static void test_parallel(const struct fake *f)
 {
     enum { N = 1000 };
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
-    AUTO(auto_free) struct answer *answers = xcalloc(N, sizeof *answers);
+    AUTO(auto_free) struct fake_answer *answers = xcalloc(N, sizeof *answers);
     int64_t end = now_ms() + 4 * PATIENCE_MS;
     int done = 0;
 
@@ -298,7 +299,7 @@ static void test_parallel(const struct fake *f)
 
 static void cancel_on_line(void *arg, const struct kube_item *item)
 {
-    struct answer *a = arg;
+    struct fake_answer *a = arg;
 
     answer_line(arg, item);
     if (a->n_lines == 2)
@@ -307,7 +308,7 @@ static void cancel_on_line(void *arg, const struct kube_item *item)
 
 static void cancel_other(void *arg, const struct kube_response *r)
 {
-    struct answer *a = arg;
+    struct fake_answer *a = arg;
 
     (void)r;
     a->done++;
@@ -319,7 +320,7 @@ static void cancel_other(void *arg, const struct kube_response *r)
 
 static void ask_again(void *arg, const struct kube_response *r)
 {
-    struct answer *a = arg;
+    struct fake_answer *a = arg;
 
     CHECK_INT(r->status, 200);
     if (++a->done < 3) {
@@ -332,9 +333,9 @@ static void ask_again(void *arg, const struct kube_response *r)
 static void test_callbacks(const struct fake *f)
 {
     AUTO(auto_client) struct kube_client *client = fake_plain(f, "");
-    AUTO(answer_release) struct answer w, left = {0};
+    AUTO(answer_release) struct fake_answer w, left = {0};
     const struct kube_request show = {.method = KUBE_GET, .path = "/show", .timeout_ms = 9000};
-    struct answer group[4] = {{0}}, again = {.client = client};
+    struct fake_answer group[4] = {{0}}, again = {.client = client};
     int64_t end;
 
     begin_watch(client, &w, "/watch?kind=many&n=1000", cancel_on_line, PATIENCE_MS);

@@ -14,7 +14,7 @@
 #define KEY_TEXT "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=" /* 0, 1, 2, ... 31 */
 
 /* One request at a time: what was asked, and how to answer. */
-static struct server {
+static struct key_server {
     enum kube_method method;
     char path[256], body[512];
     kube_done_fn *done;
@@ -25,7 +25,7 @@ static struct server {
 static struct kube_call *on_send(void *kube, const struct kube_request *r, kube_done_fn *done,
                                  void *arg)
 {
-    struct server *s = kube;
+    struct key_server *s = kube;
 
     CHECK(!s->done); /* never two */
     s->method = r->method;
@@ -40,7 +40,7 @@ static struct kube_call *on_send(void *kube, const struct kube_request *r, kube_
 
 static void on_cancel(void *kube, struct kube_call *call)
 {
-    struct server *s = kube;
+    struct key_server *s = kube;
 
     (void)call;
     s->done = NULL;
@@ -68,7 +68,7 @@ static struct masterkey *begin(void)
 {
     struct masterkey *k = masterkey_new(&ops, &server, "ns", 10000);
 
-    server = (struct server){0};
+    server = (struct key_server){0};
     CHECK_INT(masterkey_next_ms(k, 0), 0);
     masterkey_step(k, 0);
     CHECK_INT(server.method, KUBE_GET);

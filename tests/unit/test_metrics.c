@@ -11,17 +11,17 @@
 
 enum { MAX_SAMPLES = 256, MAX_FAMILIES = 64 };
 
-struct family {
+struct metric_family {
     char name[128], type[16];
     bool closed; /* another family's samples came after */
 };
-struct sample {
+struct metric_sample {
     char series[192]; /* name and labels as written */
     double value;
 };
-struct text {
-    struct family families[MAX_FAMILIES];
-    struct sample samples[MAX_SAMPLES];
+struct metrics_text {
+    struct metric_family families[MAX_FAMILIES];
+    struct metric_sample samples[MAX_SAMPLES];
     size_t n_families, n_samples;
 };
 
@@ -65,12 +65,12 @@ static bool ends_with(const char *s, size_t n, const char *end)
 }
 
 /* The family of a sample: its name, without a histogram's suffix. */
-static struct family *family_of(struct text *t, const char *name, size_t n)
+static struct metric_family *family_of(struct metrics_text *t, const char *name, size_t n)
 {
     static const char *const suffixes[] = {"_bucket", "_sum", "_count"};
 
     for (size_t i = 0; i < t->n_families; i++) {
-        struct family *f = &t->families[i];
+        struct metric_family *f = &t->families[i];
 
         if (strlen(f->name) == n && strncmp(f->name, name, n) == 0)
             return f;
@@ -83,9 +83,9 @@ static struct family *family_of(struct text *t, const char *name, size_t n)
     return NULL;
 }
 
-static void read_comment(struct text *t, const char *line, const char *before)
+static void read_comment(struct metrics_text *t, const char *line, const char *before)
 {
-    struct family f = {0};
+    struct metric_family f = {0};
     char help[512];
 
     if (sscanf(line, "# HELP %127s %511[^\n]", f.name, help) == 2) {
@@ -106,11 +106,11 @@ static void read_comment(struct text *t, const char *line, const char *before)
     t->families[t->n_families++] = f;
 }
 
-static void read_sample(struct text *t, const char *line)
+static void read_sample(struct metrics_text *t, const char *line)
 {
     size_t n = name_length(line), labels = labels_length(line + n);
-    struct family *f = family_of(t, line, n);
-    struct sample *s = &t->samples[t->n_samples];
+    struct metric_family *f = family_of(t, line, n);
+    struct metric_sample *s = &t->samples[t->n_samples];
     char *end;
 
     CHECK(n > 0 && labels != (size_t)-1 && line[n + labels] == ' ');
@@ -129,13 +129,13 @@ static void read_sample(struct text *t, const char *line)
     t->n_samples++;
 }
 
-static void read_text(struct text *t, const struct buf *in)
+static void read_text(struct metrics_text *t, const struct buf *in)
 {
     AUTO(auto_free) char *copy = xstrdup(in->data);
     char *save = NULL;
     const char *before = "";
 
-    *t = (struct text){0};
+    *t = (struct metrics_text){0};
     CHECK(in->len > 0 && in->data[in->len - 1] == '\n'); /* the last line too */
     CHECK(strstr(in->data, "\n\n") == NULL && !in->overflowed);
     for (char *line = strtok_r(copy, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
@@ -147,7 +147,7 @@ static void read_text(struct text *t, const struct buf *in)
     }
 }
 
-static double value(const struct text *t, const char *series)
+static double value(const struct metrics_text *t, const char *series)
 {
     for (size_t i = 0; i < t->n_samples; i++)
         if (strcmp(t->samples[i].series, series) == 0)
@@ -156,7 +156,7 @@ static double value(const struct text *t, const char *series)
     return NAN;
 }
 
-static const char *type(const struct text *t, const char *name)
+static const char *type(const struct metrics_text *t, const char *name)
 {
     for (size_t i = 0; i < t->n_families; i++)
         if (strcmp(t->families[i].name, name) == 0)
@@ -246,7 +246,7 @@ static void test_values(void)
     };
     struct snapshot s = filled();
     AUTO(buf_release) struct buf out;
-    static struct text t;
+    static struct metrics_text t;
 
     buf_init(&out, 0);
     metrics_encode(&s, &process, &out);
@@ -268,7 +268,7 @@ static void test_edges(void)
 {
     struct snapshot s = {0};
     AUTO(buf_release) struct buf out, none;
-    static struct text t;
+    static struct metrics_text t;
 
     memset(s.jobs, 0xff, sizeof s.jobs);
     buf_init(&out, 0);

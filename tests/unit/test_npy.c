@@ -8,16 +8,16 @@
 #include "tests/test.h"
 #include "worker/data/npy.h"
 
-struct bytes {
+struct npy_bytes {
     uint8_t *data; /* malloc'ed */
     size_t len;
 };
 
 /* A file of this header, of version 1.0 or 2.0, and these values. */
-static struct bytes npy_bytes(int version, const char *header, const void *values, size_t size)
+static struct npy_bytes npy_bytes(int version, const char *header, const void *values, size_t size)
 {
     const size_t n = strlen(header), before = version == 1 ? 10 : 12;
-    struct bytes b = {xcalloc(before + n + size, 1), before + n + size};
+    struct npy_bytes b = {xcalloc(before + n + size, 1), before + n + size};
 
     memcpy(b.data, "\x93NUMPY", 6);
     b.data[6] = (uint8_t)version;
@@ -41,7 +41,7 @@ static void reads_floats(void)
 
     for (size_t i = 0; i < ARRAY_LEN(headers); i++)
         for (int version = 1; version <= 2; version++) {
-            struct bytes b = npy_bytes(version, headers[i], floats, sizeof floats);
+            struct npy_bytes b = npy_bytes(version, headers[i], floats, sizeof floats);
             struct npy f;
             struct err err = {0};
             float x[3] = {0};
@@ -63,9 +63,9 @@ static void reads_other_floats(void)
 {
     const double doubles[] = {0.1, -7, 1e-300};
     const uint8_t pixels[] = {0, 51, 255};
-    struct bytes d = npy_bytes(1, "{'descr':'<f8','fortran_order':False,'shape':(1,3)}", doubles,
-                               sizeof doubles);
-    struct bytes u =
+    struct npy_bytes d = npy_bytes(1, "{'descr':'<f8','fortran_order':False,'shape':(1,3)}",
+                                   doubles, sizeof doubles);
+    struct npy_bytes u =
         npy_bytes(1, "{'descr':'|u1','fortran_order':False,'shape':(1,3)}", pixels, sizeof pixels);
     struct npy f;
     struct err err = {0};
@@ -84,7 +84,7 @@ static void reads_other_floats(void)
 static void notices_what_is_not_finite(void)
 {
     const double bad[] = {NAN, -INFINITY, 1e39, 3.4e38, 0};
-    struct bytes d =
+    struct npy_bytes d =
         npy_bytes(1, "{'descr':'<f8','fortran_order':False,'shape':(5,)}", bad, sizeof bad);
     struct npy f;
     struct err err = {0};
@@ -122,7 +122,7 @@ static void reads_integers(void)
 
         snprintf(header, sizeof header, "{'descr':'%s','fortran_order':False,'shape':(2,)}",
                  cases[i].descr);
-        struct bytes b = npy_bytes(1, header, cases[i].bytes, cases[i].size);
+        struct npy_bytes b = npy_bytes(1, header, cases[i].bytes, cases[i].size);
         CHECK_INT(npy_open(&f, b.data, b.len, "a", &err), 0);
         for (size_t k = 0; k < 2; k++)
             CHECK_INT(npy_integer(&f, k), cases[i].want[k]);
@@ -159,7 +159,7 @@ static void reads_numbers(void)
 
         snprintf(header, sizeof header, "{'descr':'%s','fortran_order':False,'shape':(1,2)}",
                  cases[i].descr);
-        struct bytes b = npy_bytes(1, header, cases[i].bytes, cases[i].size);
+        struct npy_bytes b = npy_bytes(1, header, cases[i].bytes, cases[i].size);
         CHECK_INT(npy_open(&f, b.data, b.len, "a", &err), 0);
         CHECK_INT(npy_numbers(&f, 0, x), cases[i].rc);
         for (size_t k = 0; k < 2 && !cases[i].rc; k++)
@@ -168,7 +168,7 @@ static void reads_numbers(void)
     }
 }
 
-static void check_refused(struct bytes b, const char *sentence)
+static void check_refused(struct npy_bytes b, const char *sentence)
 {
     struct npy f;
     struct err err = {0};
@@ -227,7 +227,7 @@ static void refuses(void)
         check_refused(npy_bytes(1, cases[i].header, floats, sizeof floats), cases[i].sentence);
     check_refused(npy_bytes(3, HEADER("<f4", "False", "(6,)"), floats, sizeof floats),
                   "a: found version 3.0; allowed: 1.0 and 2.0");
-    struct bytes other = npy_bytes(1, HEADER("<f4", "False", "(6,)"), floats, sizeof floats);
+    struct npy_bytes other = npy_bytes(1, HEADER("<f4", "False", "(6,)"), floats, sizeof floats);
     other.data[0] = 0x92;
     check_refused(other, "a: no .npy file: it does not begin with \\x93NUMPY and a version");
 }
@@ -236,7 +236,8 @@ static void refuses(void)
 static void refuses_every_cut(void)
 {
     for (int version = 1; version <= 2; version++) {
-        struct bytes b = npy_bytes(version, HEADER("<f4", "False", "(6,)"), floats, sizeof floats);
+        struct npy_bytes b =
+            npy_bytes(version, HEADER("<f4", "False", "(6,)"), floats, sizeof floats);
 
         for (size_t len = 0; len < b.len; len++) {
             uint8_t *cut = memcpy(xmalloc(len + 1), b.data, len);

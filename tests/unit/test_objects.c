@@ -5,13 +5,13 @@
 
 #define C "containers: [{name: c, image: i"
 
-struct row {
+struct objects_row {
     const char *template_; /* of a worker, in YAML */
     const char *path, *want;
 };
 
 /* The pod of worker 1 of a job of two with this template. */
-static void check_rows(const char *kind, const struct row *rows, size_t n)
+static void check_rows(const char *kind, const struct objects_row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         AUTO(auto_free)
@@ -32,7 +32,7 @@ static void check_rows(const char *kind, const struct row *rows, size_t n)
 
 static void test_security(void)
 {
-    static const struct row rows[] = {
+    static const struct objects_row rows[] = {
         {"spec: {" C "}]}", "spec.automountServiceAccountToken", "false"},
         {"spec: {automountServiceAccountToken: true, " C "}]}", "spec.automountServiceAccountToken",
          "true"},
@@ -85,7 +85,7 @@ static void test_security(void)
 
 static void test_pod_fields(void)
 {
-    static const struct row rows[] = {
+    static const struct objects_row rows[] = {
         {"spec: {" C "}]}", "metadata.name", "\"j-worker-1-5\""},
         {"spec: {" C "}]}", "metadata.namespace", "\"ns\""},
         {"spec: {hostname: x, subdomain: y, " C "}]}", "spec.hostname", "\"j-worker-1\""},
@@ -129,7 +129,7 @@ static void test_pod_fields(void)
 /* Ours stands before the template's own, which wins; TF_CONFIG is last and wins. */
 static void test_environment(void)
 {
-    static const struct row rows[] = {
+    static const struct objects_row rows[] = {
         {"spec: {" C "}]}", "spec.containers[0].env[2]",
          "{\"name\":\"PACELINE_INDEX\",\"value\":\"1\"}"},
         {"spec: {" C "}]}", "spec.containers[0].env[5]", "{\"name\":\"RANK\",\"value\":\"1\"}"},
@@ -164,7 +164,7 @@ static void test_environment(void)
 /* A template over the built-in pod: what is said wins, what is not is filled in. */
 static void test_merge(void)
 {
-    static const struct row rows[] = {
+    static const struct objects_row rows[] = {
         {"", C0 "image", "\"paceline-worker:test\""},
         {"", C0 "name", "\"trainer\""},
         {"", C0 "args", "[\"serve\"]"},
@@ -218,19 +218,19 @@ static void test_merge(void)
 /* Memory for checkpoints is that of the network for the job's own images, or has no limit. */
 static void test_memory(void)
 {
-    static const struct row large[] = {
+    static const struct objects_row large[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\",\"sizeLimit\":\"116Mi\"}"}};
-    static const struct row gray[] = {
+    static const struct objects_row gray[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\",\"sizeLimit\":\"82Mi\"}"}};
-    static const struct row unknown[] = {
+    static const struct objects_row unknown[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"},
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"576Mi\"}}"}};
-    static const struct row guessed[] = {
+    static const struct objects_row guessed[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\"}"}};
-    static const struct row words[] = {
+    static const struct objects_row words[] = {
         {"", "spec.volumes[2].emptyDir", "{\"medium\":\"Memory\",\"sizeLimit\":\"2840Mi\"}"}};
     /* 158 MiB are three bytes for each pixel of MNIST. */
-    static const struct row floats[] = {
+    static const struct objects_row floats[] = {
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"743Mi\"}}"}};
 
     check_rows("model: {name: mlp}, dataset: {name: mnist, rowConvert: false}, "

@@ -62,13 +62,13 @@ static void block_map(float *blocked, float *plain, int channels, int pixels, bo
     }
 }
 
-struct sample {
+struct oracle_sample {
     float *x, *w, *bias, *dy;       /* plain */
     float *bx, *bw, *bt, *by, *bdx; /* blocked: input, weights, transposed weights, output */
     float *columns, *scratch, *bbias;
 };
 
-static void conv_forward_oracle(const struct conv *c, const struct sample *m, float *y)
+static void conv_forward_oracle(const struct conv *c, const struct oracle_sample *m, float *y)
 {
     const int pixels = c->oh * c->ow, depth = c->c * c->r * c->s;
     for (int i = 0; i < c->k * pixels; i++)
@@ -78,7 +78,8 @@ static void conv_forward_oracle(const struct conv *c, const struct sample *m, fl
                 m->columns, pixels, 1, y, pixels);
 }
 
-static void check_forward(const struct kernels *k, const struct conv *c, const struct sample *m)
+static void check_forward(const struct kernels *k, const struct conv *c,
+                          const struct oracle_sample *m)
 {
     const int pixels = c->oh * c->ow;
     AUTO(auto_free) float *want = xmalloc((size_t)(c->k * pixels) * 4);
@@ -92,7 +93,8 @@ static void check_forward(const struct kernels *k, const struct conv *c, const s
                (size_t)(c->c * c->r * c->s));
 }
 
-static void check_weights(const struct kernels *k, const struct conv *c, const struct sample *m)
+static void check_weights(const struct kernels *k, const struct conv *c,
+                          const struct oracle_sample *m)
 {
     const int pixels = c->oh * c->ow, depth = c->c * c->r * c->s;
     AUTO(auto_free) float *want = xmalloc((size_t)(c->k * depth) * 4);
@@ -111,7 +113,7 @@ static void check_weights(const struct kernels *k, const struct conv *c, const s
     check_near("convolution weights", got, want, (size_t)(c->k * depth), (size_t)pixels);
 }
 
-static void check_data(const struct kernels *k, const struct conv *c, const struct sample *m)
+static void check_data(const struct kernels *k, const struct conv *c, const struct oracle_sample *m)
 {
     const int pixels = c->oh * c->ow, depth = c->c * c->r * c->s, inputs = c->c * c->h * c->w;
     const struct conv back = conv_transposed(c);
@@ -136,7 +138,7 @@ static void test_conv(const struct kernels *k, const struct conv *c, uint32_t se
     const struct conv back = conv_transposed(c);
     size_t pixels = (size_t)(c->oh * c->ow), depth = (size_t)(c->c * c->r * c->s);
     size_t weights = (size_t)c->k * depth, in = (size_t)(blocks_of(c->c) * 16 * c->h * c->w);
-    struct sample m = {
+    struct oracle_sample m = {
         .x = filled((size_t)(c->c * c->h * c->w), seed),
         .w = filled(weights, seed + 1),
         .bias = filled((size_t)c->k, seed + 2),

@@ -15,7 +15,7 @@ enum { TRAIN = 50, TEST = 20, H = 3, W = 5, PIXELS = H * W, HEAD = 16 };
 static uint8_t images[TRAIN * PIXELS], labels[TRAIN];
 static char *folder;
 
-static void put(const char *name, struct bytes b)
+static void put(const char *name, struct idx_bytes b)
 {
     scratch_write(folder, name, b.data, b.len);
     free(b.data);

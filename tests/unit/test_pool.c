@@ -10,13 +10,13 @@
 #define LANES_OF_A_VECTOR 16
 
 /* What the kernels see of one channel: stride 16 between pixels. */
-struct channel {
+struct pool_channel {
     const struct pool *p;
     const float *x, *dy;
     float *y, *dx;
 };
 
-static void define_max(const struct channel *c, int oh, int ow, int *first)
+static void define_max(const struct pool_channel *c, int oh, int ow, int *first)
 {
     const struct pool *p = c->p;
     *first = -1;
@@ -31,7 +31,7 @@ static void define_max(const struct channel *c, int oh, int ow, int *first)
     }
 }
 
-static void define_channel(const struct channel *c)
+static void define_channel(const struct pool_channel *c)
 {
     const struct pool *p = c->p;
     for (int i = 0; i < p->h * p->w; i++)
@@ -81,8 +81,8 @@ static void test_max(uint32_t seed)
     fill_uniform(dy, VALUES, seed + 1);
     for (size_t c = 0; c < (size_t)p.blocks * LANES_OF_A_VECTOR; c++) {
         size_t b = c / LANES_OF_A_VECTOR, lane = c % LANES_OF_A_VECTOR;
-        define_channel(&(struct channel){&p, x + b * in + lane, dy + b * out + lane,
-                                         want_y + b * out + lane, want_dx + b * in + lane});
+        define_channel(&(struct pool_channel){&p, x + b * in + lane, dy + b * out + lane,
+                                              want_y + b * out + lane, want_dx + b * in + lane});
     }
     for (const char *const *isa = kernels_isas; *isa; isa++) {
         const struct kernels *k = kernels_find(*isa);

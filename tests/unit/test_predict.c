@@ -9,7 +9,7 @@
 /* A batch of 64 samples in 16 lanes: a gradient of 0.8 s, a transfer of 0.1 s. */
 static const struct estimate_costs costs = {.gradient_s = 0.8, .transfer_s = 0.1};
 
-static const struct example {
+static const struct predict_example {
     const char *spec;
     double seconds; /* per batch */
 } examples[] = {

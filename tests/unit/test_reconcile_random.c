@@ -16,7 +16,7 @@
 #define MAX_INDEX 6
 #define NOW 1000000
 
-struct world {
+struct random_world {
     struct arena arena;
     struct job job;
     struct tj tj;
@@ -46,7 +46,7 @@ static int64_t draw_time(void)
     return one_in(2) ? edges[draw(6)] : NOW - 100000 + draw(200) * 1000;
 }
 
-static void draw_job(struct world *w)
+static void draw_job(struct random_world *w)
 {
     struct job *job = &w->job;
 
@@ -65,7 +65,7 @@ static void draw_job(struct world *w)
     job->run_policy.fence_seconds = draw(2) * 30;
 }
 
-static void draw_status(struct world *w)
+static void draw_status(struct random_world *w)
 {
     struct tj_status *s = &w->tj.status;
 
@@ -97,7 +97,7 @@ static void draw_status(struct world *w)
     }
 }
 
-static void draw_pod(struct world *w, struct pod *p, int number)
+static void draw_pod(struct random_world *w, struct pod *p, int number)
 {
     static const char *const uids[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"};
     int64_t current;
@@ -126,9 +126,9 @@ static void draw_pod(struct world *w, struct pod *p, int number)
     p->incarnation = one_in(8) ? current + 1 : one_in(4) && current ? current - 1 : current;
 }
 
-static void draw_world(struct world *w, unsigned round)
+static void draw_world(struct random_world *w, unsigned round)
 {
-    *w = (struct world){.round = round};
+    *w = (struct random_world){.round = round};
     state = 0x9e3779b97f4a7c15u * (round + 1);
     w->tj = (struct tj){.meta = {.namespace_ = "ns", .name = "j", .uid = "u", .generation = 3},
                         .job = &w->job};
@@ -176,7 +176,7 @@ static bool completes(const struct tj_status *old, const struct tj_status *s)
     return false;
 }
 
-static void check_status(const struct world *w, const struct tj_status *s, int64_t limit)
+static void check_status(const struct random_world *w, const struct tj_status *s, int64_t limit)
 {
     const struct tj_status *old = &w->tj.status;
 
@@ -201,7 +201,7 @@ static void check_status(const struct world *w, const struct tj_status *s, int64
         }
 }
 
-static void check_create(const struct world *w, const struct action *a)
+static void check_create(const struct random_world *w, const struct action *a)
 {
     const struct tj_status *s = &w->tj.status;
 
@@ -221,7 +221,7 @@ static void check_create(const struct world *w, const struct action *a)
 }
 
 /* The end of a pod is in status, or no longer matters, before its finalizer goes. */
-static void check_release(const struct world *w, const struct pod *p)
+static void check_release(const struct random_world *w, const struct pod *p)
 {
     const struct tj_status *s = &w->tj.status;
     bool ended_itself =
@@ -240,7 +240,7 @@ static void check_release(const struct world *w, const struct pod *p)
           p->incarnation < status_incarnation(s, p->role, p->index));
 }
 
-static void check_force(const struct world *w, const struct pod *p)
+static void check_force(const struct random_world *w, const struct pod *p)
 {
     int64_t fence_ms = w->job.run_policy.fence_seconds * 1000;
 
@@ -248,7 +248,7 @@ static void check_force(const struct world *w, const struct pod *p)
     HOLDS(p->deleting_for_ms >= p->meta.deletion_grace_ms + fence_ms);
 }
 
-static void check_actions(const struct world *w, const struct plan *plan)
+static void check_actions(const struct random_world *w, const struct plan *plan)
 {
     const struct pod *seen[MAX_PODS * 2];
     size_t n = 0;
@@ -281,7 +281,7 @@ static void check_actions(const struct world *w, const struct plan *plan)
 
 static void check_round(unsigned round)
 {
-    struct world world, *w = &world;
+    struct random_world world, *w = &world;
     int writes = 0;
 
     draw_world(w, round);

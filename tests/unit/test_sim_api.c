@@ -18,7 +18,7 @@ static cJSON *last; /* the body of the last answer */
 
 static int ask(enum kube_method method, const char *path, const char *type, const char *body)
 {
-    struct answer a = {0};
+    struct api_answer a = {0};
     struct err err;
     int status;
 
@@ -100,7 +100,7 @@ static void test_versions(void)
 /* Grace, the finalizer, and the end. */
 static void test_deletion(void)
 {
-    struct object *o = store_find(&api.store, KIND_POD, "ns", "a");
+    struct store_object *o = store_find(&api.store, KIND_POD, "ns", "a");
     cJSON *json = store_edit(o);
 
     val_set_str(val_object(json, "spec"), "nodeName", "n");
@@ -120,8 +120,8 @@ static void test_deletion(void)
 
 static void test_watch(void)
 {
-    struct answer a = {0};
-    struct watch *w = watch_new(
+    struct api_answer a = {0};
+    struct api_watch *w = watch_new(
         &api,
         &(struct kube_request){.path = PODS "?watch=1&labelSelector=app%3Dx&resourceVersion=95"},
         &a);

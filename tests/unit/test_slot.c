@@ -8,13 +8,13 @@
 
 enum { OBJECTS = 200000 };
 
-struct object {
+struct slot_object {
     long number, copies[8]; /* all the same: an object is seen whole */
 };
 
-static struct object *object(long number)
+static struct slot_object *object(long number)
 {
-    struct object *o = malloc(sizeof *o);
+    struct slot_object *o = malloc(sizeof *o);
 
     if (!o)
         abort();
@@ -27,7 +27,7 @@ static struct object *object(long number)
 static void test_one_thread(void)
 {
     struct slot s = {NULL};
-    struct object *o;
+    struct slot_object *o;
 
     CHECK(slot_take(&s) == NULL);
     slot_put(&s, object(1));
@@ -59,7 +59,7 @@ static void test_two_threads(void)
 
     pthread_create(&thread, NULL, writer, &s);
     while (last < OBJECTS) {
-        struct object *o = slot_take(&s);
+        struct slot_object *o = slot_take(&s);
 
         if (!o)
             continue;

@@ -10,7 +10,7 @@
 
 enum { PARTS_MAX = 20, EDGES_MAX = PARTS_MAX * PARTS_MAX };
 
-struct fixture {
+struct split_fixture {
     struct split_part parts[PARTS_MAX];
     struct split_edge edges[EDGES_MAX];
     struct split_graph graph;
@@ -22,14 +22,14 @@ static unsigned random_below(unsigned long *state, unsigned n)
     return (unsigned)(*state >> 33) % n;
 }
 
-static void add_edge(struct fixture *f, int from, int to)
+static void add_edge(struct split_fixture *f, int from, int to)
 {
     f->edges[f->graph.n_edges++] = (struct split_edge){from, to};
 }
 
 /* Whole numbers, so that sums are exact. chain: one reads the other; else each reads up to three.
  */
-static void make(struct fixture *f, unsigned long seed, int n, bool chain)
+static void make(struct split_fixture *f, unsigned long seed, int n, bool chain)
 {
     memset(f, 0, sizeof *f);
     f->graph = (struct split_graph){.parts = f->parts, .n_parts = n, .edges = f->edges};
@@ -45,7 +45,7 @@ static void make(struct fixture *f, unsigned long seed, int n, bool chain)
 }
 
 /* What a split costs, written down anew. */
-static struct split_cost cost_of(const struct fixture *f, const int *worker, int workers)
+static struct split_cost cost_of(const struct split_fixture *f, const int *worker, int workers)
 {
     struct split_cost c = {0};
 
@@ -66,8 +66,8 @@ static struct split_cost cost_of(const struct fixture *f, const int *worker, int
 }
 
 /* Splits that are alike up to `part`, and what is the best of all so far. */
-static void try_all(const struct fixture *f, int workers, bool contiguous, int part, int *worker,
-                    struct split_cost *best)
+static void try_all(const struct split_fixture *f, int workers, bool contiguous, int part,
+                    int *worker, struct split_cost *best)
 {
     const int before = part ? worker[part - 1] : 0;
     const int first = contiguous ? before : 0;
@@ -87,7 +87,7 @@ static void try_all(const struct fixture *f, int workers, bool contiguous, int p
 }
 
 /* The best of all splits, or of the contiguous ones. */
-static struct split_cost exhaustive(const struct fixture *f, int workers, bool contiguous)
+static struct split_cost exhaustive(const struct split_fixture *f, int workers, bool contiguous)
 {
     struct split_cost best = {INFINITY, INFINITY};
     int worker[PARTS_MAX] = {0};
@@ -96,7 +96,7 @@ static struct split_cost exhaustive(const struct fixture *f, int workers, bool c
     return best;
 }
 
-static void check_best(const struct fixture *f, int workers, bool contiguous, double within)
+static void check_best(const struct split_fixture *f, int workers, bool contiguous, double within)
 {
     struct split_cost want = exhaustive(f, workers, contiguous), got;
     int worker[PARTS_MAX];
@@ -116,7 +116,7 @@ static void check_best(const struct fixture *f, int workers, bool contiguous, do
 
 static void test_graphs(void)
 {
-    struct fixture f;
+    struct split_fixture f;
 
     for (unsigned long seed = 1; seed <= 50; seed++) {
         make(&f, seed, 5 + (int)(seed % 8), false);
@@ -128,7 +128,7 @@ static void test_graphs(void)
 
 static void test_chains(void)
 {
-    struct fixture f;
+    struct split_fixture f;
 
     for (unsigned long seed = 1; seed <= 50; seed++) {
         make(&f, seed, 1 + (int)(seed % 10), true);
@@ -141,7 +141,7 @@ static void test_chains(void)
  * once, as everywhere. */
 static void test_stages(void)
 {
-    struct fixture f;
+    struct split_fixture f;
 
     for (unsigned long seed = 1; seed <= 30; seed++) {
         make(&f, seed, SPLIT_SEARCHED + 1 + (int)(seed % 4), false);
@@ -153,7 +153,7 @@ static void test_stages(void)
 /* Loads 4, 5, 3 on two: contiguous 8, for a chain; where the middle one reads nothing, 7. */
 static void test_by_hand(void)
 {
-    struct fixture f;
+    struct split_fixture f;
     int worker[3];
 
     make(&f, 1, 3, true);

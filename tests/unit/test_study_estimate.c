@@ -17,7 +17,7 @@ static void add(struct history *h, char *line)
 }
 
 /* Table 6.1 in; the estimate of the study's report, and what was measured. */
-static const struct example {
+static const struct estimate_example {
     double g, c;
     const char *spec;
     double speedup, samples_per_second, measured;
@@ -40,7 +40,7 @@ static const struct example {
     {0.8, 0.1, N(2, "}\n  strategy: {type: LocalSGD}"), NAN, 64 / 0.8, NAN},
 };
 
-static void check_example(const struct example *x)
+static void check_example(const struct estimate_example *x)
 {
     AUTO(auto_free) char *text = xasprintf(MODEL "  %s\n", x->spec);
     AUTO(auto_job) struct job *job = parse(text, NULL, 0);

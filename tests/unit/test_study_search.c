@@ -23,13 +23,13 @@ static const char file[] =
     "searches:\n"
     "- {title: S, series: switch, reference: best, within: 0.01, measure: testAccuracy}\n";
 
-struct fixture {
+struct search_fixture {
     struct study study;
     struct study_results r;
     const struct study_search *search;
 };
 
-static void set_up(struct fixture *f)
+static void set_up(struct search_fixture *f)
 {
     struct err err = {0};
 
@@ -39,13 +39,13 @@ static void set_up(struct fixture *f)
     f->search = f->study.searches;
 }
 
-static void tear_down(struct fixture *f)
+static void tear_down(struct search_fixture *f)
 {
     study_results_release(&f->r);
     study_release(&f->study);
 }
 
-static void end_run(struct fixture *f, int variant, int seed, double accuracy)
+static void end_run(struct search_fixture *f, int variant, int seed, double accuracy)
 {
     AUTO(auto_free)
     char *line = xasprintf("{\"event\":\"done\",\"testAccuracy\":%.17g}", accuracy);
@@ -58,7 +58,7 @@ static void end_run(struct fixture *f, int variant, int seed, double accuracy)
 /* Searches where at-`first` is the first good one; POINTS + 1: none is. Returns how many ran. */
 static int search(const char *scale_name, int first, const char *want)
 {
-    struct fixture f;
+    struct search_fixture f;
     const struct study_scale *scale;
     struct study_found found;
     int n = 0;
@@ -98,7 +98,7 @@ static void test_searches(void)
 
 static void test_words(void)
 {
-    struct fixture f;
+    struct search_fixture f;
     struct study_found found;
 
     set_up(&f);

@@ -29,7 +29,7 @@ static uint32_t hash_of(int i)
     }
 }
 
-static void check_all(const struct table *t, const bool *in, const uint32_t *words)
+static void check_all(const struct hash_table *t, const bool *in, const uint32_t *words)
 {
     size_t n = 0, slots = 0;
 
@@ -50,7 +50,7 @@ static void check_all(const struct table *t, const bool *in, const uint32_t *wor
 
 static void test_model(void)
 {
-    struct table t = {.is = is_number};
+    struct hash_table t = {.is = is_number};
     bool in[NUMBERS] = {0};
     uint32_t words[NUMBERS] = {0};
 
@@ -84,7 +84,7 @@ static void test_model(void)
 static void test_walk(void)
 {
     for (int round = 0; round < 2000; round++) {
-        struct table t = {.is = is_number};
+        struct hash_table t = {.is = is_number};
         bool in[NUMBERS] = {0}, odd[NUMBERS] = {0};
         uint32_t words[NUMBERS] = {0};
         int range = 4 + (int)random_below(44);

@@ -16,7 +16,7 @@
 #define MEMBERS 5
 #define ROUNDS 300
 
-struct tally {
+struct thread_tally {
     long runs[MEMBERS]; /* plain: a race here is a bug that ThreadSanitizer sees */
     atomic_int wrong;
     int n;
@@ -24,7 +24,7 @@ struct tally {
 
 static void count(void *arg, int thread, int n_threads)
 {
-    struct tally *t = arg;
+    struct thread_tally *t = arg;
     if (n_threads != t->n || thread < 0 || thread >= n_threads)
         atomic_fetch_add(&t->wrong, 1);
     else
@@ -34,7 +34,7 @@ static void count(void *arg, int thread, int n_threads)
 static void test_rounds(int n)
 {
     struct threads *threads = threads_new(n);
-    struct tally t = {.n = n};
+    struct thread_tally t = {.n = n};
 
     CHECK_INT(threads_count(threads), n);
     for (int round = 1; round <= ROUNDS; round++) {
@@ -48,7 +48,7 @@ static void test_rounds(int n)
     threads_free(threads);
 }
 
-struct sum {
+struct thread_sum {
     const int *x;
     int n;
     long part[MEMBERS];
@@ -56,7 +56,7 @@ struct sum {
 
 static void add(void *arg, int thread, int n_threads)
 {
-    struct sum *s = arg;
+    struct thread_sum *s = arg;
     s->part[thread] = 0;
     for (int i = share_begin(s->n, thread, n_threads); i < share_begin(s->n, thread + 1, n_threads);
          i++)
@@ -72,7 +72,7 @@ static void test_shares(void)
     for (int n_threads = 1; n_threads <= MEMBERS; n_threads++) {
         struct threads *threads = threads_new(n_threads);
         for (int n = 0; n <= 100; n++) {
-            struct sum s = {.x = x, .n = n};
+            struct thread_sum s = {.x = x, .n = n};
             long sum = 0;
             threads_run(threads, add, &s);
             for (int i = 0; i < n_threads; i++)

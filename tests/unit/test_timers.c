@@ -64,13 +64,13 @@ static void test_order(void)
 
 /* The same on a table of all keys, searched from end to end. */
 #define KEYS 300
-struct model {
+struct timers_model {
     bool set[KEYS];
     int64_t at[KEYS];
     uint64_t order[KEYS], clock;
 };
 
-static int earliest(const struct model *m)
+static int earliest(const struct timers_model *m)
 {
     int best = -1;
 
@@ -86,7 +86,7 @@ static int earliest(const struct model *m)
 
 static void key_of(char out[24], int i) { snprintf(out, 24, "ns/job-%d", i); }
 
-static void check_earliest(struct timers *t, struct model *m, int64_t now, bool pop)
+static void check_earliest(struct timers *t, struct timers_model *m, int64_t now, bool pop)
 {
     int first = earliest(m);
     bool due = first >= 0 && m->at[first] <= now;
@@ -103,7 +103,7 @@ static void check_earliest(struct timers *t, struct model *m, int64_t now, bool 
 
 static void test_model(void)
 {
-    static struct model m;
+    static struct timers_model m;
     struct timers *t = timers_new();
     int64_t now = 0;
     size_t n;

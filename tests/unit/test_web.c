@@ -344,7 +344,7 @@ static void test_start_fails(void)
     web_stop(w);
 }
 
-struct client {
+struct web_client {
     const struct web *w;
     atomic_bool *stop;
     int served;
@@ -352,7 +352,7 @@ struct client {
 
 static void *client(void *arg)
 {
-    struct client *c = arg;
+    struct web_client *c = arg;
     const char *const paths[] = {"/metrics", "/healthz", "/readyz"};
 
     for (int i = 0; !atomic_load(c->stop); i++) {
@@ -376,7 +376,7 @@ static void *client(void *arg)
 static void test_threads(void)
 {
     struct web *w = start();
-    struct client clients[3];
+    struct web_client clients[3];
     pthread_t threads[ARRAY_LEN(clients)];
     atomic_bool stop = false;
     struct snapshot s = sound();
@@ -386,7 +386,7 @@ static void test_threads(void)
     s.queue_depth = 7;
     web_publish(w, &s);
     for (size_t i = 0; i < ARRAY_LEN(clients); i++) {
-        clients[i] = (struct client){w, &stop, 0};
+        clients[i] = (struct web_client){w, &stop, 0};
         pthread_create(&threads[i], NULL, client, &clients[i]);
     }
     for (uint64_t i = 0; mono_ms() < end; i++) {

@@ -126,7 +126,7 @@ static void test_times(void)
 
 /* The same with arrays. */
 #define KEYS 60
-struct model {
+struct workqueue_model {
     int line[KEYS];
     int n;
     bool waits[KEYS], flies[KEYS], again[KEYS], timed[KEYS];
@@ -134,7 +134,7 @@ struct model {
     uint64_t order[KEYS], clock;
 };
 
-static void model_ready(struct model *m, int i)
+static void model_ready(struct workqueue_model *m, int i)
 {
     if (m->flies[i]) {
         m->again[i] = true;
@@ -144,7 +144,7 @@ static void model_ready(struct model *m, int i)
     }
 }
 
-static int model_first(const struct model *m)
+static int model_first(const struct workqueue_model *m)
 {
     int first = -1;
 
@@ -155,7 +155,7 @@ static int model_first(const struct model *m)
     return first;
 }
 
-static void model_advance(struct model *m, int64_t now)
+static void model_advance(struct workqueue_model *m, int64_t now)
 {
     int i;
 
@@ -165,7 +165,7 @@ static void model_advance(struct model *m, int64_t now)
     }
 }
 
-static int model_pop(struct model *m)
+static int model_pop(struct workqueue_model *m)
 {
     int i = m->n ? m->line[0] : -1;
 
@@ -177,7 +177,7 @@ static int model_pop(struct model *m)
     return i;
 }
 
-static void model_done(struct model *m, int i)
+static void model_done(struct workqueue_model *m, int i)
 {
     bool again = m->flies[i] && m->again[i];
 
@@ -186,7 +186,7 @@ static void model_done(struct model *m, int i)
         model_ready(m, i);
 }
 
-static int64_t model_next(const struct model *m, int64_t now)
+static int64_t model_next(const struct workqueue_model *m, int64_t now)
 {
     int first = model_first(m);
 
@@ -195,7 +195,7 @@ static int64_t model_next(const struct model *m, int64_t now)
     return first < 0 ? -1 : m->at[first] <= now ? 0 : m->at[first] - now;
 }
 
-static int model_depth(const struct model *m)
+static int model_depth(const struct workqueue_model *m)
 {
     int depth = m->n;
 
@@ -212,7 +212,7 @@ static void key_of(char out[32], int i)
         snprintf(out, 32, "namespace/job-%d", i);
 }
 
-static void step_model(struct workqueue *q, struct model *m, int64_t now)
+static void step_model(struct workqueue *q, struct workqueue_model *m, int64_t now)
 {
     int i = (int)random_below(KEYS);
     uint32_t what = random_below(14);
@@ -252,7 +252,7 @@ static void test_model(void)
 {
     for (int round = 0; round < 20; round++) {
         struct workqueue *q = workqueue_new();
-        struct model m = {0};
+        struct workqueue_model m = {0};
         int64_t now = 0;
 
         for (int step = 0; step < 20000; step++) {

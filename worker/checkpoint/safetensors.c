@@ -69,7 +69,7 @@ static void header_print(struct buf *out, const struct st_tensor *tensors, size_
 }
 
 /* A header that is printed twice: for its length, and with the values that metadata then have. */
-struct header {
+struct st_header {
     struct buf text;
     const struct st_tensor *tensors;
     const struct st_meta *meta;
@@ -78,7 +78,7 @@ struct header {
 
 static const void *header_load(void *arg)
 {
-    struct header *h = arg;
+    struct st_header *h = arg;
 
     h->text.len = 0;
     header_print(&h->text, h->tensors, h->n, h->meta, h->n_meta);
@@ -88,7 +88,7 @@ static const void *header_load(void *arg)
 int st_write(const char *path, const struct st_tensor *tensors, size_t n,
              const struct st_meta *meta, size_t n_meta, struct err *err)
 {
-    struct header header = {.tensors = tensors, .meta = meta, .n = n, .n_meta = n_meta};
+    struct st_header header = {.tensors = tensors, .meta = meta, .n = n, .n_meta = n_meta};
     AUTO(auto_free) struct file_part *parts = xcalloc(n + 1, sizeof *parts);
     int rc;
 

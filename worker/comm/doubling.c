@@ -17,7 +17,7 @@
 #include "worker/comm/reducer.h"
 
 /* The ranks of a chunk's step: those first .. first + n - 1 have the same sums. */
-struct group {
+struct doubling_group {
     int first, n;
 };
 
@@ -50,11 +50,11 @@ static bool is_second(const struct reducer *r, int rank)
 }
 
 /* The group of 2^round numbers that has this one. */
-static struct group group_of(const struct reducer *r, int number, int round)
+static struct doubling_group group_of(const struct reducer *r, int number, int round)
 {
     int begin = number >> round << round, first = rank_of(r, begin);
 
-    return (struct group){first, rank_of(r, begin + (1 << round)) - first};
+    return (struct doubling_group){first, rank_of(r, begin + (1 << round)) - first};
 }
 
 /* What a group has: of each leaf whether a sum is there, and which of r->adds are in these. */
@@ -63,7 +63,7 @@ struct holding {
 };
 
 /* An add needs both sides, each with all that belongs to it; the adds are in the tree's order. */
-static void hold(const struct reducer *r, struct group g, struct holding *h)
+static void hold(const struct reducer *r, struct doubling_group g, struct holding *h)
 {
     bool partial[LANES_MAX] = {false};
 
@@ -125,7 +125,7 @@ static void send_values(struct reducer *r, struct chunk *p, float *values, int p
     chunk_send(r, p, wire, p->n, rank, tag_of(p));
 }
 
-static void send_holding(struct reducer *r, struct chunk *p, struct group mine, int rank)
+static void send_holding(struct reducer *r, struct chunk *p, struct doubling_group mine, int rank)
 {
     struct holding h;
 
@@ -142,7 +142,8 @@ static void receive_values(struct reducer *r, struct chunk *p, float *values, in
     chunk_receive(r, p, bf16 ? (void *)wire_of(r, p, place) : values, p->n, rank, tag_of(p));
 }
 
-static void receive_holding(struct reducer *r, struct chunk *p, struct group theirs, int rank)
+static void receive_holding(struct reducer *r, struct chunk *p, struct doubling_group theirs,
+                            int rank)
 {
     struct holding h;
 
@@ -153,7 +154,7 @@ static void receive_holding(struct reducer *r, struct chunk *p, struct group the
 }
 
 /* What has come from another group becomes part of what this one has. */
-static void unpack(struct reducer *r, struct chunk *p, struct group theirs)
+static void unpack(struct reducer *r, struct chunk *p, struct doubling_group theirs)
 {
     struct holding h;
 
@@ -166,8 +167,8 @@ static void unpack(struct reducer *r, struct chunk *p, struct group theirs)
 }
 
 /* Adds what neither half of the group could. */
-static void add_up(struct reducer *r, struct chunk *p, struct group all, struct group low,
-                   struct group high)
+static void add_up(struct reducer *r, struct chunk *p, struct doubling_group all,
+                   struct doubling_group low, struct doubling_group high)
 {
     struct holding whole, left, right;
 
@@ -192,22 +193,22 @@ static bool is_last(const struct reducer *r, const struct chunk *p)
 }
 
 /* Whom this rank exchanges sums with in this step, and what that one's group is. */
-static struct group other_group(const struct reducer *r, const struct chunk *p, int *rank)
+static struct doubling_group other_group(const struct reducer *r, const struct chunk *p, int *rank)
 {
     int number = number_of(r, r->rank);
 
     if (p->step == 0) {
         *rank = r->rank ^ 1;
-        return (struct group){*rank, 1};
+        return (struct doubling_group){*rank, 1};
     }
     *rank = rank_of(r, number ^ 1 << (p->step - 1));
     return group_of(r, number_of(r, *rank), p->step - 1);
 }
 
 /* This rank's group before the step. */
-static struct group own_group(const struct reducer *r, const struct chunk *p)
+static struct doubling_group own_group(const struct reducer *r, const struct chunk *p)
 {
-    return p->step == 0 ? (struct group){r->rank, 1}
+    return p->step == 0 ? (struct doubling_group){r->rank, 1}
                         : group_of(r, number_of(r, r->rank), p->step - 1);
 }
 
@@ -227,7 +228,7 @@ static void start_step(struct reducer *r, struct chunk *p)
     if (second && p->step > 0)
         return;
 
-    struct group theirs = other_group(r, p, &rank);
+    struct doubling_group theirs = other_group(r, p, &rank);
 
     if (p->step > 0 || !second)
         receive_holding(r, p, theirs, rank);
@@ -238,9 +239,9 @@ static void start_step(struct reducer *r, struct chunk *p)
 /* The messages of the step have arrived. */
 static void end_step(struct reducer *r, struct chunk *p)
 {
-    struct group mine = own_group(r, p);
+    struct doubling_group mine = own_group(r, p);
     int rank;
-    struct group theirs = other_group(r, p, &rank), all = {mine.first, mine.n + theirs.n};
+    struct doubling_group theirs = other_group(r, p, &rank), all = {mine.first, mine.n + theirs.n};
 
     if (theirs.first < mine.first)
         all.first = theirs.first;
@@ -260,7 +261,7 @@ static void keep_sum(struct reducer *r, struct chunk *p)
 
 static void doubling_start(struct reducer *r, struct chunk *p)
 {
-    const struct group mine = {r->rank, 1}, nobody = {0, 0};
+    const struct doubling_group mine = {r->rank, 1}, nobody = {0, 0};
 
     assert(r->sum >= 0);
     add_up(r, p, mine, nobody, nobody);

@@ -11,12 +11,12 @@ static int draw_shift(const struct random_key *key, uint32_t element, uint32_t p
     return (int)((uint64_t)random_u32(key, element) * (2 * pad + 1) >> 32) - (int)pad;
 }
 
-struct view augment_draw(const struct augment *a, uint32_t epoch, uint32_t sample)
+struct augment_view augment_draw(const struct augment *a, uint32_t epoch, uint32_t sample)
 {
     const struct random_key key = {
         .seed = a->seed, .purpose = RANDOM_AUGMENT, .stream = epoch, .item = sample};
 
-    return (struct view){
+    return (struct augment_view){
         .top = a->pad ? draw_shift(&key, DRAW_TOP, a->pad) : 0,
         .left = a->pad ? draw_shift(&key, DRAW_LEFT, a->pad) : 0,
         .mirrored = a->flip && random_u32(&key, DRAW_FLIP) >> 31,
@@ -33,7 +33,7 @@ static void mirror(uint8_t *row, int w)
     }
 }
 
-void augment_apply(uint8_t *to, const uint8_t *from, struct shape shape, struct view view)
+void augment_apply(uint8_t *to, const uint8_t *from, struct shape shape, struct augment_view view)
 {
     const int w = shape.w, rows = shape.c * shape.h;
     const int begin = view.left < 0 ? -view.left : 0; /* columns of the window inside the image */

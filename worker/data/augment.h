@@ -20,16 +20,16 @@ struct augment {
 };
 
 /* A window: pixel (y, x) of it is pixel (y + top, x + left) of the image; then mirrored or not. */
-struct view {
+struct augment_view {
     int top, left; /* -pad .. pad, uniform */
     bool mirrored;
 };
 
 static inline bool augment_any(const struct augment *a) { return a->flip || a->pad; }
 
-struct view augment_draw(const struct augment *a, uint32_t epoch, uint32_t sample);
+struct augment_view augment_draw(const struct augment *a, uint32_t epoch, uint32_t sample);
 
 /* to, from: [c][h][w], not overlapping. What lies outside of the image is 0. */
-void augment_apply(uint8_t *to, const uint8_t *from, struct shape shape, struct view view);
+void augment_apply(uint8_t *to, const uint8_t *from, struct shape shape, struct augment_view view);
 
 #endif

@@ -14,7 +14,7 @@
 #include "worker/kernels/random.h"
 
 /* A batch and the memory it points into. */
-struct slot {
+struct batch_slot {
     struct batch batch;
     float *x;
     uint32_t *labels;
@@ -49,7 +49,7 @@ struct batcher {
     uint32_t *order; /* of the samples in ordered_epoch; NULL: as they are */
     int64_t ordered_epoch;
 
-    struct slot *slots;
+    struct batch_slot *slots;
     size_t n_slots;
     uint64_t made, taken, freed;
     struct batcher_seconds seconds;
@@ -191,7 +191,7 @@ static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t
 }
 
 /* A sample as the model sees it. */
-static int prepare(const struct batcher *b, struct tools *t, const struct slot *s, uint32_t i)
+static int prepare(const struct batcher *b, struct tools *t, const struct batch_slot *s, uint32_t i)
 {
     float *x = s->x + (size_t)i * b->pixels;
     uint32_t *labels = s->labels + (size_t)i * b->labels;
@@ -212,7 +212,7 @@ static int prepare(const struct batcher *b, struct tools *t, const struct slot *
 /* What the threads share while they make a batch. */
 struct making {
     const struct batcher *b;
-    struct slot *slot;
+    struct batch_slot *slot;
     atomic_uint next;
 };
 
@@ -231,7 +231,7 @@ static void make_samples(void *arg, int thread)
 }
 
 /* Of what the threads could not make the first counts: the same one, however many there are. */
-static void sum_up(const struct batcher *b, struct slot *slot, struct batcher_seconds *took)
+static void sum_up(const struct batcher *b, struct batch_slot *slot, struct batcher_seconds *took)
 {
     uint32_t first = UINT32_MAX;
 
@@ -249,7 +249,7 @@ static void sum_up(const struct batcher *b, struct slot *slot, struct batcher_se
 }
 
 /* Makes the batch at the position and moves the position on. */
-static void fill(struct batcher *b, struct slot *slot, struct batcher_seconds *took)
+static void fill(struct batcher *b, struct batch_slot *slot, struct batcher_seconds *took)
 {
     struct making making = {.b = b, .slot = slot};
     struct batch *batch = &slot->batch;
@@ -278,7 +278,7 @@ static void fill(struct batcher *b, struct slot *slot, struct batcher_seconds *t
     }
 }
 
-static struct batcher_seconds timed_fill(struct batcher *b, struct slot *slot)
+static struct batcher_seconds timed_fill(struct batcher *b, struct batch_slot *slot)
 {
     struct batcher_seconds took;
     double start = seconds_now();
@@ -368,7 +368,7 @@ static void slots_init(struct batcher *b, size_t n_slots)
     b->n_slots = n_slots;
     b->slots = xcalloc(n_slots, sizeof *b->slots);
     for (size_t i = 0; i < n_slots; i++) {
-        struct slot *s = &b->slots[i];
+        struct batch_slot *s = &b->slots[i];
         s->x = xaligned(n * b->pixels * sizeof *s->x);
         s->labels = xcalloc(n * b->labels, sizeof *s->labels);
         s->ids = xcalloc(n, sizeof *s->ids);

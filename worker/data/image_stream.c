@@ -16,7 +16,7 @@ struct image_stream {
 };
 
 /* Of a sample. */
-struct place {
+struct image_place {
     size_t path; /* offset */
     size_t at;   /* where in the file */
 };
@@ -37,7 +37,7 @@ static size_t place(struct image_stream *to, const uint32_t *n)
 
     for (int set = 0; set < N_SETS; set++) {
         to->places[set] = at;
-        at = aligned(at + n[set] * sizeof(struct place));
+        at = aligned(at + n[set] * sizeof(struct image_place));
         to->states[set] = at;
         at = aligned(at + n[set]);
     }
@@ -59,7 +59,7 @@ static size_t walk_folder(struct image_stream *to, struct layout *layout, const 
 
             if (to) {
                 snprintf((char *)to + at, room, "%s/%s", file->folder, file->name);
-                ((struct place *)((uint8_t *)to + to->places[set]))[i].path = at;
+                ((struct image_place *)((uint8_t *)to + to->places[set]))[i].path = at;
                 ((uint16_t *)((uint8_t *)layout + layout->labels[set]))[i] = file->label;
             }
             at += room;
@@ -76,7 +76,7 @@ static size_t walk_parts(struct image_stream *to, const struct source *s)
 
     for (int set = 0; set < N_SETS; set++)
         for (uint32_t i = 0; i < s->n[set]; i++) {
-            struct place p;
+            struct image_place p;
             const char *path = NULL;
 
             s->set->kind->where(s, set, i, &path, &p.at);
@@ -91,7 +91,7 @@ static size_t walk_parts(struct image_stream *to, const struct source *s)
             }
             p.path = path_at;
             if (to)
-                ((struct place *)((uint8_t *)to + to->places[set]))[i] = p;
+                ((struct image_place *)((uint8_t *)to + to->places[set]))[i] = p;
         }
     return at;
 }
@@ -169,11 +169,11 @@ static size_t pixels_of(const struct dataset *set)
     return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
 }
 
-static const struct place *place_of(const struct dataset *set, uint32_t i)
+static const struct image_place *place_of(const struct dataset *set, uint32_t i)
 {
     const struct image_stream *s = set->stream;
 
-    return (const struct place *)((const uint8_t *)s + s->places[set->number]) + i;
+    return (const struct image_place *)((const uint8_t *)s + s->places[set->number]) + i;
 }
 
 const char *image_stream_path(const struct dataset *set, uint32_t i)

@@ -4,7 +4,7 @@
 #include "worker/data/idx.h"
 #include "worker/data/input_kind.h"
 
-struct image_file {
+struct input_file {
     struct file_map map;
     uint8_t *unpacked;    /* of a gzip file; NULL: the map has the images */
     const uint8_t *bytes; /* of the first image */
@@ -14,7 +14,7 @@ struct image_file {
 
 static int bytes_next(struct input *in, float *x, struct err *err)
 {
-    struct image_file *f = in->own;
+    struct input_file *f = in->own;
 
     (void)err;
     if (f->at == f->n)
@@ -25,7 +25,7 @@ static int bytes_next(struct input *in, float *x, struct err *err)
 
 static void bytes_close(struct input *in)
 {
-    struct image_file *f = in->own;
+    struct input_file *f = in->own;
 
     file_map_close(&f->map);
     free(f->unpacked);
@@ -70,7 +70,7 @@ static int check_shape(const struct idx_file *idx, struct shape want, struct err
 
 static int idx_input_open(struct input *in, struct err *err)
 {
-    struct image_file *f = in->own = xcalloc(1, sizeof *f);
+    struct input_file *f = in->own = xcalloc(1, sizeof *f);
     struct idx_file idx;
 
     if (file_map_open(&f->map, in->paths[0], err) || open_dims(&idx, &f->map, in->paths[0], err) ||
@@ -101,7 +101,7 @@ static bool is_cifar(const struct input_reader *r, const char *path, const uint8
 static int cifar_input_open(struct input *in, struct err *err)
 {
     static const struct cifar_format formats[] = {{"cifar10", 1, 10}, {"cifar100", 2, 100}};
-    struct image_file *f = in->own = xcalloc(1, sizeof *f);
+    struct input_file *f = in->own = xcalloc(1, sizeof *f);
     const char *name = in->reader->job->dataset.name;
 
     if (file_map_open(&f->map, in->paths[0], err))

@@ -25,20 +25,20 @@ static const struct {
 };
 
 /* What is left of the header. */
-struct text {
+struct npy_text {
     const char *at, *end;
 };
 
 static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-static void skip_space(struct text *t)
+static void skip_space(struct npy_text *t)
 {
     while (t->at < t->end && is_space(*t->at))
         t->at++;
 }
 
 /* Whether the next token is this character; then it is behind us. */
-static bool take(struct text *t, char c)
+static bool take(struct npy_text *t, char c)
 {
     skip_space(t);
     if (t->at == t->end || *t->at != c)
@@ -48,7 +48,7 @@ static bool take(struct text *t, char c)
 }
 
 /* A string in quotes of either kind, without escapes. */
-static bool take_string(struct text *t, struct text *string)
+static bool take_string(struct npy_text *t, struct npy_text *string)
 {
     const char quote = take(t, '\'') ? '\'' : take(t, '"') ? '"' : 0;
 
@@ -61,14 +61,14 @@ static bool take_string(struct text *t, struct text *string)
     return take(t, quote);
 }
 
-static bool is_text(const struct text *t, const char *word)
+static bool is_text(const struct npy_text *t, const char *word)
 {
     const size_t n = strlen(word);
 
     return (size_t)(t->end - t->at) == n && memcmp(t->at, word, n) == 0;
 }
 
-static bool take_word(struct text *t, const char *word)
+static bool take_word(struct npy_text *t, const char *word)
 {
     const size_t n = strlen(word);
 
@@ -80,7 +80,7 @@ static bool take_word(struct text *t, const char *word)
 }
 
 /* Digits, of a number that a size_t holds. */
-static bool take_size(struct text *t, size_t *size)
+static bool take_size(struct npy_text *t, size_t *size)
 {
     const char *begin;
 
@@ -97,13 +97,13 @@ static bool take_size(struct text *t, size_t *size)
 }
 
 /* Its beginning, fit for a message. */
-struct shown {
+struct npy_shown {
     char s[SHOWN + 1];
 };
 
-static struct shown show(const struct text *t)
+static struct npy_shown show(const struct npy_text *t)
 {
-    struct shown shown = {{0}};
+    struct npy_shown shown = {{0}};
     size_t n = 0;
 
     for (const char *c = t->at; c < t->end && n < SHOWN; c++)
@@ -111,7 +111,7 @@ static struct shown show(const struct text *t)
     return shown;
 }
 
-static int bad_header(const struct npy *f, const struct text *all, struct err *err)
+static int bad_header(const struct npy *f, const struct npy_text *all, struct err *err)
 {
     return err_set(err, ERR_DAMAGED,
                    "%s: found the header %s; needed: {'descr': ..., 'fortran_order': ..., 'shape': "
@@ -120,7 +120,7 @@ static int bad_header(const struct npy *f, const struct text *all, struct err *e
 }
 
 /* (), (n,), (n, m), ...; dims beyond those that there is room for are counted alone. */
-static bool take_shape(struct text *t, struct npy *f)
+static bool take_shape(struct npy_text *t, struct npy *f)
 {
     size_t size;
 
@@ -142,16 +142,16 @@ static bool take_shape(struct text *t, struct npy *f)
 
 enum { HAS_DESCR = 1, HAS_ORDER = 2, HAS_SHAPE = 4, HAS_ALL = 7 };
 
-struct header {
+struct npy_header {
     int has;
-    struct text descr;
+    struct npy_text descr;
     bool fortran;
 };
 
 /* One key with its value; false: it is none of the three, or was there before. */
-static bool take_entry(struct text *t, struct npy *f, struct header *h)
+static bool take_entry(struct npy_text *t, struct npy *f, struct npy_header *h)
 {
-    struct text key;
+    struct npy_text key;
     int which = 0;
     bool ok = false;
 
@@ -173,12 +173,12 @@ static bool take_entry(struct text *t, struct npy *f, struct header *h)
     return ok;
 }
 
-static int parse_header(struct npy *f, struct header *h, struct text all, struct err *err)
+static int parse_header(struct npy *f, struct npy_header *h, struct npy_text all, struct err *err)
 {
-    struct text t = all;
+    struct npy_text t = all;
     bool ok = take(&t, '{');
 
-    *h = (struct header){.descr = {all.end, all.end}};
+    *h = (struct npy_header){.descr = {all.end, all.end}};
     while (ok && !take(&t, '}')) {
         ok = take_entry(&t, f, h);
         if (ok && !take(&t, ',')) {
@@ -190,7 +190,7 @@ static int parse_header(struct npy *f, struct header *h, struct text all, struct
     return ok && h->has == HAS_ALL && t.at == t.end ? 0 : bad_header(f, &all, err);
 }
 
-static int check_type(struct npy *f, const struct header *h, struct err *err)
+static int check_type(struct npy *f, const struct npy_header *h, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (is_text(&h->descr, types[i].descr)) {
@@ -250,7 +250,7 @@ static size_t little_endian(const uint8_t *p, size_t n)
 int npy_open(struct npy *f, const uint8_t *bytes, size_t len, const char *name, struct err *err)
 {
     const size_t before = MAGIC_BYTES + 2; /* the magic number and the version */
-    struct header h;
+    struct npy_header h;
 
     *f = (struct npy){.name = name};
     if (len < before || memcmp(bytes, MAGIC, MAGIC_BYTES) != 0)
@@ -266,7 +266,7 @@ int npy_open(struct npy *f, const uint8_t *bytes, size_t len, const char *name, 
                        "%s: cut short: %zu bytes, in which the header does not end", name, len);
     const char *text = (const char *)bytes + before + width;
     f->values = bytes + before + width + length;
-    if (parse_header(f, &h, (struct text){text, text + length}, err) || check_type(f, &h, err))
+    if (parse_header(f, &h, (struct npy_text){text, text + length}, err) || check_type(f, &h, err))
         return -1;
     return check_shape(f, len - before - width - length, err);
 }

@@ -5,14 +5,14 @@
 #define BITS 22
 
 /* What each new pixel of an axis is made of: n old ones from first on, weights[i * most ...]. */
-struct axis {
+struct resize_axis {
     int in, out, most;
     int *first, *n;
     int32_t *weights;
 };
 
 struct resizer {
-    struct axis rows, columns;
+    struct resize_axis rows, columns;
     int32_t *sums; /* [w * c]: one new row in the old width */
     uint8_t *row;
     size_t room; /* of both */
@@ -20,7 +20,7 @@ struct resizer {
 
 struct resizer *resizer_new(void) { return xcalloc(1, sizeof(struct resizer)); }
 
-static void axis_release(struct axis *a)
+static void axis_release(struct resize_axis *a)
 {
     free(a->first);
     free(a->n);
@@ -40,7 +40,7 @@ void resizer_free(struct resizer **r)
 }
 
 /* Unscaled; 0 where x is outside the triangle. */
-static int64_t weight_of(const struct axis *a, int i, int64_t x)
+static int64_t weight_of(const struct resize_axis *a, int i, int64_t x)
 {
     int64_t reach = 2 * (int64_t)(a->in > a->out ? a->in : a->out);
     int64_t away = (2 * x + 1) * a->out - (2 * (int64_t)i + 1) * a->in;
@@ -49,7 +49,7 @@ static int64_t weight_of(const struct axis *a, int i, int64_t x)
     return away < reach ? reach - away : 0;
 }
 
-static void axis_pixel(struct axis *a, int i)
+static void axis_pixel(struct resize_axis *a, int i)
 {
     int32_t *weights = a->weights + (size_t)i * (size_t)a->most;
     int64_t sum = 0, centre = (2 * (int64_t)i + 1) * a->in / (2 * (int64_t)a->out);
@@ -66,7 +66,7 @@ static void axis_pixel(struct axis *a, int i)
 }
 
 /* Kept while images have the same size, as they often do. */
-static void axis_set(struct axis *a, int in, int out)
+static void axis_set(struct resize_axis *a, int in, int out)
 {
     if (a->in == in && a->out == out)
         return;
@@ -90,7 +90,7 @@ static uint8_t to_byte(int32_t sum)
 /* New row i in the old width, of n values. */
 static void sum_rows(struct resizer *r, const uint8_t *pixels, int i, size_t n)
 {
-    const struct axis *a = &r->rows;
+    const struct resize_axis *a = &r->rows;
 
     for (size_t x = 0; x < n; x++)
         r->sums[x] = 1 << (BITS - 1);
@@ -107,7 +107,7 @@ static void sum_rows(struct resizer *r, const uint8_t *pixels, int i, size_t n)
 /* That row in its new width, to planes of `plane` values; c is a constant where this is inlined. */
 static inline void narrow_row(const struct resizer *r, uint8_t *to, size_t plane, int c)
 {
-    const struct axis *a = &r->columns;
+    const struct resize_axis *a = &r->columns;
 
     for (int i = 0; i < a->out; i++) {
         const int32_t *weights = a->weights + (size_t)i * (size_t)a->most;

@@ -6,7 +6,7 @@
 
 #include "paceline/mem.h"
 
-struct member {
+struct team_member {
     struct team *team;
     int number;
     pthread_t thread;
@@ -14,7 +14,7 @@ struct member {
 
 struct team {
     int n; /* threads, the caller included */
-    struct member *members;
+    struct team_member *members;
     team_fn *fn;
     void *arg;
     unsigned round; /* of runs; a member runs once in each */
@@ -26,7 +26,7 @@ struct team {
 
 static void *member_main(void *arg)
 {
-    const struct member *m = arg;
+    const struct team_member *m = arg;
     struct team *t = m->team;
     unsigned done = 0;
 
@@ -59,9 +59,9 @@ struct team *team_new(int n)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the caller's */
     while (t->n < n) {
-        struct member *m = &t->members[t->n];
+        struct team_member *m = &t->members[t->n];
 
-        *m = (struct member){.team = t, .number = t->n};
+        *m = (struct team_member){.team = t, .number = t->n};
         if (pthread_create(&m->thread, NULL, member_main, m))
             break;
         t->n++;

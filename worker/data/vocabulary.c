@@ -14,14 +14,14 @@ struct word {
 };
 
 /* Where a text is being read. */
-struct reader {
+struct word_reader {
     const char *at, *end;
 };
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* The next word, NULL behind the last. */
-static const char *next_word(struct reader *r, size_t *len)
+static const char *next_word(struct word_reader *r, size_t *len)
 {
     const char *word;
 
@@ -37,14 +37,14 @@ static const char *next_word(struct reader *r, size_t *len)
     return *len ? word : NULL;
 }
 
-static struct reader reader_of(const uint8_t *text, size_t len)
+static struct word_reader reader_of(const uint8_t *text, size_t len)
 {
-    return (struct reader){(const char *)text, (const char *)text + len};
+    return (struct word_reader){(const char *)text, (const char *)text + len};
 }
 
 int vocabulary_count(const uint8_t *text, size_t len, const char *name, size_t *n, struct err *err)
 {
-    struct reader r = reader_of(text, len);
+    struct word_reader r = reader_of(text, len);
     const uint8_t *zero = len ? memchr(text, 0, len) : NULL;
     size_t bytes;
 
@@ -140,7 +140,7 @@ static void keep(struct vocabulary *v, const char *special, int number)
 int vocabulary_build(struct vocabulary *v, const uint8_t *text, size_t len, const char *name,
                      int bound, struct err *err)
 {
-    struct reader r = reader_of(text, len);
+    struct word_reader r = reader_of(text, len);
     const char *word;
     size_t n;
 
@@ -193,7 +193,7 @@ void vocabulary_release(struct vocabulary *v)
 void vocabulary_encode(const struct vocabulary *v, const uint8_t *text, size_t len,
                        uint32_t *tokens)
 {
-    struct reader r = reader_of(text, len);
+    struct word_reader r = reader_of(text, len);
     const char *word;
     size_t n;
 

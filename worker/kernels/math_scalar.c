@@ -13,24 +13,24 @@
 #define ROUND_MAGIC 0x1.8p+52 /* adding and subtracting it rounds to an integer */
 
 /* An unevaluated sum, the low part below half an ulp of the high part. */
-struct pair {
+struct double_pair {
     double high, low;
 };
 
-static struct pair pair_mul(struct pair a, struct pair b)
+static struct double_pair pair_mul(struct double_pair a, struct double_pair b)
 {
     double high = a.high * b.high;
     double low = fma(a.high, b.high, -high) + (a.high * b.low + a.low * b.high);
     double sum = high + low;
 
     if (high - high != 0) /* infinite or NaN: no low part */
-        return (struct pair){high, 0};
-    return (struct pair){sum, high - sum + low};
+        return (struct double_pair){high, 0};
+    return (struct double_pair){sum, high - sum + low};
 }
 
 double math_powi(double x, long n)
 {
-    struct pair result = {1, 0}, square = {x, 0};
+    struct double_pair result = {1, 0}, square = {x, 0};
 
     for (unsigned long left = n < 0 ? 0ul - (unsigned long)n : (unsigned long)n; left; left >>= 1) {
         if (left & 1)

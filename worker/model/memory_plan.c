@@ -11,15 +11,15 @@ static size_t rounded(size_t floats) { return (floats + ALIGN - 1) / ALIGN * ALI
 
 static int compare(size_t a, size_t b) { return (a > b) - (a < b); }
 
-struct entry {
+struct memory_entry {
     struct memory_need *need;
 };
 
 /* The largest first, and of equals the one that is listed first. */
 static int by_size(const void *a, const void *b)
 {
-    const struct memory_need *x = ((const struct entry *)a)->need;
-    const struct memory_need *y = ((const struct entry *)b)->need;
+    const struct memory_need *x = ((const struct memory_entry *)a)->need;
+    const struct memory_need *y = ((const struct memory_entry *)b)->need;
 
     return x->floats == y->floats ? (x > y) - (x < y) : compare(y->floats, x->floats);
 }
@@ -31,7 +31,7 @@ static bool meet(const struct memory_need *a, const struct memory_need *b)
 
 /* Puts `need` between those that are placed, which are in the order of their places; returns where
  * in that order it belongs. */
-static int place(struct memory_need *need, const struct entry *placed, int n)
+static int place(struct memory_need *need, const struct memory_entry *placed, int n)
 {
     int index = 0;
 
@@ -53,8 +53,8 @@ static int place(struct memory_need *need, const struct entry *placed, int n)
 
 size_t memory_plan(struct memory_need *needs, int n)
 {
-    AUTO(auto_free) struct entry *order = xcalloc((size_t)n, sizeof *order);
-    AUTO(auto_free) struct entry *placed = xcalloc((size_t)n, sizeof *placed);
+    AUTO(auto_free) struct memory_entry *order = xcalloc((size_t)n, sizeof *order);
+    AUTO(auto_free) struct memory_entry *placed = xcalloc((size_t)n, sizeof *placed);
     size_t floats = 0;
 
     for (int i = 0; i < n; i++)

@@ -256,7 +256,7 @@ static bool takes_once(const struct layer *l, int from)
 
 /* The needs of the way back, and which of them each layer has for the gradient of its output, and
  * for its part of a gradient that others have begun; -1: none. */
-struct plan {
+struct slab_plan {
     struct memory_need *needs;
     int n, *output, *apart;
 };
@@ -264,7 +264,7 @@ struct plan {
 /* The losses are step 0, the last layer's way back is step 1. */
 static int step_of(const struct model *m, int layer) { return m->n_layers - layer; }
 
-static int plan_add(struct plan *p, const struct model *m, int layer, int from, int to)
+static int plan_add(struct slab_plan *p, const struct model *m, int layer, int from, int to)
 {
     const size_t floats = is_used(m, layer) ? m->layers[layer].out_floats : 0;
 
@@ -275,7 +275,7 @@ static int plan_add(struct plan *p, const struct model *m, int layer, int from, 
 
 /* What layer i needs for the gradients of its inputs. A sum that is made here leaves its own to one
  * of them. */
-static void plan_inputs(struct plan *p, const struct model *m, int i)
+static void plan_inputs(struct slab_plan *p, const struct model *m, int i)
 {
     const struct layer *l = &m->layers[i];
     bool left = !l->passes || l->remote || p->output[i] < 0; /* to nobody, then */
@@ -308,7 +308,7 @@ static void place_gradients(struct model *m)
     AUTO(auto_free) int *output = xcalloc(n, sizeof *output);
     AUTO(auto_free) int *apart = xcalloc(n, sizeof *apart);
     AUTO(auto_free) struct memory_need *needs = xcalloc(2 * n, sizeof *needs);
-    struct plan p = {.needs = needs, .output = output, .apart = apart};
+    struct slab_plan p = {.needs = needs, .output = output, .apart = apart};
 
     for (int i = 0; i < m->n_layers; i++)
         output[i] = apart[i] = -1;

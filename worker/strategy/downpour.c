@@ -58,7 +58,7 @@ static void downpour_release(struct trainer *t)
     free(d);
 }
 
-static void tell_servers(const struct trainer *t, const struct note *note)
+static void tell_servers(const struct trainer *t, const struct async_note *note)
 {
     const struct downpour *d = t->own;
 
@@ -68,7 +68,7 @@ static void tell_servers(const struct trainer *t, const struct note *note)
 
 static void compute(struct trainer *t, struct downpour *d, const struct position *at)
 {
-    struct note note = {.kind = NOTE_PUSH, .idle = d->idle};
+    struct async_note note = {.kind = NOTE_PUSH, .idle = d->idle};
 
     batcher_seek(t->batches, at->epoch, at->batch);
     note.batch = group_compute(&d->group, t);
@@ -81,10 +81,10 @@ static void compute(struct trainer *t, struct downpour *d, const struct position
 }
 
 /* A group's first rank: the clock's answer to its ask. */
-static struct answer ask_clock(const struct trainer *t, const struct downpour *d)
+static struct async_answer ask_clock(const struct trainer *t, const struct downpour *d)
 {
-    const struct note ask = {.kind = NOTE_ASK, .orders = t->wish};
-    struct answer a;
+    const struct async_note ask = {.kind = NOTE_ASK, .orders = t->wish};
+    struct async_answer a;
 
     ps_transport_tell(d->transport, t->placement.first, &ask, sizeof ask);
     ps_transport_await(d->transport, t->placement.first, &a, sizeof a);
@@ -97,7 +97,7 @@ static void pull(struct trainer *t, struct downpour *d, bool leads)
     float *weights = d->pulled ? d->pulled : t->model.weights;
 
     if (leads) {
-        tell_servers(t, &(struct note){.kind = NOTE_PULL});
+        tell_servers(t, &(struct async_note){.kind = NOTE_PULL});
         ps_transport_pull(d->transport, weights);
     }
     group_tell(&d->group, weights, t->model.n_floats * sizeof *weights);
@@ -107,7 +107,7 @@ static void pull(struct trainer *t, struct downpour *d, bool leads)
 static bool work(struct trainer *t, struct downpour *d)
 {
     const bool leads = group_leads(&d->group, comm_rank(t->comm));
-    struct answer a = leads ? ask_clock(t, d) : (struct answer){0};
+    struct async_answer a = leads ? ask_clock(t, d) : (struct async_answer){0};
 
     group_tell(&d->group, &a, sizeof a);
     comm_check_flag(t->comm, t->placement.first, a.meet, "whether to meet");
@@ -116,8 +116,8 @@ static bool work(struct trainer *t, struct downpour *d)
     d->idle += a.idle;
     if (a.meet) {
         if (leads)
-            tell_servers(t,
-                         &(struct note){.kind = NOTE_MEET, .pushed = d->pushed, .idle = d->idle});
+            tell_servers(
+                t, &(struct async_note){.kind = NOTE_MEET, .pushed = d->pushed, .idle = d->idle});
         d->pushed = d->idle = 0;
         return false;
     }
@@ -170,7 +170,7 @@ static int downpour_step(struct trainer *t, struct err *err)
     return rc;
 }
 
-static void add_histogram(cJSON *e, const char *name, const struct histogram *h)
+static void add_histogram(cJSON *e, const char *name, const struct batch_histogram *h)
 {
     cJSON *list = cJSON_AddArrayToObject(e, name);
 

@@ -13,45 +13,45 @@
 
 #define BINS 64 /* of histograms; what is beyond counts in the last */
 
-enum note_kind { NOTE_ASK, NOTE_PULL, NOTE_PUSH, NOTE_MEET, N_NOTES };
+enum async_note_kind { NOTE_ASK, NOTE_PULL, NOTE_PUSH, NOTE_MEET, N_NOTES };
 
 /* A worker's, to a server. */
-struct note {
-    enum note_kind kind;
+struct async_note {
+    enum async_note_kind kind;
     int orders;          /* ask: rank 0's */
     int64_t pushed;      /* meet: gradients since the last meeting */
     uint8_t here;        /* push: the gradient, which had been on its way */
     uint32_t idle;       /* push, meet: turns without samples before it, of the worker's share */
     struct totals batch; /* push */
 };
-_Static_assert(sizeof(struct note) <= PS_TRANSPORT_NOTE_MAX, "a note can be heard again");
+_Static_assert(sizeof(struct async_note) <= PS_TRANSPORT_NOTE_MAX, "a note can be heard again");
 
 /* The clock's answer to an ask. */
-struct answer {
+struct async_answer {
     uint8_t meet;
     uint32_t idle;
     struct position at; /* a batch of it, and how far the training is */
 };
 
-struct histogram {
+struct batch_histogram {
     int64_t count[BINS], most;
 };
 
 /* What the clock knows at a meeting, and then everybody. */
-struct knowledge {
+struct async_meeting {
     struct position at;
     int orders;
     uint8_t diverged;
     double loss; /* of the batch that diverged */
     int64_t pushed, applied;
-    struct histogram staleness, lead;
+    struct batch_histogram staleness, lead;
     struct transfers transfers;
 };
 
 struct downpour {
     struct ps_transport *transport;
     struct group group; /* its first slab: a gradient, the group's or one that a server takes */
-    struct knowledge now;
+    struct async_meeting now;
     /* A worker's. */
     int64_t pushed; /* since the last meeting */
     uint32_t idle;  /* that servers have not been told of */

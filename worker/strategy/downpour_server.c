@@ -7,7 +7,7 @@
 #include "worker/train/step.h"
 #include "worker/train/watchdog.h"
 
-static void count(struct histogram *h, int64_t value)
+static void count(struct batch_histogram *h, int64_t value)
 {
     h->count[value < BINS ? value : BINS - 1]++;
     h->most = value > h->most ? value : h->most;
@@ -107,7 +107,7 @@ static double seconds(const struct trainer *t, const struct downpour *d)
 /* Answers an ask, if it may be answered now. */
 static void grant(struct trainer *t, struct downpour *d, int worker)
 {
-    struct answer a = {.at = d->at};
+    struct async_answer a = {.at = d->at};
     const int group = worker / d->group.size;
     uint32_t batch;
 
@@ -143,7 +143,7 @@ static void grant_waiting(struct trainer *t, struct downpour *d)
     }
 }
 
-static void on_ask(struct trainer *t, int worker, const struct note *note)
+static void on_ask(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -152,7 +152,7 @@ static void on_ask(struct trainer *t, int worker, const struct note *note)
     grant_waiting(t, d); /* it may be over for them, too */
 }
 
-static void on_pull(struct trainer *t, int worker, const struct note *note)
+static void on_pull(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -176,9 +176,9 @@ static void apply(struct trainer *t, const struct downpour *d)
 /* To a worker gradients come that leave for all others at once, and so are long on their way: it
  * answers others meanwhile, unless there is an order. */
 static bool defer_push(const struct trainer *t, const struct downpour *d, int worker,
-                       const struct note *note)
+                       const struct async_note *note)
 {
-    struct note again = *note;
+    struct async_note again = *note;
 
     if (servers_is_one(t) || note->here || t->job->strategy.transfer_semaphore ||
         t->job->debug.n_push_order)
@@ -188,7 +188,7 @@ static bool defer_push(const struct trainer *t, const struct downpour *d, int wo
     return true;
 }
 
-static void on_push(struct trainer *t, int worker, const struct note *note)
+static void on_push(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -214,7 +214,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
     grant_waiting(t, d);
 }
 
-static void on_meet(struct trainer *t, int worker, const struct note *note)
+static void on_meet(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -224,9 +224,10 @@ static void on_meet(struct trainer *t, int worker, const struct note *note)
     d->n_met++;
 }
 
-static void on_note(struct trainer *t, struct downpour *d, int worker, const struct note *note)
+static void on_note(struct trainer *t, struct downpour *d, int worker,
+                    const struct async_note *note)
 {
-    static void (*const on[])(struct trainer *, int, const struct note *) = {
+    static void (*const on[])(struct trainer *, int, const struct async_note *) = {
         [NOTE_ASK] = on_ask, [NOTE_PULL] = on_pull, [NOTE_PUSH] = on_push, [NOTE_MEET] = on_meet};
 
     if ((unsigned)note->kind >= ARRAY_LEN(on))
@@ -247,7 +248,7 @@ static void look(void *arg)
     struct downpour *d = t->own;
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
     const double since = trainer_seconds();
-    struct note note;
+    struct async_note note;
     int worker;
 
     while (d->n_met < d->group.n &&
@@ -279,7 +280,7 @@ void server_end(struct trainer *t, struct downpour *d)
 {
     ps_transport_serve(d->transport, NULL, NULL); /* there is nothing else to do now */
     while (d->n_met < d->group.n) {
-        struct note note;
+        struct async_note note;
         int worker = ps_transport_hear(d->transport, servers_turn(t, &d->turn, d->quiet), &note,
                                        sizeof note);
 

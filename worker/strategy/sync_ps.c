@@ -28,11 +28,11 @@
 #include "worker/train/step.h"
 #include "worker/train/watchdog.h"
 
-enum note_kind { NOTE_ASK, NOTE_PULL, NOTE_OFFER, NOTE_PUSH, NOTE_MEET, N_NOTES };
+enum sync_note_kind { NOTE_ASK, NOTE_PULL, NOTE_OFFER, NOTE_PUSH, NOTE_MEET, N_NOTES };
 
 /* A worker's, to a server. */
-struct note {
-    enum note_kind kind;
+struct sync_note {
+    enum sync_note_kind kind;
     int orders;              /* ask: rank 0's */
     int64_t version;         /* pull, offer: updates that the weights have */
     uint32_t place;          /* offer, push: of the batch in the update */
@@ -41,7 +41,7 @@ struct note {
 };
 
 /* The clock's to an ask: meet, or a batch; to an offer: whether it counts. */
-struct answer {
+struct sync_answer {
     uint8_t meet, counts;
     uint32_t gradients; /* of the update */
     uint32_t place;     /* of the batch in it */
@@ -49,7 +49,7 @@ struct answer {
 };
 
 /* What the clock knows at a meeting, and then everybody. */
-struct knowledge {
+struct sync_meeting {
     struct position at; /* now, or when a batch diverged */
     int orders;
     uint8_t diverged;
@@ -59,7 +59,7 @@ struct knowledge {
 };
 
 /* A server's view of a worker. */
-struct client {
+struct sync_client {
     int64_t wants; /* a version of the weights; -1: none */
     int64_t has;   /* the version that it was given since its last push; -1: none */
     /* The clock's. */
@@ -75,11 +75,11 @@ struct sync_ps {
     struct ps_transport *transport;
     bool backs_up; /* else every gradient counts, in its place */
     float *slab;   /* a gradient: a worker's own, or the one that a server takes */
-    struct knowledge now;
+    struct sync_meeting now;
     /* A worker's, since the last meeting. */
     int64_t offered, pushed;
     /* A server's. */
-    struct client *clients;
+    struct sync_client *clients;
     bool *quiet;                        /* workers that will say nothing before they hear */
     float *sum;                         /* of the running update: */
     uint32_t summed;                    /* so many gradients */
@@ -177,7 +177,7 @@ static bool is_over(const struct trainer *t, const struct sync_ps *b)
 }
 
 /* Deals a batch to a worker; with one that counts already only where too few are under way. */
-static bool deal(struct trainer *t, struct sync_ps *b, struct client *c)
+static bool deal(struct trainer *t, struct sync_ps *b, struct sync_client *c)
 {
     const int64_t backups = c->gave == t->at.step ? 0 : t->job->strategy.backup_workers;
 
@@ -193,8 +193,8 @@ static bool deal(struct trainer *t, struct sync_ps *b, struct client *c)
 static void grant(struct trainer *t, struct sync_ps *b)
 {
     for (int w = 0; w < t->workers; w++) {
-        struct client *c = &b->clients[w];
-        struct answer a = {.meet = is_over(t, b), .gradients = update_size(t), .at = t->at};
+        struct sync_client *c = &b->clients[w];
+        struct sync_answer a = {.meet = is_over(t, b), .gradients = update_size(t), .at = t->at};
 
         if (!c->waits || !(a.meet || deal(t, b, c)))
             continue;
@@ -208,7 +208,7 @@ static void grant(struct trainer *t, struct sync_ps *b)
 static void give(const struct trainer *t, struct sync_ps *b)
 {
     for (int w = 0; w < t->workers; w++) {
-        struct client *c = &b->clients[w];
+        struct sync_client *c = &b->clients[w];
 
         if (c->wants < 0 || c->wants > t->at.step)
             continue;
@@ -218,7 +218,7 @@ static void give(const struct trainer *t, struct sync_ps *b)
     }
 }
 
-static void on_ask(struct trainer *t, int worker, const struct note *note)
+static void on_ask(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -229,7 +229,7 @@ static void on_ask(struct trainer *t, int worker, const struct note *note)
 }
 
 /* A server that is behind gives the weights when it has them. */
-static void on_pull(struct trainer *t, int worker, const struct note *note)
+static void on_pull(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -237,12 +237,12 @@ static void on_pull(struct trainer *t, int worker, const struct note *note)
     give(t, b);
 }
 
-static void on_offer(struct trainer *t, int worker, const struct note *note)
+static void on_offer(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
-    struct client *c = &b->clients[worker];
+    struct sync_client *c = &b->clients[worker];
     const bool current = note->version == t->at.step;
-    const struct answer a = {.counts = current && b->counted < update_size(t)};
+    const struct sync_answer a = {.counts = current && b->counted < update_size(t)};
 
     c->busy = false;
     b->busy -= current;
@@ -315,7 +315,7 @@ static void take_in_place(const struct trainer *t, struct sync_ps *b)
     }
 }
 
-static void on_push(struct trainer *t, int worker, const struct note *note)
+static void on_push(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -332,7 +332,7 @@ static void on_push(struct trainer *t, int worker, const struct note *note)
         update(t, b);
 }
 
-static void on_meet(struct trainer *t, int worker, const struct note *note)
+static void on_meet(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -343,7 +343,7 @@ static void on_meet(struct trainer *t, int worker, const struct note *note)
 }
 
 /* The place of the batch that the clock dealt to a worker. */
-static uint32_t dealt_place(const struct trainer *t, const struct client *c)
+static uint32_t dealt_place(const struct trainer *t, const struct sync_client *c)
 {
     return c->batch - t->at.batch;
 }
@@ -351,9 +351,9 @@ static uint32_t dealt_place(const struct trainer *t, const struct client *c)
 /* A gradient becomes a part of the running update, so it must be of its weights, and only once.
  * Only the clock knows which offers it has accepted. */
 static void check_push(const struct trainer *t, const struct sync_ps *b, int worker,
-                       const struct note *note)
+                       const struct sync_note *note)
 {
-    const struct client *c = &b->clients[worker];
+    const struct sync_client *c = &b->clients[worker];
 
     if (c->has != t->at.step)
         comm_refuse(t->comm, worker, "a gradient of weights that it was not given");
@@ -370,9 +370,9 @@ static void check_push(const struct trainer *t, const struct sync_ps *b, int wor
 }
 
 static void check_offer(const struct trainer *t, const struct sync_ps *b, int worker,
-                        const struct note *note)
+                        const struct sync_note *note)
 {
-    const struct client *c = &b->clients[worker];
+    const struct sync_client *c = &b->clients[worker];
 
     if (!c->busy)
         comm_refuse(t->comm, worker, "a gradient of a batch that it was not given");
@@ -386,7 +386,7 @@ static void check_offer(const struct trainer *t, const struct sync_ps *b, int wo
 
 /* Checks the indices and counts of a note before they are used. */
 static void check_note(const struct trainer *t, const struct sync_ps *b, int worker,
-                       const struct note *note)
+                       const struct sync_note *note)
 {
     const int64_t places = t->job->training.accumulate;
 
@@ -406,17 +406,17 @@ static void check_note(const struct trainer *t, const struct sync_ps *b, int wor
 static void serve(struct trainer *t, struct sync_ps *b)
 {
     static void (*const on_note[])(struct trainer *, int,
-                                   const struct note *) = {[NOTE_ASK] = on_ask,
-                                                           [NOTE_PULL] = on_pull,
-                                                           [NOTE_OFFER] = on_offer,
-                                                           [NOTE_PUSH] = on_push,
-                                                           [NOTE_MEET] = on_meet};
+                                   const struct sync_note *) = {[NOTE_ASK] = on_ask,
+                                                                [NOTE_PULL] = on_pull,
+                                                                [NOTE_OFFER] = on_offer,
+                                                                [NOTE_PUSH] = on_push,
+                                                                [NOTE_MEET] = on_meet};
 
     b->now.orders = b->n_met = 0;
     b->applied = b->announced = b->offers = b->dropped = 0;
     b->turn = 0;
     for (int w = 0; w < t->workers; w++) {
-        b->clients[w] = (struct client){.wants = -1, .has = -1, .gave = -1};
+        b->clients[w] = (struct sync_client){.wants = -1, .has = -1, .gave = -1};
         b->quiet[w] = false;
     }
     if (b->deck_epoch != t->at.epoch)
@@ -424,7 +424,7 @@ static void serve(struct trainer *t, struct sync_ps *b)
     b->deck_epoch = t->at.epoch;
     forget_pushers(t, b);
     while (b->n_met < t->workers) {
-        struct note note;
+        struct sync_note note;
         int turn = servers_is_clock(t) ? servers_turn(t, &b->turn, b->quiet) : -1;
         int worker = ps_transport_hear(b->transport, turn, &note, sizeof note);
 
@@ -440,7 +440,7 @@ static void serve(struct trainer *t, struct sync_ps *b)
 
 /* --- a worker --- */
 
-static void tell_servers(const struct trainer *t, const struct note *note)
+static void tell_servers(const struct trainer *t, const struct sync_note *note)
 {
     const struct sync_ps *b = t->own;
 
@@ -449,7 +449,7 @@ static void tell_servers(const struct trainer *t, const struct note *note)
 }
 
 /* Checks the answer of the clock, and that a batch belongs to an update within the epoch. */
-static void check_answer(const struct trainer *t, const struct answer *a, bool is_batch)
+static void check_answer(const struct trainer *t, const struct sync_answer *a, bool is_batch)
 {
     const int64_t most = t->job->training.accumulate;
 
@@ -465,10 +465,10 @@ static void check_answer(const struct trainer *t, const struct answer *a, bool i
                     a->place, a->gradients, (long long)most);
 }
 
-static struct answer ask_clock(const struct trainer *t, const struct note *note)
+static struct sync_answer ask_clock(const struct trainer *t, const struct sync_note *note)
 {
     const struct sync_ps *b = t->own;
-    struct answer a;
+    struct sync_answer a;
 
     ps_transport_tell(b->transport, t->placement.first, note, sizeof *note);
     ps_transport_hear(b->transport, t->placement.first, &a, sizeof a);
@@ -478,15 +478,15 @@ static struct answer ask_clock(const struct trainer *t, const struct note *note)
 
 /* Whose mean the update is; with backups nobody knows yet which batches it will have. */
 static uint32_t update_samples(const struct trainer *t, const struct sync_ps *b,
-                               const struct answer *a, uint32_t own)
+                               const struct sync_answer *a, uint32_t own)
 {
     return b->backs_up ? own * a->gradients
                        : batcher_samples(t->batches, a->at.batch - a->place, a->gradients);
 }
 
-static void compute(struct trainer *t, struct sync_ps *b, const struct answer *a)
+static void compute(struct trainer *t, struct sync_ps *b, const struct sync_answer *a)
 {
-    struct note note = {.kind = NOTE_OFFER, .version = a->at.step, .place = a->place};
+    struct sync_note note = {.kind = NOTE_OFFER, .version = a->at.step, .place = a->place};
 
     batcher_seek(t->batches, a->at.epoch, a->at.batch);
     const struct batch *batch = step_batch(t);
@@ -495,7 +495,7 @@ static void compute(struct trainer *t, struct sync_ps *b, const struct answer *a
     step_backward(t, batch);
     b->offered++;
     if (ask_clock(t, &note).counts) {
-        tell_servers(t, &(struct note){.kind = NOTE_PUSH, .place = a->place});
+        tell_servers(t, &(struct sync_note){.kind = NOTE_PUSH, .place = a->place});
         ps_transport_push(b->transport, b->slab);
         b->pushed++;
     }
@@ -504,17 +504,18 @@ static void compute(struct trainer *t, struct sync_ps *b, const struct answer *a
 /* A batch, if the clock has one: false: it is time to meet. */
 static bool work(struct trainer *t, struct sync_ps *b)
 {
-    const struct answer a = ask_clock(t, &(struct note){.kind = NOTE_ASK, .orders = t->wish});
+    const struct sync_answer a =
+        ask_clock(t, &(struct sync_note){.kind = NOTE_ASK, .orders = t->wish});
 
     if (a.meet) {
-        tell_servers(t,
-                     &(struct note){.kind = NOTE_MEET, .offered = b->offered, .pushed = b->pushed});
+        tell_servers(
+            t, &(struct sync_note){.kind = NOTE_MEET, .offered = b->offered, .pushed = b->pushed});
         b->offered = b->pushed = 0;
         return false;
     }
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
-    tell_servers(t, &(struct note){.kind = NOTE_PULL, .version = a.at.step});
+    tell_servers(t, &(struct sync_note){.kind = NOTE_PULL, .version = a.at.step});
     ps_transport_pull(b->transport, t->model.weights);
     compute(t, b, &a);
     return true;

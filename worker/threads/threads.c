@@ -12,7 +12,7 @@
 
 #define SPINS 20000
 
-struct member {
+struct thread_member {
     struct threads *team;
     int index;
     pthread_t id;
@@ -28,7 +28,7 @@ struct threads {
     atomic_bool stop;
     pthread_mutex_t lock;
     pthread_cond_t started;
-    struct member *members; /* n - 1 */
+    struct thread_member *members; /* n - 1 */
 };
 
 static void cpu_relax(void)
@@ -57,7 +57,7 @@ static void wait_for_round(struct threads *t, unsigned seen)
 
 static void *member_main(void *arg)
 {
-    const struct member *m = arg;
+    const struct thread_member *m = arg;
     struct threads *t = m->team;
     unsigned seen = 0;
 
@@ -91,7 +91,7 @@ struct threads *threads_new(int n)
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->started, NULL);
     for (int i = 1; i < n; i++) {
-        t->members[i] = (struct member){.team = t, .index = i};
+        t->members[i] = (struct thread_member){.team = t, .index = i};
         if (pthread_create(&t->members[i].id, NULL, member_main, &t->members[i]) != 0) {
             t->n = i; /* fewer threads give the same bytes */
             break;

@@ -23,7 +23,7 @@ static float *slab_of(struct trainer *t, int slot)
 }
 
 /* A digest that is made while tensors are loaded, in their order. */
-struct sum {
+struct checkpoint_sum {
     struct digest digest;
     size_t left;   /* tensors */
     char text[17]; /* behind the last of them */
@@ -38,7 +38,7 @@ struct tensor {
     int n_dims;
     const int64_t *dims;
     int64_t own_dims[3];
-    struct sum *sum; /* or NULL */
+    struct checkpoint_sum *sum; /* or NULL */
     bool loaded;
     char name[160];
 };
@@ -117,7 +117,7 @@ static size_t bytes_of(const struct tensor *s)
     return n;
 }
 
-static void sum_init(struct sum *sum, struct tensor *list, size_t n)
+static void sum_init(struct checkpoint_sum *sum, struct tensor *list, size_t n)
 {
     size_t bytes = 0;
 
@@ -125,11 +125,11 @@ static void sum_init(struct sum *sum, struct tensor *list, size_t n)
         bytes += bytes_of(&list[i]);
         list[i].sum = sum;
     }
-    *sum = (struct sum){.digest = digest_begin(bytes), .left = n};
+    *sum = (struct checkpoint_sum){.digest = digest_begin(bytes), .left = n};
     snprintf(sum->text, sizeof sum->text, "%016d", 0); /* as long as it will be */
 }
 
-static void sum_add(struct sum *sum, const void *values, size_t bytes)
+static void sum_add(struct checkpoint_sum *sum, const void *values, size_t bytes)
 {
     digest_add(&sum->digest, values, bytes);
     if (--sum->left == 0)
@@ -162,7 +162,7 @@ uint64_t checkpoint_digest(struct trainer *t)
 {
     size_t n;
     AUTO(auto_free) struct tensor *list = list_tensors(t, OF_ALL, &n);
-    struct sum sum;
+    struct checkpoint_sum sum;
 
     sum_init(&sum, list, n);
     for (size_t i = 0; i < n; i++)
@@ -177,7 +177,7 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
     AUTO(auto_free) struct st_tensor *tensors = xcalloc(n, sizeof *tensors);
     AUTO(config_texts_release) struct config_texts config;
     struct checkpoint_meta meta;
-    struct sum sum;
+    struct checkpoint_sum sum;
     int rc;
 
     checkpoint_meta_init(&meta, t);
@@ -296,7 +296,7 @@ static int check_digest(const struct st_file *f, const char *path, struct err *e
 }
 
 /* A checkpoint that is read: by its root; to the other ranks it is nothing yet. */
-struct reading {
+struct checkpoint_reading {
     struct st_file file;
     enum extent extent;
     struct position at;
@@ -304,19 +304,19 @@ struct reading {
     size_t n;
 };
 
-static void reading_init(struct reading *r, struct trainer *t, enum extent extent)
+static void reading_init(struct checkpoint_reading *r, struct trainer *t, enum extent extent)
 {
-    *r = (struct reading){.extent = extent, .at = t->at};
+    *r = (struct checkpoint_reading){.extent = extent, .at = t->at};
     r->tensors = list_tensors(t, extent, &r->n);
 }
 
-static void reading_release(struct reading *r)
+static void reading_release(struct checkpoint_reading *r)
 {
     st_close(&r->file);
     free(r->tensors);
 }
 
-static int reading_open(struct reading *r, const struct trainer *t, const char *path,
+static int reading_open(struct checkpoint_reading *r, const struct trainer *t, const char *path,
                         struct err *err)
 {
     if (st_open_on_disk(&r->file, path, err) != 0 || check_digest(&r->file, path, err) != 0)
@@ -363,7 +363,7 @@ static void hold_batches(const struct trainer *t)
 
 /* To t->checkpoint_tensor. The file was whole a moment ago; if it is not any more the others, who
  * have a part of it by now, end with this rank. */
-static void read_values(struct trainer *t, const struct reading *r, const char *path,
+static void read_values(struct trainer *t, const struct checkpoint_reading *r, const char *path,
                         const struct tensor *s)
 {
     struct err err;
@@ -377,8 +377,8 @@ static void read_values(struct trainer *t, const struct reading *r, const char *
 
 /* The verdict of rank root; then its tensors, one after the other, and its position become
  * everybody's. Nothing of the trainer has changed when it fails. */
-static int share(struct trainer *t, struct reading *r, const char *path, int rc, int root,
-                 struct err *err)
+static int share(struct trainer *t, struct checkpoint_reading *r, const char *path, int rc,
+                 int root, struct err *err)
 {
     comm_broadcast(t->comm, &rc, sizeof rc, root);
     if (rc != 0) {
@@ -420,7 +420,7 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
     int root, me = comm_rank(t->comm);
 
     while ((root = lowest_rank(t->comm, have)) >= 0) {
-        AUTO(reading_release) struct reading r;
+        AUTO(reading_release) struct checkpoint_reading r;
         reading_init(&r, t, OF_ALL);
         int rc = root == me ? reading_open(&r, t, path, err) : 0;
         if (share(t, &r, path, rc, root, err) == 0) {
@@ -488,7 +488,7 @@ int checkpoint_resume(struct trainer *t, const char *dir, const char *durable, b
 
 static int load(struct trainer *t, const char *path, enum extent extent, struct err *err)
 {
-    AUTO(reading_release) struct reading r;
+    AUTO(reading_release) struct checkpoint_reading r;
 
     reading_init(&r, t, extent);
     int rc = comm_rank(t->comm) == 0 ? reading_open(&r, t, path, err) : 0;
