@@ -72,7 +72,7 @@ static void send_event(void *arg, const cJSON *event)
 }
 
 /* The operator gets what is queued, or a moment to come for it; then the program ends. */
-static void leave(struct agent *a, int exit_code)
+static void agent_leave(struct agent *a, int exit_code)
 {
     if (a->exit_code >= 0)
         return;
@@ -111,7 +111,7 @@ static void keep_model(struct agent *a)
 }
 
 /* Who hears that the training is done finds record and model. */
-static void finish(struct agent *a)
+static void agent_finish(struct agent *a)
 {
     world_release(&a->pending);
     write_record(a);
@@ -119,7 +119,7 @@ static void finish(struct agent *a)
         keep_model(a);
     send_report(a);
     if (!a->keep_until_ms)
-        leave(a, EXIT_OK);
+        agent_leave(a, EXIT_OK);
 }
 
 static void run_changed(void *arg)
@@ -131,13 +131,13 @@ static void run_changed(void *arg)
         log_info("run ended generation=%lld exit=%d: %s", report->generation, report->exit,
                  report->message);
     if (report->phase == PHASE_DONE) {
-        finish(a);
+        agent_finish(a);
         return;
     }
     send_report(a);
     if (report_over(report) && report->permanent && !a->pending.generation) {
         write_last_word(a, report->message);
-        leave(a, report->exit);
+        agent_leave(a, report->exit);
     }
 }
 
@@ -163,7 +163,7 @@ static void refuse_world(struct channel *c, long long generation, const char *wh
     channel_send(c, message);
 }
 
-static int check_world(const struct agent *a, const struct world *w, struct err *err)
+static int agent_check_world(const struct agent *a, const struct world *w, struct err *err)
 {
     if (a->ending || a->exit_code >= 0)
         return err_set(err, ERR_CONFLICT, "this pod is ending");
@@ -178,7 +178,7 @@ static int check_world(const struct agent *a, const struct world *w, struct err 
     return 0;
 }
 
-static void begin(struct agent *a, struct world *world)
+static void agent_begin(struct agent *a, struct world *world)
 {
     run_free(a->run);
     a->run = run_start(&a->run_config, world);
@@ -190,7 +190,7 @@ static void take_world(struct agent *a, struct channel *c, const cJSON *message)
     AUTO(world_release) struct world world;
     struct err err;
 
-    if (world_parse(&world, message, &err) < 0 || check_world(a, &world, &err) < 0) {
+    if (world_parse(&world, message, &err) < 0 || agent_check_world(a, &world, &err) < 0) {
         refuse_world(c, message_integer(message, "generation"), err.msg);
         return;
     }
@@ -334,32 +334,32 @@ static void take_signals(struct agent *a)
     }
 }
 
-static void settle(struct agent *a)
+static void agent_settle(struct agent *a)
 {
     if (a->pending.generation && a->exit_code < 0 && !is_running(a)) {
-        begin(a, &a->pending);
+        agent_begin(a, &a->pending);
         if (a->pending_stop)
             run_stop(a->run, a->now_ms);
     }
     if (a->keep_until_ms &&
         (a->ending || a->now_ms >= a->keep_until_ms || model_is_fetched(a->options->state)))
-        leave(a, EXIT_OK);
+        agent_leave(a, EXIT_OK);
     if (a->ending && (supervisor_count(a->supervisor) == 0 || a->now_ms >= a->end_ms))
-        leave(a, EXIT_TERMINATED);
+        agent_leave(a, EXIT_TERMINATED);
 }
 
-static bool is_over(const struct agent *a)
+static bool agent_is_over(const struct agent *a)
 {
     const struct channel *c = server_control(a->server);
 
     return a->exit_code >= 0 && (a->now_ms >= a->farewell_ms || (c && channel_drained(c)));
 }
 
-static void loop(struct agent *a)
+static void agent_loop(struct agent *a)
 {
     struct pollset w = {0};
 
-    for (a->now_ms = clock_ms(); !is_over(a);) {
+    for (a->now_ms = clock_ms(); !agent_is_over(a);) {
         pollset_clear(&w);
         pollset_add(&w, a->signals, POLLIN);
         server_wait(a->server, &w);
@@ -382,7 +382,7 @@ static void loop(struct agent *a)
         exec_server_step(a->execs, &w);
         server_step(a->server, &w, a->now_ms);
         canary_step(&a->canary, &w, a->now_ms);
-        settle(a);
+        agent_settle(a);
     }
     pollset_release(&w);
 }
@@ -420,7 +420,7 @@ static void open_canary(struct agent *a)
         log_warn("whether NetworkPolicies are enforced is not tested: %s", err.msg);
 }
 
-static int catch_signals(void)
+static int agent_catch_signals(void)
 {
     static const int caught[] = {SIGTERM, SIGINT, SIGCHLD};
     sigset_t set;
@@ -443,7 +443,7 @@ static void assemble(struct agent *a)
                                    .on_end = say_goodbye,
                                    .arg = a};
 
-    a->signals = catch_signals();
+    a->signals = agent_catch_signals();
     a->supervisor = supervisor_new();
     a->execs = exec_server_new(a->supervisor, o->pod, o->scratch, o->program != NULL);
     a->server = server_new(&server);
@@ -463,7 +463,7 @@ static void assemble(struct agent *a)
                                         .arg = a};
 }
 
-static void take_apart(struct agent *a)
+static void agent_take_apart(struct agent *a)
 {
     exec_server_free(a->execs);
     supervisor_free(a->supervisor);
@@ -492,7 +492,7 @@ int agent_serve(const struct agent_options *options, struct err *err)
     mpi_folder_sweep(options->scratch);
     assemble(&a);
     log_info("listening port=%d", listener_port(a.listener));
-    loop(&a);
-    take_apart(&a);
+    agent_loop(&a);
+    agent_take_apart(&a);
     return a.exit_code;
 }

@@ -74,7 +74,7 @@ static void exec_release(struct exec *e)
     world_release(&e->world);
 }
 
-static int read_key(struct exec *e, const cJSON *context, struct err *err)
+static int exec_read_key(struct exec *e, const cJSON *context, struct err *err)
 {
     AUTO(buf_release) struct buf key = {0};
     AUTO(buf_release) struct buf certificate = {0};
@@ -96,7 +96,7 @@ static int read_context(struct exec *e, const char *folder, struct err *err)
         world_parse(&e->world, context, err) < 0)
         return -1;
     e->port = (int)message_integer(context, "port");
-    return read_key(e, context, err);
+    return exec_read_key(e, context, err);
 }
 
 static int find_host(struct exec *e, const char *address, struct err *err)
@@ -123,7 +123,7 @@ static void send_exec(struct exec *e)
     channel_send(e->channel, message);
 }
 
-static int on_message(void *arg, const cJSON *message, struct err *err)
+static int exec_on_message(void *arg, const cJSON *message, struct err *err)
 {
     struct exec *e = arg;
     const char *type = message_type(message);
@@ -149,7 +149,7 @@ static int connect_to(struct exec *e, struct err *err)
 
     if (fd < 0)
         return -1;
-    e->channel = channel_connect(e->tls, fd, on_message, e, clock_ms());
+    e->channel = channel_connect(e->tls, fd, exec_on_message, e, clock_ms());
     cJSON_AddStringToObject(hello, "type", "hello");
     cJSON_AddNumberToObject(hello, "protocol", 1);
     cJSON_AddStringToObject(hello, "channel", "exec");
@@ -168,7 +168,7 @@ static int check_mpirun(struct exec *e, struct err *err)
 }
 
 /* One connection, until the daemon has ended. */
-static int converse(struct exec *e, struct err *err)
+static int exec_converse(struct exec *e, struct err *err)
 {
     if (connect_to(e, err) < 0)
         return -1;
@@ -193,14 +193,14 @@ static bool may_pass(const struct err *err)
     return err->code == ERR_TRANSIENT || err->code == ERR_SILENT;
 }
 
-static int run(struct exec *e, struct err *err)
+static int exec_run(struct exec *e, struct err *err)
 {
     int64_t give_up_ms = clock_ms() + CONNECT_MS;
 
     for (;;) {
         struct err why = {0};
 
-        if (converse(e, &why) == 0)
+        if (exec_converse(e, &why) == 0)
             return 0;
         channel_free(STEAL(e->channel));
         if (e->answered || !may_pass(&why) || clock_ms() > give_up_ms) {
@@ -222,7 +222,7 @@ static int run_command(struct exec *e, int argc, char **argv, struct err *err)
     if (read_context(e, folder, err) < 0 || find_host(e, argv[1], err) < 0)
         return -1;
     e->argv = exec_argv_words(argc - 2, argv + 2);
-    return run(e, err);
+    return exec_run(e, err);
 }
 
 int agent_exec(int argc, char **argv)

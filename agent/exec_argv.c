@@ -74,7 +74,7 @@ static bool listed(const char *const *list, size_t n, const char *word)
     return false;
 }
 
-static int refuse(struct err *err, const char *what, const char *word)
+static int exec_argv_refuse(struct err *err, const char *what, const char *word)
 {
     return err_set(err, ERR_INVALID, "%s \"%.80s\" is not allowed for Open MPI's daemon", what,
                    word);
@@ -90,7 +90,7 @@ static int take_parameter(struct exec_argv *out, const char *const words[3], str
     while (p < end && strcmp(p->name, words[1]) != 0)
         p++;
     if (p == end)
-        return refuse(err, "MCA parameter", words[1]);
+        return exec_argv_refuse(err, "MCA parameter", words[1]);
     if (!p->characters)
         return 0;
     if (!*words[2] || words[2][strspn(words[2], p->characters)])
@@ -102,7 +102,7 @@ static int take_parameter(struct exec_argv *out, const char *const words[3], str
 }
 
 /* Collects the list's strings; their characters are looked at later. */
-static int collect(const char **words, size_t *n, const cJSON *list, struct err *err)
+static int exec_argv_collect(const char **words, size_t *n, const cJSON *list, struct err *err)
 {
     const cJSON *item;
 
@@ -123,10 +123,10 @@ int exec_argv_check(struct exec_argv *out, const cJSON *list, struct err *err)
     const char *words[EXEC_ARGV_MAX];
     size_t n;
 
-    if (collect(words, &n, list, err) < 0)
+    if (exec_argv_collect(words, &n, list, err) < 0)
         return -1;
     if (!cJSON_IsArray(list) || n == 0 || !listed(daemons, ARRAY_LEN(daemons), words[0]))
-        return refuse(err, "program", n ? words[0] : "");
+        return exec_argv_refuse(err, "program", n ? words[0] : "");
     *out = (struct exec_argv){.items = {words[0]}, .n = 1};
     for (size_t i = 1; i < n; i++) {
         if (listed(flags, ARRAY_LEN(flags), words[i])) {
@@ -136,7 +136,7 @@ int exec_argv_check(struct exec_argv *out, const cJSON *list, struct err *err)
                 return -1;
             i += 2;
         } else {
-            return refuse(err, "argument", words[i]);
+            return exec_argv_refuse(err, "argument", words[i]);
         }
     }
     return 0;

@@ -134,7 +134,7 @@ static void on_exit_code(void *arg, int code)
 }
 
 /* One that runs is freed when it is gone. */
-static void drop(struct daemon *d)
+static void exec_server_drop(struct daemon *d)
 {
     d->channel = NULL;
     if (d->message)
@@ -148,7 +148,7 @@ void exec_server_end(struct exec_server *r, const struct channel *c)
     for (struct daemon *d = r->daemons, *next; d; d = next) {
         next = d->next;
         if (d->channel == c)
-            drop(d);
+            exec_server_drop(d);
     }
 }
 
@@ -158,7 +158,7 @@ void exec_server_fence(struct exec_server *r, long long generation)
         next = d->next;
         if (d->generation < generation && d->channel) {
             channel_refuse(d->channel, "generation %lld has come", generation);
-            drop(d);
+            exec_server_drop(d);
         }
     }
 }
@@ -183,7 +183,7 @@ static int own_address(const struct channel *c, char *text, socklen_t size, stru
     return 0;
 }
 
-static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err)
+static int exec_server_spawn(struct daemon *d, const struct exec_argv *argv, struct err *err)
 {
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -210,7 +210,7 @@ static int spawn(struct daemon *d, const struct exec_argv *argv, struct err *err
 }
 
 /* Fails with the sentence that the chief reads. */
-static int check(const struct daemon *d, const cJSON *message, struct err *err)
+static int exec_server_check(const struct daemon *d, const cJSON *message, struct err *err)
 {
     const struct exec_server *r = d->execs;
 
@@ -226,7 +226,7 @@ static int check(const struct daemon *d, const cJSON *message, struct err *err)
     return 0;
 }
 
-static int start(struct daemon *d, const cJSON *message, struct err *err)
+static int exec_server_start_daemon(struct daemon *d, const cJSON *message, struct err *err)
 {
     const cJSON *job = cJSON_GetObjectItemCaseSensitive(message, "job");
     struct exec_argv argv;
@@ -234,7 +234,7 @@ static int start(struct daemon *d, const cJSON *message, struct err *err)
     if (exec_argv_check(&argv, cJSON_GetObjectItemCaseSensitive(message, "argv"), err) < 0 ||
         mpi_folder_make(&d->folder, d->execs->scratch, d->generation, job, err) < 0)
         return -1;
-    return spawn(d, &argv, err);
+    return exec_server_spawn(d, &argv, err);
 }
 
 /* Starts the one that waits when it is alone. */
@@ -248,7 +248,7 @@ static void start_next(struct exec_server *r)
     if (!d || d->next || !d->message)
         return;
     message = STEAL(d->message);
-    if (start(d, message, &err) < 0) {
+    if (exec_server_start_daemon(d, message, &err) < 0) {
         channel_refuse(d->channel, "%s", err.msg);
         daemon_free(d);
         return;
@@ -268,7 +268,7 @@ void exec_server_start(struct exec_server *r, struct channel *c, const cJSON *me
                          .generation = message_integer(message, "generation"),
                          .output = -1};
     exec_server_fence(r, d->generation);
-    if (check(d, message, &err) < 0) {
+    if (exec_server_check(d, message, &err) < 0) {
         channel_refuse(c, "%s", err.msg);
         daemon_free(d);
         return;

@@ -21,7 +21,7 @@ struct install {
     struct err err;
 };
 
-static int copy(const char *from, const char *to, struct err *err)
+static int install_copy(const char *from, const char *to, struct err *err)
 {
     AUTO(auto_close) int in = open(from, O_RDONLY | O_CLOEXEC);
     AUTO(auto_close)
@@ -49,7 +49,7 @@ static int copy_loaded(struct dl_phdr_info *object, size_t size, void *arg)
     if (!slash) /* the program, and what the kernel has put there */
         return 0;
     to = xasprintf("%s/lib/%s", i->folder, loader ? "ld.so" : slash + 1);
-    return copy(object->dlpi_name, to, &i->err);
+    return install_copy(object->dlpi_name, to, &i->err);
 }
 
 static int copy_program(const struct install *i, struct err *err)
@@ -63,7 +63,7 @@ static int copy_program(const struct install *i, struct err *err)
         return err_set(err, ERR_IO, "cannot read /proc/self/exe: %s", strerror(errno));
     self[n] = '\0';
     from = xasprintf("%s-portable", self);
-    return copy(from, to, err);
+    return install_copy(from, to, err);
 }
 
 /* Readable by all: the user of the other image may be another. */

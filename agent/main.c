@@ -35,7 +35,7 @@ static const struct agent_option {
     {"termination-log", FIELD(termination_log), "FILE", "(/dev/termination-log)"},
 };
 
-static void print_usage(FILE *out)
+static void agent_main_print_usage(FILE *out)
 {
     fputs("usage: paceline-agent serve [options] [-- PROGRAM ARGUMENT...]\n"
           "       paceline-agent exec HOST COMMAND...\n"
@@ -62,7 +62,7 @@ static void print_usage(FILE *out)
           out);
 }
 
-static const struct agent_option *find(const char *name, size_t len)
+static const struct agent_option *agent_main_find(const char *name, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(defs); i++)
         if (strlen(defs[i].name) == len && memcmp(defs[i].name, name, len) == 0)
@@ -70,7 +70,7 @@ static const struct agent_option *find(const char *name, size_t len)
     return NULL;
 }
 
-static int unknown(const char *argument)
+static int agent_main_unknown(const char *argument)
 {
     const char *names[ARRAY_LEN(defs)], *near;
 
@@ -82,12 +82,12 @@ static int unknown(const char *argument)
     return -1;
 }
 
-static int parse(struct agent_options *o, int argc, char **argv)
+static int agent_main_parse(struct agent_options *o, int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
         size_t len = strcspn(name, "=");
-        const struct agent_option *def = find(name, len);
+        const struct agent_option *def = agent_main_find(name, len);
         const char *value = def && name[len] ? name + len + 1 : argv[i + 1];
 
         if (strcmp(argv[i], "--") == 0 && i + 1 < argc) {
@@ -95,7 +95,7 @@ static int parse(struct agent_options *o, int argc, char **argv)
             return 0;
         }
         if (!def)
-            return unknown(argv[i]);
+            return agent_main_unknown(argv[i]);
         if (!value || !*value) {
             fprintf(stderr, "paceline-agent: --%s needs a value\n", def->name);
             return -1;
@@ -106,7 +106,7 @@ static int parse(struct agent_options *o, int argc, char **argv)
     return 0;
 }
 
-static int64_t number_of(const char *name, long otherwise)
+static int64_t agent_main_number_of(const char *name, long otherwise)
 {
     const char *text = getenv(name);
     long number = text ? strtol(text, NULL, 10) : otherwise;
@@ -117,7 +117,7 @@ static int64_t number_of(const char *name, long otherwise)
 /* What is left of the grace period when killing has to begin. */
 static int64_t grace_ms(void)
 {
-    int64_t seconds = number_of("PACELINE_GRACE_SECONDS", GRACE_SECONDS);
+    int64_t seconds = agent_main_number_of("PACELINE_GRACE_SECONDS", GRACE_SECONDS);
 
     return 1000 * (seconds > KILL_SECONDS ? seconds - KILL_SECONDS : 1);
 }
@@ -136,7 +136,7 @@ static void find_worker(char *path, size_t size)
         snprintf(path, size, "paceline-worker");
 }
 
-static int serve(int argc, char **argv)
+static int agent_main_serve(int argc, char **argv)
 {
     char host[HOST_NAME_MAX + 1] = "", worker[PATH_MAX], context[128];
     struct agent_options o = {
@@ -150,8 +150,8 @@ static int serve(int argc, char **argv)
         .pod = getenv("PACELINE_POD"),
         .worker = worker,
         .grace_ms = grace_ms(),
-        .keep_ms = 1000 * number_of("PACELINE_KEEP_SECONDS", 0),
-        .ranks = (int)number_of("PACELINE_RANKS", 1),
+        .keep_ms = 1000 * agent_main_number_of("PACELINE_KEEP_SECONDS", 0),
+        .ranks = (int)agent_main_number_of("PACELINE_RANKS", 1),
     };
     struct err err;
     int code;
@@ -160,8 +160,8 @@ static int serve(int argc, char **argv)
     gethostname(host, sizeof host - 1);
     if (!o.pod || !*o.pod)
         o.pod = host;
-    if (parse(&o, argc, argv) < 0) {
-        print_usage(stderr);
+    if (agent_main_parse(&o, argc, argv) < 0) {
+        agent_main_print_usage(stderr);
         return EXIT_INVALID;
     }
     snprintf(context, sizeof context, "pod=%s", o.pod);
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
     /* An image that is not ours may configure an OpenSSL that is not ours. */
     OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
     if (strcmp(word, "serve") == 0)
-        return serve(argc - 1, argv + 1);
+        return agent_main_serve(argc - 1, argv + 1);
     if (strcmp(word, "exec") == 0)
         return agent_exec(argc - 1, argv + 1);
     if (strcmp(word, "mpirun") == 0)
@@ -193,6 +193,6 @@ int main(int argc, char **argv)
         puts("paceline-agent " PACELINE_VERSION);
         return EXIT_OK;
     }
-    print_usage(strcmp(word, "--help") == 0 ? stdout : stderr);
+    agent_main_print_usage(strcmp(word, "--help") == 0 ? stdout : stderr);
     return strcmp(word, "--help") == 0 ? EXIT_OK : EXIT_INVALID;
 }

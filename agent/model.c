@@ -176,7 +176,7 @@ static int send_model(const char *state, struct err *err)
     return rc;
 }
 
-static int let_go(const char *state, struct err *err)
+static int model_let_go(const char *state, struct err *err)
 {
     AUTO(auto_json) cJSON *about = NULL;
     AUTO(auto_free) char *file = NULL, *mark = path_of(state, "fetched");
@@ -206,7 +206,7 @@ int agent_model(int argc, char **argv)
         }
     }
     signal(SIGPIPE, SIG_IGN);
-    rc = fetched ? let_go(state, &err) : send_model(state, &err);
+    rc = fetched ? model_let_go(state, &err) : send_model(state, &err);
     if (rc == 0)
         return EXIT_OK;
     fprintf(stderr, "paceline-agent model: %s\n", err.msg);

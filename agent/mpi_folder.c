@@ -37,7 +37,7 @@ void mpi_folder_sweep(const char *scratch)
 }
 
 /* Makes the folder and those above it. */
-static int make_folders(const char *path, struct err *err)
+static int mpi_folder_make_folders(const char *path, struct err *err)
 {
     AUTO(auto_free) char *part = xstrdup(path);
 
@@ -62,7 +62,8 @@ int mpi_folder_make(char **folder, const char *scratch, long long generation, co
     buf_init(&text, 0);
     json_print(job, 0, &text);
     mpi_folder_remove(path);
-    if (make_folders(path, err) < 0 || file_write_atomic(file, text.data, text.len, err) < 0)
+    if (mpi_folder_make_folders(path, err) < 0 ||
+        file_write_atomic(file, text.data, text.len, err) < 0)
         return -1;
     *folder = STEAL(path);
     return 0;

@@ -10,7 +10,7 @@
 #include "paceline/subreaper.h"
 
 /* Reaps who has ended. Whether children are left. */
-static bool reap(pid_t mpirun, int *code)
+static bool mpirun_wrapper_reap(pid_t mpirun, int *code)
 {
     int status;
     pid_t pid;
@@ -27,7 +27,7 @@ static int stay(pid_t mpirun, const sigset_t *signals)
     int code = -1;
     int64_t left_ms = INT64_MAX, end_ms = 0;
 
-    while (reap(mpirun, &code) && left_ms > 0) {
+    while (mpirun_wrapper_reap(mpirun, &code) && left_ms > 0) {
         struct timespec wait = {.tv_sec = 1};
 
         if (code >= 0 && !end_ms)

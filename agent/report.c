@@ -57,7 +57,7 @@ void report_release(struct engine_report *r)
     *r = (struct engine_report){0};
 }
 
-static void replace(cJSON **kept, const cJSON *event)
+static void report_replace(cJSON **kept, const cJSON *event)
 {
     cJSON_Delete(*kept);
     *kept = cJSON_Duplicate(event, true);
@@ -71,16 +71,16 @@ static const struct meaning *find_meaning(enum event_type type)
     return NULL;
 }
 
-static void keep(struct engine_report *r, const struct meaning *m, const cJSON *event)
+static void report_keep(struct engine_report *r, const struct meaning *m, const cJSON *event)
 {
     int64_t step = m->step ? event_integer(event, m->step) : -1;
 
     if (step >= 0)
         r->step = step;
     if (m->kept >= 0)
-        replace(&r->kept[m->kept], event);
+        report_replace(&r->kept[m->kept], event);
     if (m->last) {
-        replace(&r->last, event);
+        report_replace(&r->last, event);
         r->last_type = m->type;
     }
 }
@@ -91,7 +91,7 @@ bool report_event(struct engine_report *r, enum event_type type, const cJSON *ev
     const char *stage = event_text(event, "stage");
 
     if (m)
-        keep(r, m, event);
+        report_keep(r, m, event);
     if (r->phase != PHASE_STARTING)
         return false;
     if (type == EVENT_START) {
@@ -114,7 +114,7 @@ bool report_stop(struct engine_report *r)
     return true;
 }
 
-static bool take_word(char *out, size_t size, const char *line, const char *mark)
+static bool report_take_word(char *out, size_t size, const char *line, const char *mark)
 {
     if (strncmp(line, mark, strlen(mark)) != 0)
         return false;
@@ -125,8 +125,8 @@ static bool take_word(char *out, size_t size, const char *line, const char *mark
 bool report_log(struct engine_report *r, const char *line)
 {
     r->ended += strncmp(line, MPIRUN_WRAPPER_ENDED, strlen(MPIRUN_WRAPPER_ENDED)) == 0;
-    (void)take_word(r->silent, sizeof r->silent, line, EXEC_SILENT);
-    return take_word(r->complaint, sizeof r->complaint, line, EXEC_COMPLAINT);
+    (void)report_take_word(r->silent, sizeof r->silent, line, EXEC_SILENT);
+    return report_take_word(r->complaint, sizeof r->complaint, line, EXEC_COMPLAINT);
 }
 
 /* Codes that trying again cannot mend: invalid input, data, divergence. */
@@ -158,7 +158,7 @@ static void explain_code(struct engine_report *r, int code)
                  r->foreign ? "" : " and gave no reason");
 }
 
-static void explain(struct engine_report *r, int code)
+static void report_explain(struct engine_report *r, int code)
 {
     if (r->last_type == EVENT_ERROR)
         snprintf(r->message, sizeof r->message, "%s", event_text(r->last, "message"));
@@ -186,7 +186,7 @@ static void end_foreign(struct engine_report *r, int code)
         snprintf(r->message, sizeof r->message, "the program has ended with exit code 0");
     } else {
         r->phase = PHASE_FAILED;
-        explain(r, code);
+        report_explain(r, code);
     }
 }
 
@@ -217,7 +217,7 @@ void report_end(struct engine_report *r, int code)
         snprintf(r->message, sizeof r->message, "stopped after step %lld%s", r->step,
                  is_relaunch(r) ? " to change the strategy" : "");
     else
-        explain(r, code);
+        report_explain(r, code);
 }
 
 void report_fail(struct engine_report *r, int exit_code, const char *message)

@@ -45,7 +45,7 @@ struct engine_run {
     struct lingering linger; /* of mpirun */
 };
 
-static const char *plural(long long n) { return n == 1 ? "" : "s"; }
+static const char *run_plural(long long n) { return n == 1 ? "" : "s"; }
 
 /* The metrics that it has: of training, then of the test set what the run is judged by. */
 static void print_epoch(const struct engine_run *r, const cJSON *e)
@@ -66,16 +66,16 @@ static void print_epoch(const struct engine_run *r, const cJSON *e)
 }
 
 /* One line per epoch for who looks at the pod's log, and what asynchronous servers did. */
-static void say(const struct engine_run *r, enum event_type type, const cJSON *e)
+static void run_say(const struct engine_run *r, enum event_type type, const cJSON *e)
 {
     long long workers = event_integer(e, "workers"), servers = event_integer(e, "servers");
     long long pushed = event_integer(e, "pushed");
 
     if (type == EVENT_START) {
         printf("generation %lld: training %s on %lld worker%s", r->world.generation,
-               event_text(e, "model"), workers, plural(workers));
+               event_text(e, "model"), workers, run_plural(workers));
         if (servers > 0)
-            printf(" and %lld server%s", servers, plural(servers));
+            printf(" and %lld server%s", servers, run_plural(servers));
         printf(" from step %lld\n", r->report.step);
     } else if (type == EVENT_EPOCH) {
         print_epoch(r, e);
@@ -90,7 +90,7 @@ static void say(const struct engine_run *r, enum event_type type, const cJSON *e
     fflush(stdout);
 }
 
-static void take_line(void *arg, const char *line, size_t len)
+static void run_take_line(void *arg, const char *line, size_t len)
 {
     struct engine_run *r = arg;
     enum event_type type;
@@ -102,7 +102,7 @@ static void take_line(void *arg, const char *line, size_t len)
         return;
     }
     changed = report_event(&r->report, type, event);
-    say(r, type, event);
+    run_say(r, type, event);
     r->config->on_event(r->config->arg, event);
     if (changed)
         r->config->on_change(r->config->arg);
@@ -119,7 +119,7 @@ static void set_deadline(struct engine_run *r, int64_t ms, const char *why)
 
 /* A pod that is lost ends the world. mpirun knows it too, but may wait for its other daemons, and
  * where it is this pod that was cut off they never answer. */
-static void take_log(void *arg, const char *line, size_t len)
+static void run_take_log(void *arg, const char *line, size_t len)
 {
     struct engine_run *r = arg;
 
@@ -129,7 +129,7 @@ static void take_log(void *arg, const char *line, size_t len)
 }
 
 /* Whether something was read. A log may have lines of any length. */
-static bool take_output(struct engine_run *r, struct engine_stream *s)
+static bool run_take_output(struct engine_run *r, struct engine_stream *s)
 {
     char bytes[READ_MAX];
     ssize_t n = s->fd < 0 ? 0 : read(s->fd, bytes, sizeof bytes);
@@ -149,12 +149,12 @@ static bool take_output(struct engine_run *r, struct engine_stream *s)
 }
 
 /* Everything is gone, so what the pipes hold is all. */
-static void on_end(void *arg, int code)
+static void run_on_end(void *arg, int code)
 {
     struct engine_run *r = arg;
 
     r->pid = 0;
-    while (take_output(r, &r->out) || take_output(r, &r->log))
+    while (run_take_output(r, &r->out) || run_take_output(r, &r->log))
         continue;
     lines_end(&r->out.lines, r->out.fn, r);
     lines_end(&r->log.lines, r->log.fn, r);
@@ -258,7 +258,7 @@ static int make_mpirun(struct engine_launch *l, const struct engine_run *r,
     return 0;
 }
 
-static void make_environment(const struct engine_run *r, struct env *env)
+static void run_make_environment(const struct engine_run *r, struct env *env)
 {
     AUTO(auto_free) char *stop = xasprintf("%s/stop", r->folder);
 
@@ -270,14 +270,14 @@ static void make_environment(const struct engine_run *r, struct env *env)
 static void mark_environment(const struct engine_run *r, struct env *env)
 {
     AUTO(auto_free) char *id = xasprintf("%lld-%d", r->world.generation, (int)getpid());
-    AUTO(auto_free) char *start = xasprintf("%lld", (long long)clock_realtime_ns());
+    AUTO(auto_free) char *run_launch = xasprintf("%lld", (long long)clock_realtime_ns());
 
     env_set(env, "PACELINE_RUN_ID", id, true);
-    env_set(env, "PACELINE_START_NS", start, true);
+    env_set(env, "PACELINE_START_NS", run_launch, true);
 }
 
-static int spawn(struct engine_run *r, const char *const *argv, const struct env *env,
-                 struct err *err)
+static int run_spawn(struct engine_run *r, const char *const *argv, const struct env *env,
+                     struct err *err)
 {
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
@@ -291,7 +291,7 @@ static int spawn(struct engine_run *r, const char *const *argv, const struct env
     fcntl(log[0], F_SETFL, O_NONBLOCK);
     memcpy(process.fds, (const int[]){null, foreign ? STDOUT_FILENO : out[1], log[1]},
            sizeof process.fds);
-    r->pid = supervisor_start(r->config->supervisor, &process, on_end, r, err);
+    r->pid = supervisor_start(r->config->supervisor, &process, run_on_end, r, err);
     if (r->pid < 0) {
         r->pid = 0;
         return -1;
@@ -310,11 +310,11 @@ static int make_launch(struct engine_launch *l, const struct engine_run *r, stru
     if (r->world.n_hosts > 1)
         return make_mpirun(l, r, l->engine.argv, 1, err);
     l->argv = l->engine.argv;
-    make_environment(r, &l->env);
+    run_make_environment(r, &l->env);
     return 0;
 }
 
-static int start(struct engine_run *r, struct err *err)
+static int run_launch(struct engine_run *r, struct err *err)
 {
     AUTO(launch_release) struct engine_launch launch = {0};
 
@@ -323,7 +323,7 @@ static int start(struct engine_run *r, struct err *err)
         make_launch(&launch, r, err) < 0)
         return -1;
     mark_environment(r, &launch.env);
-    return spawn(r, launch.argv, &launch.env, err);
+    return run_spawn(r, launch.argv, &launch.env, err);
 }
 
 struct engine_run *run_start(const struct run_config *config, struct world *world)
@@ -334,10 +334,10 @@ struct engine_run *run_start(const struct run_config *config, struct world *worl
     r->config = config;
     r->world = *world;
     *world = (struct world){0};
-    r->out = (struct engine_stream){.fd = -1, .fn = take_line};
-    r->log = (struct engine_stream){.fd = -1, .fn = take_log};
+    r->out = (struct engine_stream){.fd = -1, .fn = run_take_line};
+    r->log = (struct engine_stream){.fd = -1, .fn = run_take_log};
     report_init(&r->report, &r->world, config->program != NULL);
-    if (start(r, &err) < 0) {
+    if (run_launch(r, &err) < 0) {
         report_fail(&r->report, EXIT_UNEXPECTED, err.msg);
         if (r->folder)
             mpi_folder_remove(r->folder);
@@ -412,7 +412,7 @@ void run_step(struct engine_run *r, const struct pollset *w, int64_t now_ms)
     r->now_ms = now_ms;
     for (size_t i = 0; i < ARRAY_LEN(streams); i++)
         if (pollset_came(w, streams[i]->fd))
-            take_output(r, streams[i]);
+            run_take_output(r, streams[i]);
     if (r->deadline_ms && now_ms >= r->deadline_ms)
         run_kill(r, r->overdue);
     if (r->pid && subreaper_linger(&r->linger, r->pid, now_ms))

@@ -43,7 +43,7 @@ struct server *server_new(const struct server_config *config)
     return d;
 }
 
-static void forget(struct server *d, size_t i)
+static void server_forget(struct server *d, size_t i)
 {
     struct server_conn *v = d->conns[i];
 
@@ -57,7 +57,7 @@ static void forget(struct server *d, size_t i)
 void server_free(struct server *d)
 {
     while (d->n)
-        forget(d, d->n - 1);
+        server_forget(d, d->n - 1);
     pending_conns_release(&d->pending);
     free(d);
 }
@@ -77,7 +77,7 @@ struct channel *server_control(const struct server *d)
     return v ? v->channel : NULL;
 }
 
-static void end(struct server_conn *v)
+static void server_end_conn(struct server_conn *v)
 {
     if (v->known)
         v->server->config.on_end(v->server->config.arg, v->kind, v->channel);
@@ -87,48 +87,48 @@ static void end(struct server_conn *v)
 }
 
 /* Says why, and closes once that is sent. */
-static int refuse(struct server_conn *v, const char *why)
+static int server_refuse(struct server_conn *v, const char *why)
 {
     channel_refuse(v->channel, "%s", why);
     channel_finish(v->channel, v->server->now_ms);
     return 0;
 }
 
-static int take_hello(struct server_conn *v, const cJSON *message)
+static int server_take_hello(struct server_conn *v, const cJSON *message)
 {
     struct server *d = v->server;
     const char *name = message_text(message, "channel");
     struct server_conn *before = find_control(d);
 
     if (strcmp(message_type(message), "hello") != 0)
-        return refuse(v, "a connection begins with hello");
+        return server_refuse(v, "a connection begins with hello");
     if (message_integer(message, "protocol") != PROTOCOL)
-        return refuse(v, "this agent speaks protocol 1 only");
+        return server_refuse(v, "this agent speaks protocol 1 only");
     if (d->n_known == SERVER_MAX_CLIENTS)
-        return refuse(v, "this agent has too many connections");
+        return server_refuse(v, "this agent has too many connections");
     for (size_t i = 0; i < ARRAY_LEN(client_kind_names); i++) {
         if (strcmp(name, client_kind_names[i]) != 0)
             continue;
         v->kind = (enum client_kind)i;
         if (v->kind == CLIENT_CONTROL && before) {
-            end(before);
-            (void)refuse(before, "another operator has connected");
+            server_end_conn(before);
+            (void)server_refuse(before, "another operator has connected");
         }
         v->known = true;
         d->n_known++;
         d->config.on_hello(d->config.arg, v->kind, v->channel);
         return 0;
     }
-    return refuse(v, "the channel must be \"control\" or \"exec\"");
+    return server_refuse(v, "the channel must be \"control\" or \"exec\"");
 }
 
-static int take(void *arg, const cJSON *message, struct err *err)
+static int server_take(void *arg, const cJSON *message, struct err *err)
 {
     struct server_conn *v = arg;
     const struct server_config *config = &v->server->config;
 
     if (!v->known)
-        return take_hello(v, message);
+        return server_take_hello(v, message);
     return config->on_message(config->arg, v->kind, v->channel, message, err);
 }
 
@@ -168,10 +168,10 @@ static void let_in(struct server *d, size_t conn)
     size_t gone = blocker(d, &source);
 
     if (gone < d->n)
-        forget(d, gone);
+        server_forget(d, gone);
     *v = (struct server_conn){.server = d, .source = source, .came_ms = d->now_ms};
-    v->channel =
-        channel_accept(d->config.tls, pending_conns_take(&d->pending, conn), take, v, d->now_ms);
+    v->channel = channel_accept(d->config.tls, pending_conns_take(&d->pending, conn), server_take,
+                                v, d->now_ms);
     d->conns[d->n++] = v;
 }
 
@@ -260,11 +260,11 @@ void server_step(struct server *d, const struct pollset *w, int64_t now_ms)
         }
         if (v->known) {
             log_info("connection ended channel=%s: %s", client_kind_names[v->kind], err.msg);
-            end(v);
+            server_end_conn(v);
         } else {
             log_debug("stranger sent away: %s", err.msg);
         }
-        forget(d, i);
+        server_forget(d, i);
     }
     let_some_in(d, w);
     if (pollset_came(w, d->config.listener))

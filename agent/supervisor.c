@@ -51,7 +51,7 @@ pid_t supervisor_start(struct supervisor *p, const struct spawn *process, superv
     return pid;
 }
 
-static struct supervised *find(struct supervisor *p, pid_t pid)
+static struct supervised *supervisor_find(struct supervisor *p, pid_t pid)
 {
     for (size_t i = 0; i < p->n; i++)
         if (p->items[i].pid == pid)
@@ -61,14 +61,14 @@ static struct supervised *find(struct supervisor *p, pid_t pid)
 
 void supervisor_kill(struct supervisor *p, pid_t pid, int signal)
 {
-    const struct supervised *proc = find(p, pid);
+    const struct supervised *proc = supervisor_find(p, pid);
 
     if (proc && !proc->ended)
         kill(-pid, signal);
 }
 
 /* What the ended ones left: their groups, and whoever has become ours. */
-static void sweep(struct supervisor *p)
+static void supervisor_sweep(struct supervisor *p)
 {
     size_t n = 0;
 
@@ -101,14 +101,14 @@ void supervisor_reap(struct supervisor *p)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        proc = find(p, pid);
+        proc = supervisor_find(p, pid);
         if (!proc)
             continue;
         proc->ended = ended = true;
         proc->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
     if (ended)
-        sweep(p);
+        supervisor_sweep(p);
     while (take_ended(p, &gone))
         gone.on_exit(gone.arg, gone.code);
 }

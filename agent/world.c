@@ -21,7 +21,7 @@ void world_release(struct world *w)
     *w = (struct world){0};
 }
 
-static bool is_name(const char *s)
+static bool world_is_name(const char *s)
 {
     size_t n = strlen(s);
 
@@ -31,21 +31,21 @@ static bool is_name(const char *s)
     return n > 0 && n <= MAX_NAME;
 }
 
-static bool is_address(const char *s)
+static bool world_is_address(const char *s)
 {
     struct in6_addr address;
 
     return inet_pton(AF_INET, s, &address) == 1 || inet_pton(AF_INET6, s, &address) == 1;
 }
 
-static int add_host(struct world *w, const cJSON *item, struct err *err)
+static int world_add_host(struct world *w, const cJSON *item, struct err *err)
 {
     const struct {
         const char *field, *what;
         bool (*is)(const char *s);
-    } fields[] = {{"pod", "a DNS name", is_name},
-                  {"host", "a DNS name", is_name},
-                  {"address", "an IP address", is_address}};
+    } fields[] = {{"pod", "a DNS name", world_is_name},
+                  {"host", "a DNS name", world_is_name},
+                  {"address", "an IP address", world_is_address}};
 
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
         const char *value = message_text(item, fields[i].field);
@@ -60,7 +60,7 @@ static int add_host(struct world *w, const cJSON *item, struct err *err)
     return 0;
 }
 
-static int parse(struct world *w, const cJSON *message, struct err *err)
+static int world_parse_fields(struct world *w, const cJSON *message, struct err *err)
 {
     const cJSON *hosts = cJSON_GetObjectItemCaseSensitive(message, "hosts"), *item;
     const cJSON *job = cJSON_GetObjectItemCaseSensitive(message, "job");
@@ -78,7 +78,7 @@ static int parse(struct world *w, const cJSON *message, struct err *err)
     w->hosts = xcalloc((size_t)n, sizeof *w->hosts);
     cJSON_ArrayForEach(item, hosts)
     {
-        if (add_host(w, item, err) < 0)
+        if (world_add_host(w, item, err) < 0)
             return -1;
     }
     return 0;
@@ -87,7 +87,7 @@ static int parse(struct world *w, const cJSON *message, struct err *err)
 int world_parse(struct world *w, const cJSON *message, struct err *err)
 {
     *w = (struct world){0};
-    if (parse(w, message, err) == 0)
+    if (world_parse_fields(w, message, err) == 0)
         return 0;
     world_release(w);
     return -1;

@@ -10,7 +10,7 @@
 #include "worker/data/data.h"
 
 /* The effective job in a file that every rank can read; the caller removes it. */
-static int write_job(const struct job *job, char *path, struct err *err)
+static int calibrate_write_job(const struct job *job, char *path, struct err *err)
 {
     AUTO(auto_close) int fd = mkstemp(path);
     AUTO(buf_release) struct buf spec;
@@ -23,8 +23,8 @@ static int write_job(const struct job *job, char *path, struct err *err)
 }
 
 /* One run of the engine; its number of that name. */
-static int measure(double *value, double *bytes, const char *name, const char *spec, int ranks,
-                   const struct job *job, struct err *err)
+static int calibrate_measure(double *value, double *bytes, const char *name, const char *spec,
+                             int ranks, const struct job *job, struct err *err)
 {
     const char *arguments[] = {"calibrate", "--spec", spec, NULL};
     AUTO(session_release) struct session session;
@@ -49,12 +49,13 @@ int calibrate(struct calibration *c, const struct job *job, struct err *err)
     AUTO(auto_free) char *path = xasprintf("%s/paceline-XXXXXX", folder ? folder : "/tmp");
     int code;
 
-    if (write_job(job, path, err) < 0) {
+    if (calibrate_write_job(job, path, err) < 0) {
         code = err_exit_code(err->code);
     } else {
-        code = measure(&c->gradient_s, &c->bytes, "gradientSeconds", path, 1, job, err);
+        code = calibrate_measure(&c->gradient_s, &c->bytes, "gradientSeconds", path, 1, job, err);
         if (code == EXIT_OK)
-            code = measure(&c->transfer_s, &c->bytes, "transferSeconds", path, 2, job, err);
+            code =
+                calibrate_measure(&c->transfer_s, &c->bytes, "transferSeconds", path, 2, job, err);
     }
     unlink(path);
     return code;

@@ -21,7 +21,7 @@ struct cluster_view {
 };
 
 /* On a terminal one line that changes; else a line whenever it waits for something else. */
-static void show(struct cluster_view *v, const cJSON *job)
+static void cluster_run_show(struct cluster_view *v, const cJSON *job)
 {
     struct sentence text = cluster_job_progress(job);
 
@@ -47,7 +47,7 @@ static void manifest(const struct job *job, struct buf *out)
     json_print(tree, 0, out);
 }
 
-static int create(const struct cluster_run *s, const struct job *job, struct err *err)
+static int cluster_run_create(const struct cluster_run *s, const struct job *job, struct err *err)
 {
     static const char *const arguments[] = {"create", "-f", "-", NULL};
     AUTO(buf_release) struct buf text;
@@ -76,8 +76,8 @@ static int give_up(const struct cluster_run *s, const cJSON *tj, const char *nam
 }
 
 /* 1: it has succeeded; 0: not yet. */
-static int judge(const struct cluster_run *s, const cJSON *tj, const char *name, int64_t since_ms,
-                 struct err *err)
+static int cluster_run_judge(const struct cluster_run *s, const cJSON *tj, const char *name,
+                             int64_t since_ms, struct err *err)
 {
     if (cluster_job_says(tj, "Succeeded", "True"))
         return 1;
@@ -102,9 +102,9 @@ static int await(const struct cluster_run *s, struct cluster_view *v, cJSON **tj
             misses = 0;
             if (cluster_job_trains(*tj))
                 since_ms = clock_ms();
-            rc = judge(s, *tj, v->name, since_ms, err);
+            rc = cluster_run_judge(s, *tj, v->name, since_ms, err);
             if (rc == 0)
-                show(v, *tj);
+                cluster_run_show(v, *tj);
         }
         if (rc == 0 && kubectl_pause(s->kubectl, LOOK_MS, err) < 0)
             return -1;
@@ -112,7 +112,7 @@ static int await(const struct cluster_run *s, struct cluster_view *v, cJSON **tj
     return rc < 0 ? -1 : 0;
 }
 
-static int take_speed(const cJSON *tj, const char *name, double *speed, struct err *err)
+static int cluster_run_take_speed(const cJSON *tj, const char *name, double *speed, struct err *err)
 {
     *speed = cluster_number(tj, "status.progress.samplesPerSecond");
     if (!(*speed > 0))
@@ -151,7 +151,7 @@ int cluster_run(const struct cluster_run *s, const struct job *job, double *samp
     int rc;
 
     progress_init(&view.line, stderr);
-    if (create(s, job, err) < 0) {
+    if (cluster_run_create(s, job, err) < 0) {
         if (err->code == ERR_INTERRUPTED && !s->keep) /* it may have been made all the same */
             remove_job(s, job->name, true);
         return -1;
@@ -159,7 +159,7 @@ int cluster_run(const struct cluster_run *s, const struct job *job, double *samp
     rc = await(s, &view, &tj, err);
     progress_end(&view.line);
     if (rc == 0)
-        rc = take_speed(tj, job->name, samples_per_second, err);
+        rc = cluster_run_take_speed(tj, job->name, samples_per_second, err);
     if (!s->keep)
         remove_job(s, job->name, rc < 0);
     return rc;

@@ -48,7 +48,8 @@ static void add_literal(const struct field *f, struct buf *out)
 /* The value of a field: "self.?a.b.orValue(3)". The API server takes a text from orValue() for one
  * of any length, so its estimate is too high for matches(), or for == with another text that is no
  * literal. */
-static void add_value(const char *path, const char *fallback, const char *self, struct buf *out)
+static void crd_rules_add_value(const char *path, const char *fallback, const char *self,
+                                struct buf *out)
 {
     const struct field *f = spec_field_find(path);
     bool known = fallback || (f && f->default_), lacks = false;
@@ -95,14 +96,14 @@ void crd_cel(const char *text, const char *self, struct buf *out)
             add_presence(inside + 1, true, self, out);
             buf_puts(out, ")");
         } else {
-            add_value(inside, fallback, self, out);
+            crd_rules_add_value(inside, fallback, self, out);
         }
     }
     buf_puts(out, text);
 }
 
-static void add_rule(cJSON *schema, const char *rule, const char *message_key, const char *message,
-                     const char *path)
+static void crd_rules_add_rule(cJSON *schema, const char *rule, const char *message_key,
+                               const char *message, const char *path)
 {
     cJSON *list = cJSON_GetObjectItem(schema, VALIDATIONS), *entry = cJSON_CreateObject();
 
@@ -156,8 +157,8 @@ static void add_table_rule(cJSON *spec, const struct rule *r)
         buf_printf(&message, "found %s; %s", r->cel_found, r->allowed);
     else
         add_found(r, &message);
-    add_rule(spec, rule.data, constant ? "message" : "messageExpression", message.data,
-             below_spec(r->paths[0]));
+    crd_rules_add_rule(spec, rule.data, constant ? "message" : "messageExpression", message.data,
+                       below_spec(r->paths[0]));
 }
 
 /* Sections of the built-in engine without a model. */
@@ -167,7 +168,7 @@ static void add_sections(cJSON *spec)
         const char *path = below_spec(spec_builtin_sections[i]);
         AUTO(auto_free) char *rule = xasprintf("has(self.model) || !has(self%s)", path);
 
-        add_rule(spec, rule, "message", SPEC_NEEDS_MODEL, path);
+        crd_rules_add_rule(spec, rule, "message", SPEC_NEEDS_MODEL, path);
     }
 }
 
@@ -220,7 +221,8 @@ static void add_fixed(cJSON *spec, const struct field *f)
             buf_printf(&rule, " && oldSelf%s == self%s", path, path);
         buf_puts(&rule, ")");
     }
-    add_rule(spec, rule.data, "message", f->paused ? SPEC_PAUSED : SPEC_FIXED, below_spec(f->path));
+    crd_rules_add_rule(spec, rule.data, "message", f->paused ? SPEC_PAUSED : SPEC_FIXED,
+                       below_spec(f->path));
 }
 
 /* Servers may become more or fewer, but a job keeps having them or not. */
@@ -234,8 +236,8 @@ static void add_fixed_servers(cJSON *spec)
     crd_cel(value, "self", &rule);
     buf_puts(&rule, " == ");
     crd_cel(value, "oldSelf", &rule);
-    add_rule(spec, rule.data, "message", "may not change between 0 and more after creation",
-             below_spec(path));
+    crd_rules_add_rule(spec, rule.data, "message",
+                       "may not change between 0 and more after creation", below_spec(path));
 }
 
 /* The values of a field's choices by this selector, as a CEL list; "" when there are none. */
@@ -310,7 +312,7 @@ static void add_needed(cJSON *schema, const struct field *f, const struct field 
                values.data);
     buf_puts(&message, "found nothing; needed: ");
     field_allowed(f, &message);
-    add_rule(schema, rule.data, "message", message.data, path);
+    crd_rules_add_rule(schema, rule.data, "message", message.data, path);
 }
 
 /* A field belongs to some words of its selectors, and some of those need it. */
@@ -338,7 +340,7 @@ static void add_choices(cJSON *root, const struct field *f)
     if (!selector)
         return;
     field_belongs(f, &message);
-    add_rule(crd_schema_at(root, above), rule.data, "message", message.data, path);
+    crd_rules_add_rule(crd_schema_at(root, above), rule.data, "message", message.data, path);
     if (f->required)
         add_needed(crd_schema_at(root, above), f, selector);
 }

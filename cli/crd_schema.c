@@ -28,7 +28,7 @@ static cJSON *preserved(const char *type)
     return schema;
 }
 
-static cJSON *list_of(cJSON *items, size_t min_items, size_t max_items)
+static cJSON *crd_schema_list_of(cJSON *items, size_t min_items, size_t max_items)
 {
     cJSON *schema = typed("array");
 
@@ -181,11 +181,11 @@ static cJSON *containers_schema(const char *description)
                          "securityContext startupProbe stdin stdinOnce terminationMessagePath "
                          "terminationMessagePolicy tty volumeDevices volumeMounts workingDir");
     known = cJSON_GetObjectItem(container, "properties");
-    command = list_of(word_schema(), 0, MAX_WORDS);
+    command = crd_schema_list_of(word_schema(), 0, MAX_WORDS);
     cJSON_AddItemToObject(known, "command", command);
     cJSON_AddItemToObject(known, "image", word_schema());
     cJSON_AddItemToObject(known, "name", word_schema());
-    list = list_of(container, 0, MAX_CONTAINERS);
+    list = crd_schema_list_of(container, 0, MAX_CONTAINERS);
     cJSON_AddStringToObject(list, "description", description);
     return list;
 }
@@ -268,18 +268,18 @@ static cJSON *field_schema(const struct field *f)
         return pair_schema(f);
     case FIELD_INTS:
     case FIELD_FLOATS:
-        return list_of(number_schema(f, f->kind == FIELD_INTS), 1, f->max_items);
+        return crd_schema_list_of(number_schema(f, f->kind == FIELD_INTS), 1, f->max_items);
     case FIELD_STRINGS:
-        return list_of(string_schema(f), 1, f->max_items);
+        return crd_schema_list_of(string_schema(f), 1, f->max_items);
     case FIELD_LAYERS:
-        return list_of(typed("object"), 1, f->max_items);
+        return crd_schema_list_of(typed("object"), 1, f->max_items);
     case FIELD_LIST:
     case FIELD_CONDITIONS:
-        return list_of(typed("object"), 0, f->max_items);
+        return crd_schema_list_of(typed("object"), 0, f->max_items);
     case FIELD_OPAQUE:
         return opaque_schema(f);
     case FIELD_OPAQUES:
-        return list_of(opaque_schema(f), 1, f->max_items);
+        return crd_schema_list_of(opaque_schema(f), 1, f->max_items);
     case FIELD_MAP:
         return map_schema();
     case FIELD_OBJECT:
@@ -315,7 +315,7 @@ static bool has_choices(const struct field *f)
 }
 
 /* Only what depends on nothing else: conditional defaults are the operator's. */
-static void add_default(cJSON *schema, const struct field *f)
+static void crd_schema_add_default(cJSON *schema, const struct field *f)
 {
     AUTO(yaml_release) struct yaml_doc doc = {0};
     struct err err;
@@ -337,7 +337,7 @@ static void add_field(cJSON *root, const struct field *f)
         parent = crd_schema_at(root, above);
     }
     cJSON_AddStringToObject(schema, "description", f->doc);
-    add_default(schema, f);
+    crd_schema_add_default(schema, f);
     properties = cJSON_GetObjectItem(parent, "properties");
     if (!properties)
         properties = cJSON_AddObjectToObject(parent, "properties");

@@ -42,7 +42,7 @@ static const char fetch_usage[] =
 
 static volatile sig_atomic_t interrupted;
 
-static void on_signal(int signal)
+static void data_on_signal(int signal)
 {
     (void)signal;
     interrupted = 1;
@@ -62,9 +62,9 @@ static const char *checksum_name(const struct data_set *set)
     return has_checksums(set, true) ? "SHA-256" : has_checksums(set, false) ? "MD5" : "none";
 }
 
-static void print_list_json(void)
+static void data_print_list_json(void)
 {
-    AUTO(auto_json) cJSON *list = cJSON_CreateArray();
+    AUTO(auto_json) cJSON *data_list = cJSON_CreateArray();
 
     for (size_t i = 0; i < n_data_sets; i++) {
         const struct data_set *set = &data_sets[i];
@@ -82,12 +82,12 @@ static void print_list_json(void)
         for (int k = 0; k < DATA_MAX_FILES && set->files[k].name; k++)
             cJSON_AddItemToArray(files, cJSON_CreateString(set->files[k].name));
         cJSON_AddItemToObject(item, "files", files);
-        cJSON_AddItemToArray(list, item);
+        cJSON_AddItemToArray(data_list, item);
     }
-    cli_print_json(list);
+    cli_print_json(data_list);
 }
 
-static void print_list(void)
+static void data_print_list(void)
 {
     static const char *const head[] = {"name", "-to fetch", "checksum", "description", NULL};
     AUTO(table_release) struct text_table t;
@@ -104,7 +104,7 @@ static void print_list(void)
     table_print(&t, stdout);
 }
 
-static int list(int argc, char **argv)
+static int data_list(int argc, char **argv)
 {
     struct options o;
     int code;
@@ -112,9 +112,9 @@ static int list(int argc, char **argv)
     if (!options_parse(&o, argc, argv, "json no-operand", data_usage, &code))
         return code;
     if (o.json)
-        print_list_json();
+        data_print_list_json();
     else
-        print_list();
+        data_print_list();
     return EXIT_OK;
 }
 
@@ -126,7 +126,7 @@ struct fetch_watch {
     int64_t next_ms;              /* a terminal: no line before */
 };
 
-static void show(void *arg, const struct data_file *file, uint64_t bytes)
+static void data_show(void *arg, const struct data_file *file, uint64_t bytes)
 {
     struct fetch_watch *w = arg;
     int64_t now = clock_ms();
@@ -147,9 +147,9 @@ static void show(void *arg, const struct data_file *file, uint64_t bytes)
         progress_note(&w->progress, "%s  %s", file->name, format_bytes((double)bytes).s);
 }
 
-static void catch_signals(void)
+static void data_catch_signals(void)
 {
-    const struct sigaction action = {.sa_handler = on_signal};
+    const struct sigaction action = {.sa_handler = data_on_signal};
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
@@ -172,11 +172,11 @@ static const struct data_set *find_set(const char *name, int *code)
     return NULL;
 }
 
-static int fetch(const struct fetch *f, struct err *err)
+static int data_run_fetch(const struct fetch *f, struct err *err)
 {
     bool fetched;
 
-    catch_signals();
+    data_catch_signals();
     if (f->mirror && download_check_url(f->mirror, err) < 0)
         return -1;
     if (!has_checksums(f->set, false))
@@ -194,7 +194,7 @@ static int run_fetch(int argc, char **argv)
     AUTO(auto_free) char *home = NULL;
     const char *mirror = getenv(MIRROR_VARIABLE);
     struct fetch_watch watch = {0};
-    struct fetch f = {.note = show, .arg = &watch, .stop = &interrupted};
+    struct fetch f = {.note = data_show, .arg = &watch, .stop = &interrupted};
     struct err err;
     int code;
 
@@ -210,7 +210,7 @@ static int run_fetch(int argc, char **argv)
                                "neither HOME nor PACELINE_DATA is set: --to is needed");
     f.mirror = o.mirror ? o.mirror : mirror && *mirror ? mirror : NULL;
     progress_init(&watch.progress, stderr);
-    code = fetch(&f, &err);
+    code = data_run_fetch(&f, &err);
     progress_end(&watch.progress);
     if (code >= 0) {
         printf("%s: %s\n", f.to,
@@ -227,7 +227,7 @@ int cmd_data(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(int argc, char **argv);
-    } verbs[] = {{"list", list}, {"fetch", run_fetch}};
+    } verbs[] = {{"list", data_list}, {"fetch", run_fetch}};
     static char names[][16] = {"data list", "data fetch"};
     const char *word = argc > 1 ? argv[1] : "";
 

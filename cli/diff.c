@@ -57,7 +57,7 @@ static size_t element_count(const struct st_tensor *t)
     return t->bytes / st_dtype_bytes(t->dtype);
 }
 
-static struct deviation compare(const struct st_tensor *a, const struct st_tensor *b)
+static struct deviation diff_compare(const struct st_tensor *a, const struct st_tensor *b)
 {
     struct deviation d = {0};
 
@@ -137,7 +137,7 @@ static void print_types(const struct st_tensor *a, const struct st_tensor *b)
     printf("\n");
 }
 
-static void add_row(struct text_table *t, const struct st_tensor *a, const struct deviation *d)
+static void diff_add_row(struct text_table *t, const struct st_tensor *a, const struct deviation *d)
 {
     struct format_text largest;
 
@@ -167,13 +167,13 @@ static int diff_tensors(const struct st_file *a, const struct st_file *b)
             print_types(x, y);
             continue;
         }
-        d = compare(x, y);
+        d = diff_compare(x, y);
         if (!d.count)
             continue;
         verdict = DIFFERENT;
         if (!rows.n_cells)
             print_first(x, y, d.first);
-        add_row(&rows, x, &d);
+        diff_add_row(&rows, x, &d);
     }
     if (rows.n_cells)
         table_print(&rows, stdout);
@@ -262,7 +262,7 @@ static int diff(const struct st_file *a, const struct st_file *b, const char *co
     return verdict;
 }
 
-static void say_cut_short(const char *sentence)
+static void diff_say_cut_short(const char *sentence)
 {
     fprintf(stderr, "paceline diff: %s\n", sentence);
 }
@@ -288,7 +288,7 @@ int cmd_diff(int argc, char **argv)
     }
     if (n < 2)
         return cli_usage_error("diff", "%d of 2 files are given", n);
-    file_map_guard(say_cut_short);
+    file_map_guard(diff_say_cut_short);
     if (st_open(&a, paths[0], &err) || st_open(&b, paths[1], &err)) {
         fprintf(stderr, "paceline diff: %s\n", err.msg);
         return EXIT_DATA;

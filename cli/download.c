@@ -65,7 +65,7 @@ static void take_range(struct download_transfer *t, const char *value, size_t n)
     t->range_total = total;
 }
 
-static size_t on_header(char *line, size_t one, size_t len, void *arg)
+static size_t download_on_header(char *line, size_t one, size_t len, void *arg)
 {
     struct download_transfer *t = arg;
     const char *value;
@@ -103,7 +103,7 @@ static int begin_whole(struct download_transfer *t)
     return file_write_atomic(path, t->validator, strlen(t->validator), &t->err);
 }
 
-static int begin(struct download_transfer *t)
+static int download_begin(struct download_transfer *t)
 {
     t->begun = true;
     if (t->status == 200)
@@ -121,7 +121,7 @@ static size_t on_body(char *bytes, size_t one, size_t n, void *arg)
     (void)one;
     if (t->status != 200 && t->status != 206)
         return n; /* a page that explains the status */
-    if (!t->begun && begin(t) < 0)
+    if (!t->begun && download_begin(t) < 0)
         return 0;
     if (n > limit(t->d) - t->have) {
         err_set(&t->err, ERR_DAMAGED, "%s: the file is larger than the %llu bytes %s", t->d->url,
@@ -190,7 +190,7 @@ static void set_options(CURL *easy, struct download_transfer *t, struct curl_sli
     set(easy, CURLOPT_LOW_SPEED_TIME, SILENT_SECONDS);
     set(easy, CURLOPT_USERAGENT, "paceline");
     set(easy, CURLOPT_HTTPHEADER, headers);
-    set(easy, CURLOPT_HEADERFUNCTION, on_header);
+    set(easy, CURLOPT_HEADERFUNCTION, download_on_header);
     set(easy, CURLOPT_HEADERDATA, t);
     set(easy, CURLOPT_WRITEFUNCTION, on_body);
     set(easy, CURLOPT_WRITEDATA, t);
@@ -201,7 +201,8 @@ static void set_options(CURL *easy, struct download_transfer *t, struct curl_sli
 }
 
 /* What came of the request: 0 the file is whole, else why not. */
-static int judge(struct download_transfer *t, CURLcode code, const char *message, struct err *err)
+static int download_judge(struct download_transfer *t, CURLcode code, const char *message,
+                          struct err *err)
 {
     const struct download *d = t->d;
     unsigned long long have = t->have;
@@ -225,7 +226,8 @@ static int judge(struct download_transfer *t, CURLcode code, const char *message
 }
 
 /* One request for what is missing. *again: another one may help. */
-static int ask(struct download_transfer *t, const char *validator, bool *again, struct err *err)
+static int download_ask(struct download_transfer *t, const char *validator, bool *again,
+                        struct err *err)
 {
     const struct libcurl *c = t->d->curl;
     CURL *easy = c->easy_init();
@@ -256,7 +258,7 @@ static int ask(struct download_transfer *t, const char *validator, bool *again, 
     default:
         *again = false;
     }
-    if (judge(t, code, message, err) == 0)
+    if (download_judge(t, code, message, err) == 0)
         return 0;
     if (t->status == 416 && t->before) { /* what is here is no beginning of what is there */
         AUTO(auto_free) char *path = validator_path(t->d);
@@ -308,7 +310,7 @@ int download(const struct download *d, struct err *err)
             return 0;
         most = t.have > most ? t.have : most;
         t = (struct download_transfer){.d = d, .fd = fd, .have = t.have};
-        if (ask(&t, validator.data, &again, err) == 0)
+        if (download_ask(&t, validator.data, &again, err) == 0)
             return 0;
         if (err->code == ERR_DAMAGED)
             unlink(d->path);
@@ -323,7 +325,7 @@ int download(const struct download *d, struct err *err)
 }
 
 /* "127.0.0.1:8000/a": the host is an address of this machine itself. */
-static bool is_loopback(const char *rest)
+static bool download_is_loopback(const char *rest)
 {
     static const char *const names[] = {"localhost", "[::1]"};
     size_t n = strcspn(rest, "/?#");
@@ -344,7 +346,7 @@ int download_check_url(const char *url, struct err *err)
 {
     if (strncmp(url, "https://", 8) == 0 && url[8] && url[8] != '/')
         return 0;
-    if (strncmp(url, "http://", 7) == 0 && is_loopback(url + 7))
+    if (strncmp(url, "http://", 7) == 0 && download_is_loopback(url + 7))
         return 0;
     return err_set(err, ERR_INVALID,
                    "\"%.200s\" is no address of https; http is allowed to this machine itself only",

@@ -160,12 +160,13 @@ static bool take_options(struct estimate_request *r, const struct options *o, si
     return take_model(r, o->model, tensors);
 }
 
-static struct estimate_choice best_of(const struct estimate_request *r)
+static struct estimate_choice estimate_best_of(const struct estimate_request *r)
 {
     return estimate_best(&r->costs, r->type, r->server, r->workers);
 }
 
-static double speedup_of(const struct estimate_request *r, int type, int server, int workers)
+static double estimate_speedup_of(const struct estimate_request *r, int type, int server,
+                                  int workers)
 {
     return estimate_speedup(&r->costs, estimate_training(&r->costs, type, server, workers).mean_s);
 }
@@ -195,7 +196,7 @@ static void list_cases(struct cases *c, const struct estimate_request *r)
         }
 }
 
-static void cell(struct text_table *t, double value)
+static void estimate_cell(struct text_table *t, double value)
 {
     char text[32];
 
@@ -214,7 +215,7 @@ static void print_many(const struct estimate_request *r, const struct cases *c)
     for (int n = 1; n <= r->workers; n++) {
         table_cell(&table, format_count(n).s);
         for (int i = 0; i < c->n; i++)
-            cell(&table, speedup_of(r, c->items[i].type, c->items[i].server, n));
+            estimate_cell(&table, estimate_speedup_of(r, c->items[i].type, c->items[i].server, n));
     }
     table_print(&table, stdout);
 }
@@ -230,17 +231,17 @@ static void print_one(const struct estimate_request *r)
         struct estimate e = estimate_training(&r->costs, r->type, r->server, n);
 
         table_cell(&table, format_count(n).s);
-        cell(&table, estimate_speedup(&r->costs, e.best_s));
-        cell(&table, estimate_speedup(&r->costs, e.worst_s));
-        cell(&table, estimate_speedup(&r->costs, e.mean_s));
+        estimate_cell(&table, estimate_speedup(&r->costs, e.best_s));
+        estimate_cell(&table, estimate_speedup(&r->costs, e.worst_s));
+        estimate_cell(&table, estimate_speedup(&r->costs, e.mean_s));
         table_cell(&table, format_seconds(e.mean_s).s);
     }
     table_print(&table, stdout);
 }
 
-static void print_table(const struct estimate_request *r)
+static void estimate_print_table(const struct estimate_request *r)
 {
-    struct estimate_choice best = best_of(r);
+    struct estimate_choice best = estimate_best_of(r);
     struct cases c;
 
     list_cases(&c, r);
@@ -258,13 +259,13 @@ static void print_table(const struct estimate_request *r)
 static void print_csv(const struct estimate_request *r)
 {
     for (int n = 1; n <= r->workers; n++)
-        printf("%s%.4f", n > 1 ? ";" : "", speedup_of(r, r->type, r->server, n));
+        printf("%s%.4f", n > 1 ? ";" : "", estimate_speedup_of(r, r->type, r->server, n));
     putchar('\n');
 }
 
 static void print_single(const struct estimate_request *r)
 {
-    printf("%.4f\n", speedup_of(r, r->type, r->server, r->workers));
+    printf("%.4f\n", estimate_speedup_of(r, r->type, r->server, r->workers));
 }
 
 static void print_svg(const struct estimate_request *r)
@@ -282,7 +283,7 @@ static void print_svg(const struct estimate_request *r)
 
         for (int n = 1; n <= r->workers; n++) {
             x[n - 1] = n;
-            own[n - 1] = speedup_of(r, c.items[i].type, c.items[i].server, n);
+            own[n - 1] = estimate_speedup_of(r, c.items[i].type, c.items[i].server, n);
         }
         series[i] =
             (struct svg_series){c.items[i].name + 1, i, x, own, (size_t)r->workers, .marks = true};
@@ -298,7 +299,7 @@ static const struct estimate_output {
     bool one; /* of one type and server */
     void (*print)(const struct estimate_request *r);
 } outputs[] = {
-    {"table", false, print_table},
+    {"table", false, estimate_print_table},
     {"csv", true, print_csv},
     {"svg", false, print_svg},
     {"single", true, print_single},

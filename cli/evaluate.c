@@ -21,7 +21,7 @@ static const char evaluate_usage[] =
     "  paceline evaluate runs/fashion-cnn\n"
     "  paceline evaluate model.safetensors --set dataset.path=/data/flowers\n";
 
-static double cell(const cJSON *rows, int r, int c)
+static double evaluate_cell(const cJSON *rows, int r, int c)
 {
     const cJSON *item = cJSON_GetArrayItem(cJSON_GetArrayItem(rows, r), c);
 
@@ -39,21 +39,22 @@ static void print_classes(const cJSON *result, const char *dataset)
 
     table_init(&t, head);
     for (int r = 0; r < n; r++) {
-        double samples = 0, named = 0, right = cell(rows, r, r);
+        double samples = 0, named = 0, right = evaluate_cell(rows, r, r);
         int mistake = r == 0;
 
         for (int c = 0; c < n; c++) {
-            samples += cell(rows, r, c);
-            named += cell(rows, c, r);
-            if (c != r && cell(rows, r, c) > cell(rows, r, mistake))
+            samples += evaluate_cell(rows, r, c);
+            named += evaluate_cell(rows, c, r);
+            if (c != r && evaluate_cell(rows, r, c) > evaluate_cell(rows, r, mistake))
                 mistake = c;
         }
         table_cell(&t, class_name(result, dataset, r).s);
         table_cell(&t, format_count(samples).s);
         table_cell(&t, format_percent(right / samples).s);
         table_cell(&t, format_percent(right / named).s);
-        table_cell(&t, n > 1 && cell(rows, r, mistake) > 0 ? class_name(result, dataset, mistake).s
-                                                           : "-");
+        table_cell(&t, n > 1 && evaluate_cell(rows, r, mistake) > 0
+                           ? class_name(result, dataset, mistake).s
+                           : "-");
     }
     table_print(&t, stdout);
 }

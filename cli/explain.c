@@ -80,7 +80,7 @@ static bool is_below(const struct field *f, const char *path)
     return !strchr(rest, '.');
 }
 
-static void print_children(const char *path)
+static void explain_print_children(const char *path)
 {
     const struct rows rows = rows_of(path);
     bool any = false;
@@ -139,11 +139,11 @@ static void print_field(const struct field *f)
     if (!in_status(f->path))
         print_allowed(f);
     printf("\n%s\n", f->doc);
-    print_children(f->path);
+    explain_print_children(f->path);
 }
 
-static void add_text(cJSON *object, const char *key, const struct field *f,
-                     void (*write)(const struct field *, struct buf *))
+static void explain_add_text(cJSON *object, const char *key, const struct field *f,
+                             void (*write)(const struct field *, struct buf *))
 {
     AUTO(buf_release) struct buf text;
 
@@ -153,7 +153,7 @@ static void add_text(cJSON *object, const char *key, const struct field *f,
         cJSON_AddStringToObject(object, key, text.data);
 }
 
-static void print_json(const char *prefix)
+static void explain_print_json(const char *prefix)
 {
     AUTO(auto_json) cJSON *list = cJSON_CreateArray();
     const struct rows rows = rows_of(prefix);
@@ -169,9 +169,9 @@ static void print_json(const char *prefix)
         cJSON_AddStringToObject(object, "type", field_kind_name(f->kind));
         cJSON_AddBoolToObject(object, "required", f->required);
         if (rows.fields == spec_fields) {
-            add_text(object, "allowed", f, field_allowed);
-            add_text(object, "default", f, default_text);
-            add_text(object, "with", f, applies_text);
+            explain_add_text(object, "allowed", f, field_allowed);
+            explain_add_text(object, "default", f, default_text);
+            explain_add_text(object, "with", f, applies_text);
         }
         cJSON_AddStringToObject(object, "description", f->doc);
         cJSON_AddItemToArray(list, object);
@@ -180,7 +180,7 @@ static void print_json(const char *prefix)
 }
 
 /* In a cell of a Markdown table "|" would end the cell. */
-static void print_cell(const char *text)
+static void explain_print_cell(const char *text)
 {
     for (; *text; text++)
         printf("%s%c", *text == '|' ? "\\" : "", *text);
@@ -197,9 +197,9 @@ static void print_row(const struct field *f)
     default_text(f, &preset);
     applies_text(f, &applies);
     printf("| `%s` | ", field_key(f));
-    print_cell(allowed.data);
+    explain_print_cell(allowed.data);
     printf(" | %s | ", f->required ? "required" : preset.data);
-    print_cell(f->doc);
+    explain_print_cell(f->doc);
     if (applies.len)
         printf(" With %s.", applies.data);
     puts(" |");
@@ -344,7 +344,7 @@ static void print_status_section(const struct field *f)
         if (is_below(&status_fields[i], f->path)) {
             printf("| `%s` | %s | ", field_key(&status_fields[i]),
                    field_kind_name(status_fields[i].kind));
-            print_cell(status_fields[i].doc);
+            explain_print_cell(status_fields[i].doc);
             puts(" |");
         }
 }
@@ -362,7 +362,7 @@ static void print_status_markdown(void)
 }
 
 /* As spec_field_find, without "spec." and the "[]" of lists, which kubectl has not either. */
-static const struct field *find(const char *word)
+static const struct field *explain_find(const char *word)
 {
     AUTO(auto_free) char *long_form = xasprintf("spec.%s", word);
     const char *forms[] = {word, long_form};
@@ -387,7 +387,7 @@ static const struct field *find(const char *word)
 }
 
 /* The nearest path, or a field that its last word may mean. */
-static int unknown(const char *word)
+static int explain_unknown(const char *word)
 {
     const char *names[SPEC_MAX_FIELDS] = {0};
     const char *dot = strrchr(word, '.'), *near;
@@ -421,16 +421,16 @@ int cmd_explain(int argc, char **argv)
             print_markdown();
         return EXIT_OK;
     }
-    f = l.word ? find(l.word) : NULL;
+    f = l.word ? explain_find(l.word) : NULL;
     if (l.word && !f)
-        return unknown(l.word);
+        return explain_unknown(l.word);
     if (l.json) {
-        print_json(f ? f->path : "");
+        explain_print_json(f ? f->path : "");
     } else if (f) {
         print_field(f);
     } else {
         puts("TrainingJob (paceline.dev/v1): one training of one network.");
-        print_children("");
+        explain_print_children("");
     }
     return EXIT_OK;
 }

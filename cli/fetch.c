@@ -50,7 +50,7 @@ static void remove_tree(const char *path)
 }
 
 /* Whether path is absent or a folder without files. */
-static bool is_free(const char *path)
+static bool fetch_is_free(const char *path)
 {
     DIR *dir = opendir(path);
     const struct dirent *entry;
@@ -65,7 +65,7 @@ static bool is_free(const char *path)
     return empty;
 }
 
-static bool is_folder(const char *path)
+static bool fetch_is_folder(const char *path)
 {
     struct stat st;
 
@@ -79,7 +79,7 @@ static int check_present(const struct work *w, struct err *err)
         remove_tree(w->part); /* of a fetch that was killed when it had all but tidied up */
         return 0;
     }
-    if (err->code == ERR_IO && is_folder(w->to))
+    if (err->code == ERR_IO && fetch_is_folder(w->to))
         return -1;
     if (err->code == ERR_DAMAGED)
         return err_wrap(err, "remove the folder and fetch it anew");
@@ -174,7 +174,7 @@ static int get_file(const struct work *w, const struct data_file *file, struct e
     return -1;
 }
 
-static int unpack_set(const struct work *w, struct err *err)
+static int fetch_unpack_set(const struct work *w, struct err *err)
 {
     AUTO(buf_release) struct buf sums = {0};
     const struct data_set *set = w->f->set;
@@ -194,7 +194,7 @@ static int unpack_set(const struct work *w, struct err *err)
 }
 
 /* All that was written is on the disk before it gets its name. */
-static int publish(const struct work *w, struct err *err)
+static int fetch_publish(const struct work *w, struct err *err)
 {
     if (syncfs(w->lock) < 0)
         return err_set(err, ERR_IO, "%s: could not be written: %s", w->unpacked, strerror(errno));
@@ -221,14 +221,14 @@ int data_fetch(const struct fetch *f, bool *fetched, struct err *err)
     *fetched = false;
     if (libcrypto_load(&crypto, err) < 0) /* or every sum would fail later, after the download */
         return -1;
-    if (!is_free(w.to))
+    if (!fetch_is_free(w.to))
         return check_present(&w, err);
     if (work_begin(&w, err) < 0)
         return -1;
     for (int i = 0; i < DATA_MAX_FILES && f->set->files[i].name; i++)
         if (get_file(&w, &f->set->files[i], err) < 0)
             return -1;
-    if (unpack_set(&w, err) < 0 || publish(&w, err) < 0) {
+    if (fetch_unpack_set(&w, err) < 0 || fetch_publish(&w, err) < 0) {
         remove_tree(w.unpacked);
         return -1;
     }

@@ -13,7 +13,7 @@
 #define CHECKPOINT_SUFFIX ".safetensors"
 #define OLD_MAX 100000
 
-static bool ends_with(const char *s, const char *suffix)
+static bool folder_ends_with(const char *s, const char *suffix)
 {
     size_t n = strlen(s), m = strlen(suffix);
 
@@ -35,7 +35,7 @@ char *folder_newest_checkpoint(const char *path)
     while (dir && (entry = readdir(dir))) {
         struct stat st;
 
-        if (!ends_with(entry->d_name, CHECKPOINT_SUFFIX) ||
+        if (!folder_ends_with(entry->d_name, CHECKPOINT_SUFFIX) ||
             fstatat(dirfd(dir), entry->d_name, &st, 0) < 0 || !S_ISREG(st.st_mode))
             continue;
         if (found && !later(st.st_mtim, newest))
@@ -50,7 +50,7 @@ char *folder_newest_checkpoint(const char *path)
 }
 
 /* *made: the first folder that did not exist, which the caller frees; NULL if all existed. */
-static int make(const char *path, char **made, struct err *err)
+static int folder_make_path(const char *path, char **made, struct err *err)
 {
     AUTO(auto_free) char *part = xstrdup(path);
 
@@ -76,12 +76,12 @@ int folder_make(const char *path, struct err *err)
 {
     AUTO(auto_free) char *made = NULL;
 
-    return make(path, &made, err);
+    return folder_make_path(path, &made, err);
 }
 
-static int take(struct folder *f, struct err *err)
+static int folder_make_and_lock(struct folder *f, struct err *err)
 {
-    if (make(f->path, &f->made, err) < 0)
+    if (folder_make_path(f->path, &f->made, err) < 0)
         return -1;
     f->lock = open(f->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f->lock < 0)
@@ -118,7 +118,7 @@ int folder_take(struct folder *f, const char *path, bool keep, struct err *err)
     while (n > 1 && path[n - 1] == '/')
         n--;
     *f = (struct folder){.path = xasprintf("%.*s", (int)n, path), .lock = -1};
-    if (take(f, err) < 0)
+    if (folder_make_and_lock(f, err) < 0)
         return -1;
     checkpoint = folder_newest_checkpoint(f->path);
     if (!checkpoint || keep)
@@ -126,7 +126,7 @@ int folder_take(struct folder *f, const char *path, bool keep, struct err *err)
     if (move_aside(f, err) < 0)
         return -1;
     close(f->lock);
-    return take(f, err);
+    return folder_make_and_lock(f, err);
 }
 
 void folder_give_back(struct folder *f)

@@ -46,7 +46,7 @@ static void model_release(struct model_stream *m)
 }
 
 /* The bytes of a part as the head announces them; -1: it does not. */
-static int64_t announced(const cJSON *head, const char *field)
+static int64_t get_model_announced(const cJSON *head, const char *field)
 {
     double n = cluster_number(head, field);
 
@@ -55,7 +55,8 @@ static int64_t announced(const cJSON *head, const char *field)
 
 static int check_length(const struct model_stream *m, size_t begin, struct err *err)
 {
-    int64_t job = announced(m->head, "jobBytes"), model = announced(m->head, "modelBytes");
+    int64_t job = get_model_announced(m->head, "jobBytes"),
+            model = get_model_announced(m->head, "modelBytes");
     int64_t found = (int64_t)(m->stream.len - begin);
 
     if (job < 0 || model < 0)
@@ -67,7 +68,7 @@ static int check_length(const struct model_stream *m, size_t begin, struct err *
 }
 
 /* Finds the parts, and whether they are whole. */
-static int take_apart(struct model_stream *m, struct err *err)
+static int get_model_take_apart(struct model_stream *m, struct err *err)
 {
     const char *end = memchr(m->stream.data, '\n', m->stream.len);
     size_t begin = end ? (size_t)(end + 1 - m->stream.data) : 0;
@@ -75,17 +76,17 @@ static int take_apart(struct model_stream *m, struct err *err)
 
     if (!end || json_parse(&m->head, m->stream.data, begin, "its first line", err) < 0)
         return err_set(err, ERR_DAMAGED, "what came is not the stream of `paceline-agent model`");
-    if (announced(m->head, "version") != STREAM_VERSION)
+    if (get_model_announced(m->head, "version") != STREAM_VERSION)
         return err_set(err, ERR_INVALID,
                        "the pod sends version %lld of the stream, this program knows %d; use that "
                        "of the worker's image",
-                       (long long)announced(m->head, "version"), STREAM_VERSION);
+                       (long long)get_model_announced(m->head, "version"), STREAM_VERSION);
     if (check_length(m, begin, err) < 0)
         return -1;
     m->job = m->stream.data + begin;
-    m->job_len = (size_t)announced(m->head, "jobBytes");
+    m->job_len = (size_t)get_model_announced(m->head, "jobBytes");
     m->bytes = m->job + m->job_len;
-    m->len = (size_t)announced(m->head, "modelBytes");
+    m->len = (size_t)get_model_announced(m->head, "modelBytes");
     snprintf(digest, sizeof digest, "%016" PRIx64, digest_bytes(m->bytes, m->len));
     if (strcmp(digest, cluster_text(m->head, "modelDigest")) != 0)
         return err_set(
@@ -142,7 +143,7 @@ static int find_chief(const struct kubectl *k, const char *job, struct chief *c,
     return 0;
 }
 
-static int explain_end(const cJSON *job, const char *name, struct err *err)
+static int get_model_explain_end(const cJSON *job, const char *name, struct err *err)
 {
     AUTO(buf_release) struct buf volume = {0};
     const char *path = cluster_text(job, "spec.output.subPath");
@@ -161,7 +162,8 @@ static int explain_end(const cJSON *job, const char *name, struct err *err)
 }
 
 /* Why there is no model to fetch, by the job; what was found so far stays where that says more. */
-static int explain(const struct kubectl *k, const char *name, bool pod_runs, struct err *err)
+static int get_model_explain(const struct kubectl *k, const char *name, bool pod_runs,
+                             struct err *err)
 {
     AUTO(auto_json) cJSON *job = NULL;
     struct err why;
@@ -188,29 +190,29 @@ static int explain(const struct kubectl *k, const char *name, bool pod_runs, str
         return err_set(err, ERR_TRANSIENT, "job %s %s: %s", name,
                        cluster_job_trains(job) ? "is still training" : "has not trained yet",
                        cluster_job_progress(job).s);
-    return pod_runs ? -1 : explain_end(job, name, err);
+    return pod_runs ? -1 : get_model_explain_end(job, name, err);
 }
 
-static int fetch(const struct kubectl *k, const char *name, struct chief *c, struct model_stream *m,
-                 struct err *err)
+static int get_model_fetch(const struct kubectl *k, const char *name, struct chief *c,
+                           struct model_stream *m, struct err *err)
 {
     if (find_chief(k, name, c, err) < 0)
         return -1;
     if (!*c->pod)
-        return explain(k, name, false, err);
+        return get_model_explain(k, name, false, err);
     buf_init(&m->stream, 0);
     if (kubectl_run(k, (const char *const[]){EXEC_HEAD, NULL}, NULL, &m->stream, err) == 0)
-        return take_apart(m, err);
+        return get_model_take_apart(m, err);
     if (err->code == ERR_FORBIDDEN)
         return err_wrap(err, "the model is in the memory of a pod, and you may not `create "
                              "pods/exec` there");
     if (err->code == ERR_GONE || err->code == ERR_NOT_FOUND)
-        return explain(k, name, err->code == ERR_GONE, err);
+        return get_model_explain(k, name, err->code == ERR_GONE, err);
     return err_wrap(err, "pod %s", c->pod);
 }
 
 /* The model last: where it is, its job is. */
-static int store(const struct model_stream *m, const char *path, struct err *err)
+static int get_model_store(const struct model_stream *m, const char *path, struct err *err)
 {
     AUTO(folder_release) struct folder folder = {.lock = -1};
     AUTO(auto_free) char *job = NULL;
@@ -226,7 +228,7 @@ static int store(const struct model_stream *m, const char *path, struct err *err
 }
 
 /* The pod may end; where that cannot be said it ends by itself later. */
-static void let_go(const struct kubectl *k, const struct chief *c)
+static void get_model_let_go(const struct kubectl *k, const struct chief *c)
 {
     AUTO(buf_release) struct buf out;
     struct err err;
@@ -247,9 +249,9 @@ static int get_model(const struct options *o, struct err *err)
     struct chief chief;
 
     kubectl_init(&k, o->context, o->namespace_);
-    if (fetch(&k, o->operand, &chief, &m, err) < 0 || store(&m, out, err) < 0)
+    if (get_model_fetch(&k, o->operand, &chief, &m, err) < 0 || get_model_store(&m, out, err) < 0)
         return -1;
-    let_go(&k, &chief);
+    get_model_let_go(&k, &chief);
     const double r2 = cluster_number(m.head, "r2");
 
     printf("%s/%s: %s, step %s, test %s %s, digest %s\n", out, MODEL_FILE,
@@ -261,7 +263,7 @@ static int get_model(const struct options *o, struct err *err)
 }
 
 /* A name of a job, which becomes part of a selector and of a path. */
-static bool is_name(const char *text)
+static bool get_model_is_name(const char *text)
 {
     return *text >= 'a' && *text <= 'z' &&
            text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0';
@@ -275,7 +277,7 @@ int cmd_get_model(int argc, char **argv)
 
     if (!options_parse(&o, argc, argv, "namespace context out", usage, &code))
         return code;
-    if (!is_name(o.operand))
+    if (!get_model_is_name(o.operand))
         return cli_usage_error("get-model", "\"%s\" is no job's name", o.operand);
     if (get_model(&o, &err) == 0)
         return EXIT_OK;

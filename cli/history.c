@@ -25,7 +25,7 @@ void history_release(struct history *h)
     *h = (struct history){0};
 }
 
-static void replace(cJSON **slot, cJSON *event)
+static void history_replace(cJSON **slot, cJSON *event)
 {
     cJSON_Delete(*slot);
     *slot = event;
@@ -55,11 +55,11 @@ static void drop_after(cJSON *array, int64_t step)
     }
 }
 
-static void begin(struct history *h, cJSON *start)
+static void history_begin(struct history *h, cJSON *start)
 {
     int64_t step = event_integer(start, "resumedStep");
 
-    replace(&h->start, start);
+    history_replace(&h->start, start);
     drop_after(h->progress, step);
     drop_after(h->epochs, step);
     drop_after(h->profiles, step);
@@ -75,10 +75,10 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
         cJSON_Delete(event);
         break;
     case EVENT_START:
-        begin(h, event);
+        history_begin(h, event);
         break;
     case EVENT_FIRST_STEP:
-        replace(&h->first_step, event);
+        history_replace(&h->first_step, event);
         break;
     case EVENT_PROGRESS:
         cJSON_AddItemToArray(h->progress, event);
@@ -89,31 +89,31 @@ void history_add(struct history *h, enum event_type type, cJSON *event)
         cJSON_AddItemToArray(h->epochs, event);
         break;
     case EVENT_CHECKPOINT:
-        replace(&h->checkpoint, event);
+        history_replace(&h->checkpoint, event);
         break;
     case EVENT_SWITCH:
-        replace(&h->switched, event);
+        history_replace(&h->switched, event);
         break;
     case EVENT_DONE:
-        replace(&h->done, event);
+        history_replace(&h->done, event);
         break;
     case EVENT_ERROR:
-        replace(&h->error, event);
+        history_replace(&h->error, event);
         break;
     case EVENT_EVALUATION:
-        replace(&h->evaluation, event);
+        history_replace(&h->evaluation, event);
         break;
     case EVENT_CALIBRATION:
-        replace(&h->calibration, event);
+        history_replace(&h->calibration, event);
         break;
     case EVENT_PROFILE:
         cJSON_AddItemToArray(h->profiles, event);
         break;
     case EVENT_SKIPPED:
-        replace(&h->skipped, event);
+        history_replace(&h->skipped, event);
         break;
     case EVENT_PREDICTION:
-        replace(&h->prediction, event);
+        history_replace(&h->prediction, event);
         break;
     }
 }

@@ -24,7 +24,7 @@ static const char usage[] =
 
 /* The job that was written must be valid and fit the data. Mistakes in the data are reported here.
  */
-static int check(const struct buf *text, struct err *err)
+static int init_check(const struct buf *text, struct err *err)
 {
     AUTO(problems_release) struct problems problems = {0};
     AUTO(auto_job)
@@ -65,7 +65,7 @@ int cmd_init(int argc, char **argv)
         return code;
     if (init_data_find(&data, o.operand, &err) == 0) {
         init_text(&text, &data);
-        if (check(&text, &err) == 0 && write_out(&text, o.out, o.force, &err) == 0) {
+        if (init_check(&text, &err) == 0 && write_out(&text, o.out, o.force, &err) == 0) {
             if (o.out)
                 fprintf(stderr, "%s: written; `paceline run %s` trains it\n", o.out, o.out);
             return EXIT_OK;

@@ -38,7 +38,7 @@ void init_data_release(struct init_data *d)
     *d = (struct init_data){0};
 }
 
-static bool ends_with(const char *text, const char *ending)
+static bool init_data_ends_with(const char *text, const char *ending)
 {
     const size_t n = strlen(text), m = strlen(ending);
 
@@ -60,7 +60,7 @@ static struct init_input *add_input(struct init_data *d, struct shape shape)
 }
 
 /* The first few names of classes or columns. */
-static char *list_names(const char *const *names, size_t n)
+static char *init_data_list_names(const char *const *names, size_t n)
 {
     struct buf text;
 
@@ -83,7 +83,7 @@ struct sizes {
     bool alike, gray;
 };
 
-static void measure(struct sizes *s, const struct image_folder *f)
+static void init_data_measure(struct sizes *s, const struct image_folder *f)
 {
     const struct job job = {0};
     AUTO(image_reader_free) struct image_reader *r = image_reader_new(&job);
@@ -106,7 +106,10 @@ static void measure(struct sizes *s, const struct image_folder *f)
     }
 }
 
-static int by_size(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static int init_data_by_size(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
 
 /* A size that half of the images reach and that a CPU trains in minutes. */
 static int choose_size(const int *sides, int n)
@@ -128,13 +131,13 @@ static int find_images(struct init_data *d, struct err *err)
     d->splits = !exists(d->path, "train");
     if (image_folder_scan(&f, d->path, TEST_SPLIT, err))
         return -1;
-    measure(&s, &f);
+    init_data_measure(&s, &f);
     if (!s.n)
         return err_set(err, ERR_DAMAGED, "%s: no image of its classes can be read", d->path);
-    qsort(s.sides, (size_t)s.n, sizeof *s.sides, by_size);
+    qsort(s.sides, (size_t)s.n, sizeof *s.sides, init_data_by_size);
     d->dataset = "images";
     d->outputs = f.n_classes;
-    d->class_names = list_names(f.classes, (size_t)f.n_classes);
+    d->class_names = init_data_list_names(f.classes, (size_t)f.n_classes);
     d->n_train = f.n[SET_TRAIN];
     d->n_test = f.n[SET_TEST];
     d->gray = s.gray;
@@ -168,7 +171,7 @@ static int open_npy(struct npy_open *f, const char *folder, const char *name, st
                : 0;
 }
 
-static int read_classes(struct init_data *d, const struct npy *y, struct err *err)
+static int init_data_read_classes(struct init_data *d, const struct npy *y, struct err *err)
 {
     int64_t most = -1;
 
@@ -185,7 +188,7 @@ static int read_classes(struct init_data *d, const struct npy *y, struct err *er
 }
 
 /* Several labels of 0 and 1 are as many questions, whatever their type; else they are numbers. */
-static int read_values(struct init_data *d, const struct npy *y, struct err *err)
+static int init_data_read_values(struct init_data *d, const struct npy *y, struct err *err)
 {
     AUTO(auto_free) float *row = xcalloc(y->n_each, sizeof *row);
     bool bits = y->n_each > 1;
@@ -209,7 +212,7 @@ static int read_values(struct init_data *d, const struct npy *y, struct err *err
     return 0;
 }
 
-static int read_labels(struct init_data *d, struct err *err)
+static int init_data_read_labels(struct init_data *d, struct err *err)
 {
     AUTO(npy_open_close) struct npy_open train = {0};
     AUTO(npy_open_close) struct npy_open test = {0};
@@ -220,11 +223,12 @@ static int read_labels(struct init_data *d, struct err *err)
         return -1;
     d->n_train = (uint32_t)y->dims[0];
     d->n_test = (uint32_t)test.npy.dims[0];
-    return y->kind == 'f' || y->n_each != 1 ? read_values(d, y, err) : read_classes(d, y, err);
+    return y->kind == 'f' || y->n_each != 1 ? init_data_read_values(d, y, err)
+                                            : init_data_read_classes(d, y, err);
 }
 
 /* The NAME of train-NAME.npy, for the input layer that has this file. */
-static int input_name(char **name, const char *folder, const char *file, struct err *err)
+static int init_data_input_name(char **name, const char *folder, const char *file, struct err *err)
 {
     const struct field *f = spec_field_find("spec.model.layers[].name");
     const size_t before = strlen("train-"), after = strlen(".npy");
@@ -246,7 +250,7 @@ static int add_array(struct init_data *d, const char *file, struct err *err)
     AUTO(auto_free) char *name = NULL;
     const size_t *dims = f.npy.dims;
 
-    if (input_name(&name, d->path, file, err) || open_npy(&f, d->path, file, err))
+    if (init_data_input_name(&name, d->path, file, err) || open_npy(&f, d->path, file, err))
         return -1;
     if (f.npy.n_each > NET_INPUT_MAX)
         return err_set(err, ERR_DAMAGED, "%s: found samples of %zu values; at most %d are allowed",
@@ -266,7 +270,7 @@ static int add_array(struct init_data *d, const char *file, struct err *err)
 
 static int is_input_file(const struct dirent *e)
 {
-    return strncmp(e->d_name, "train-", 6) == 0 && ends_with(e->d_name, ".npy") &&
+    return strncmp(e->d_name, "train-", 6) == 0 && init_data_ends_with(e->d_name, ".npy") &&
            strcmp(e->d_name, "train-y.npy") != 0;
 }
 
@@ -292,7 +296,7 @@ static int find_arrays(struct init_data *d, struct err *err)
             "%s: labels, train-y.npy, but no inputs; needed: train-x.npy and test-x.npy, "
             "or files of other names for several inputs",
             d->path);
-    return read_labels(d, err);
+    return init_data_read_labels(d, err);
 }
 
 static int find_idx(struct init_data *d, struct err *err)
@@ -333,7 +337,7 @@ static int explain_table(const char *path, struct err *err)
             numbers += csv_number(c.fields[i], &value);
         rows += rc > 0;
     }
-    names = list_names(c.columns, c.n_columns);
+    names = init_data_list_names(c.columns, c.n_columns);
     return err_set(
         err, ERR_INVALID,
         "%s: a table of %zu rows, with %zu columns of numbers and %zu of words (%s); the "
@@ -347,9 +351,9 @@ static int look_at_file(struct init_data *d, struct err *err)
 {
     char *slash = strrchr(d->path, '/');
 
-    if (ends_with(d->path, ".csv"))
+    if (init_data_ends_with(d->path, ".csv"))
         return explain_table(d->path, err);
-    if (!ends_with(d->path, ".npy"))
+    if (!init_data_ends_with(d->path, ".npy"))
         return err_set(err, ERR_INVALID,
                        "%s: a file; needed: a folder of folders of images, one per class, a folder "
                        "of arrays (.npy), or a table (.csv)",
@@ -363,7 +367,7 @@ static int look_at_file(struct init_data *d, struct err *err)
                    d->path);
 }
 
-static int look(struct init_data *d, const char *path, struct err *err)
+static int init_data_look(struct init_data *d, const char *path, struct err *err)
 {
     struct stat st;
 
@@ -383,7 +387,7 @@ static int look(struct init_data *d, const char *path, struct err *err)
 int init_data_find(struct init_data *d, const char *path, struct err *err)
 {
     *d = (struct init_data){0};
-    if (look(d, path, err) == 0)
+    if (init_data_look(d, path, err) == 0)
         return 0;
     init_data_release(d);
     return -1;

@@ -40,7 +40,7 @@ struct words {
     const char *labels, *outputs, *loss;
 };
 
-static const struct words *tell(const struct init_data *d)
+static const struct words *init_text_tell(const struct init_data *d)
 {
     static const struct words words[] = {
         [LABELS_CLASS] = {"classes", "a score for each class", NULL},
@@ -79,7 +79,7 @@ static void make_unique(char name[LAYER_NAME_MAX + 1], const struct init_data *d
 }
 
 /* Begins a layer. It has a name where an input has the one that it would get. */
-static void begin(struct layers *l, enum layer_type type)
+static void init_text_begin(struct layers *l, enum layer_type type)
 {
     char name[LAYER_NAME_MAX + 1];
 
@@ -91,9 +91,9 @@ static void begin(struct layers *l, enum layer_type type)
     buf_printf(l->out, ", name: %s", name);
 }
 
-static void add(struct layers *l, enum layer_type type)
+static void init_text_add(struct layers *l, enum layer_type type)
 {
-    begin(l, type);
+    init_text_begin(l, type);
     buf_puts(l->out, "}\n");
 }
 
@@ -103,20 +103,20 @@ static void write_features(struct layers *l, struct shape s)
     int filters = 16;
 
     for (int side = shorter(s); side >= SIDE_MIN; side /= 2) {
-        begin(l, LAYER_CONV);
+        init_text_begin(l, LAYER_CONV);
         buf_printf(l->out, ", filters: %d, kernel: 3, padding: same}\n", filters);
-        add(l, LAYER_RELU);
-        begin(l, LAYER_MAXPOOL);
+        init_text_add(l, LAYER_RELU);
+        init_text_begin(l, LAYER_MAXPOOL);
         buf_puts(l->out, ", kernel: 2}\n");
         filters = filters < FILTERS_MAX ? 2 * filters : filters;
     }
     if (s.h > 1 || s.w > 1)
-        add(l, LAYER_FLATTEN);
+        init_text_add(l, LAYER_FLATTEN);
 }
 
 static void write_dense(struct layers *l, int units)
 {
-    begin(l, LAYER_DENSE);
+    init_text_begin(l, LAYER_DENSE);
     buf_printf(l->out, ", units: %d", units);
 }
 
@@ -158,7 +158,7 @@ static void write_branches(struct layers *l)
         l->count[LAYER_RELU]++;
         buf_printf(l->out, "}\n    - {type: relu, name: %s}\n", name);
     }
-    begin(l, LAYER_CONCAT);
+    init_text_begin(l, LAYER_CONCAT);
     for (size_t i = 0; i < d->n_inputs; i++) {
         branch_name(name, d, i);
         buf_printf(l->out, "%s%s", i ? ", " : ", inputs: [", name);
@@ -179,13 +179,13 @@ static void write_layers(struct buf *out, const struct init_data *d)
     }
     write_dense(&l, 64);
     buf_puts(out, "}\n");
-    add(&l, LAYER_RELU);
+    init_text_add(&l, LAYER_RELU);
     if (loss_defs[d->loss].labels != LABELS_NUMBERS) { /* it would blur them */
-        begin(&l, LAYER_DROPOUT);
+        init_text_begin(&l, LAYER_DROPOUT);
         buf_puts(out, ", rate: 0.2} # against learning the samples by heart\n");
     }
     write_dense(&l, d->outputs);
-    buf_printf(out, "} # %s\n", tell(d)->outputs);
+    buf_printf(out, "} # %s\n", init_text_tell(d)->outputs);
 }
 
 static void write_images(struct buf *out, const struct init_data *d)
@@ -208,7 +208,7 @@ static void write_data(struct buf *out, const struct init_data *d)
     buf_printf(out, "  dataset:\n    name: %s\n    path: ", d->dataset);
     json_print_string(d->path, out);
     buf_printf(out, "\n    # %u samples to train with, %u to test with; %d %s%s%s\n", d->n_train,
-               d->n_test, d->outputs, tell(d)->labels, d->class_names ? ": " : "",
+               d->n_test, d->outputs, init_text_tell(d)->labels, d->class_names ? ": " : "",
                d->class_names ? d->class_names : "");
     if (strcmp(d->dataset, "images") == 0)
         write_images(out, d);
@@ -251,8 +251,8 @@ void init_text(struct buf *out, const struct init_data *d)
     buf_puts(out, "metadata: {name: ");
     yaml_text_string(name, out);
     buf_puts(out, "}\nspec:\n  model:\n");
-    if (tell(d)->loss)
-        buf_printf(out, "    loss: %s # %s\n", loss_defs[d->loss].name, tell(d)->loss);
+    if (init_text_tell(d)->loss)
+        buf_printf(out, "    loss: %s # %s\n", loss_defs[d->loss].name, init_text_tell(d)->loss);
     buf_puts(out, "    layers:");
     if (!d->inputs[0].name)
         buf_printf(out, " # for samples of %d x %d x %d: channels, height, width",

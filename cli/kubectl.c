@@ -39,7 +39,7 @@ void kubectl_release(struct kubectl *k)
 }
 
 /* Whether a signal came, which is then forgotten. */
-static bool take_signal(const struct kubectl *k)
+static bool kubectl_take_signal(const struct kubectl *k)
 {
     struct signalfd_siginfo info;
 
@@ -53,7 +53,7 @@ int kubectl_pause(const struct kubectl *k, int64_t ms, struct err *err)
     for (int64_t end = clock_ms() + ms, left = ms; left > 0; left = end - clock_ms()) {
         struct pollfd fd = {.fd = k->signals, .events = POLLIN};
 
-        if (poll(&fd, 1, (int)left) > 0 && take_signal(k))
+        if (poll(&fd, 1, (int)left) > 0 && kubectl_take_signal(k))
             return interrupted(err);
     }
     return 0;
@@ -64,26 +64,27 @@ struct kubectl_command {
     size_t n;
 };
 
-static void add(struct kubectl_command *c, const char *word)
+static void kubectl_add(struct kubectl_command *c, const char *word)
 {
     if (c->n < ARGUMENTS_MAX - 1)
         c->argv[c->n++] = word;
 }
 
 /* Before the arguments: after "--" they would be another program's. */
-static void build(struct kubectl_command *c, const struct kubectl *k, const char *const *arguments)
+static void kubectl_build(struct kubectl_command *c, const struct kubectl *k,
+                          const char *const *arguments)
 {
     const char *const where[][2] = {{"--context", k->context}, {"--namespace", k->namespace_}};
 
     *c = (struct kubectl_command){0};
-    add(c, "kubectl");
+    kubectl_add(c, "kubectl");
     for (size_t i = 0; i < ARRAY_LEN(where); i++)
         if (where[i][1]) {
-            add(c, where[i][0]);
-            add(c, where[i][1]);
+            kubectl_add(c, where[i][0]);
+            kubectl_add(c, where[i][1]);
         }
     while (*arguments)
-        add(c, *arguments++);
+        kubectl_add(c, *arguments++);
 }
 
 /* A file that the child reads from its begin; no pipe that could fill up. */
@@ -100,7 +101,7 @@ static int input_file(const char *input)
 }
 
 /* *fd is -1 behind its end. */
-static void take_output(int *fd, struct buf *to)
+static void kubectl_take_output(int *fd, struct buf *to)
 {
     char bytes[65536];
     ssize_t n = read(*fd, bytes, sizeof bytes);
@@ -114,7 +115,8 @@ static void take_output(int *fd, struct buf *to)
 }
 
 /* Until both streams have ended. Whether that came by itself. */
-static bool serve(const struct kubectl *k, int fds[2], struct buf *const to[2], struct err *err)
+static bool kubectl_serve(const struct kubectl *k, int fds[2], struct buf *const to[2],
+                          struct err *err)
 {
     while (fds[0] >= 0 || fds[1] >= 0) {
         struct pollfd polls[] = {{.fd = fds[0], .events = POLLIN},
@@ -123,13 +125,13 @@ static bool serve(const struct kubectl *k, int fds[2], struct buf *const to[2], 
 
         if (poll(polls, ARRAY_LEN(polls), -1) < 0)
             continue;
-        if (polls[2].revents && take_signal(k)) {
+        if (polls[2].revents && kubectl_take_signal(k)) {
             interrupted(err);
             return false;
         }
         for (int i = 0; i < 2; i++)
             if (polls[i].revents)
-                take_output(&fds[i], to[i]);
+                kubectl_take_output(&fds[i], to[i]);
         if (to[0]->overflowed) {
             err_set(err, ERR_INVALID, "kubectl printed more than %zu bytes", to[0]->max);
             return false;
@@ -141,7 +143,7 @@ static bool serve(const struct kubectl *k, int fds[2], struct buf *const to[2], 
 static const char pod_mark[] = "command terminated with exit code ";
 
 /* The last line that says something, without what stands at its begin. */
-static void last_line(const char *text, char *out, size_t size)
+static void kubectl_last_line(const char *text, char *out, size_t size)
 {
     static const char *const heads[] = {"error: ", "Error: "};
 
@@ -174,7 +176,7 @@ static int complain(const char *said, int status, struct err *err)
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strstr(said, kinds[i].mark))
             code = kinds[i].code;
-    last_line(said, line, sizeof line);
+    kubectl_last_line(said, line, sizeof line);
     if (!*line && WIFSIGNALED(status))
         snprintf(line, sizeof line, "kubectl was ended by signal %d", WTERMSIG(status));
     else if (!*line)
@@ -183,8 +185,8 @@ static int complain(const char *said, int status, struct err *err)
     return err_set(err, code, "%s", line);
 }
 
-static int spawn(const struct kubectl *k, const char *const *arguments, const char *input,
-                 int streams[2], pid_t *pid, struct err *err)
+static int kubectl_spawn(const struct kubectl *k, const char *const *arguments, const char *input,
+                         int streams[2], pid_t *pid, struct err *err)
 {
     AUTO(auto_close) int in = input_file(input);
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
@@ -192,7 +194,7 @@ static int spawn(const struct kubectl *k, const char *const *arguments, const ch
     struct kubectl_command c;
     struct spawn process = {.argv = c.argv, .death_signal = SIGKILL};
 
-    build(&c, k, arguments);
+    kubectl_build(&c, k, arguments);
     if (in < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
         return err_set(err, ERR_IO, "cannot open a pipe to kubectl: %s", strerror(errno));
     memcpy(process.fds, (const int[]){in, out[1], log[1]}, sizeof process.fds);
@@ -215,9 +217,9 @@ int kubectl_run(const struct kubectl *k, const char *const *arguments, const cha
     bool served;
 
     buf_init(&said, COMPLAINT_MAX);
-    if (spawn(k, arguments, input, streams, &pid, err) < 0)
+    if (kubectl_spawn(k, arguments, input, streams, &pid, err) < 0)
         return -1;
-    served = serve(k, streams, (struct buf *const[]){out, &said}, err);
+    served = kubectl_serve(k, streams, (struct buf *const[]){out, &said}, err);
     if (!served)
         kill(-pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)

@@ -22,7 +22,7 @@
 #define COUNT_TEXT 24
 
 /* What is in our own environment wins. */
-static void make_environment(struct env *e, const struct launch *l)
+static void launch_make_environment(struct env *e, const struct launch *l)
 {
     char text[64];
 
@@ -62,7 +62,7 @@ struct launch_command {
     const char **argv;
 };
 
-static void command_release(struct launch_command *c) { free(c->argv); }
+static void launch_command_release(struct launch_command *c) { free(c->argv); }
 
 static int build_command(struct launch_command *c, const struct launch *l, struct err *err)
 {
@@ -100,9 +100,9 @@ struct engine {
     struct lingering linger; /* of mpirun */
 };
 
-static int start(struct engine *e, struct err *err)
+static int launch_start(struct engine *e, struct err *err)
 {
-    AUTO(command_release) struct launch_command c = {0};
+    AUTO(launch_command_release) struct launch_command c = {0};
     AUTO(env_release) struct env env;
     AUTO(auto_close) int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
@@ -113,7 +113,7 @@ static int start(struct engine *e, struct err *err)
     struct spawn process = {.death_signal = many ? SIGINT : SIGKILL,
                             .blocked_signal = many ? SIGTERM : 0};
 
-    make_environment(&env, e->launch);
+    launch_make_environment(&env, e->launch);
     if (build_command(&c, e->launch, err) < 0)
         return -1;
     if (null < 0 || pipe2(out, O_CLOEXEC) < 0 || pipe2(log, O_CLOEXEC) < 0)
@@ -131,7 +131,7 @@ static int start(struct engine *e, struct err *err)
     return 0;
 }
 
-static void reap(struct engine *e)
+static void launch_reap(struct engine *e)
 {
     int status;
     pid_t pid;
@@ -145,7 +145,7 @@ static void reap(struct engine *e)
     }
 }
 
-static void stop(struct engine *e)
+static void launch_stop(struct engine *e)
 {
     const bool kills = e->asked || e->stopping;
 
@@ -158,7 +158,7 @@ static void stop(struct engine *e)
     e->stopping = true;
 }
 
-static void take_signal(struct engine *e, int signals, struct launch_end *end)
+static void launch_take_signal(struct engine *e, int signals, struct launch_end *end)
 {
     const struct launch *l = e->launch;
     struct signalfd_siginfo info;
@@ -166,12 +166,12 @@ static void take_signal(struct engine *e, int signals, struct launch_end *end)
     if (read(signals, &info, sizeof info) != sizeof info)
         return;
     if (info.ssi_signo == SIGCHLD) {
-        reap(e);
+        launch_reap(e);
         return;
     }
     end->interrupted = true;
     if (e->asked ? info.ssi_signo == SIGINT : !l->on_stop || !l->on_stop(l->arg)) {
-        stop(e);
+        launch_stop(e);
         return;
     }
     e->asked = true;
@@ -180,7 +180,7 @@ static void take_signal(struct engine *e, int signals, struct launch_end *end)
         e->deadline_ms = clock_ms() + ASKED_MS;
 }
 
-static int take_output(struct launch_stream *s, struct err *err)
+static int launch_take_output(struct launch_stream *s, struct err *err)
 {
     char bytes[16384];
     ssize_t n = read(s->fd, bytes, sizeof bytes);
@@ -203,7 +203,7 @@ static void close_streams(struct engine *e)
 }
 
 /* Until the engine has ended and its streams too. */
-static int serve(struct engine *e, int signals, struct launch_end *end, struct err *err)
+static int launch_serve(struct engine *e, int signals, struct launch_end *end, struct err *err)
 {
     int result = 0;
 
@@ -227,20 +227,20 @@ static int serve(struct engine *e, int signals, struct launch_end *end, struct e
         if (poll(fds, ARRAY_LEN(fds), (int)left) < 0 && errno != EINTR)
             break;
         if (fds[2].revents)
-            take_signal(e, signals, end);
+            launch_take_signal(e, signals, end);
         for (int i = 0; i < 2; i++) {
-            if (fds[i].revents && result == 0 && take_output(&e->stream[i], err) < 0) {
+            if (fds[i].revents && result == 0 && launch_take_output(&e->stream[i], err) < 0) {
                 result = err_wrap(err, "the engine floods its output");
                 close_streams(e);
                 e->stopping = true;
-                stop(e);
+                launch_stop(e);
             }
         }
     }
     return result;
 }
 
-static void release(struct engine *e)
+static void launch_release_engine(struct engine *e)
 {
     close_streams(e);
     for (int i = 0; i < 2; i++)
@@ -249,7 +249,7 @@ static void release(struct engine *e)
 }
 
 /* mpirun reports a rank that a signal ended as 128 + signal. */
-static void read_status(struct launch_end *end, int status, int ranks)
+static void launch_read_status(struct launch_end *end, int status, int ranks)
 {
     end->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     end->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -277,13 +277,13 @@ int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
     sigprocmask(SIG_BLOCK, &caught, &before);
     signals = signalfd(-1, &caught, SFD_CLOEXEC);
     subreaper_adopt();
-    result = start(e, err);
+    result = launch_start(e, err);
     if (result == 0) {
-        result = serve(e, signals, end, err);
+        result = launch_serve(e, signals, end, err);
         subreaper_kill();
-        read_status(end, e->status, l->ranks);
+        launch_read_status(end, e->status, l->ranks);
     }
-    release(e);
+    launch_release_engine(e);
     auto_close(&signals);
     if (!end->interrupted) /* else nothing may stop us from saying what remains */
         sigprocmask(SIG_SETMASK, &before, NULL);

@@ -29,7 +29,7 @@ static const struct cli_command {
     {"diff", "A B", "the first difference of two checkpoints", cmd_diff},
 };
 
-static void print_usage(FILE *out)
+static void cli_print_usage(FILE *out)
 {
     fputs("Paceline trains neural networks on clusters of ordinary CPUs.\n\n"
           "usage: paceline COMMAND [arguments]\n\n",
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
             return commands[i].run(argc - 1, argv + 1);
     }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
-        print_usage(stdout);
+        cli_print_usage(stdout);
         return EXIT_OK;
     }
     if (strcmp(word, "--version") == 0) {
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     if (argc < 2) {
-        print_usage(stderr);
+        cli_print_usage(stderr);
         return EXIT_INVALID;
     }
     near = nearest(word, names, ARRAY_LEN(names));

@@ -24,7 +24,7 @@ static struct format_text mega(double flops)
     return t;
 }
 
-static struct format_text shape_text(struct shape s)
+static struct format_text models_shape_text(struct shape s)
 {
     struct format_text t;
 
@@ -37,7 +37,7 @@ static cJSON *shape_json(struct shape s)
     return cJSON_CreateIntArray((const int[]){s.c, s.h, s.w}, 3);
 }
 
-static const char *input_name(const struct net *net, int layer)
+static const char *models_input_name(const struct net *net, int layer)
 {
     return layer < 0 ? NET_INPUT : net->layers[layer].spec.name;
 }
@@ -47,7 +47,7 @@ static cJSON *inputs_json(const struct net *net, const struct net_layer *l)
     cJSON *names = cJSON_CreateArray();
 
     for (int i = 0; i < l->n_inputs; i++)
-        cJSON_AddItemToArray(names, cJSON_CreateString(input_name(net, l->inputs[i])));
+        cJSON_AddItemToArray(names, cJSON_CreateString(models_input_name(net, l->inputs[i])));
     return names;
 }
 
@@ -59,7 +59,7 @@ static void inputs_text(const struct net *net, size_t i, struct buf *out)
     out->len = 0;
     buf_puts(out, "");
     for (int k = 0; (l->n_inputs > 1 || l->inputs[0] != (int)i - 1) && k < l->n_inputs; k++)
-        buf_printf(out, "%s%s", k ? ", " : "", input_name(net, l->inputs[k]));
+        buf_printf(out, "%s%s", k ? ", " : "", models_input_name(net, l->inputs[k]));
 }
 
 static cJSON *net_json(const struct net_def *def, const struct net *net)
@@ -122,13 +122,13 @@ static void print_net(const struct net_def *def, const struct net *net)
     AUTO(buf_release) struct buf inputs;
 
     buf_init(&inputs, 0);
-    printf("%s: %s; samples of %s\n\n", def->name, def->description, shape_text(net->in).s);
+    printf("%s: %s; samples of %s\n\n", def->name, def->description, models_shape_text(net->in).s);
     table_init(&t, head);
     for (size_t i = 0; i < net->n_layers; i++) {
         const struct net_layer *l = &net->layers[i];
 
         table_cell(&t, l->spec.name);
-        table_cell(&t, shape_text(l->out).s);
+        table_cell(&t, models_shape_text(l->out).s);
         table_cell(&t, l->weights ? format_count((double)(l->weights + l->biases)).s : "");
         table_cell(&t, l->flops_forward > 0 ? mega(l->flops_forward).s : "");
         inputs_text(net, i, &inputs);
@@ -141,7 +141,7 @@ static void print_net(const struct net_def *def, const struct net *net)
            format_count((double)net->params).s, mega(net->flops_train).s);
 }
 
-static void print_list(void)
+static void models_print_list(void)
 {
     static const char *const head[] = {"name", "-parameters", "-MFLOP", "description", NULL};
     AUTO(table_release) struct text_table t;
@@ -159,7 +159,7 @@ static void print_list(void)
     table_print(&t, stdout);
 }
 
-static void print_list_json(void)
+static void models_print_list_json(void)
 {
     AUTO(auto_json) cJSON *list = cJSON_CreateArray();
 
@@ -172,7 +172,7 @@ static void print_list_json(void)
     cli_print_json(list);
 }
 
-static int unknown(const char *name)
+static int models_unknown(const char *name)
 {
     AUTO(auto_free) const char **names = xcalloc(n_net_defs, sizeof *names);
     const char *near;
@@ -195,14 +195,14 @@ int cmd_models(int argc, char **argv)
         return code;
     if (!l.word) {
         if (l.json)
-            print_list_json();
+            models_print_list_json();
         else
-            print_list();
+            models_print_list();
         return EXIT_OK;
     }
     def = net_def_find(l.word);
     if (!def)
-        return unknown(l.word);
+        return models_unknown(l.word);
     net_def_build(&net, def);
     if (l.json) {
         AUTO(auto_json) cJSON *value = net_json(def, &net);

@@ -23,7 +23,7 @@
 #define RECEIVE_BYTES (4 * 64 * 1024 * sizeof(float))
 
 /* The largest part of the optimiser's state that one of so many owners has. */
-static double largest_share(const struct job *job, const struct net *net, int owners)
+static double needs_largest_share(const struct job *job, const struct net *net, int owners)
 {
     AUTO(auto_free) size_t *tensors = NULL;
     size_t n = 0;
@@ -45,7 +45,7 @@ static double worker_state(const struct job *job, const struct net *net)
 
     if (!job_shards(job) || job_ranks(job) == 1)
         return 1;
-    return job_ranks(job) > workers ? 0 : largest_share(job, net, workers);
+    return job_ranks(job) > workers ? 0 : needs_largest_share(job, net, workers);
 }
 
 /* Who shares batches is bound by their lanes, who shares an update's batches by these. */
@@ -113,7 +113,7 @@ static struct lanes most_lanes(const struct job *job)
     return most;
 }
 
-static uint32_t most_samples(const struct lanes *l, int64_t batch)
+static uint32_t needs_most_samples(const struct lanes *l, int64_t batch)
 {
     uint32_t most = 1;
 
@@ -124,7 +124,7 @@ static uint32_t most_samples(const struct lanes *l, int64_t batch)
     return most;
 }
 
-static int thread_count(const struct job *job, int lanes)
+static int needs_thread_count(const struct job *job, int lanes)
 {
     const int64_t ranks = job_ranks(job);
     int64_t n = job->training.threads;
@@ -135,7 +135,7 @@ static int thread_count(const struct job *job, int lanes)
     return n < 1 ? 1 : (int)n;
 }
 
-static int largest_level(const struct lanes *l)
+static int needs_largest_level(const struct lanes *l)
 {
     int level = 0;
 
@@ -255,7 +255,7 @@ static void add_model(struct needs_memory *needs, const struct worker_part *p, d
 {
     const struct model_config config = {.threads = p->threads,
                                         .max_samples = p->samples,
-                                        .levels = largest_level(&p->lanes),
+                                        .levels = needs_largest_level(&p->lanes),
                                         .batch = (uint32_t)p->job->training.batch_size,
                                         .bf16 = p->job->training.precision == PRECISION_BF16,
                                         .owners = p->owners,
@@ -310,7 +310,7 @@ static void add_server(struct needs *e, const struct job *job, const struct net 
 {
     const int servers = (int)job->replicas[ROLE_PS].replicas;
     const int64_t workers = job->replicas[ROLE_WORKER].replicas;
-    const double state = job_shards(job) ? largest_share(job, net, servers) : 1;
+    const double state = job_shards(job) ? needs_largest_share(job, net, servers) : 1;
     struct worker_part p = {.job = job, .net = net, .samples = 1, .threads = threads_new(1)};
 
     p.writes = saves(job) && workers == 1; /* the copy of another host's rank 0 */
@@ -322,7 +322,7 @@ static void add_server(struct needs *e, const struct job *job, const struct net 
             fmin((double)workers * RECEIVE_BYTES, sizeof(float) * (double)net->params);
 }
 
-static double sum(const struct needs_memory *m)
+static double needs_sum(const struct needs_memory *m)
 {
     return m->parameters + m->activations + m->batches + m->exchange + m->data + m->rest;
 }
@@ -348,7 +348,7 @@ static int add_split(struct needs *e, struct worker_part *p, struct err *err)
     p->owners = owners;
     for (p->worker = 0; p->worker < workers; p->worker++) {
         add_worker(e, p);
-        if (sum(&e->worker) > sum(&most.worker))
+        if (needs_sum(&e->worker) > needs_sum(&most.worker))
             most.worker = e->worker;
     }
     *e = most;
@@ -369,8 +369,8 @@ int needs_find(struct needs *e, const struct job *job, const struct net *net, co
     struct worker_part p = {.job = job, .net = net, .lanes = most_lanes(job), .writes = saves(job)};
     int rc = 0;
 
-    p.samples = most_samples(&p.lanes, job->training.batch_size);
-    p.threads = threads_new(thread_count(job, p.lanes.count));
+    p.samples = needs_most_samples(&p.lanes, job->training.batch_size);
+    p.threads = threads_new(needs_thread_count(job, p.lanes.count));
     *e = (struct needs){.state_part = worker_state(job, net), .ceiling = ceiling_of(job)};
     if (job->strategy.type == STRATEGY_MODEL_PARALLEL)
         rc = add_split(e, &p, err);
@@ -379,11 +379,11 @@ int needs_find(struct needs *e, const struct job *job, const struct net *net, co
     threads_free(p.threads);
     e->worker.batches = batches_bytes(&p, pixels, labels, n);
     e->worker.data = data_bytes(job, pixels, n);
-    e->worker.total = sum(&e->worker);
+    e->worker.total = needs_sum(&e->worker);
     if (job->replicas[ROLE_PS].replicas > 0) {
         add_server(e, job, net);
         e->server.data = e->worker.data;
-        e->server.total = sum(&e->server);
+        e->server.total = needs_sum(&e->server);
     }
     return rc;
 }

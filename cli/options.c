@@ -69,7 +69,7 @@ static bool is_allowed(const char *allowed, const char *name, size_t n)
 }
 
 /* "--name", "--name=value" or "-n"; *len: of all but the value. */
-static const struct cli_option *find(const char *argument, const char *allowed, size_t *len)
+static const struct cli_option *options_find(const char *argument, const char *allowed, size_t *len)
 {
     *len = strcspn(argument, "=");
     for (size_t i = 0; i < ARRAY_LEN(option_defs); i++) {
@@ -107,8 +107,8 @@ static int unknown_option(const char *command, const char *argument, size_t len,
     return cli_usage_error(command, "unknown option %s", word);
 }
 
-static int store(struct options *o, const char *command, const struct cli_option *def,
-                 const char *value)
+static int options_store(struct options *o, const char *command, const struct cli_option *def,
+                         const char *value)
 {
     char *field = (char *)o + def->offset, *end;
     long long count;
@@ -155,7 +155,7 @@ static int take_option(struct options *o, char **argv, int *i, const char *allow
 {
     const char *argument = argv[*i], *value = strchr(argument, '=');
     size_t len;
-    const struct cli_option *def = find(argument, allowed, &len);
+    const struct cli_option *def = options_find(argument, allowed, &len);
 
     if (!def)
         return unknown_option(argv[0], argument, len, allowed);
@@ -167,7 +167,7 @@ static int take_option(struct options *o, char **argv, int *i, const char *allow
         value++;
     else if (def->kind != FLAG)
         value = argv[++*i];
-    return store(o, argv[0], def, value);
+    return options_store(o, argv[0], def, value);
 }
 
 /* The word behind the command's name in its usage: JOB, CHECKPOINT. */

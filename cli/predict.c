@@ -71,7 +71,7 @@ static void print_outputs(const cJSON *event)
 }
 
 /* For a text: how well the model predicted it. */
-static void print_text(const cJSON *event)
+static void predict_print_text(const cJSON *event)
 {
     const double unknown = event_number(event, "unknown");
 
@@ -85,7 +85,7 @@ static void print_text(const cJSON *event)
     printf(")");
 }
 
-static void show(void *arg, enum event_type type, const cJSON *event)
+static void predict_show(void *arg, enum event_type type, const cJSON *event)
 {
     (void)arg;
     if (type == EVENT_SKIPPED) {
@@ -99,7 +99,7 @@ static void show(void *arg, enum event_type type, const cJSON *event)
     print_subject(stdout, event);
     print_top(event);
     print_outputs(event);
-    print_text(event);
+    predict_print_text(event);
     puts("");
 }
 
@@ -143,6 +143,6 @@ int cmd_predict(int argc, char **argv)
     if (!o.input && o.n_operands < 2)
         return cli_usage_error("predict", "INPUT is missing, the files to ask about");
     arguments = make_arguments(&o, limit, top, &n);
-    s.show = o.json ? NULL : show;
+    s.show = o.json ? NULL : predict_show;
     return checkpoint_run(&s, &o, "predict", false, arguments, n, &job);
 }

@@ -84,7 +84,7 @@ static void plot_curves(struct buf *out, const struct history *h, const char *ti
 }
 
 /* 0 when there is none: fmax drops NAN. */
-static double first_of(const cJSON *events, const char *field)
+static double report_first_of(const cJSON *events, const char *field)
 {
     return fmax(0, event_number(cJSON_GetArrayItem(events, 0), field));
 }
@@ -104,10 +104,11 @@ static void curves(struct buf *out, const struct history *h)
     struct svg_plot all = {0}, qualities = {.percent = true, .y_max = 1}, losses = {0};
 
     /* The first steps would flatten what follows: the axes start near the first epoch's test. */
-    qualities.y_min = fmax(0, first_of(h->epochs, terms->test) - ACCURACY_BELOW);
+    qualities.y_min = fmax(0, report_first_of(h->epochs, terms->test) - ACCURACY_BELOW);
     if (!terms->share)
-        qualities = (struct svg_plot){.y_max = LOSS_ABOVE * first_of(h->epochs, terms->test)};
-    losses.y_max = LOSS_ABOVE * first_of(h->epochs, "testLoss");
+        qualities =
+            (struct svg_plot){.y_max = LOSS_ABOVE * report_first_of(h->epochs, terms->test)};
+    losses.y_max = LOSS_ABOVE * report_first_of(h->epochs, "testLoss");
     buf_puts(out, "<section class=\"two\">");
     plot_curves(out, h, terms->title, quality, 3, qualities);
     plot_curves(out, h, "Loss", loss, 3, losses);

@@ -27,7 +27,7 @@ static time_t begun(const struct history *h, const char *spec)
     return stat(spec, &st) == 0 ? st.st_mtim.tv_sec : 0;
 }
 
-static int write_report(const char *dir, const char *output, struct err *err)
+static int report_folder_write_report(const char *dir, const char *output, struct err *err)
 {
     AUTO(auto_free) char *spec = xasprintf("%s/job.json", dir);
     AUTO(auto_free) char *events = xasprintf("%s/events.jsonl", dir);
@@ -65,7 +65,7 @@ int cmd_report(int argc, char **argv)
     if (!options_parse(&o, argc, argv, "output", usage, &code))
         return code;
     output = o.output ? xstrdup(o.output) : xasprintf("%s/report.html", o.operand);
-    if (write_report(o.operand, output, &err) < 0) {
+    if (report_folder_write_report(o.operand, output, &err) < 0) {
         fprintf(stderr, "paceline report: %s\n", err.msg);
         return err_exit_code(err.code);
     }

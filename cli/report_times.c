@@ -88,7 +88,7 @@ static void table(struct buf *out, const struct history *h)
     buf_puts(out, "</table></section>\n");
 }
 
-static double at(const cJSON *values, int i)
+static double report_times_at(const cJSON *values, int i)
 {
     const cJSON *item = cJSON_GetArrayItem(values, i);
 
@@ -99,7 +99,7 @@ static double of_rank(const cJSON *event, const char *measure, int rank)
 {
     const cJSON *ranks = cJSON_GetObjectItemCaseSensitive(event, "perRank");
 
-    return at(cJSON_GetObjectItemCaseSensitive(ranks, measure), rank);
+    return report_times_at(cJSON_GetObjectItemCaseSensitive(ranks, measure), rank);
 }
 
 /* What each rank has used, and sent to whom. */
@@ -116,7 +116,8 @@ static void rank_row(struct buf *out, const struct history *h, int rank, int n)
     for (size_t i = 0; i < ARRAY_LEN(bytes); i++)
         buf_printf(out, "<td>%s</td>", format_bytes(of_rank(h->done, bytes[i], rank)).s);
     for (int to = 0; sent && to < n; to++)
-        buf_printf(out, "<td>%s</td>", format_bytes(at(cJSON_GetArrayItem(sent, rank), to)).s);
+        buf_printf(out, "<td>%s</td>",
+                   format_bytes(report_times_at(cJSON_GetArrayItem(sent, rank), to)).s);
     buf_puts(out, "</tr>\n");
 }
 

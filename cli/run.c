@@ -85,7 +85,7 @@ static void check_resume(struct cli_run *r)
     r->resume = false;
 }
 
-static int prepare(struct cli_run *r, const char *out, struct err *err)
+static int run_prepare(struct cli_run *r, const char *out, struct err *err)
 {
     if (open_folder(r, out, err) < 0)
         return -1;
@@ -95,7 +95,7 @@ static int prepare(struct cli_run *r, const char *out, struct err *err)
     return run_files_open(&r->files, &r->session, r->spec.data, err);
 }
 
-static int write_report(struct cli_run *r, int64_t started_ns, struct err *err)
+static int run_write_report(struct cli_run *r, int64_t started_ns, struct err *err)
 {
     const struct format_text started = report_when((time_t)(started_ns / 1000000000));
     struct report report = {
@@ -145,7 +145,7 @@ static int launch(struct cli_run *r, int64_t started_ns, struct err *err)
     return code;
 }
 
-static int train(struct cli_run *r, int64_t started_ns)
+static int run_train(struct cli_run *r, int64_t started_ns)
 {
     struct err err;
     int code;
@@ -164,7 +164,7 @@ static int train(struct cli_run *r, int64_t started_ns)
         session_fail(&r->session, "run", code, &err);
     if (!r->session.started)
         run_files_undo(&r->files, &r->session, &r->folder);
-    else if (write_report(r, started_ns, &err) < 0 && code == EXIT_OK)
+    else if (run_write_report(r, started_ns, &err) < 0 && code == EXIT_OK)
         return session_fail(&r->session, "run", err_exit_code(err.code), &err);
     if (code != EXIT_OK) {
         say_what_remains(r);
@@ -196,10 +196,10 @@ int cmd_run(int argc, char **argv)
         return code;
     r.resume = o.resume;
     r.json = o.json;
-    if (prepare(&r, o.out, &err) < 0) {
+    if (run_prepare(&r, o.out, &err) < 0) {
         if (r.files.spec)
             run_files_undo(&r.files, &r.session, &r.folder);
         return session_fail(&r.session, "run", err_exit_code(err.code), &err);
     }
-    return train(&r, started_ns);
+    return run_train(&r, started_ns);
 }

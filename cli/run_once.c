@@ -5,8 +5,8 @@
 #include "paceline/clock.h"
 #include "paceline/mem.h"
 
-static int train(struct session *s, const struct job *job, const struct run_files *files,
-                 const char *path, struct err *err)
+static int run_once_train(struct session *s, const struct job *job, const struct run_files *files,
+                          const char *path, struct err *err)
 {
     bool resume = files->resume;
     int code;
@@ -39,8 +39,9 @@ int run_once(struct session *s, const struct job *job, const char *path, enum ru
     job_to_text(job, &text);
     s->on_start = run_files_keep;
     s->on_start_arg = &files;
-    code = run_files_open(&files, s, text.data, err) < 0 ? err_exit_code(err->code)
-                                                         : train(s, job, &files, path, err);
+    code = run_files_open(&files, s, text.data, err) < 0
+               ? err_exit_code(err->code)
+               : run_once_train(s, job, &files, path, err);
     if (!s->started)
         run_files_undo(&files, s, &folder);
     s->on_start = NULL;

@@ -69,7 +69,7 @@ static void note_garbage(struct session *s, const char *line)
             *c = '?';
 }
 
-static void take_line(void *arg, const char *line, size_t len)
+static void session_take_line(void *arg, const char *line, size_t len)
 {
     struct session *s = arg;
     enum event_type type;
@@ -111,7 +111,7 @@ static void show_log(void *arg, const char *line, size_t len)
     fprintf(stderr, "%.*s\n", (int)len, line);
 }
 
-static void take_log(void *arg, const char *line, size_t len)
+static void session_take_log(void *arg, const char *line, size_t len)
 {
     struct session *s = arg;
 
@@ -139,7 +139,8 @@ static const char *signal_hint(int signal)
 }
 
 /* Why an engine that gave no reason itself did not succeed. */
-static int explain_end(const struct session *s, const struct launch_end *end, struct err *err)
+static int session_explain_end(const struct session *s, const struct launch_end *end,
+                               struct err *err)
 {
     if (end->lingered) {
         err_set(err, ERR_NONE, "every worker has ended, but mpirun had not: it was killed");
@@ -157,7 +158,7 @@ static int explain_end(const struct session *s, const struct launch_end *end, st
     return end->exit_code > 0 ? end->exit_code : EXIT_UNEXPECTED;
 }
 
-static int judge(const struct session *s, const struct launch_end *end, struct err *err)
+static int session_judge(const struct session *s, const struct launch_end *end, struct err *err)
 {
     const struct history *h = &s->history;
     const cJSON *last = s->last == EVENT_DONE          ? h->done
@@ -182,7 +183,8 @@ static int judge(const struct session *s, const struct launch_end *end, struct e
         err_set(err, ERR_NONE, "%s", event_text(h->error, "message"));
         return code > 0 && code < 256 ? (int)code : EXIT_UNEXPECTED;
     }
-    return (last || s->relaunch) && end->exit_code == 0 ? EXIT_OK : explain_end(s, end, err);
+    return (last || s->relaunch) && end->exit_code == 0 ? EXIT_OK
+                                                        : session_explain_end(s, end, err);
 }
 
 int session_run(struct session *s, const char *const *arguments, int ranks, int threads,
@@ -193,8 +195,8 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
         .ranks = ranks,
         .threads = threads,
         .started_ns = started_ns,
-        .on_line = take_line,
-        .on_log = take_log,
+        .on_line = session_take_line,
+        .on_log = session_take_log,
         .stop_file = s->stop_file,
         .on_stop = ask_to_stop,
         .arg = s,
@@ -213,7 +215,7 @@ int session_run(struct session *s, const char *const *arguments, int ranks, int 
     mpirun_filter_end(&s->filter, show_log, s);
     if (result < 0)
         return EXIT_UNEXPECTED;
-    return judge(s, &end, err);
+    return session_judge(s, &end, err);
 }
 
 int session_fail(const struct session *s, const char *command, int exit_code, const struct err *err)

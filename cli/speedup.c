@@ -105,8 +105,8 @@ static double lanes_ceiling(int lanes, int workers)
     return (double)lanes / most;
 }
 
-static void take_speed(struct measurement *m, struct speedup_row *row, const struct job *job,
-                       double speed)
+static void speedup_take_speed(struct measurement *m, struct speedup_row *row,
+                               const struct job *job, double speed)
 {
     double per_worker;
 
@@ -127,12 +127,12 @@ static void take_result(struct measurement *m, struct speedup_row *row, const st
 {
     const char *cpu = event_text(h->start, "cpu");
 
-    take_speed(m, row, job, event_number(h->done, "samplesPerSecond"));
+    speedup_take_speed(m, row, job, event_number(h->done, "samplesPerSecond"));
     snprintf(m->machine, sizeof m->machine, "%s, batch %lld%s%.80s", event_text(h->start, "model"),
              (long long)job->training.batch_size, *cpu ? ", on " : "", cpu);
 }
 
-static struct job *load(struct options *o, int workers, int *code)
+static struct job *speedup_load(struct options *o, int workers, int *code)
 {
     static const char *const counts[] = {"replicas", "minReplicas", "maxReplicas"};
 
@@ -183,8 +183,8 @@ static int measure_costs(struct measurement *m, const struct options *o, const s
 }
 
 /* One run in a folder of its own below out. */
-static int measure(struct measurement *m, struct speedup_row *row, struct options *o,
-                   const struct folder *out)
+static int speedup_measure(struct measurement *m, struct speedup_row *row, struct options *o,
+                           const struct folder *out)
 {
     AUTO(auto_free) char *name = xasprintf("workers-%d", row->workers);
     AUTO(auto_free) char *path = folder_file(out, name);
@@ -194,7 +194,7 @@ static int measure(struct measurement *m, struct speedup_row *row, struct option
     struct err err;
 
     session_init(&session, EVENT_DONE);
-    job = load(o, row->workers, &code);
+    job = speedup_load(o, row->workers, &code);
     if (!job)
         return code;
     fprintf(stderr, "measuring %s, %s\n", format_plural(row->workers, "worker").s,
@@ -251,7 +251,7 @@ static int measure_on_cluster(struct measurement *m, struct speedup_row *row, st
     int code;
 
     options_set(o, "metadata.name=%s-speedup-%d", m->title, row->workers);
-    job = load(o, row->workers, &code);
+    job = speedup_load(o, row->workers, &code);
     if (!job)
         return code;
     if (row == m->rows) {
@@ -259,7 +259,7 @@ static int measure_on_cluster(struct measurement *m, struct speedup_row *row, st
         fprintf(stderr, "%s\n", m->machine);
     }
     if (cluster_run(sweep, job, &speed, &err) == 0) {
-        take_speed(m, row, job, speed);
+        speedup_take_speed(m, row, job, speed);
         return EXIT_OK;
     }
     fprintf(stderr, "paceline speedup: %s\n", err.msg);
@@ -342,8 +342,8 @@ static void html_plot(const struct measurement *m, struct buf *out)
         &(struct svg_plot){.x_label = "workers", .series = series, .n_series = ARRAY_LEN(series)});
 }
 
-static int write_report(const struct measurement *m, const struct text_table *t, const char *path,
-                        struct err *err)
+static int speedup_write_report(const struct measurement *m, const struct text_table *t,
+                                const char *path, struct err *err)
 {
     AUTO(buf_release) struct buf page;
 
@@ -360,7 +360,7 @@ static int write_report(const struct measurement *m, const struct text_table *t,
     return file_write_atomic(path, page.data, page.len, err);
 }
 
-static void print_json(const struct measurement *m, const char *report)
+static void speedup_print_json(const struct measurement *m, const char *report)
 {
     AUTO(auto_json) cJSON *result = cJSON_CreateObject();
     cJSON *rows = cJSON_AddArrayToObject(result, "rows");
@@ -386,7 +386,7 @@ static void print_json(const struct measurement *m, const char *report)
     puts(text);
 }
 
-static int report(const struct measurement *m, const struct folder *out, bool json)
+static int speedup_report(const struct measurement *m, const struct folder *out, bool json)
 {
     AUTO(auto_free) char *path = folder_file(out, "report.html");
     AUTO(table_release) struct text_table table;
@@ -394,12 +394,12 @@ static int report(const struct measurement *m, const struct folder *out, bool js
 
     table_init(&table, head);
     add_rows(m, &table);
-    if (write_report(m, &table, path, &err) < 0) {
+    if (speedup_write_report(m, &table, path, &err) < 0) {
         fprintf(stderr, "paceline speedup: %s\n", err.msg);
         return err_exit_code(err.code);
     }
     if (json) {
-        print_json(m, path);
+        speedup_print_json(m, path);
     } else {
         table_print(&table, stdout);
         if (m->simulated)
@@ -409,7 +409,7 @@ static int report(const struct measurement *m, const struct folder *out, bool js
     return EXIT_OK;
 }
 
-static int take_folder(struct folder *out, const struct options *o, const char *name)
+static int speedup_take_folder(struct folder *out, const struct options *o, const char *name)
 {
     AUTO(auto_free) char *path = o->out ? xstrdup(o->out) : xasprintf("runs/%s-speedup", name);
     struct err err;
@@ -438,7 +438,7 @@ static int measure_all(struct measurement *m, struct options *o, const struct fo
     int code = EXIT_OK;
 
     for (size_t i = 0; i < m->n && code == EXIT_OK; i++)
-        code = measure(m, &m->rows[i], o, out);
+        code = speedup_measure(m, &m->rows[i], o, out);
     return code;
 }
 
@@ -467,17 +467,17 @@ int cmd_speedup(int argc, char **argv)
     options_set(&o, "training.steps=%lld", (long long)(o.steps ? o.steps : DEFAULT_STEPS));
     if (o.threads)
         options_set(&o, "training.threads=%s", o.threads);
-    job = load(&o, m.rows[0].workers, &code);
+    job = speedup_load(&o, m.rows[0].workers, &code);
     if (!job)
         return code;
     snprintf(m.title, sizeof m.title, "%s", job->name);
-    code = take_folder(&out, &o, job->name);
+    code = speedup_take_folder(&out, &o, job->name);
     if (code == EXIT_OK)
         code = measure_costs(&m, &o, job);
     if (code == EXIT_OK)
         code = o.on ? measure_all_on_cluster(&m, &o) : measure_all(&m, &o, &out);
     if (code == EXIT_OK)
-        code = report(&m, &out, o.json);
+        code = speedup_report(&m, &out, o.json);
     free(m.tensors);
     return code;
 }

@@ -118,7 +118,7 @@ struct study_command {
     struct study_results results;
 };
 
-static void command_release(struct study_command *c)
+static void study_command_release(struct study_command *c)
 {
     if (c->study.doc.root)
         study_results_release(&c->results);
@@ -129,7 +129,7 @@ static void command_release(struct study_command *c)
 }
 
 /* The job that all variants share, as a file. */
-static int write_job(struct study_command *c, struct err *err)
+static int study_write_shared_job(struct study_command *c, struct err *err)
 {
     AUTO(auto_json) cJSON *job = cJSON_CreateObject();
     AUTO(buf_release) struct buf text;
@@ -161,7 +161,7 @@ static void add_sets(struct options *o, const cJSON *set)
 
 /* The scale's overrides, those of presets, the variant's, the seed's, the user's; the last counts.
  */
-static struct job *load(const struct study_command *c, int variant, int seed, int *code)
+static struct job *study_load(const struct study_command *c, int variant, int seed, int *code)
 {
     const struct study_variant *v = &c->study.variants[variant];
     AUTO(options_release) struct options o = {0};
@@ -185,7 +185,7 @@ static int check_jobs(const struct study_command *c)
 
     for (size_t v = 0; v < c->study.n_variants && code == EXIT_OK; v++) {
         const bool runs = study_runs(c->scale, &c->study.variants[v]);
-        AUTO(auto_job) struct job *job = runs ? load(c, (int)v, 0, &code) : NULL;
+        AUTO(auto_job) struct job *job = runs ? study_load(c, (int)v, 0, &code) : NULL;
 
         if (runs && !job)
             fprintf(stderr, "paceline study: variant %s is no job that runs\n",
@@ -248,7 +248,7 @@ static bool read_run(const struct study_command *c, int variant, const struct jo
 }
 
 /* Takes an ended run of the same job as it is; else trains, or goes on. */
-static int run(struct study_command *c, int variant, int seed)
+static int study_run_variant(struct study_command *c, int variant, int seed)
 {
     AUTO(auto_free) char *name = xasprintf("%s-seed-%d", c->study.variants[variant].name, seed + 1);
     AUTO(auto_free) char *path = folder_file(&c->out, name);
@@ -260,7 +260,7 @@ static int run(struct study_command *c, int variant, int seed)
     int code = EXIT_UNEXPECTED;
 
     session_init(&session, EVENT_DONE);
-    job = load(c, variant, seed, &code);
+    job = study_load(c, variant, seed, &code);
     if (!job)
         return code;
     same = read_run(c, variant, job, path, h);
@@ -314,7 +314,7 @@ static void say_run(const struct study_command *c, const char *number, int varia
 
 static int run_and_say(struct study_command *c, const char *number, int variant, int seed)
 {
-    const int code = run(c, variant, seed);
+    const int code = study_run_variant(c, variant, seed);
 
     if (code != EXIT_OK)
         return code;
@@ -369,7 +369,7 @@ static int estimate_run(struct study_command *c, int variant, int seed)
     struct err err;
     int code = EXIT_OK;
 
-    job = load(c, variant, seed, &code);
+    job = study_load(c, variant, seed, &code);
     if (!job)
         return code;
     if (tensors_of_job(&costs, &tensors, job, &err) < 0) {
@@ -394,7 +394,7 @@ static int estimate_all(struct study_command *c)
 
 /* --- what is printed --- */
 
-static void print_table(const struct study_results *r, const struct study_table *t)
+static void study_print_table(const struct study_results *r, const struct study_table *t)
 {
     const char *head[TABLE_COLUMNS + 1] = {""};
     char titles[TABLE_COLUMNS][64];
@@ -428,12 +428,12 @@ static void print_search(const struct study_command *c, const struct study_searc
     putchar('\n');
 }
 
-static void print_text(const struct study_command *c, const char *report)
+static void study_print_text(const struct study_command *c, const char *report)
 {
     const struct study *s = &c->study;
 
     for (size_t i = 0; i < s->n_tables; i++)
-        print_table(&c->results, &s->tables[i]);
+        study_print_table(&c->results, &s->tables[i]);
     for (size_t i = 0; i < s->n_orderings; i++)
         printf("%-9s  %s\n", study_verdict_text(study_judge(&c->results, &s->orderings[i])),
                s->orderings[i].text);
@@ -444,7 +444,7 @@ static void print_text(const struct study_command *c, const char *report)
     printf("report: %s\n", report);
 }
 
-static void print_json(const struct study_command *c, const char *report)
+static void study_print_json(const struct study_command *c, const char *report)
 {
     const struct study *s = &c->study;
     AUTO(auto_json) cJSON *result = cJSON_CreateObject();
@@ -486,7 +486,7 @@ static void print_json(const struct study_command *c, const char *report)
     cli_print_json(result);
 }
 
-static int report(struct study_command *c)
+static int study_report(struct study_command *c)
 {
     AUTO(auto_free) char *path = folder_file(&c->out, "report.html");
     AUTO(buf_release) struct buf page;
@@ -499,9 +499,9 @@ static int report(struct study_command *c)
         return err_exit_code(err.code);
     }
     if (c->options.json)
-        print_json(c, path);
+        study_print_json(c, path);
     else
-        print_text(c, path);
+        study_print_text(c, path);
     return EXIT_OK;
 }
 
@@ -529,7 +529,7 @@ static int choose_scale(struct study_command *c)
     return c->scale ? EXIT_OK : no_scale(&c->study, name);
 }
 
-static int take_folder(struct study_command *c)
+static int study_take_folder(struct study_command *c)
 {
     AUTO(auto_free)
     char *path = c->options.out ? xstrdup(c->options.out)
@@ -538,7 +538,7 @@ static int take_folder(struct study_command *c)
 
     if (folder_take(&c->out, path, true, &err) == 0) {
         c->job_path = folder_file(&c->out, "job.json");
-        if (write_job(c, &err) == 0)
+        if (study_write_shared_job(c, &err) == 0)
             return EXIT_OK;
     }
     fprintf(stderr, "paceline study: %s\n", err.msg);
@@ -562,7 +562,7 @@ static void say_checked(struct study_command *c)
 
 int cmd_study(int argc, char **argv)
 {
-    AUTO(command_release) struct study_command c = {.out = {.lock = -1}};
+    AUTO(study_command_release) struct study_command c = {.out = {.lock = -1}};
     int code;
 
     if (argc < 2)
@@ -577,7 +577,7 @@ int cmd_study(int argc, char **argv)
         return code;
     study_results_init(&c.results, &c.study,
                        c.options.seeds ? (int)c.options.seeds : c.scale->seeds);
-    code = take_folder(&c);
+    code = study_take_folder(&c);
     if (code == EXIT_OK)
         code = check_jobs(&c);
     if (code == EXIT_OK && c.options.check)
@@ -589,5 +589,5 @@ int cmd_study(int argc, char **argv)
         code = search_all(&c);
     if (code == EXIT_OK)
         code = estimate_all(&c);
-    return code == EXIT_OK ? report(&c) : code;
+    return code == EXIT_OK ? study_report(&c) : code;
 }

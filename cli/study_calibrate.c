@@ -6,7 +6,8 @@
 #include "paceline/file.h"
 #include "paceline/mem.h"
 
-static cJSON *done_of(const struct calibration *c, const struct job *job, double seconds)
+static cJSON *study_calibrate_done_of(const struct calibration *c, const struct job *job,
+                                      double seconds)
 {
     cJSON *done = cJSON_CreateObject();
 
@@ -56,7 +57,7 @@ int study_calibrate(struct history *h, const struct job *job, const char *path, 
     code = calibrate(&c, job, err);
     if (code != EXIT_OK)
         return code;
-    done = done_of(&c, job, (double)(clock_ms() - start) / 1e3);
+    done = study_calibrate_done_of(&c, job, (double)(clock_ms() - start) / 1e3);
     if (study_write_done(&folder, done, err) < 0)
         return err_exit_code(err->code);
     history_add(h, EVENT_DONE, STEAL(done));

@@ -3,7 +3,7 @@
 #include <math.h>
 
 /* A number, or null where there is none. */
-static void add(cJSON *object, const char *name, double value)
+static void study_estimate_add(cJSON *object, const char *name, double value)
 {
     if (isfinite(value))
         cJSON_AddNumberToObject(object, name, value);
@@ -34,9 +34,9 @@ void study_estimate(struct history *h, const struct job *job, const struct histo
     costs.tensors = tensors;
     costs.n_tensors = n_tensors;
     estimate = cJSON_AddObjectToObject(h->done, "estimate");
-    add(estimate, "speedup", estimate_speedup(&costs, e.mean_s));
-    add(estimate, "best", estimate_speedup(&costs, e.best_s));
-    add(estimate, "worst", estimate_speedup(&costs, e.worst_s));
-    add(estimate, "predicted", predict_rate(job, &costs) / alone);
-    add(estimate, "measured", event_number(h->done, "samplesPerSecond") / alone);
+    study_estimate_add(estimate, "speedup", estimate_speedup(&costs, e.mean_s));
+    study_estimate_add(estimate, "best", estimate_speedup(&costs, e.best_s));
+    study_estimate_add(estimate, "worst", estimate_speedup(&costs, e.worst_s));
+    study_estimate_add(estimate, "predicted", predict_rate(job, &costs) / alone);
+    study_estimate_add(estimate, "measured", event_number(h->done, "samplesPerSecond") / alone);
 }

@@ -35,7 +35,7 @@ __attribute__((format(printf, 3, 4))) static void fault(struct study_reader *r, 
 
 /* --- values of a mapping --- */
 
-static const cJSON *get(const cJSON *map, const char *key)
+static const cJSON *study_file_get(const cJSON *map, const char *key)
 {
     return cJSON_GetObjectItemCaseSensitive(map, key);
 }
@@ -64,7 +64,7 @@ static void only(struct study_reader *r, const cJSON *map, const char *names)
 static const char *text_or(struct study_reader *r, const cJSON *map, const char *key,
                            const char *otherwise)
 {
-    const cJSON *item = get(map, key);
+    const cJSON *item = study_file_get(map, key);
 
     if (!item)
         return otherwise;
@@ -73,7 +73,7 @@ static const char *text_or(struct study_reader *r, const cJSON *map, const char 
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-static const char *text_of(struct study_reader *r, const cJSON *map, const char *key)
+static const char *study_file_text_of(struct study_reader *r, const cJSON *map, const char *key)
 {
     const char *text = text_or(r, map, key, NULL);
 
@@ -84,7 +84,7 @@ static const char *text_of(struct study_reader *r, const cJSON *map, const char 
 
 static const cJSON *map_of(struct study_reader *r, const cJSON *map, const char *key)
 {
-    const cJSON *item = get(map, key);
+    const cJSON *item = study_file_get(map, key);
 
     if (item && !cJSON_IsObject(item))
         fault(r, item, "%s: found no mapping; needed: one", key);
@@ -92,10 +92,10 @@ static const cJSON *map_of(struct study_reader *r, const cJSON *map, const char 
 }
 
 /* The entries of a list, of at least `least`. */
-static const cJSON *list_of(struct study_reader *r, const cJSON *map, const char *key, int least,
-                            int most)
+static const cJSON *study_file_list_of(struct study_reader *r, const cJSON *map, const char *key,
+                                       int least, int most)
 {
-    const cJSON *item = get(map, key);
+    const cJSON *item = study_file_get(map, key);
     const int n = cJSON_IsArray(item) ? cJSON_GetArraySize(item) : 0;
 
     if ((item && !cJSON_IsArray(item)) || n < least || n > most)
@@ -104,7 +104,7 @@ static const cJSON *list_of(struct study_reader *r, const cJSON *map, const char
     return n >= least && n <= most ? item : NULL;
 }
 
-static size_t count(const cJSON *list) { return (size_t)cJSON_GetArraySize(list); }
+static size_t study_file_count(const cJSON *list) { return (size_t)cJSON_GetArraySize(list); }
 
 /* --- parts of a study --- */
 
@@ -180,7 +180,7 @@ static struct study_measure measure_of(struct study_reader *r, const struct stud
         [STUDY_RATE] = "rate",     [STUDY_LOSS] = "loss",       [STUDY_BYTES] = "bytes"};
     const char *format = text_or(r, map, "format", "number");
     const char *against = text_or(r, map, "against", NULL);
-    struct study_measure m = {.field = text_of(r, map, "measure"),
+    struct study_measure m = {.field = study_file_text_of(r, map, "measure"),
                               .less = text_or(r, map, "less", NULL),
                               .per = text_or(r, map, "per", NULL),
                               .against = against ? variant_of(r, s, map, against) : -1};
@@ -200,8 +200,9 @@ static struct study_measure measure_of(struct study_reader *r, const struct stud
 static int *variants_of(struct study_reader *r, const struct study *s, const cJSON *map,
                         const char *key, int least, size_t *n)
 {
-    const cJSON *list =
-        least || get(map, key) ? list_of(r, map, key, least, STUDY_VARIANTS_MAX) : NULL;
+    const cJSON *list = least || study_file_get(map, key)
+                            ? study_file_list_of(r, map, key, least, STUDY_VARIANTS_MAX)
+                            : NULL;
     const cJSON *item;
     int *all = xcalloc(STUDY_VARIANTS_MAX, sizeof *all);
 
@@ -250,7 +251,8 @@ static const cJSON *presets_of(struct study_reader *r, const cJSON *map)
 static const cJSON *all_of(struct study_reader *r, const cJSON *map, const char *key,
                            cJSON_bool (*is)(const cJSON *), const char *kind)
 {
-    const cJSON *list = get(map, key) ? list_of(r, map, key, 1, 32) : NULL, *item;
+    const cJSON *list = study_file_get(map, key) ? study_file_list_of(r, map, key, 1, 32) : NULL,
+                *item;
 
     cJSON_ArrayForEach(item, list)
     {
@@ -272,18 +274,18 @@ static const cJSON *numbers_of(struct study_reader *r, const cJSON *map, const c
 
 static void read_scales(struct study_reader *r, struct study *s)
 {
-    const cJSON *list = list_of(r, s->doc.root, "scales", 1, 16), *item;
+    const cJSON *list = study_file_list_of(r, s->doc.root, "scales", 1, 16), *item;
 
-    s->scales = xcalloc(count(list) + 1, sizeof *s->scales);
+    s->scales = xcalloc(study_file_count(list) + 1, sizeof *s->scales);
     cJSON_ArrayForEach(item, list)
     {
-        const cJSON *seeds = get(item, "seeds");
+        const cJSON *seeds = study_file_get(item, "seeds");
 
         only(r, item, "name note seeds set presets points");
         if (!cJSON_IsNumber(seeds) || seeds->valuedouble < 1 ||
             seeds->valuedouble > STUDY_SEEDS_MAX)
             fault(r, item, "seeds: needed: a number from 1 to %d", STUDY_SEEDS_MAX);
-        s->scales[s->n_scales++] = (struct study_scale){.name = text_of(r, item, "name"),
+        s->scales[s->n_scales++] = (struct study_scale){.name = study_file_text_of(r, item, "name"),
                                                         .note = text_or(r, item, "note", ""),
                                                         .seeds = seeds ? seeds->valueint : 1,
                                                         .set = map_of(r, item, "set"),
@@ -293,7 +295,7 @@ static void read_scales(struct study_reader *r, struct study *s)
 }
 
 /* Names are names of folders, too. */
-static bool is_plain(const char *name)
+static bool study_file_is_plain(const char *name)
 {
     return *name && name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                       "0123456789-_")] == '\0';
@@ -329,7 +331,7 @@ static int calibration_of(struct study_reader *r, const struct study *s, const c
 static void add_variant(struct study_reader *r, struct study *s, const cJSON *at,
                         const struct study_variant *v)
 {
-    if (!is_plain(v->name) || study_variant(s, v->name) >= 0)
+    if (!study_file_is_plain(v->name) || study_variant(s, v->name) >= 0)
         fault(r, at, "name: found \"%.60s\"; needed: letters, digits, - and _, once", v->name);
     if (s->n_variants == STUDY_VARIANTS_MAX)
         fault(r, at, "found more variants; needed: at most %d", STUDY_VARIANTS_MAX);
@@ -341,13 +343,14 @@ static void add_variant(struct study_reader *r, struct study *s, const cJSON *at
 
 static void read_variants(struct study_reader *r, struct study *s)
 {
-    const cJSON *list = list_of(r, s->doc.root, "variants", 1, STUDY_VARIANTS_MAX), *item, *point;
+    const cJSON *list = study_file_list_of(r, s->doc.root, "variants", 1, STUDY_VARIANTS_MAX),
+                *item, *point;
 
     s->variants = xcalloc(STUDY_VARIANTS_MAX, sizeof *s->variants);
     cJSON_ArrayForEach(item, list)
     {
-        const cJSON *x = get(item, "x"), *points = numbers_of(r, item, "points");
-        const char *name = text_of(r, item, "name");
+        const cJSON *x = study_file_get(item, "x"), *points = numbers_of(r, item, "points");
+        const char *name = study_file_text_of(r, item, "name");
         struct study_variant v = {
             .series = text_or(r, item, "series", NULL),
             .x = cJSON_IsNumber(x) ? x->valuedouble : NAN,
@@ -355,7 +358,7 @@ static void read_variants(struct study_reader *r, struct study *s)
             .set = map_of(r, item, "set"),
             .at = texts_of(r, item, "at"),
             .point = points,
-            .calibrates = cJSON_IsTrue(get(item, "calibrate")),
+            .calibrates = cJSON_IsTrue(study_file_get(item, "calibrate")),
             .peer = text_or(r, item, "peer", NULL),
             .calibration = calibration_of(r, s, item),
         };
@@ -415,25 +418,25 @@ static bool by_rank(struct study_reader *r, const cJSON *map)
 
 static void read_tables(struct study_reader *r, struct study *s)
 {
-    const cJSON *list = list_of(r, s->doc.root, "tables", 1, 32), *item, *column;
+    const cJSON *list = study_file_list_of(r, s->doc.root, "tables", 1, 32), *item, *column;
 
-    s->tables = xcalloc(count(list) + 1, sizeof *s->tables);
+    s->tables = xcalloc(study_file_count(list) + 1, sizeof *s->tables);
     cJSON_ArrayForEach(item, list)
     {
         struct study_table *t = &s->tables[s->n_tables++];
-        const cJSON *columns = list_of(r, item, "columns", 1, TABLE_COLUMNS - 1);
+        const cJSON *columns = study_file_list_of(r, item, "columns", 1, TABLE_COLUMNS - 1);
 
         only(r, item, "title variants series by columns");
-        t->title = text_of(r, item, "title");
+        t->title = study_file_text_of(r, item, "title");
         t->by_rank = by_rank(r, item);
         t->variants = variants_of(r, s, item, "variants", 0, &t->n_variants);
         keep_series(s, t, series_of(r, s, item));
-        t->columns = xcalloc(count(columns) + 1, sizeof *t->columns);
+        t->columns = xcalloc(study_file_count(columns) + 1, sizeof *t->columns);
         cJSON_ArrayForEach(column, columns)
         {
             only(r, column, "title published " MEASURE_KEYS);
             t->columns[t->n_columns++] =
-                (struct study_column){.title = text_of(r, column, "title"),
+                (struct study_column){.title = study_file_text_of(r, column, "title"),
                                       .measure = measure_of(r, s, column),
                                       .published = published_of(r, s, column)};
         }
@@ -442,18 +445,20 @@ static void read_tables(struct study_reader *r, struct study *s)
 
 static void read_plots(struct study_reader *r, struct study *s)
 {
-    const cJSON *list = get(s->doc.root, "plots") ? list_of(r, s->doc.root, "plots", 0, 32) : NULL;
+    const cJSON *list = study_file_get(s->doc.root, "plots")
+                            ? study_file_list_of(r, s->doc.root, "plots", 0, 32)
+                            : NULL;
     const cJSON *item;
 
-    s->plots = xcalloc(count(list) + 1, sizeof *s->plots);
+    s->plots = xcalloc(study_file_count(list) + 1, sizeof *s->plots);
     cJSON_ArrayForEach(item, list)
     {
-        const char *over = text_of(r, item, "over");
+        const char *over = study_file_text_of(r, item, "over");
         const cJSON *beside = map_of(r, item, "beside");
         struct study_plot *p = &s->plots[s->n_plots++];
 
         only(r, item, "title over series beside " MEASURE_KEYS);
-        *p = (struct study_plot){.title = text_of(r, item, "title"),
+        *p = (struct study_plot){.title = study_file_text_of(r, item, "title"),
                                  .x_label = over,
                                  .measure = measure_of(r, s, item),
                                  .over_epochs = strcmp(over, "epoch") == 0,
@@ -462,23 +467,24 @@ static void read_plots(struct study_reader *r, struct study *s)
             continue;
         only(r, beside, "title " MEASURE_KEYS);
         p->beside = measure_of(r, s, beside);
-        p->beside_title = text_of(r, beside, "title");
+        p->beside_title = study_file_text_of(r, beside, "title");
     }
 }
 
 static void read_orderings(struct study_reader *r, struct study *s)
 {
-    const cJSON *list =
-        get(s->doc.root, "orderings") ? list_of(r, s->doc.root, "orderings", 0, 64) : NULL;
+    const cJSON *list = study_file_get(s->doc.root, "orderings")
+                            ? study_file_list_of(r, s->doc.root, "orderings", 0, 64)
+                            : NULL;
     const cJSON *item;
 
-    s->orderings = xcalloc(count(list) + 1, sizeof *s->orderings);
+    s->orderings = xcalloc(study_file_count(list) + 1, sizeof *s->orderings);
     cJSON_ArrayForEach(item, list)
     {
         struct study_ordering *o = &s->orderings[s->n_orderings++];
 
         only(r, item, "text rising " MEASURE_KEYS);
-        o->text = text_of(r, item, "text");
+        o->text = study_file_text_of(r, item, "text");
         o->measure = measure_of(r, s, item);
         o->variants = variants_of(r, s, item, "rising", 2, &o->n_variants);
     }
@@ -506,42 +512,43 @@ static int *variants_by_x(struct study_reader *r, const struct study *s, const c
 
 static void read_searches(struct study_reader *r, struct study *s)
 {
-    const cJSON *list =
-        get(s->doc.root, "searches") ? list_of(r, s->doc.root, "searches", 0, 8) : NULL;
+    const cJSON *list = study_file_get(s->doc.root, "searches")
+                            ? study_file_list_of(r, s->doc.root, "searches", 0, 8)
+                            : NULL;
     const cJSON *item;
 
-    s->searches = xcalloc(count(list) + 1, sizeof *s->searches);
+    s->searches = xcalloc(study_file_count(list) + 1, sizeof *s->searches);
     cJSON_ArrayForEach(item, list)
     {
         struct study_search *search = &s->searches[s->n_searches++];
-        const cJSON *within = get(item, "within");
+        const cJSON *within = study_file_get(item, "within");
 
         only(r, item, "title series reference within " MEASURE_KEYS);
         if (!cJSON_IsNumber(within) || within->valuedouble < 0)
             fault(r, item, "within: found no number; needed: one from 0");
-        search->title = text_of(r, item, "title");
+        search->title = study_file_text_of(r, item, "title");
         search->measure = measure_of(r, s, item);
-        search->reference = variant_of(r, s, item, text_of(r, item, "reference"));
+        search->reference = variant_of(r, s, item, study_file_text_of(r, item, "reference"));
         search->within = within ? within->valuedouble : 0;
         search->variants =
-            variants_by_x(r, s, item, text_of(r, item, "series"), &search->n_variants);
+            variants_by_x(r, s, item, study_file_text_of(r, item, "series"), &search->n_variants);
     }
 }
 
-static void read_head(struct study_reader *r, struct study *s)
+static void study_file_read_head(struct study_reader *r, struct study *s)
 {
     const cJSON *root = s->doc.root, *metadata = map_of(r, root, "metadata");
 
     only(r, root,
          "apiVersion kind metadata title source about job presets scales variants tables plots "
          "orderings searches");
-    if (strcmp(text_of(r, root, "apiVersion"), API_VERSION) != 0 ||
-        strcmp(text_of(r, root, "kind"), "Study") != 0)
+    if (strcmp(study_file_text_of(r, root, "apiVersion"), API_VERSION) != 0 ||
+        strcmp(study_file_text_of(r, root, "kind"), "Study") != 0)
         fault(r, root, "found another apiVersion or kind; needed: " API_VERSION " and Study");
-    s->name = text_of(r, metadata ? metadata : root, "name");
-    if (!is_plain(s->name))
+    s->name = study_file_text_of(r, metadata ? metadata : root, "name");
+    if (!study_file_is_plain(s->name))
         fault(r, metadata, "name: needed: letters, digits, - and _");
-    s->title = text_of(r, root, "title");
+    s->title = study_file_text_of(r, root, "title");
     s->source = text_or(r, root, "source", "");
     s->about = text_or(r, root, "about", "");
     s->job = map_of(r, root, "job");
@@ -557,7 +564,7 @@ int study_parse(struct study *s, const char *text, size_t len, const char *file,
     *s = (struct study){0};
     if (yaml_parse(&s->doc, text, len, file, err) < 0)
         return -1;
-    read_head(&r, s);
+    study_file_read_head(&r, s);
     read_scales(&r, s);
     read_variants(&r, s);
     read_tables(&r, s);

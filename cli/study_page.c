@@ -32,7 +32,7 @@ bool study_simulated(const struct study_results *r)
 
 /* --- tables --- */
 
-static void cell(struct buf *out, const char *text)
+static void study_page_cell(struct buf *out, const char *text)
 {
     buf_puts(out, "<td>");
     svg_text(out, text);
@@ -54,14 +54,15 @@ static void table_html(const struct study_results *r, const struct study_table *
     }
     for (size_t i = 0; i < n; i++) {
         buf_puts(out, "</tr><tr>");
-        cell(out, rows[i].label);
+        study_page_cell(out, rows[i].label);
         for (size_t c = 0; c < t->n_columns; c++) {
             const struct study_column *column = &t->columns[c];
 
-            cell(out, study_cell_text(r, column, &rows[i]).s);
+            study_page_cell(out, study_cell_text(r, column, &rows[i]).s);
             if (column->published)
-                cell(out,
-                     study_format(column->measure.format, column->published[rows[i].variant]).s);
+                study_page_cell(
+                    out,
+                    study_format(column->measure.format, column->published[rows[i].variant]).s);
         }
     }
     buf_puts(out, "</tr></table></section>\n");
@@ -154,8 +155,8 @@ struct drawing {
     size_t n;
 };
 
-static struct svg_series *draw(struct drawing *d, struct study_curve c, const char *label,
-                               int colour, bool marks)
+static struct svg_series *study_page_draw(struct drawing *d, struct study_curve c,
+                                          const char *label, int colour, bool marks)
 {
     d->curves[d->n] = c;
     d->labels[d->n] = xstrdup(label);
@@ -173,11 +174,11 @@ static void draw_series(struct drawing *d, const struct study_results *r,
 {
     AUTO(auto_free) char *label = NULL;
 
-    draw(d, series_curve(r, &p->measure, series), series, colour, true);
+    study_page_draw(d, series_curve(r, &p->measure, series), series, colour, true);
     if (!p->beside.field)
         return;
     label = xasprintf("%s, %s", series, p->beside_title);
-    draw(d, series_curve(r, &p->beside, series), label, colour, false)->dashed = true;
+    study_page_draw(d, series_curve(r, &p->beside, series), label, colour, false)->dashed = true;
 }
 
 static void plot_html(const struct study_results *r, const struct study_plot *p, struct buf *out)
@@ -190,8 +191,8 @@ static void plot_html(const struct study_results *r, const struct study_plot *p,
         if (p->over_epochs) {
             struct study_curve c = epochs_curve(r, p->measure.field, (int)v);
 
-            draw(d, c, s->variants[v].name, (int)v, false);
-            draw(d, switch_mark(r, &c, (int)v), "switch", (int)v, true);
+            study_page_draw(d, c, s->variants[v].name, (int)v, false);
+            study_page_draw(d, switch_mark(r, &c, (int)v), "switch", (int)v, true);
         } else if (is_first_of_series(s, p, v)) {
             draw_series(d, r, p, s->variants[v].series, colour++);
         }
@@ -214,7 +215,7 @@ static void ordering_html(const struct study_results *r, const struct study_orde
                           struct buf *out)
 {
     buf_puts(out, "<tr>");
-    cell(out, o->text);
+    study_page_cell(out, o->text);
     buf_puts(out, "<td>");
     for (size_t i = 0; i < o->n_variants; i++) {
         const int v = o->variants[i];
@@ -228,7 +229,7 @@ static void ordering_html(const struct study_results *r, const struct study_orde
         svg_text(out, study_format_mean(o->measure.format, study_mean_of(r, &o->measure, v)).s);
     }
     buf_puts(out, "</td>");
-    cell(out, study_verdict_text(study_judge(r, o)));
+    study_page_cell(out, study_verdict_text(study_judge(r, o)));
     buf_puts(out, "</tr>");
 }
 
@@ -262,10 +263,10 @@ static void search_html(const struct study_results *r, const struct study_search
              "<th>needed</th><th></th>");
     for (size_t i = 0; i < f.n; i++) {
         buf_puts(out, "</tr><tr>");
-        cell(out, r->study->variants[f.steps[i].variant].name);
-        cell(out, study_format_mean(s->measure.format, f.steps[i].mean).s);
-        cell(out, study_format(s->measure.format, f.needed).s);
-        cell(out, f.steps[i].good ? "good: earlier" : "not good: later");
+        study_page_cell(out, r->study->variants[f.steps[i].variant].name);
+        study_page_cell(out, study_format_mean(s->measure.format, f.steps[i].mean).s);
+        study_page_cell(out, study_format(s->measure.format, f.needed).s);
+        study_page_cell(out, f.steps[i].good ? "good: earlier" : "not good: later");
     }
     buf_puts(out, "</tr></table></section>\n");
 }

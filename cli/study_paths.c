@@ -13,7 +13,7 @@ static const struct {
              {"dataset", "cachePath", "dataset.cachePath"},
              {"model", "initialWeights", "model.initialWeights"}};
 
-static void place(cJSON *item, const char *folder)
+static void study_paths_place(cJSON *item, const char *folder)
 {
     AUTO(auto_free) char *whole = NULL;
 
@@ -33,7 +33,7 @@ static void place_overrides(cJSON *node, const char *folder)
     {
         for (size_t i = 0; child->string && i < ARRAY_LEN(paths); i++)
             if (strcmp(child->string, paths[i].override) == 0)
-                place(child, folder);
+                study_paths_place(child, folder);
         place_overrides(child, folder);
     }
 }
@@ -49,8 +49,9 @@ void study_place(struct study *s, const char *file)
     given = slash ? xasprintf("%.*s", slash > file ? (int)(slash - file) : 1, file) : xstrdup(here);
     folder = *given == '/' ? STEAL(given) : file_in(here, given);
     for (size_t i = 0; i < ARRAY_LEN(paths); i++)
-        place(cJSON_GetObjectItemCaseSensitive(
-                  cJSON_GetObjectItemCaseSensitive(s->job, paths[i].section), paths[i].key),
-              folder);
+        study_paths_place(
+            cJSON_GetObjectItemCaseSensitive(
+                cJSON_GetObjectItemCaseSensitive(s->job, paths[i].section), paths[i].key),
+            folder);
     place_overrides(s->doc.root, folder);
 }

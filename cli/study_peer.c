@@ -23,33 +23,33 @@ struct answers {
     int status;
 };
 
-static void release(struct answers *a)
+static void study_peer_release(struct answers *a)
 {
     cJSON_Delete(a->version);
     cJSON_Delete(a->speed);
 }
 
-static void keep(cJSON **slot, cJSON *answer)
+static void study_peer_keep(cJSON **slot, cJSON *answer)
 {
     cJSON_Delete(*slot);
     *slot = answer;
 }
 
-static void take(struct answers *a, const char *line)
+static void study_peer_take(struct answers *a, const char *line)
 {
     cJSON *answer = cJSON_Parse(line);
 
     if (event_number(answer, "samplesPerSecond") > 0) {
-        keep(&a->speed, answer);
+        study_peer_keep(&a->speed, answer);
         a->speeds++;
     } else if (*event_text(answer, "version")) {
-        keep(&a->version, answer);
+        study_peer_keep(&a->version, answer);
     } else {
         cJSON_Delete(answer);
     }
 }
 
-static void ask(struct answers *a, const char *command, long long steps)
+static void study_peer_ask(struct answers *a, const char *command, long long steps)
 {
     AUTO(auto_free) char *all = xasprintf("printf '%lld\\n%lld\\n' | %s", steps, steps, command);
     FILE *out = popen(all, "re");
@@ -59,11 +59,11 @@ static void ask(struct answers *a, const char *command, long long steps)
     if (!out)
         return;
     while (fgets(line, sizeof line, out))
-        take(a, line);
+        study_peer_take(a, line);
     a->status = pclose(out);
 }
 
-static cJSON *done_of(const struct answers *a, const char *command, long long steps)
+static cJSON *study_peer_done_of(const struct answers *a, const char *command, long long steps)
 {
     const double seconds = (double)steps * event_number(a->speed, "stepMs") / 1e3;
     cJSON *done = cJSON_CreateObject();
@@ -97,7 +97,7 @@ static cJSON *not_compared(const struct answers *a)
 }
 
 /* What the command finds in its environment. */
-static int tell(const struct folder *folder, struct err *err)
+static int study_peer_tell(const struct folder *folder, struct err *err)
 {
     AUTO(auto_free) char *spec = folder_file(folder, "job.json");
     char worker[4096];
@@ -114,18 +114,18 @@ int study_peer(struct history *h, const struct job *job, const char *command, co
 {
     AUTO(folder_release) struct folder folder = {.lock = -1};
     const long long steps = job->training.steps ? (long long)job->training.steps : STEPS_DEFAULT;
-    AUTO(release) struct answers a = {0};
+    AUTO(study_peer_release) struct answers a = {0};
     AUTO(auto_json) cJSON *done = NULL;
 
     if (folder_take(&folder, path, keep, err) < 0 || study_write_job(&folder, job, err) < 0 ||
-        tell(&folder, err) < 0)
+        study_peer_tell(&folder, err) < 0)
         return err_exit_code(err->code);
-    ask(&a, command, steps);
+    study_peer_ask(&a, command, steps);
     if (a.status != 0 || !a.version || a.speeds < QUESTIONS) {
         history_add(h, EVENT_DONE, not_compared(&a));
         return EXIT_OK;
     }
-    done = done_of(&a, command, steps);
+    done = study_peer_done_of(&a, command, steps);
     if (study_write_done(&folder, done, err) < 0)
         return err_exit_code(err->code);
     history_add(h, EVENT_DONE, STEAL(done));

@@ -74,7 +74,7 @@ static double largest(const cJSON *list)
 }
 
 /* "perRank.forward.1" of an event: of rank 1. */
-static double number_at(const cJSON *at, const char *path, int rank)
+static double study_result_number_at(const cJSON *at, const char *path, int rank)
 {
     while (at && path) {
         const char *dot = strchr(path, '.');
@@ -121,7 +121,7 @@ static double field_value(const struct history *h, const char *field, int rank)
 
     if (event == h->done && study_is_part(h) && is_sum(field))
         return NAN;
-    return number_at(event, field, rank);
+    return study_result_number_at(event, field, rank);
 }
 
 static double own_value(const struct history *h, const struct study_measure *m)
@@ -177,7 +177,8 @@ struct study_mean study_mean_of(const struct study_results *r, const struct stud
 
 /* --- rows --- */
 
-static struct study_row row_of(const struct study_results *r, int variant, int rank, int workers)
+static struct study_row study_result_row_of(const struct study_results *r, int variant, int rank,
+                                            int workers)
 {
     const char *name = r->study->variants[variant].name;
     struct study_row row = {.variant = variant, .rank = rank};
@@ -202,7 +203,8 @@ size_t study_rows(const struct study_results *r, const struct study_table *t,
         const int ranks = t->by_rank ? (int)event_integer(start, "ranks") : 1;
 
         for (int k = 0; study_has_run(r, v) && k < ranks && n < most; k++)
-            rows[n++] = row_of(r, v, t->by_rank ? k + 1 : 0, (int)event_integer(start, "workers"));
+            rows[n++] = study_result_row_of(r, v, t->by_rank ? k + 1 : 0,
+                                            (int)event_integer(start, "workers"));
     }
     return n;
 }

@@ -6,8 +6,8 @@
 #include "paceline/mem.h"
 
 /* Those of the search that the scale runs; how many. */
-static int list(int *variants, const struct study *study, const struct study_search *s,
-                const struct study_scale *scale)
+static int study_search_list(int *variants, const struct study *study, const struct study_search *s,
+                             const struct study_scale *scale)
 {
     int n = 0;
 
@@ -21,7 +21,8 @@ struct study_found study_find(const struct study_results *r, const struct study_
                               const struct study_scale *scale)
 {
     struct study_found f = {.next = -1, .variant = -1};
-    int variants[STUDY_VARIANTS_MAX], low = 0, high = list(variants, r->study, s, scale);
+    int variants[STUDY_VARIANTS_MAX], low = 0,
+                                      high = study_search_list(variants, r->study, s, scale);
 
     f.needed = study_mean_of(r, &s->measure, s->reference).mean - s->within;
     if (!isfinite(f.needed))

@@ -39,7 +39,7 @@ int text_columns(const char *text)
     return n;
 }
 
-static void print_cell(FILE *out, const char *text, int width, int right, int last)
+static void table_print_cell(FILE *out, const char *text, int width, int right, int last)
 {
     int pad = width - text_columns(text);
 
@@ -62,8 +62,8 @@ void table_print(const struct text_table *t, FILE *out)
                 width[c] = text_columns(t->cells[i]);
     }
     for (size_t c = 0; c < t->n_columns; c++)
-        print_cell(out, t->head[c] + right[c], width[c], right[c], c + 1 == t->n_columns);
+        table_print_cell(out, t->head[c] + right[c], width[c], right[c], c + 1 == t->n_columns);
     for (size_t row = 0; row < t->n_cells; row += t->n_columns)
         for (size_t c = 0; c < t->n_columns; c++)
-            print_cell(out, t->cells[row + c], width[c], right[c], c + 1 == t->n_columns);
+            table_print_cell(out, t->cells[row + c], width[c], right[c], c + 1 == t->n_columns);
 }

@@ -19,7 +19,7 @@ void tar_open(struct tar *t, tar_read_fn *read, void *arg, const char *name, uin
     *t = (struct tar){.read = read, .arg = arg, .name = name, .most = most};
 }
 
-static int64_t take(struct tar *t, void *bytes, size_t n, struct err *err)
+static int64_t tar_take(struct tar *t, void *bytes, size_t n, struct err *err)
 {
     int64_t got = t->read(t->arg, bytes, n, err);
 
@@ -135,7 +135,7 @@ static int pass_extension(struct tar *t, struct err *err)
 }
 
 /* Sets t->left and t->padding as well; *extension: it belongs to the entry behind it. */
-static int read_header(struct tar *t, const uint8_t h[BLOCK], bool *extension, struct err *err)
+static int tar_read_header(struct tar *t, const uint8_t h[BLOCK], bool *extension, struct err *err)
 {
     uint64_t sum;
     uint8_t type = h[TYPE];
@@ -160,13 +160,13 @@ static int read_header(struct tar *t, const uint8_t h[BLOCK], bool *extension, s
     return *extension ? 0 : read_path(t, h, err);
 }
 
-static int skip(struct tar *t, uint64_t n, struct err *err)
+static int tar_skip(struct tar *t, uint64_t n, struct err *err)
 {
     uint8_t chunk[4096];
 
     while (n) {
         size_t part = n < sizeof chunk ? (size_t)n : sizeof chunk;
-        int64_t got = take(t, chunk, part, err);
+        int64_t got = tar_take(t, chunk, part, err);
 
         if (got < 0)
             return -1;
@@ -184,7 +184,7 @@ static int read_rest(struct tar *t, struct err *err)
     int64_t got;
 
     do {
-        got = take(t, chunk, sizeof chunk, err);
+        got = tar_take(t, chunk, sizeof chunk, err);
     } while (got > 0);
     return (int)got;
 }
@@ -197,10 +197,10 @@ int tar_next(struct tar *t, bool *more, struct err *err)
     while (extension) {
         int64_t got;
 
-        if (skip(t, t->left + t->padding, err) < 0)
+        if (tar_skip(t, t->left + t->padding, err) < 0)
             return -1;
         t->left = t->padding = 0;
-        got = take(t, header, BLOCK, err);
+        got = tar_take(t, header, BLOCK, err);
         if (got < 0)
             return -1;
         if (got < BLOCK)
@@ -208,7 +208,7 @@ int tar_next(struct tar *t, bool *more, struct err *err)
         *more = !is_zero(header, BLOCK);
         if (!*more)
             return read_rest(t, err);
-        if (read_header(t, header, &extension, err) < 0 ||
+        if (tar_read_header(t, header, &extension, err) < 0 ||
             (extension && pass_extension(t, err) < 0))
             return -1;
     }
@@ -223,7 +223,7 @@ int64_t tar_data(struct tar *t, void *bytes, size_t n, struct err *err)
         n = (size_t)t->left;
     if (!n)
         return 0;
-    got = take(t, bytes, n, err);
+    got = tar_take(t, bytes, n, err);
     if (got >= 0 && (size_t)got < n)
         return cut_short(t, err);
     if (got > 0)

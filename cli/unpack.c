@@ -143,7 +143,8 @@ static int unpack_one(const struct unpack *u, struct unpack_input *p, const char
 }
 
 /* Makes the folders that lead to path, and path itself if it is one. */
-static int make_folders(const struct unpack *u, const char *path, bool folder, struct err *err)
+static int unpack_make_folders(const struct unpack *u, const char *path, bool folder,
+                               struct err *err)
 {
     for (const char *end = path; *end; end++) {
         AUTO(auto_free) char *part = NULL;
@@ -166,7 +167,7 @@ static int unpack_entry(const struct unpack *u, struct tar *t, const char *path,
     AUTO(auto_free) uint8_t *chunk = xmalloc(CHUNK);
     int64_t n;
 
-    if (make_folders(u, path, t->folder, err) < 0)
+    if (unpack_make_folders(u, path, t->folder, err) < 0)
         return -1;
     if (t->folder)
         return 0;

@@ -52,7 +52,7 @@ static int read_data(const struct facts *f, struct data_facts *d, uint32_t n[2],
 
 /* Warns about things that the job does with its data, or on this machine, and that are probably not
  * intended. */
-static void warn(struct facts *f, const struct data_facts *d)
+static void validate_warn(struct facts *f, const struct data_facts *d)
 {
     const struct job *job = f->job;
     const int64_t threads = job->training.threads > 0 ? job->training.threads : 1;
@@ -76,7 +76,7 @@ static void warn(struct facts *f, const struct data_facts *d)
                      format_plural(cores, "core").s);
 }
 
-static int gather(struct facts *f, struct err *err)
+static int validate_gather(struct facts *f, struct err *err)
 {
     struct data_facts data;
     uint32_t n[2];
@@ -88,7 +88,7 @@ static int gather(struct facts *f, struct err *err)
         job_network(f->job, data.shape, data.classes, &f->net, err) ||
         data_fit(&data, f->job, &f->net, err))
         return -1;
-    warn(f, &data);
+    validate_warn(f, &data);
     return needs_find(&f->needs, f->job, &f->net, n, err);
 }
 
@@ -133,7 +133,7 @@ static void print_roles(const struct job *job)
                    (long long)job->replicas[role].replicas);
 }
 
-static void print_text(const struct facts *f)
+static void validate_print_text(const struct facts *f)
 {
     const struct job *job = f->job;
 
@@ -221,7 +221,7 @@ static int validate(struct facts *f, const char *path, const struct options *o, 
 
     f->job = job = cli_read_job(path, &o->sets, &problems, &code);
     good = job != NULL;
-    if (good && gather(f, &err)) {
+    if (good && validate_gather(f, &err)) {
         problems_add(&problems, "%s: %s", f->path, err.msg);
         code = err_exit_code(err.code);
         good = false;
@@ -231,7 +231,7 @@ static int validate(struct facts *f, const char *path, const struct options *o, 
     if (results)
         cJSON_AddItemToArray(results, good ? result_json(f) : problems_json(f->path, &problems));
     else if (good)
-        print_text(f);
+        validate_print_text(f);
     problems_release(&f->warnings);
     net_release(&f->net);
     return code;

@@ -10,7 +10,7 @@
 #define ROW_MAX 90
 
 /* Whether a reader of YAML 1.1 or 1.2 takes the bare word for a string. */
-static bool is_plain(const char *s)
+static bool yaml_text_is_plain(const char *s)
 {
     static const char *const words[] = {"true", "false", "null", "yes", "no",
                                         "on",   "off",   "y",    "n"};
@@ -28,7 +28,7 @@ static bool is_plain(const char *s)
 
 void yaml_text_string(const char *s, struct buf *out)
 {
-    if (is_plain(s))
+    if (yaml_text_is_plain(s))
         buf_puts(out, s);
     else
         json_print_string(s, out);
@@ -48,7 +48,7 @@ static bool is_scalar(const cJSON *value)
 }
 
 /* A list or mapping of nothing but scalars, on one line. */
-static void add_row(const cJSON *value, struct buf *out)
+static void yaml_text_add_row(const cJSON *value, struct buf *out)
 {
     const bool list = cJSON_IsArray(value);
 
@@ -76,20 +76,20 @@ static bool is_row(const cJSON *value)
         c = c->next;
     if (c)
         return false;
-    add_row(value, &text);
+    yaml_text_add_row(value, &text);
     return cJSON_IsArray(value) || text.len <= ROW_MAX;
 }
 
 static void add_entries(const cJSON *value, int indent, bool first_in_place, struct buf *out);
 
 /* What follows "key:" or "-". */
-static void add_value(const cJSON *value, int indent, bool in_list, struct buf *out)
+static void yaml_text_add_value(const cJSON *value, int indent, bool in_list, struct buf *out)
 {
     if (!is_scalar(value) && !value->child) {
         buf_puts(out, cJSON_IsObject(value) ? " {}\n" : " []\n");
     } else if (is_row(value)) {
         buf_puts(out, " ");
-        add_row(value, out);
+        yaml_text_add_row(value, out);
         buf_puts(out, "\n");
     } else if (cJSON_IsObject(value) && in_list) {
         buf_puts(out, " ");
@@ -115,7 +115,7 @@ static void add_entries(const cJSON *value, int indent, bool first_in_place, str
             yaml_text_string(c->string, out);
             buf_puts(out, ":");
         }
-        add_value(c, indent, cJSON_IsArray(value), out);
+        yaml_text_add_value(c, indent, cJSON_IsArray(value), out);
     }
 }
 

@@ -28,7 +28,7 @@ void buf_release(struct buf *b)
 }
 
 /* A secret buffer is moved by hand, because realloc would leave a copy in freed memory. */
-static void grow(struct buf *b, size_t cap)
+static void buf_grow(struct buf *b, size_t cap)
 {
     if (b->secret) {
         char *larger = xcalloc(1, cap);
@@ -51,7 +51,7 @@ static size_t buf_reserve(struct buf *b, size_t n)
         b->overflowed = true;
     }
     if (n >= b->cap - b->len)
-        grow(b, (b->len + n + 1) * 3 / 2);
+        buf_grow(b, (b->len + n + 1) * 3 / 2);
     return n;
 }
 
@@ -84,7 +84,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 }
 
 /* Appends the whole file; chunk is scratch. */
-static int read_file(struct buf *b, const char *path, char *chunk, size_t size, struct err *err)
+static int buf_add_file(struct buf *b, const char *path, char *chunk, size_t size, struct err *err)
 {
     AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -112,7 +112,7 @@ int buf_read_file(struct buf *b, const char *path, size_t max, struct err *err)
     char chunk[16384];
 
     buf_init(b, max);
-    return read_file(b, path, chunk, sizeof chunk, err);
+    return buf_add_file(b, path, chunk, sizeof chunk, err);
 }
 
 int buf_read_secret_file(struct buf *b, const char *path, size_t max, struct err *err)
@@ -120,7 +120,7 @@ int buf_read_secret_file(struct buf *b, const char *path, size_t max, struct err
     char chunk[4096];
 
     buf_init_secret(b, max);
-    const int rc = read_file(b, path, chunk, sizeof chunk, err);
+    const int rc = buf_add_file(b, path, chunk, sizeof chunk, err);
     explicit_bzero(chunk, sizeof chunk);
     return rc;
 }

@@ -46,7 +46,7 @@ static bool is_host(const char *s, size_t len, bool colons)
 }
 
 /* host:port, with [address]:port for IPv6. */
-static bool is_address(const char *s)
+static bool cluster_is_address(const char *s)
 {
     const char *colon = strrchr(s, ':');
     bool bracketed = *s == '[' && colon && colon > s + 1 && colon[-1] == ']';
@@ -85,7 +85,7 @@ static int parse_hosts(struct cluster *cluster, const cJSON *list, struct err *e
                        "TF_CONFIG: cluster.%s: allowed: a list of at most %d addresses",
                        list->string, CLUSTER_MAX_HOSTS);
     for (const cJSON *c = list->child; c; c = c->next) {
-        if (!cJSON_IsString(c) || !is_address(c->valuestring))
+        if (!cJSON_IsString(c) || !cluster_is_address(c->valuestring))
             return err_set(err, ERR_INVALID,
                            "TF_CONFIG: cluster.%s[%zu]: found %.60s; allowed: host:port",
                            list->string, cluster->roles[role].n,

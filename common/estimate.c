@@ -49,7 +49,7 @@ double estimate_largest_shard(const size_t *tensors, size_t n, int servers)
 }
 
 /* The share of all parameters that the busiest of the servers keeps. */
-static double largest_share(const struct estimate_costs *costs, int servers)
+static double estimate_largest_share(const struct estimate_costs *costs, int servers)
 {
     return costs->n_tensors ? estimate_largest_shard(costs->tensors, costs->n_tensors, servers)
                             : 1.0 / servers;
@@ -155,7 +155,7 @@ static double all_reduce(const struct estimate_costs *costs, int workers)
  * receives, no less than its own. */
 static struct estimate central(const struct estimate_costs *costs, int workers)
 {
-    const double share = largest_share(costs, costs->servers ? costs->servers : 1);
+    const double share = estimate_largest_share(costs, costs->servers ? costs->servers : 1);
     const struct blocks b = count_all_blocks(costs, workers);
 
     return (struct estimate){.best_s = fmax((b.all + 1) * share, b.most + 1),
@@ -171,7 +171,7 @@ static struct estimate count_transfers(const struct estimate_costs *costs,
     if (server == ESTIMATE_CENTRAL)
         return central(costs, workers);
     transfers = server == ESTIMATE_DISTRIBUTED
-                    ? owners(costs, workers, largest_share(costs, workers))
+                    ? owners(costs, workers, estimate_largest_share(costs, workers))
                     : all_reduce(costs, workers);
     return (struct estimate){.best_s = transfers, .worst_s = transfers};
 }
@@ -193,7 +193,7 @@ struct estimate estimate_update(const struct estimate_costs *costs, enum estimat
 /* Equations 4.13 to 4.18. The server that is never idle decides, or the last worker to begin. */
 static struct estimate async_central(const struct estimate_costs *costs, int workers)
 {
-    double share = largest_share(costs, costs->servers ? costs->servers : 1);
+    double share = estimate_largest_share(costs, costs->servers ? costs->servers : 1);
     double D = costs->batches, g = costs->gradient_s, c = costs->transfer_s, N = workers;
 
     return with_mean(fmax((D + 1) * share * c + g, (N - 1) * share * c + D / N * (2 * c + g)),

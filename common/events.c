@@ -58,7 +58,7 @@ const char *event_text(const cJSON *event, const char *field)
     return cJSON_IsString(item) ? item->valuestring : "";
 }
 
-static void add_text(struct lines *l, const char *bytes, size_t n)
+static void events_add_text(struct lines *l, const char *bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (bytes[i])
@@ -73,7 +73,7 @@ int lines_add(struct lines *l, const char *bytes, size_t n, line_fn *fn, void *a
 
         if (l->len + part > EVENT_LINE_MAX)
             return err_set(err, ERR_INVALID, "a line is longer than %d bytes", EVENT_LINE_MAX);
-        add_text(l, bytes, part);
+        events_add_text(l, bytes, part);
         if (!end)
             return 0;
         lines_end(l, fn, arg);

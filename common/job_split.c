@@ -66,7 +66,7 @@ int job_split(const struct job *job, const struct net_parts *parts, const struct
 }
 
 /* Jobs of another strategy are looked at, too. */
-static double micro_batches(const struct job *job)
+static double job_split_micro_batches(const struct job *job)
 {
     return job->strategy.micro_batches > 0 ? (double)job->strategy.micro_batches : 1;
 }
@@ -74,7 +74,7 @@ static double micro_batches(const struct job *job)
 /* Copies of the gradient: none where it goes straight into the update, else a binary counter. */
 static double gradient_copies(const struct job *job)
 {
-    return micro_batches(job) > 1 ? 1 + log2(micro_batches(job)) : 0;
+    return job_split_micro_batches(job) > 1 ? 1 + log2(job_split_micro_batches(job)) : 0;
 }
 
 /* A worker's own parts; *floats gets those of their activations for a sample. */
@@ -136,7 +136,7 @@ void job_split_shares(const struct job *job, const struct net_parts *parts, cons
 
 double job_split_ceiling(const struct job *job, const struct split_share *shares, int workers)
 {
-    const double m = micro_batches(job);
+    const double m = job_split_micro_batches(job);
     double all = 0, slowest = 0;
     int stages = 0;
 

@@ -100,7 +100,7 @@ static int check_tree(cJSON *value, int depth, bool lenient, const char *name, s
     return 0;
 }
 
-static int line_of(const char *text, const char *at)
+static int json_line_of(const char *text, const char *at)
 {
     int line = 1;
 
@@ -109,8 +109,8 @@ static int line_of(const char *text, const char *at)
     return line;
 }
 
-static int parse(cJSON **out, const char *text, size_t len, bool lenient, const char *name,
-                 struct err *err)
+static int json_parse_text(cJSON **out, const char *text, size_t len, bool lenient,
+                           const char *name, struct err *err)
 {
     AUTO(auto_json) cJSON *root = NULL;
     const char *end = text;
@@ -123,11 +123,11 @@ static int parse(cJSON **out, const char *text, size_t len, bool lenient, const 
     root = cJSON_ParseWithLengthOpts(text, len, &end, false);
     if (!root)
         return err_set(err, ERR_INVALID, "%s:%d: not valid JSON", name,
-                       end ? line_of(text, end) : 1);
+                       end ? json_line_of(text, end) : 1);
     for (const char *rest = end; rest < text + len; rest++)
         if (!strchr(" \t\r\n", *rest))
             return err_set(err, ERR_INVALID, "%s:%d: text after the end of the JSON value", name,
-                           line_of(text, rest));
+                           json_line_of(text, rest));
     if (check_tree(root, 1, lenient, name, err))
         return -1;
     *out = STEAL(root);
@@ -136,12 +136,12 @@ static int parse(cJSON **out, const char *text, size_t len, bool lenient, const 
 
 int json_parse(cJSON **out, const char *text, size_t len, const char *name, struct err *err)
 {
-    return parse(out, text, len, false, name, err);
+    return json_parse_text(out, text, len, false, name, err);
 }
 
 int json_parse_lenient(cJSON **out, const char *text, size_t len, const char *name, struct err *err)
 {
-    return parse(out, text, len, true, name, err);
+    return json_parse_text(out, text, len, true, name, err);
 }
 
 void json_print_number(double number, struct buf *out)
@@ -220,7 +220,7 @@ void json_print_string(const char *s, struct buf *out)
 
 static void print_value(const cJSON *value, int indent, int depth, struct buf *out);
 
-static void print_children(const cJSON *parent, int indent, int depth, struct buf *out)
+static void json_print_children(const cJSON *parent, int indent, int depth, struct buf *out)
 {
     bool object = cJSON_IsObject(parent);
 
@@ -257,7 +257,7 @@ static void print_value(const cJSON *value, int indent, int depth, struct buf *o
     switch (value ? value->type & 0xff : cJSON_NULL) {
     case cJSON_Object:
     case cJSON_Array:
-        print_children(value, indent, depth, out);
+        json_print_children(value, indent, depth, out);
         return;
     case cJSON_String:
         json_print_string(value->valuestring, out);

@@ -34,14 +34,18 @@ char *list_last(struct layer_list *l)
     return last->name;
 }
 
-static void take(struct layer_list *l, struct layer_spec *layer, char *const *outputs, size_t n)
+static void layer_list_take(struct layer_list *l, struct layer_spec *layer, char *const *outputs,
+                            size_t n)
 {
     layer->inputs = arena_alloc(&l->arena, n * sizeof *layer->inputs);
     memcpy(layer->inputs, outputs, n * sizeof *layer->inputs);
     layer->n_inputs = n;
 }
 
-void list_from(struct layer_list *l, char *output) { take(l, &l->items[l->n - 1], &output, 1); }
+void list_from(struct layer_list *l, char *output)
+{
+    layer_list_take(l, &l->items[l->n - 1], &output, 1);
+}
 
 void list_conv(struct layer_list *l, int filters, int kernel, int stride, bool bias)
 {
@@ -95,5 +99,5 @@ void list_norm_relu(struct layer_list *l)
 
 void list_join(struct layer_list *l, enum layer_type type, char *const *outputs, size_t n)
 {
-    take(l, list_add(l, (struct layer_spec){.type = type}), outputs, n);
+    layer_list_take(l, list_add(l, (struct layer_spec){.type = type}), outputs, n);
 }

@@ -7,7 +7,7 @@
 static int min(int a, int b) { return a < b ? a : b; }
 
 /* Optimal string alignment distance over three rows; longer words are cut. */
-static int distance(const char *a, const char *b)
+static int nearest_distance(const char *a, const char *b)
 {
     int rows[3][MAX_WORD + 1];
     int n = (int)strnlen(a, MAX_WORD), m = (int)strnlen(b, MAX_WORD);
@@ -38,7 +38,7 @@ const char *nearest(const char *word, const char *const *words, size_t n)
     const char *found = NULL;
 
     for (size_t i = 0; i < n; i++) {
-        int d = distance(word, words[i]);
+        int d = nearest_distance(word, words[i]);
 
         if (d < best && d < len &&
             d < (int)strlen(words[i])) { /* otherwise no letter of the word is left */

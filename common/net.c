@@ -520,7 +520,7 @@ static int check_inputs(const struct net *net, struct err *err)
 }
 
 /* What nobody takes would be computed for nothing: a mistake in the names. */
-static int check_outputs(const struct net *net, struct err *err)
+static int net_check_outputs(const struct net *net, struct err *err)
 {
     for (size_t i = 0; i < net->n_layers; i++) {
         const struct net_layer *l = &net->layers[i];
@@ -556,7 +556,7 @@ int net_build(struct net *net, const struct layer_spec *layers, size_t n_layers,
             return -1;
         }
     }
-    if (check_inputs(net, err) || check_outputs(net, err)) {
+    if (check_inputs(net, err) || net_check_outputs(net, err)) {
         net_release(net);
         return -1;
     }

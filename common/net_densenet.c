@@ -7,7 +7,7 @@
 
 enum { GROWTH = 12, BLOCKS = 3 };
 
-static void grow(struct layer_list *l)
+static void densenet_grow(struct layer_list *l)
 {
     char *below = list_last(l);
 
@@ -32,7 +32,7 @@ void net_write_densenet(struct layer_list *l, const struct net_def *def, int cla
             list_pool(l, LAYER_AVGPOOL, 2, 2);
         }
         for (int i = 0; i < each; i++, channels += GROWTH)
-            grow(l);
+            densenet_grow(l);
     }
     list_norm_relu(l);
     list_plain(l, LAYER_GLOBALAVGPOOL);

@@ -12,7 +12,7 @@ struct inception {
     bool last; /* of its size: a pool follows */
 };
 
-static char *conv_relu(struct layer_list *l, int filters, int kernel, int stride)
+static char *googlenet_conv_relu(struct layer_list *l, int filters, int kernel, int stride)
 {
     list_conv(l, filters, kernel, stride, true);
     list_plain(l, LAYER_RELU);
@@ -26,7 +26,7 @@ static void normalise(struct layer_list *l)
 }
 
 /* A 1x1 convolution of `below` and its ReLU. */
-static void branch(struct layer_list *l, char *below, int filters)
+static void googlenet_branch(struct layer_list *l, char *below, int filters)
 {
     list_conv(l, filters, 1, 1, true);
     list_from(l, below);
@@ -38,15 +38,15 @@ static char *inception(struct layer_list *l, const struct inception *m, char *be
 {
     char *outputs[4];
 
-    branch(l, below, m->one);
+    googlenet_branch(l, below, m->one);
     outputs[0] = list_last(l);
-    branch(l, below, m->few3);
-    outputs[1] = conv_relu(l, m->three, 3, 1);
-    branch(l, below, m->few5);
-    outputs[2] = conv_relu(l, m->five, 5, 1);
+    googlenet_branch(l, below, m->few3);
+    outputs[1] = googlenet_conv_relu(l, m->three, 3, 1);
+    googlenet_branch(l, below, m->few5);
+    outputs[2] = googlenet_conv_relu(l, m->five, 5, 1);
     list_pool(l, LAYER_MAXPOOL, 3, 1);
     list_from(l, below);
-    outputs[3] = conv_relu(l, m->pool, 1, 1);
+    outputs[3] = googlenet_conv_relu(l, m->pool, 1, 1);
     list_join(l, LAYER_CONCAT, outputs, 4);
     return list_last(l);
 }
@@ -58,7 +58,7 @@ static void side_classifier(struct layer_list *l, char *name, int classes)
 
     list_pool(l, LAYER_AVGPOOL, 5, 3);
     l->items[l->n - 1].padding = PAD_VALID;
-    conv_relu(l, 128, 1, 1);
+    googlenet_conv_relu(l, 128, 1, 1);
     list_plain(l, LAYER_FLATTEN);
     list_dense(l, 1024);
     list_plain(l, LAYER_RELU);
@@ -86,11 +86,11 @@ void net_write_googlenet(struct layer_list *l, const struct net_def *def, int cl
     int sides = 0;
 
     (void)def;
-    conv_relu(l, 64, 7, 2);
+    googlenet_conv_relu(l, 64, 7, 2);
     list_pool(l, LAYER_MAXPOOL, 3, 2);
     normalise(l);
-    conv_relu(l, 64, 1, 1);
-    conv_relu(l, 192, 3, 1);
+    googlenet_conv_relu(l, 64, 1, 1);
+    googlenet_conv_relu(l, 192, 3, 1);
     normalise(l);
     list_pool(l, LAYER_MAXPOOL, 3, 2);
     out = list_last(l);

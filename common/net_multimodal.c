@@ -8,20 +8,20 @@ struct instrument {
     int first, channels, low, high;
 };
 
-static void conv_relu(struct layer_list *l, int filters)
+static void multimodal_conv_relu(struct layer_list *l, int filters)
 {
     list_conv(l, filters, 3, 1, true);
     list_plain(l, LAYER_RELU);
 }
 
 /* The name of what it sees, at a quarter of the height and width. */
-static char *branch(struct layer_list *l, const struct instrument *i)
+static char *multimodal_branch(struct layer_list *l, const struct instrument *i)
 {
     list_add(l, (struct layer_spec){.type = LAYER_SLICE, .first = i->first, .units = i->channels});
     list_from(l, arena_strdup(&l->arena, NET_INPUT));
-    conv_relu(l, i->low);
+    multimodal_conv_relu(l, i->low);
     list_pool(l, LAYER_MAXPOOL, 2, 2);
-    conv_relu(l, i->high);
+    multimodal_conv_relu(l, i->high);
     list_pool(l, LAYER_MAXPOOL, 2, 2);
     return list_last(l);
 }
@@ -37,9 +37,9 @@ void net_write_multimodal(struct layer_list *l, const struct net_def *def, int c
 
     (void)def;
     for (size_t i = 0; i < ARRAY_LEN(instruments); i++)
-        outputs[i] = branch(l, &instruments[i]);
+        outputs[i] = multimodal_branch(l, &instruments[i]);
     list_join(l, LAYER_CONCAT, outputs, ARRAY_LEN(instruments));
-    conv_relu(l, 256);
+    multimodal_conv_relu(l, 256);
     list_plain(l, LAYER_FLATTEN);
     list_dense(l, 512);
     list_plain(l, LAYER_RELU);

@@ -31,7 +31,8 @@ char *net_names_new(const struct net *net, const struct layer_spec *s)
 }
 
 /* The slot of the name, or the free one where it belongs. */
-static int *slot_of(const struct net_names *names, const struct net *net, const char *name)
+static int *net_names_slot_of(const struct net_names *names, const struct net *net,
+                              const char *name)
 {
     uint32_t hash = 2166136261u; /* FNV-1a */
     int *slot;
@@ -47,10 +48,10 @@ static int *slot_of(const struct net_names *names, const struct net *net, const 
 
 int net_names_find(const struct net_names *names, const struct net *net, const char *name)
 {
-    return *slot_of(names, net, name) - 1;
+    return *net_names_slot_of(names, net, name) - 1;
 }
 
 void net_names_add(struct net_names *names, const struct net *net)
 {
-    *slot_of(names, net, net->layers[net->n_layers - 1].spec.name) = (int)net->n_layers;
+    *net_names_slot_of(names, net, net->layers[net->n_layers - 1].spec.name) = (int)net->n_layers;
 }

@@ -1,7 +1,7 @@
 /* SqueezeNet 1.0, Iandola and others 2016, arXiv 1602.07360; study 003, table 2.4. */
 #include "common/layer_list.h"
 
-static void conv_relu(struct layer_list *l, int filters, int kernel, int stride)
+static void squeezenet_conv_relu(struct layer_list *l, int filters, int kernel, int stride)
 {
     list_conv(l, filters, kernel, stride, true);
     list_plain(l, LAYER_RELU);
@@ -12,7 +12,7 @@ static void fire(struct layer_list *l, int squeeze)
 {
     char *few, *outputs[2];
 
-    conv_relu(l, squeeze, 1, 1);
+    squeezenet_conv_relu(l, squeeze, 1, 1);
     few = list_last(l);
     for (int i = 0; i < 2; i++) {
         list_conv(l, 4 * squeeze, i ? 3 : 1, 1, true);
@@ -28,7 +28,7 @@ void net_write_squeezenet(struct layer_list *l, const struct net_def *def, int c
     static const int squeeze[] = {16, 16, 32, 32, 48, 48, 64, 64};
 
     (void)def;
-    conv_relu(l, 96, 7, 2);
+    squeezenet_conv_relu(l, 96, 7, 2);
     list_pool(l, LAYER_MAXPOOL, 3, 2);
     for (int i = 0; i < 8; i++) {
         fire(l, squeeze[i]);
@@ -36,6 +36,6 @@ void net_write_squeezenet(struct layer_list *l, const struct net_def *def, int c
             list_pool(l, LAYER_MAXPOOL, 3, 2);
     }
     list_dropout(l, 0.5);
-    conv_relu(l, classes, 1, 1);
+    squeezenet_conv_relu(l, classes, 1, 1);
     list_plain(l, LAYER_GLOBALAVGPOOL);
 }

@@ -76,7 +76,7 @@ static const struct pattern *compiled(const char *text)
     return found;
 }
 
-static bool fits(const struct pattern *p, const char *text)
+static bool pattern_fits(const struct pattern *p, const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
     long n = 0;
@@ -92,5 +92,5 @@ bool pattern_matches(const char *pattern, const char *text)
 {
     const struct pattern *p = compiled(pattern);
 
-    return p && (p->simple ? fits(p, text) : regexec(&p->re, text, 0, NULL, 0) == 0);
+    return p && (p->simple ? pattern_fits(p, text) : regexec(&p->re, text, 0, NULL, 0) == 0);
 }

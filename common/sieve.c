@@ -22,7 +22,7 @@ enum sieve_state {
 enum policy { DROP, COPY, SCALAR };
 
 /* As cJSON has it. */
-static bool is_space(char c) { return (unsigned char)c <= ' '; }
+static bool sieve_is_space(char c) { return (unsigned char)c <= ' '; }
 
 static struct buf *out(struct sieve *s) { return s->in_item ? &s->item : &s->rest; }
 
@@ -242,7 +242,7 @@ static bool scan_byte(struct sieve *s, char c, bool *ended)
     default:
         s->values += c == ',';
         s->digits += c >= '0' && c <= '9';
-        *ended = !s->nesting && (c == ',' || is_space(c));
+        *ended = !s->nesting && (c == ',' || sieve_is_space(c));
         return !*ended;
     }
 }
@@ -313,7 +313,7 @@ static enum sieve_result begin_large(struct sieve *s, const struct sieve_field *
 }
 
 /* Takes the next bytes of a scalar, or of a value that is dropped or copied. */
-static void keep(struct sieve *s, const char *bytes, size_t n)
+static void sieve_keep(struct sieve *s, const char *bytes, size_t n)
 {
     const struct sieve_field *rule = top(s) ? s->member : &s->root;
     bool too_large = is_too_large(s, rule, n);
@@ -348,7 +348,7 @@ static enum sieve_result read_inside(struct sieve *s, const char *bytes, size_t 
         *used = 0;
         return begin_large(s, rule, fn, arg);
     }
-    keep(s, bytes, *used);
+    sieve_keep(s, bytes, *used);
     if (!ended)
         return SIEVE_OK;
     if (!s->read) /* a comma where a value must be */
@@ -371,7 +371,7 @@ static void end_key(struct sieve *s)
 }
 
 /* Takes one byte of a key. A key with an escape in it is in no table. */
-static void read_key(struct sieve *s, char c)
+static void sieve_read_key(struct sieve *s, char c)
 {
     if (s->escaped) {
         s->escaped = false;
@@ -416,7 +416,7 @@ static void begin_key(struct sieve *s)
 static enum sieve_result read_between(struct sieve *s, char c, bool *read, sieve_fn *fn, void *arg)
 {
     *read = true;
-    if (is_space(c))
+    if (sieve_is_space(c))
         return SIEVE_OK;
     if ((s->state == FIRST || s->state == AFTER) && (c == ']' || c == '}'))
         return close_frame(s, c, fn, arg);
@@ -458,7 +458,7 @@ enum sieve_result sieve_feed(struct sieve *s, const char *bytes, size_t n, sieve
         if (s->state == INSIDE) {
             result = read_inside(s, bytes + i, n - i, &used, fn, arg);
         } else if (s->state == IN_KEY) {
-            read_key(s, bytes[i]);
+            sieve_read_key(s, bytes[i]);
         } else {
             result = read_between(s, bytes[i], &read, fn, arg);
             used = read;

@@ -17,7 +17,7 @@ void spawn_close_pipe(int (*fds)[2])
 }
 
 /* In the child: never returns. errno goes through the pipe when exec fails. */
-static _Noreturn void become(const struct spawn *p, pid_t parent, int failed)
+static _Noreturn void spawn_become(const struct spawn *p, pid_t parent, int failed)
 {
     sigset_t blocked;
     int error;
@@ -52,7 +52,7 @@ int spawn_process(pid_t *pid, const struct spawn *p, struct err *err)
     if (pipe2(failed, O_CLOEXEC) < 0 || (child = fork()) < 0)
         return err_set(err, ERR_IO, "cannot start a process: %s", strerror(errno));
     if (child == 0)
-        become(p, parent, failed[1]);
+        spawn_become(p, parent, failed[1]);
     setpgid(child, child); /* whoever is first: a group that is signalled must be there */
     close(failed[1]);
     failed[1] = -1;

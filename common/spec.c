@@ -49,7 +49,7 @@ void problems_release(struct problems *p)
 }
 
 /* Above 0: a line of the file; -1 - i: override i; 0: unknown. */
-static int line_of(const struct parse *p, const cJSON *node)
+static int spec_line_of(const struct parse *p, const cJSON *node)
 {
     return node ? yaml_line(&p->doc, node) : 0;
 }
@@ -150,7 +150,7 @@ static void report_found(struct parse *p, const struct field *f, const char *pat
         put_explain(f, &text);
     else
         buf_printf(&text, "; allowed: %s", allowed.data);
-    spec_report(p, line_of(p, value), "%s: found %s", path, text.data);
+    spec_report(p, spec_line_of(p, value), "%s: found %s", path, text.data);
 }
 
 /* Points at the element of a list where one is wrong, as the API server does. */
@@ -194,15 +194,15 @@ static void report_unknown(struct parse *p, const char *prefix, const char *path
         for (size_t i = 0; i < n; i++)
             buf_printf(&hint, "%s%s", i ? ", " : "", keys[i]);
     }
-    spec_report(p, line_of(p, value), "%s: unknown field; %s", path, hint.data);
+    spec_report(p, spec_line_of(p, value), "%s: unknown field; %s", path, hint.data);
 }
 
 static void read_layers(struct parse *p, const struct field *f, const char *path,
                         const cJSON *list);
 
 /* The fields of one object; prefix and shown end in a dot unless empty. */
-static void read_object(struct parse *p, struct scope *s, const cJSON *object, const char *prefix,
-                        const char *shown)
+static void spec_read_object(struct parse *p, struct scope *s, const cJSON *object,
+                             const char *prefix, const char *shown)
 {
     for (const cJSON *c = object->child; c; c = c->next) {
         AUTO(auto_free) char *path = xasprintf("%s%s", prefix, c->string);
@@ -221,7 +221,7 @@ static void read_object(struct parse *p, struct scope *s, const cJSON *object, c
             AUTO(auto_free) char *below = xasprintf("%s.", path);
 
             field_store_present(f, s->base);
-            read_object(p, s, c, below, below);
+            spec_read_object(p, s, c, below, below);
         } else if (f->kind == FIELD_OBJECT || !field_store(f, s->base, c)) {
             s->bad[index_of(f)] = true;
             report_value(p, f, name, c);
@@ -264,7 +264,7 @@ static void fill_absent(struct parse *p, struct scope *s, const struct field *f,
             return;
         buf_init(&allowed, 0);
         field_allowed(f, &allowed);
-        spec_report(p, line_of(p, s->owner), "%s%s: found nothing; needed: %s", s->shown,
+        spec_report(p, spec_line_of(p, s->owner), "%s%s: found nothing; needed: %s", s->shown,
                     f->path + strlen(s->prefix), allowed.data);
     } else if (f->size) {
         field_store_absent(f, s->base);
@@ -282,7 +282,7 @@ static void report_not_applicable(struct parse *p, struct scope *s, const struct
     if (cJSON_IsString(selected))
         suggest_instead(f, selected->valuestring, &why);
     s->bad[index_of(f)] = true;
-    spec_report(p, line_of(p, s->nodes[index_of(f)]), "%s%s: %s", s->shown,
+    spec_report(p, spec_line_of(p, s->nodes[index_of(f)]), "%s%s: %s", s->shown,
                 f->path + strlen(s->prefix), why.data);
 }
 
@@ -298,7 +298,7 @@ static void check_sections(struct parse *p)
 {
     for (size_t i = 1; i < N_BUILTIN_SECTIONS && !has_model(p); i++)
         if (node_at(p, spec_builtin_sections[i]))
-            spec_report(p, line_of(p, node_at(p, spec_builtin_sections[i])), "%s: %s",
+            spec_report(p, spec_line_of(p, node_at(p, spec_builtin_sections[i])), "%s: %s",
                         spec_builtin_sections[i], SPEC_NEEDS_MODEL);
 }
 
@@ -338,11 +338,11 @@ static void read_layer(struct parse *p, struct layer_spec *layer, const cJSON *v
 
         buf_init(&found, 0);
         show_value(value, &found);
-        spec_report(p, line_of(p, value), "%.*s: found %s; allowed: an object with a type",
+        spec_report(p, spec_line_of(p, value), "%.*s: found %s; allowed: an object with a type",
                     (int)strlen(name) - 1, name, found.data);
         return;
     }
-    read_object(p, &s, value, s.prefix, s.shown);
+    spec_read_object(p, &s, value, s.prefix, s.shown);
     finish_scope(p, &s);
 }
 
@@ -388,7 +388,7 @@ static bool check_rules(struct parse *p)
             continue;
         if (unreadable || rule->warning || !rule->broken(p->job, &found))
             continue;
-        spec_report(p, line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
+        spec_report(p, spec_line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
                     found.data, rule->allowed);
         if (rule->alone)
             return false;
@@ -427,12 +427,12 @@ static bool is_other_kind(struct parse *p)
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
         if (strcmp(kind->valuestring, kinds[i].kind) == 0)
             hint = kinds[i].hint;
-    spec_report(p, line_of(p, kind), "kind: found \"%.*s\"; allowed: TrainingJob%s", MAX_SHOWN,
+    spec_report(p, spec_line_of(p, kind), "kind: found \"%.*s\"; allowed: TrainingJob%s", MAX_SHOWN,
                 kind->valuestring, hint);
     return true;
 }
 
-static void read_job(struct parse *p, size_t n_sets)
+static void spec_read_job(struct parse *p, size_t n_sets)
 {
     struct scope s = {p->job, p->nodes, p->bad, p->root, "", ""};
 
@@ -446,7 +446,7 @@ static void read_job(struct parse *p, size_t n_sets)
         return;
     for (size_t i = 0; i < n_sets; i++)
         spec_apply_set(p, i);
-    read_object(p, &s, p->root, "", "");
+    spec_read_object(p, &s, p->root, "", "");
     finish_scope(p, &s);
     if (check_rules(p))
         check_sections(p);
@@ -466,7 +466,7 @@ static struct job *parse_text(const char *text, size_t len, const char *file, co
         problems_add(problems, "%s", err.msg);
     else {
         p->root = p->doc.root;
-        read_job(p, n_sets);
+        spec_read_job(p, n_sets);
         if (place)
             spec_place(p, place);
     }
@@ -505,7 +505,7 @@ struct job *job_from_json(const cJSON *object, struct problems *problems)
     size_t before = problems->n;
 
     *p = (struct parse){.root = object, .job = job, .from_api = true};
-    read_job(p, 0);
+    spec_read_job(p, 0);
     hand_over_problems(p, problems);
     if (problems->n > before)
         return NULL;

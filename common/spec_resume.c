@@ -111,7 +111,7 @@ void job_record(const struct job *job, struct buf *out)
 }
 
 /* Prints a value for a message: words without quotes. */
-static void show(const cJSON *value, struct buf *out)
+static void spec_resume_show(const cJSON *value, struct buf *out)
 {
     AUTO(buf_release) struct buf text;
 
@@ -134,9 +134,9 @@ static bool differ_at(const char *path, const cJSON *there, const cJSON *here, s
                    cJSON_GetArraySize(here));
         return true;
     }
-    show(there, what);
+    spec_resume_show(there, what);
     buf_puts(what, ", but the job has ");
-    show(here, what);
+    spec_resume_show(here, what);
     return true;
 }
 

@@ -7,9 +7,9 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
-static void *at(const struct field *f, void *base) { return (char *)base + f->offset; }
+static void *spec_value_at(const struct field *f, void *base) { return (char *)base + f->offset; }
 
-static const void *at_const(const struct field *f, const void *base)
+static const void *spec_value_at_const(const struct field *f, const void *base)
 {
     return (const char *)base + f->offset;
 }
@@ -19,7 +19,7 @@ static size_t *count_at(const struct field *f, void *base)
     return (size_t *)((char *)base + f->n_offset);
 }
 
-static size_t count_of(const struct field *f, const void *base)
+static size_t spec_value_count_of(const struct field *f, const void *base)
 {
     return *(const size_t *)((const char *)base + f->n_offset);
 }
@@ -80,8 +80,8 @@ static const char *stored_word(const struct field *f, const void *base)
     int value;
 
     if (f->kind == FIELD_STRING)
-        return *(char *const *)at_const(f, base);
-    memcpy(&value, at_const(f, base), sizeof value);
+        return *(char *const *)spec_value_at_const(f, base);
+    memcpy(&value, spec_value_at_const(f, base), sizeof value);
     return f->names[value];
 }
 
@@ -213,27 +213,27 @@ void field_belongs(const struct field *f, struct buf *out)
     buf_puts(out, " only");
 }
 
-static bool in_range(const struct field *f, double x)
+static bool spec_value_in_range(const struct field *f, double x)
 {
     return (f->above_min ? x > f->min : x >= f->min) && (f->below_max ? x < f->max : x <= f->max);
 }
 
 static bool is_integer(const struct field *f, const cJSON *value)
 {
-    return value && cJSON_IsNumber(value) && in_range(f, value->valuedouble) &&
+    return value && cJSON_IsNumber(value) && spec_value_in_range(f, value->valuedouble) &&
            value->valuedouble == floor(value->valuedouble);
 }
 
 static bool is_number(const struct field *f, const cJSON *value)
 {
-    return cJSON_IsNumber(value) && in_range(f, value->valuedouble);
+    return cJSON_IsNumber(value) && spec_value_in_range(f, value->valuedouble);
 }
 
 void field_put_int(const struct field *f, void *base, int64_t x)
 {
     int small = (int)x;
 
-    memcpy(at(f, base), f->size == sizeof small ? (const void *)&small : &x, f->size);
+    memcpy(spec_value_at(f, base), f->size == sizeof small ? (const void *)&small : &x, f->size);
 }
 
 int64_t field_get_int(const struct field *f, const void *base)
@@ -241,13 +241,13 @@ int64_t field_get_int(const struct field *f, const void *base)
     int small;
     int64_t x;
 
-    memcpy(f->size == sizeof small ? (void *)&small : &x, at_const(f, base), f->size);
+    memcpy(f->size == sizeof small ? (void *)&small : &x, spec_value_at_const(f, base), f->size);
     return f->size == sizeof small ? small : x;
 }
 
 static void put_text(const struct field *f, void *base, char *owned)
 {
-    char **p = at(f, base);
+    char **p = spec_value_at(f, base);
 
     free(*p);
     *p = owned;
@@ -313,7 +313,7 @@ static bool store_quantity(const struct field *f, void *base, const cJSON *value
         number *= 1024;
         if (strcmp(end, units[i]) != 0)
             continue;
-        if (!in_range(f, number))
+        if (!spec_value_in_range(f, number))
             return false;
         field_put_int(f, base, (int64_t)number);
         return true;
@@ -325,7 +325,7 @@ static bool store_float(const struct field *f, void *base, const cJSON *value)
 {
     if (!is_number(f, value))
         return false;
-    *(double *)at(f, base) = value->valuedouble;
+    *(double *)spec_value_at(f, base) = value->valuedouble;
     return true;
 }
 
@@ -334,7 +334,7 @@ static bool store_bool(const struct field *f, void *base, const cJSON *value)
     if (!cJSON_IsBool(value))
         return false;
     if (f->size == sizeof(bool))
-        *(bool *)at(f, base) = cJSON_IsTrue(value);
+        *(bool *)spec_value_at(f, base) = cJSON_IsTrue(value);
     else
         field_put_int(f, base, cJSON_IsTrue(value));
     return true;
@@ -344,7 +344,7 @@ static bool store_pair(const struct field *f, void *base, const cJSON *value)
 {
     const cJSON *first = cJSON_IsArray(value) ? value->child : value;
     const cJSON *second = cJSON_IsArray(value) && first ? first->next : first;
-    int *pair = at(f, base);
+    int *pair = spec_value_at(f, base);
 
     if (!is_integer(f, first) || !is_integer(f, second) || (cJSON_IsArray(value) && second->next))
         return false;
@@ -394,7 +394,7 @@ const cJSON *field_bad_element(const struct field *f, const cJSON *value, size_t
 static bool store_ints(const struct field *f, void *base, const cJSON *value)
 {
     size_t n = list_length(f, value, is_integer), i = 0;
-    int64_t *list = at(f, base);
+    int64_t *list = spec_value_at(f, base);
 
     if (n == 0)
         return false;
@@ -407,7 +407,7 @@ static bool store_ints(const struct field *f, void *base, const cJSON *value)
 static bool store_floats(const struct field *f, void *base, const cJSON *value)
 {
     size_t n = list_length(f, value, is_number), i = 0;
-    double **list = at(f, base);
+    double **list = spec_value_at(f, base);
 
     if (n == 0)
         return false;
@@ -422,7 +422,7 @@ static bool store_floats(const struct field *f, void *base, const cJSON *value)
 static bool store_strings(const struct field *f, void *base, const cJSON *value)
 {
     const size_t n = list_length(f, value, is_string);
-    char ***list = at(f, base), *text;
+    char ***list = spec_value_at(f, base), *text;
     size_t size = n * sizeof **list, i = 0;
 
     if (n == 0)
@@ -490,7 +490,7 @@ bool field_store(const struct field *f, void *base, const cJSON *value)
 void field_store_present(const struct field *f, void *base)
 {
     if (f->size)
-        *(bool *)at(f, base) = true;
+        *(bool *)spec_value_at(f, base) = true;
 }
 
 /* Everything else is absent as zero. */
@@ -503,7 +503,7 @@ void field_store_absent(const struct field *f, void *base)
 
 static cJSON *load_text(const struct field *f, const void *base)
 {
-    const char *text = *(char *const *)at_const(f, base);
+    const char *text = *(char *const *)spec_value_at_const(f, base);
 
     if (!text)
         return NULL;
@@ -512,8 +512,8 @@ static cJSON *load_text(const struct field *f, const void *base)
 
 static cJSON *load_list(const struct field *f, const void *base)
 {
-    size_t n = f->kind == FIELD_PAIR ? 2 : count_of(f, base);
-    const void *p = at_const(f, base);
+    size_t n = f->kind == FIELD_PAIR ? 2 : spec_value_count_of(f, base);
+    const void *p = spec_value_at_const(f, base);
     cJSON *list;
 
     if (n == 0 || (f->kind == FIELD_PAIR && ((const int *)p)[0] == 0))
@@ -543,10 +543,10 @@ cJSON *field_load(const struct field *f, const void *base)
         return field_get_int(f, base) < f->min ? NULL
                                                : cJSON_CreateNumber((double)field_get_int(f, base));
     case FIELD_FLOAT:
-        return cJSON_CreateNumber(*(const double *)at_const(f, base));
+        return cJSON_CreateNumber(*(const double *)spec_value_at_const(f, base));
     case FIELD_BOOL:
         if (f->size == sizeof(bool))
-            return cJSON_CreateBool(*(const bool *)at_const(f, base));
+            return cJSON_CreateBool(*(const bool *)spec_value_at_const(f, base));
         return field_get_int(f, base) < 0 ? NULL : cJSON_CreateBool(field_get_int(f, base) > 0);
     case FIELD_ENUM:
         return cJSON_CreateString(stored_word(f, base));
@@ -555,12 +555,13 @@ cJSON *field_load(const struct field *f, const void *base)
     case FIELD_FLOATS:
         return load_list(f, base);
     case FIELD_STRINGS:
-        return count_of(f, base)
-                   ? cJSON_CreateStringArray(*(const char *const *const *)at_const(f, base),
-                                             (int)count_of(f, base))
+        return spec_value_count_of(f, base)
+                   ? cJSON_CreateStringArray(
+                         *(const char *const *const *)spec_value_at_const(f, base),
+                         (int)spec_value_count_of(f, base))
                    : NULL;
     case FIELD_OBJECT:
-        return f->size && *(const bool *)at_const(f, base) ? cJSON_CreateObject() : NULL;
+        return f->size && *(const bool *)spec_value_at_const(f, base) ? cJSON_CreateObject() : NULL;
     case FIELD_IGNORED:
     case FIELD_LAYERS:
     case FIELD_TEXT: /* these and the rest: operator/api/status_json.c */
@@ -582,5 +583,5 @@ void field_free(const struct field *f, void *base)
                 f->kind == FIELD_LAYERS;
 
     if (owns && f->size)
-        free(*(void **)at(f, base));
+        free(*(void **)spec_value_at(f, base));
 }

@@ -33,7 +33,7 @@ struct split_cost split_cost(const struct split_graph *g, const int *worker, int
 
 static bool is_less(double a, double b) { return a < b && (isinf(b) || b - a > EQUAL * fabs(b)); }
 
-static bool is_better(struct split_cost a, struct split_cost b)
+static bool split_is_better(struct split_cost a, struct split_cost b)
 {
     return is_less(a.slowest, b.slowest) ||
            (!is_less(b.slowest, a.slowest) && is_less(a.bytes, b.bytes));
@@ -211,7 +211,7 @@ static void improve(const struct split_graph *g, int workers, int *worker)
                 if (j >= 0)
                     worker[j] = was;
                 then = split_cost(g, worker, workers);
-                if (is_better(then, now)) {
+                if (split_is_better(then, now)) {
                     now = then;
                     moved = true;
                     continue;
@@ -256,14 +256,14 @@ static double more_bytes(const struct search *s)
     return bytes;
 }
 
-static void place(struct search *s, int depth, int used)
+static void split_place(struct search *s, int depth, int used)
 {
     const int part = s->order[depth];
 
     if (depth == s->graph->n_parts) {
         struct split_cost c = split_cost(s->graph, s->worker, s->workers);
 
-        if (is_better(c, s->least)) {
+        if (split_is_better(c, s->least)) {
             s->least = c;
             memcpy(s->best, s->worker, (size_t)s->graph->n_parts * sizeof *s->best);
         }
@@ -279,8 +279,8 @@ static void place(struct search *s, int depth, int used)
         for (int i = 0; i < s->workers; i++)
             bound.slowest = fmax(bound.slowest, s->load[i]);
         bound.bytes = more_bytes(s);
-        if (is_better(bound, s->least))
-            place(s, depth + 1, w == used ? used + 1 : used);
+        if (split_is_better(bound, s->least))
+            split_place(s, depth + 1, w == used ? used + 1 : used);
         s->load[w] = before;
     }
     s->worker[part] = -1;
@@ -317,7 +317,7 @@ static void split_graph(const struct split_graph *g, int workers, int *worker)
     s.least = split_cost(g, worker, workers);
     for (int i = 0; i < g->n_parts; i++)
         placed[i] = -1;
-    place(&s, 0, 0);
+    split_place(&s, 0, 0);
     renumber(g, workers, worker);
 }
 

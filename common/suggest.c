@@ -149,7 +149,7 @@ static bool is_among(const char *words, const char *word)
     return false;
 }
 
-static const struct alias *find(const char *where, const char *word)
+static const struct alias *suggest_find(const char *where, const char *word)
 {
     for (size_t i = 0; i < ARRAY_LEN(aliases); i++)
         if (strcmp(aliases[i].where, where) == 0 && is_among(aliases[i].words, word))
@@ -158,7 +158,7 @@ static const struct alias *find(const char *where, const char *word)
 }
 
 /* A field of the object at prefix is named by its key. */
-static bool put(const struct alias *a, const char *prefix, struct buf *out)
+static bool suggest_put(const struct alias *a, const char *prefix, struct buf *out)
 {
     const size_t n = strlen(prefix);
     const bool here = a && a->ours && strncmp(a->ours, prefix, n) == 0 && !strchr(a->ours + n, '.');
@@ -226,12 +226,12 @@ bool suggest_field(const char *prefix, const char *key, struct buf *out)
     const bool layer = strcmp(prefix, LAYER) == 0;
     const struct field *near = nearest_field(prefix, key), *found[MOST];
     const bool same = near && is_alike(key, strlen(key), field_key(near)); /* in other letters */
-    const struct alias *alias = same ? NULL : find(prefix, key);
+    const struct alias *alias = same ? NULL : suggest_find(prefix, key);
     const size_t n = same || layer ? 0 : elsewhere(key, found);
 
     if (!same && !alias && !layer)
-        alias = find("", key);
-    if (put(alias, prefix, out))
+        alias = suggest_find("", key);
+    if (suggest_put(alias, prefix, out))
         return true;
     if (n > 0 && n <= MOST)
         return put_fields(found, n, out);
@@ -250,7 +250,7 @@ bool suggest_value(const struct field *f, const char *word, struct buf *out)
     while (f->names && f->names[n] && !is_alike(word, strlen(word), f->names[n]))
         n++;
     near = f->names ? f->names[n] : NULL;
-    if (!near && put(find(f->path, word), "", out))
+    if (!near && suggest_put(suggest_find(f->path, word), "", out))
         return true;
     if (!near)
         near = nearest(word, f->names, n);
@@ -268,7 +268,7 @@ void suggest_instead(const struct field *f, const char *selected, struct buf *ou
 
 const char *suggest_path(const char *word)
 {
-    const struct alias *alias = find("", word);
+    const struct alias *alias = suggest_find("", word);
     const struct field *found[MOST], *near;
     size_t n = elsewhere(word, found);
 
@@ -276,7 +276,7 @@ const char *suggest_path(const char *word)
         return alias->ours;
     if (n > 0 && n <= MOST)
         return found[0]->path;
-    alias = find(LAYER, word);
+    alias = suggest_find(LAYER, word);
     if (alias && alias->ours) {
         AUTO(auto_free) char *path = xasprintf(LAYER "%s", alias->ours);
 

@@ -7,7 +7,7 @@
 #include "paceline/mem.h"
 
 /* The length that a first byte announces; 0: no character begins with it. */
-static size_t announced(unsigned char first)
+static size_t text_announced(unsigned char first)
 {
     if (first < 0x80)
         return 1;
@@ -29,7 +29,7 @@ static bool may_follow(unsigned char first, unsigned char second)
 /* How many of the first n bytes can belong to the character at s. */
 static size_t fitting(const unsigned char *s, size_t n)
 {
-    size_t i = 1, wanted = announced(s[0]);
+    size_t i = 1, wanted = text_announced(s[0]);
 
     if (wanted > 1 && n > 1 && !may_follow(s[0], s[1]))
         return 1;
@@ -42,16 +42,16 @@ size_t text_character(const char *s, size_t n)
 {
     const unsigned char *bytes = (const unsigned char *)s;
 
-    if (!n || !announced(bytes[0]))
+    if (!n || !text_announced(bytes[0]))
         return 0;
-    return fitting(bytes, n) == announced(bytes[0]) ? announced(bytes[0]) : 0;
+    return fitting(bytes, n) == text_announced(bytes[0]) ? text_announced(bytes[0]) : 0;
 }
 
 bool text_is_partial(const char *s, size_t n)
 {
     const unsigned char *bytes = (const unsigned char *)s;
 
-    return n && n < announced(bytes[0]) && fitting(bytes, n) == n;
+    return n && n < text_announced(bytes[0]) && fitting(bytes, n) == n;
 }
 
 static uint32_t code_point(const unsigned char *s, size_t n)

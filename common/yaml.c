@@ -48,14 +48,14 @@ int yaml_line(const struct yaml_doc *doc, const cJSON *node)
     return 0;
 }
 
-static int line_of(const yaml_node_t *node) { return (int)node->start_mark.line + 1; }
+static int yaml_line_of(const yaml_node_t *node) { return (int)node->start_mark.line + 1; }
 
-static int fail(const struct yaml_reader *r, int line, const char *what)
+static int yaml_fail(const struct yaml_reader *r, int line, const char *what)
 {
     return err_set(r->err, ERR_INVALID, "%s:%d: %s", r->name, line, what);
 }
 
-static bool one_of(const char *s, const char *const *words)
+static bool yaml_one_of(const char *s, const char *const *words)
 {
     while (*words && strcmp(s, *words) != 0)
         words++;
@@ -100,10 +100,10 @@ static void plain_scalar(const char *s, cJSON **out)
     static const char *const falses[] = {"false", "False", "FALSE", NULL};
     double number;
 
-    if (one_of(s, nulls))
+    if (yaml_one_of(s, nulls))
         *out = cJSON_CreateNull();
-    else if (one_of(s, trues) || one_of(s, falses))
-        *out = cJSON_CreateBool(one_of(s, trues));
+    else if (yaml_one_of(s, trues) || yaml_one_of(s, falses))
+        *out = cJSON_CreateBool(yaml_one_of(s, trues));
     else if (prefixed_integer(s, &number))
         *out = cJSON_CreateNumber(number);
     else if (is_decimal(s) && isfinite(strtod(s, NULL)))
@@ -121,7 +121,7 @@ static int count_text(struct yaml_reader *r, const yaml_node_t *node)
     return err_set(r->err, ERR_INVALID,
                    "%s:%d: with its aliases expanded, the text of all values is longer than %zu "
                    "bytes",
-                   r->name, line_of(node), YAML_MAX_BYTES);
+                   r->name, yaml_line_of(node), YAML_MAX_BYTES);
 }
 
 static int scalar(struct yaml_reader *r, const yaml_node_t *node, cJSON **out)
@@ -129,7 +129,7 @@ static int scalar(struct yaml_reader *r, const yaml_node_t *node, cJSON **out)
     const char *s = (const char *)node->data.scalar.value;
 
     if (strlen(s) != node->data.scalar.length)
-        return fail(r, line_of(node), "a string holds a NUL character");
+        return yaml_fail(r, yaml_line_of(node), "a string holds a NUL character");
     if (count_text(r, node))
         return -1;
     if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
@@ -159,7 +159,7 @@ struct key {
     int line, place; /* place: its number in the mapping */
 };
 
-static int compare_keys(const void *a, const void *b)
+static int yaml_compare_keys(const void *a, const void *b)
 {
     const struct key *x = a, *y = b;
     const int order = strcmp(x->word, y->word);
@@ -173,7 +173,7 @@ static int check_twice(const struct yaml_reader *r, struct key *keys, size_t n)
 {
     const struct key *first = NULL, *second = NULL;
 
-    qsort(keys, n, sizeof *keys, compare_keys);
+    qsort(keys, n, sizeof *keys, yaml_compare_keys);
     for (size_t i = 1; i < n; i++)
         if (strcmp(keys[i - 1].word, keys[i].word) == 0 &&
             (!second || keys[i].place < second->place)) {
@@ -197,10 +197,10 @@ static int check_keys(struct yaml_reader *r, const yaml_node_t *node)
         const yaml_node_t *key = yaml_document_get_node(&r->source, pairs[i].key);
 
         if (key->type != YAML_SCALAR_NODE)
-            return fail(r, line_of(key), "a key is not a plain word; keys are strings");
-        keys[i] = (struct key){(const char *)key->data.scalar.value, line_of(key), (int)i};
+            return yaml_fail(r, yaml_line_of(key), "a key is not a plain word; keys are strings");
+        keys[i] = (struct key){(const char *)key->data.scalar.value, yaml_line_of(key), (int)i};
         if (strlen(keys[i].word) != key->data.scalar.length)
-            return fail(r, line_of(key), "a key holds a NUL character");
+            return yaml_fail(r, yaml_line_of(key), "a key holds a NUL character");
         if (count_text(r, key))
             return -1;
     }
@@ -216,7 +216,7 @@ static int mapping(struct yaml_reader *r, const yaml_node_t *node, int depth, cJ
         const yaml_node_t *key = yaml_document_get_node(&r->source, pair->key);
         cJSON *value = NULL;
 
-        if (convert(r, pair->value, line_of(key), depth + 1, &value))
+        if (convert(r, pair->value, yaml_line_of(key), depth + 1, &value))
             return -1;
         cJSON_AddItemToObject(object, (const char *)key->data.scalar.value, value);
     }
@@ -227,7 +227,7 @@ static bool has_own_tag(const yaml_node_t *node)
 {
     static const char *const defaults[] = {YAML_STR_TAG, YAML_SEQ_TAG, YAML_MAP_TAG, NULL};
 
-    return !one_of((const char *)node->tag, defaults);
+    return !yaml_one_of((const char *)node->tag, defaults);
 }
 
 /* key_line 0: the value stands in a list or alone, and its own line counts. */
@@ -237,19 +237,19 @@ static int convert(struct yaml_reader *r, int id, int key_line, int depth, cJSON
     AUTO(auto_json) cJSON *value = NULL;
 
     if (depth > YAML_MAX_DEPTH)
-        return err_set(r->err, ERR_INVALID, TOO_DEEP, r->name, line_of(node), YAML_MAX_DEPTH);
+        return err_set(r->err, ERR_INVALID, TOO_DEEP, r->name, yaml_line_of(node), YAML_MAX_DEPTH);
     if (r->doc->n_marks >= YAML_MAX_NODES)
-        return err_set(r->err, ERR_INVALID, TOO_MANY, r->name, line_of(node), YAML_MAX_NODES);
+        return err_set(r->err, ERR_INVALID, TOO_MANY, r->name, yaml_line_of(node), YAML_MAX_NODES);
     if (has_own_tag(node))
         return err_set(r->err, ERR_INVALID, "%s:%d: found the tag %.60s; tags are not allowed",
-                       r->name, line_of(node), (const char *)node->tag);
+                       r->name, yaml_line_of(node), (const char *)node->tag);
     if (node->type == YAML_SCALAR_NODE) {
         if (scalar(r, node, &value))
             return -1;
     } else {
         value = node->type == YAML_MAPPING_NODE ? cJSON_CreateObject() : cJSON_CreateArray();
     }
-    yaml_mark(r->doc, value, key_line ? key_line : line_of(node));
+    yaml_mark(r->doc, value, key_line ? key_line : yaml_line_of(node));
     if (node->type == YAML_SEQUENCE_NODE && sequence(r, node, depth, value))
         return -1;
     if (node->type == YAML_MAPPING_NODE && mapping(r, node, depth, value))
@@ -294,7 +294,7 @@ static int load_error(const yaml_parser_t *p, const struct yaml_input *in, const
 }
 
 /* The document is converted only when nothing follows it. */
-static int load(struct yaml_reader *r, yaml_parser_t *parser, const struct yaml_input *in)
+static int yaml_load(struct yaml_reader *r, yaml_parser_t *parser, const struct yaml_input *in)
 {
     yaml_document_t second;
     const yaml_node_t *root, *extra;
@@ -307,10 +307,10 @@ static int load(struct yaml_reader *r, yaml_parser_t *parser, const struct yaml_
         return load_error(parser, in, r->name, r->err);
     extra = yaml_document_get_root_node(&second);
     if (extra)
-        line = line_of(extra);
+        line = yaml_line_of(extra);
     yaml_document_delete(&second);
     if (extra)
-        rc = fail(r, line, "a second document begins; a file holds one");
+        rc = yaml_fail(r, line, "a second document begins; a file holds one");
     return rc ? rc : convert(r, 1, 0, 1, &r->doc->root);
 }
 
@@ -382,7 +382,7 @@ static int check_token(const struct yaml_reader *r, const yaml_token_t *t, struc
                            YAML_MAX_ANCHORS);
         break;
     case YAML_TAG_DIRECTIVE_TOKEN:
-        return fail(r, line, "found the directive %TAG; tags are not allowed");
+        return yaml_fail(r, line, "found the directive %TAG; tags are not allowed");
     default:
         break;
     }
@@ -437,7 +437,7 @@ int yaml_parse(struct yaml_doc *doc, const char *text, size_t len, const char *n
         return err_set(err, ERR_INVALID, "%s: out of memory", name);
     set_input(&parser, text, len);
     if (yaml_parser_load(&parser, &r.source)) {
-        rc = load(&r, &parser, &in);
+        rc = yaml_load(&r, &parser, &in);
         yaml_document_delete(&r.source);
     } else {
         load_error(&parser, &in, name, err);

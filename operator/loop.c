@@ -28,7 +28,7 @@ struct loop {
 static struct kube_client *volatile signal_client;
 static volatile sig_atomic_t signals;
 
-static void on_signal(int number)
+static void loop_on_signal(int number)
 {
     (void)number;
     if (signals++)
@@ -38,7 +38,7 @@ static void on_signal(int number)
 
 void loop_catch_signals(struct kube_client *client)
 {
-    struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction end = {.sa_handler = loop_on_signal, .sa_flags = SA_RESTART};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
 
     signal_client = client;
@@ -81,7 +81,7 @@ static void begin_controller(struct loop *l, const unsigned char *key, struct mo
     l->controller = controller_new(&config, kube_client_ops(), l->config->client, now);
 }
 
-static void step(struct loop *l, struct moment now)
+static void loop_step(struct loop *l, struct moment now)
 {
     if (l->key && masterkey_bytes(l->key)) {
         begin_controller(l, masterkey_bytes(l->key), now);
@@ -130,7 +130,7 @@ static void tidy(struct loop *l, const struct snapshot *s, struct moment now)
     }
 }
 
-static void publish(struct loop *l, struct moment now)
+static void loop_publish(struct loop *l, struct moment now)
 {
     bool synced = l->controller && controller_synced(l->controller);
     bool leader = l->controller && controller_leads(l->controller);
@@ -176,10 +176,10 @@ void loop_run(const struct loop_config *config)
     if (config->agents)
         kube_client_wait_for(config->client, agent_net_fd(config->agents));
     for (;;) {
-        step(&l, now);
+        loop_step(&l, now);
         if (step_stop(&l, now))
             break;
-        publish(&l, now);
+        loop_publish(&l, now);
         kube_client_poll(config->client, wait_ms(&l, now));
         now = moment_now();
     }

@@ -26,7 +26,7 @@ static void tune_malloc(void)
     mallopt(M_TRIM_THRESHOLD, 256 << 10);
 }
 
-static int64_t wall_ms(void)
+static int64_t operator_wall_ms(void)
 {
     struct timespec t;
 
@@ -39,7 +39,7 @@ static uint64_t random_number(void)
     uint64_t number = 0;
 
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number)
-        number = (uint64_t)wall_ms() << 16 ^ (uint64_t)getpid();
+        number = (uint64_t)operator_wall_ms() << 16 ^ (uint64_t)getpid();
     return number;
 }
 
@@ -68,13 +68,13 @@ static int start_web(struct web **web, const struct operator_options *o, struct 
         return 0;
     if (listener_parse(&address, text, err) != 0)
         return -1;
-    *web = web_start(&address, PACELINE_VERSION, wall_ms(), err);
+    *web = web_start(&address, PACELINE_VERSION, operator_wall_ms(), err);
     return *web ? 0 : err_wrap(err, "--web-address %s", text);
 }
 
 /* With the key, when it is in a file, and the client; the loop does the rest. */
-static int run(const struct operator_options *o, const char *namespace_, struct kube_client *client,
-               struct err *err)
+static int operator_run(const struct operator_options *o, const char *namespace_,
+                        struct kube_client *client, struct err *err)
 {
     unsigned char key[MASTERKEY_BYTES];
     const char *own = o->operator_namespace ? o->operator_namespace : namespace_;
@@ -143,7 +143,7 @@ static int connect_and_run(const struct operator_options *o, struct err *err)
         return -1;
     rc = o->release_finalizers
              ? release_finalizers(client, o->all_namespaces ? NULL : namespace_, o->request_ms, err)
-             : run(o, namespace_, client, err);
+             : operator_run(o, namespace_, client, err);
     kube_client_free(client);
     return rc;
 }

@@ -88,7 +88,7 @@ void masterkey_free(struct masterkey *k)
     free(k);
 }
 
-static void fail(struct masterkey *k, const char *what, const struct kube_response *r)
+static void masterkey_fail(struct masterkey *k, const char *what, const struct kube_response *r)
 {
     const char *detail = r->status ? r->body : r->error;
 
@@ -98,7 +98,7 @@ static void fail(struct masterkey *k, const char *what, const struct kube_respon
 }
 
 /* The key in the Secret's data; false: it is not 32 bytes in base64. */
-static bool decode(unsigned char key[MASTERKEY_BYTES], const cJSON *secret)
+static bool masterkey_decode(unsigned char key[MASTERKEY_BYTES], const cJSON *secret)
 {
     const cJSON *data = cJSON_GetObjectItemCaseSensitive(secret, "data");
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(data, "key"));
@@ -116,7 +116,7 @@ static bool decode(unsigned char key[MASTERKEY_BYTES], const cJSON *secret)
     return good;
 }
 
-static void on_read(void *arg, const struct kube_response *r)
+static void masterkey_on_read(void *arg, const struct kube_response *r)
 {
     struct masterkey *k = arg;
     AUTO(auto_json) cJSON *secret = NULL;
@@ -126,9 +126,9 @@ static void on_read(void *arg, const struct kube_response *r)
     if (r->status == 404) {
         k->absent = true;
     } else if (r->status != 200) {
-        fail(k, "read", r);
+        masterkey_fail(k, "read", r);
     } else if (json_parse(&secret, r->body, r->len, "Secret", &err) == 0 &&
-               decode(k->key, secret)) {
+               masterkey_decode(k->key, secret)) {
         k->have = true;
     } else {
         /* Its bytes may be a key that somebody needs: never written over, never shown. */
@@ -150,7 +150,7 @@ static void on_created(void *arg, const struct kube_response *r)
         log_info("master key: made Secret %s/%s", k->namespace_, MASTERKEY_SECRET);
         k->have = true;
     } else if (r->status != 409) { /* 409: another operator was first; its key counts */
-        fail(k, "create", r);
+        masterkey_fail(k, "create", r);
     }
 }
 
@@ -162,7 +162,7 @@ static void send_read(struct masterkey *k)
     k->call = k->ops->send(
         k->kube,
         &(struct kube_request){.method = KUBE_GET, .path = path, .timeout_ms = k->request_ms},
-        on_read, k);
+        masterkey_on_read, k);
 }
 
 static void send_create(struct masterkey *k)

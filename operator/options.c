@@ -53,7 +53,7 @@ static const struct operator_option {
 
 static const char *const levels[] = {"debug", "info", "warn", "error"};
 
-static void print_usage(void)
+static void operator_options_print_usage(void)
 {
     puts("paceline-operator runs TrainingJobs on Kubernetes.\n\n"
          "usage: paceline-operator [options]\n");
@@ -178,7 +178,8 @@ static int store_level(enum log_level *out, const char *value)
     return usage_error("--log-level is \"%s\"; it takes debug, info, warn or error", value);
 }
 
-static int store(struct operator_options *o, const struct operator_option *def, const char *value)
+static int operator_options_store(struct operator_options *o, const struct operator_option *def,
+                                  const char *value)
 {
     void *field = (char *)o + def->offset;
 
@@ -211,7 +212,7 @@ static int store(struct operator_options *o, const struct operator_option *def, 
     return EXIT_UNEXPECTED;
 }
 
-static const struct operator_option *find(const char *argument, size_t *len)
+static const struct operator_option *operator_options_find(const char *argument, size_t *len)
 {
     *len = strcspn(argument, "=");
     for (size_t i = 0; i < ARRAY_LEN(defs); i++)
@@ -220,7 +221,7 @@ static const struct operator_option *find(const char *argument, size_t *len)
     return NULL;
 }
 
-static int unknown(const char *argument, size_t len)
+static int operator_options_unknown(const char *argument, size_t len)
 {
     const char *names[ARRAY_LEN(defs)], *near;
     char word[64];
@@ -234,14 +235,14 @@ static int unknown(const char *argument, size_t len)
 }
 
 /* Takes argv[*i], and the argument after it where that is the value. */
-static int take(struct operator_options *o, char **argv, int *i)
+static int operator_options_take(struct operator_options *o, char **argv, int *i)
 {
     const char *argument = argv[*i] + 2, *value = strchr(argument, '=');
     size_t len;
-    const struct operator_option *def = find(argument, &len);
+    const struct operator_option *def = operator_options_find(argument, &len);
 
     if (!def)
-        return unknown(argument, len);
+        return operator_options_unknown(argument, len);
     if (def->kind == FLAG && value)
         return usage_error("--%s takes no value", def->name);
     if (def->kind != FLAG && !value && !argv[*i + 1])
@@ -250,11 +251,11 @@ static int take(struct operator_options *o, char **argv, int *i)
         value++;
     else if (def->kind != FLAG)
         value = argv[++*i];
-    return store(o, def, value);
+    return operator_options_store(o, def, value);
 }
 
 /* Rules across options. */
-static int check(const struct operator_options *o)
+static int operator_options_check(const struct operator_options *o)
 {
     struct listener_address address;
     struct err err;
@@ -292,7 +293,7 @@ bool options_parse(struct operator_options *o, int argc, char **argv, int *exit_
     *exit_code = EXIT_OK;
     for (int i = 1; i < argc && *exit_code == EXIT_OK; i++) {
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_usage();
+            operator_options_print_usage();
             return false;
         }
         if (strcmp(argv[i], "--version") == 0) {
@@ -300,11 +301,11 @@ bool options_parse(struct operator_options *o, int argc, char **argv, int *exit_
             return false;
         }
         if (strncmp(argv[i], "--", 2) == 0 && argv[i][2])
-            *exit_code = take(o, argv, &i);
+            *exit_code = operator_options_take(o, argv, &i);
         else
             *exit_code = usage_error("unexpected argument \"%s\"", argv[i]);
     }
     if (*exit_code == EXIT_OK)
-        *exit_code = check(o);
+        *exit_code = operator_options_check(o);
     return *exit_code == EXIT_OK;
 }

@@ -41,7 +41,7 @@ struct release {
     char *next; /* the page after this one; NULL: none */
 };
 
-static const char *text_at(const cJSON *object, const char *key)
+static const char *release_text_at(const cJSON *object, const char *key)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 
@@ -49,10 +49,10 @@ static const char *text_at(const cJSON *object, const char *key)
 }
 
 /* The API server's sentence, or why there is no answer. */
-static void fail(struct release *r, const char *what, const struct kube_response *answer)
+static void release_fail(struct release *r, const char *what, const struct kube_response *answer)
 {
     AUTO(auto_json) cJSON *status = cJSON_ParseWithLength(answer->body, answer->len);
-    const char *said = answer->status ? text_at(status, "message") : answer->error;
+    const char *said = answer->status ? release_text_at(status, "message") : answer->error;
 
     if (!r->failed)
         err_set(r->err, answer->status == 403 ? ERR_FORBIDDEN : ERR_IO,
@@ -68,10 +68,10 @@ static void on_patched(void *arg, const struct kube_response *answer)
     if (answer->status == 200)
         r->released++;
     else if (answer->status != 404 && answer->status != 409) /* gone; changed: the next pass */
-        fail(r, "patch", answer);
+        release_fail(r, "patch", answer);
 }
 
-static bool is_tracked(const cJSON *meta)
+static bool release_is_tracked(const cJSON *meta)
 {
     const cJSON *item;
 
@@ -88,12 +88,12 @@ static void patch(struct release *r, const cJSON *meta)
 {
     AUTO(buf_release) struct buf text;
     AUTO(auto_free)
-    char *path = xasprintf("/api/v1/namespaces/%s/pods/%s", text_at(meta, "namespace"),
-                           text_at(meta, "name"));
+    char *path = xasprintf("/api/v1/namespaces/%s/pods/%s", release_text_at(meta, "namespace"),
+                           release_text_at(meta, "name"));
 
     buf_init(&text, 0);
     buf_puts(&text, "{\"metadata\":{\"resourceVersion\":");
-    json_print_string(text_at(meta, "resourceVersion"), &text);
+    json_print_string(release_text_at(meta, "resourceVersion"), &text);
     buf_puts(&text, ",\"$deleteFromPrimitiveList/finalizers\":[\"" TRACKING_FINALIZER "\"]}}");
     r->waiting++;
     r->patched++;
@@ -109,7 +109,7 @@ static void patch(struct release *r, const cJSON *meta)
         on_patched, r);
 }
 
-static void on_pod(void *arg, const struct kube_item *item)
+static void release_on_pod(void *arg, const struct kube_item *item)
 {
     struct release *r = arg;
     AUTO(auto_json) cJSON *pod = NULL;
@@ -120,7 +120,7 @@ static void on_pod(void *arg, const struct kube_item *item)
         return;
     }
     meta = cJSON_GetObjectItemCaseSensitive(pod, "metadata");
-    if (is_tracked(meta))
+    if (release_is_tracked(meta))
         patch(r, meta);
 }
 
@@ -132,10 +132,10 @@ static void on_listed(void *arg, const struct kube_response *answer)
 
     r->waiting--;
     if (answer->status != 200 || json_parse(&list, answer->body, answer->len, "pods", r->err) < 0) {
-        fail(r, "list", answer);
+        release_fail(r, "list", answer);
         return;
     }
-    next = text_at(cJSON_GetObjectItemCaseSensitive(list, "metadata"), "continue");
+    next = release_text_at(cJSON_GetObjectItemCaseSensitive(list, "metadata"), "continue");
     r->next = *next ? xstrdup(next) : NULL;
 }
 
@@ -166,7 +166,7 @@ static void run_page(struct release *r)
                                                    .path = path.data,
                                                    .timeout_ms = r->request_ms,
                                                    .keep = list_fields},
-                            on_pod, on_listed, r);
+                            release_on_pod, on_listed, r);
     while (r->waiting > 0)
         kube_client_poll(r->client, 1000);
 }

@@ -240,7 +240,7 @@ static int finish_connect(struct channel *c, short revents, int64_t now_ms, stru
 }
 
 /* This is most of a connection's cost, so it waits until somebody answers. */
-static void begin_tls(struct channel *c)
+static void channel_begin_tls(struct channel *c)
 {
     c->ssl = channel_tls_session(c->tls, c->fd, false);
     c->state = SHAKING;
@@ -260,7 +260,7 @@ static int shake(struct channel *c, int64_t now_ms, struct err *err)
     return 0;
 }
 
-static int hand_over(void *arg, const cJSON *message, struct err *err)
+static int channel_hand_over(void *arg, const cJSON *message, struct err *err)
 {
     struct channel *c = arg;
 
@@ -282,7 +282,7 @@ static int receive(struct channel *c, int64_t now_ms, struct err *err)
             return understand(c, n, err);
         c->heard_ms = now_ms;
         c->received += (uint64_t)n;
-        if (frames_add(&c->in, bytes, (size_t)n, hand_over, c, err) < 0)
+        if (frames_add(&c->in, bytes, (size_t)n, channel_hand_over, c, err) < 0)
             return -1;
     }
     return 0;
@@ -348,7 +348,7 @@ static int check_times(const struct channel *c, int64_t now_ms, struct err *err)
 }
 
 /* Bytes that wait are read before silence is found: this process may have been stopped. */
-static int converse(struct channel *c, short revents, int64_t now_ms, struct err *err)
+static int channel_converse(struct channel *c, short revents, int64_t now_ms, struct err *err)
 {
     bool silence = now_ms >= c->heard_ms + CHANNEL_SILENCE_MS;
 
@@ -370,11 +370,11 @@ int channel_step(struct channel *c, short revents, int64_t now_ms, struct err *e
     if (c->state == CONNECTING)
         rc = finish_connect(c, revents, now_ms, err);
     if (rc == 0 && c->state == CONNECTED && c->tls)
-        begin_tls(c);
+        channel_begin_tls(c);
     if (rc == 0 && c->state == SHAKING)
         rc = shake(c, now_ms, err);
     if (rc == 0 && c->state >= OPEN)
-        rc = converse(c, revents, now_ms, err);
+        rc = channel_converse(c, revents, now_ms, err);
     if (rc == 0 && c->broken) {
         *err = c->err;
         rc = -1;

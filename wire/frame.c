@@ -37,7 +37,7 @@ static size_t count_values(const struct buf *json)
     return n;
 }
 
-static int deliver(struct frames *f, frame_fn *fn, void *arg, struct err *err)
+static int frame_deliver(struct frames *f, frame_fn *fn, void *arg, struct err *err)
 {
     AUTO(auto_json) cJSON *message = NULL;
     size_t values = count_values(&f->body);
@@ -79,7 +79,7 @@ int frames_add(struct frames *f, const void *bytes, size_t n, frame_fn *fn, void
         buf_add(&f->body, p, part);
         p += part;
         n -= part;
-        if (f->body.len == len && deliver(f, fn, arg, err) < 0)
+        if (f->body.len == len && frame_deliver(f, fn, arg, err) < 0)
             return -1;
     }
     return 0;

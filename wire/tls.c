@@ -54,7 +54,7 @@ struct channel_tls {
     EVP_PKEY *key;
 };
 
-static void free_bio(BIO **bio) { BIO_free(*bio); }
+static void tls_free_bio(BIO **bio) { BIO_free(*bio); }
 static void free_cert(X509 **cert) { X509_free(*cert); }
 
 /*
@@ -94,8 +94,8 @@ static bool configure(struct channel_tls *tls, X509 *cert)
 int channel_tls_new(struct channel_tls **out, const char *key_pem, size_t key_len,
                     const char *cert_pem, size_t cert_len, struct err *err)
 {
-    AUTO(free_bio) BIO *key = BIO_new_mem_buf(key_pem, (int)key_len);
-    AUTO(free_bio) BIO *text = BIO_new_mem_buf(cert_pem, (int)cert_len);
+    AUTO(tls_free_bio) BIO *key = BIO_new_mem_buf(key_pem, (int)key_len);
+    AUTO(tls_free_bio) BIO *text = BIO_new_mem_buf(cert_pem, (int)cert_len);
     AUTO(free_cert) X509 *cert = NULL;
     struct channel_tls *tls = xcalloc(1, sizeof *tls);
     const char *wrong = NULL;

@@ -189,8 +189,8 @@ static int check_size(struct comm *comm, long workers, struct err *err)
 }
 
 /* All ranks must compute alike: the same job, the same sum order. */
-static int check_world(struct comm *comm, const struct job *job, const struct worker_options *o,
-                       struct err *err)
+static int worker_check_world(struct comm *comm, const struct job *job,
+                              const struct worker_options *o, struct err *err)
 {
     struct buf json;
     uint32_t order = SUM_ORDER_VERSION;
@@ -208,14 +208,14 @@ static int check_world(struct comm *comm, const struct job *job, const struct wo
     return rc;
 }
 
-static int work(const struct worker_command *command, const struct worker_options *o,
-                struct comm *comm, struct job *job, struct loading *loading, struct err *err)
+static int worker_work(const struct worker_command *command, const struct worker_options *o,
+                       struct comm *comm, struct job *job, struct loading *loading, struct err *err)
 {
     const char *why;
     const struct kernels *kernels = kernels_select(&why);
     if (!kernels)
         return err_set(err, ERR_INVALID, "%s", why);
-    if (check_world(comm, job, o, err) != 0)
+    if (worker_check_world(comm, job, o, err) != 0)
         return -1;
     if (command->predicts)
         return comm_verdict(comm, worker_predict(job, comm, kernels, o, err), err);
@@ -242,7 +242,7 @@ static int work(const struct worker_command *command, const struct worker_option
 }
 
 /* Ends this rank, and with it the world. */
-static void say_cut_short(const char *sentence)
+static void worker_say_cut_short(const char *sentence)
 {
     if (comm_launched_rank() == 0)
         event_error(EXIT_DATA, sentence);
@@ -280,7 +280,7 @@ int main(int argc, char **argv)
     log_init(LOG_INFO, "");
     mem_abort_hook = abort_world;
     kernels_thread_init();
-    file_map_guard(say_cut_short);
+    file_map_guard(worker_say_cut_short);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!command || parse_options(argc - 1, argv + 1, &o) != 0 ||
         command->predicts != (o.n_inputs > 0)) {
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
     world = comm_init(&argc, &argv);
     if (tells)
         event_stage("data");
-    int rc = work(command, &o, world, job, &loading, &err);
+    int rc = worker_work(command, &o, world, job, &loading, &err);
     if (loading.threaded)
         pthread_join(loading.thread, NULL);
     datasets_release(&loading.data);

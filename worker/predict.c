@@ -92,7 +92,7 @@ static cJSON *event_about(const char *name, const struct asked *a)
     return e;
 }
 
-static void add_floats(cJSON *e, const char *name, const float *x, int n)
+static void predict_add_floats(cJSON *e, const char *name, const float *x, int n)
 {
     cJSON *list = cJSON_AddArrayToObject(e, name);
 
@@ -109,11 +109,11 @@ static void add_classes(const struct predictor *p, cJSON *e, const float *y)
     prediction_add_class(e, p->config.names, r.predicted, (double)p->probabilities[r.predicted]);
     prediction_add_top(e, p->config.names, p->probabilities, n, p->options->top);
     if (n <= OUTPUTS_MAX)
-        add_floats(e, "probabilities", p->probabilities, n);
+        predict_add_floats(e, "probabilities", p->probabilities, n);
 }
 
 /* Each output is a question of its own: those that it answers with yes are `labels`. */
-static void add_bits(const struct predictor *p, cJSON *e, const float *y)
+static void predict_add_bits(const struct predictor *p, cJSON *e, const float *y)
 {
     cJSON *labels = cJSON_AddArrayToObject(e, "labels");
 
@@ -122,7 +122,7 @@ static void add_bits(const struct predictor *p, cJSON *e, const float *y)
         if (y[i] > 0)
             cJSON_AddItemToArray(labels, cJSON_CreateNumber(i));
     }
-    add_floats(e, "probabilities", p->probabilities, p->t.model.classes);
+    predict_add_floats(e, "probabilities", p->probabilities, p->t.model.classes);
 }
 
 static void answer(struct predictor *p, const struct asked *a, const float *y)
@@ -132,10 +132,10 @@ static void answer(struct predictor *p, const struct asked *a, const float *y)
     cJSON_AddNumberToObject(e, "index", (double)p->answered++);
     switch (job_labels(p->t.job)) {
     case LABELS_NUMBERS:
-        add_floats(e, "values", y, p->t.model.classes);
+        predict_add_floats(e, "values", y, p->t.model.classes);
         break;
     case LABELS_BITS:
-        add_bits(p, e, y);
+        predict_add_bits(p, e, y);
         break;
     case LABELS_CLASS:
     case LABELS_WORDS:
@@ -146,7 +146,7 @@ static void answer(struct predictor *p, const struct asked *a, const float *y)
 }
 
 /* Answers all samples that wait. */
-static void flush(struct predictor *p)
+static void predict_flush(struct predictor *p)
 {
     const float *y = p->n ? inference_forward(&p->t, p->x, p->n, true) : NULL;
 
@@ -157,12 +157,13 @@ static void flush(struct predictor *p)
     p->n = 0;
 }
 
-static void skip(struct predictor *p, const char *path, int64_t number, const struct err *why)
+static void predict_skip(struct predictor *p, const char *path, int64_t number,
+                         const struct err *why)
 {
     struct asked a = {.path = (char *)path, .number = number};
     cJSON *e;
 
-    flush(p); /* answers keep their order */
+    predict_flush(p); /* answers keep their order */
     e = event_about("skipped", &a);
     cJSON_AddNumberToObject(e, "code", err_exit_code(why->code));
     cJSON_AddStringToObject(e, "message", why->msg);
@@ -172,7 +173,8 @@ static void skip(struct predictor *p, const char *path, int64_t number, const st
 }
 
 /* All samples of one file, or of a file for each input. */
-static int ask(struct predictor *p, const char *const *paths, size_t n_paths, struct err *err)
+static int predict_ask(struct predictor *p, const char *const *paths, size_t n_paths,
+                       struct err *err)
 {
     AUTO(input_close) struct input *in = input_open(p->reader, paths, n_paths, err);
     int rc;
@@ -189,17 +191,17 @@ static int ask(struct predictor *p, const char *const *paths, size_t n_paths, st
         if (rc < 0) {
             if (!input_is_many(in))
                 return -1;
-            skip(p, paths[0], number, err);
+            predict_skip(p, paths[0], number, err);
             continue;
         }
         p->asked[p->n++] = (struct asked){xstrdup(paths[0]), number};
         if (p->n == p->room)
-            flush(p);
+            predict_flush(p);
     }
     return 0;
 }
 
-static bool is_folder(const char *path)
+static bool predict_is_folder(const char *path)
 {
     struct stat st;
 
@@ -215,8 +217,8 @@ static int ask_tree(struct predictor *p, const char *folder, struct err *err)
     if (image_tree_scan(&tree, folder, err))
         return -1;
     for (size_t i = 0; i < tree.n && !is_full(p); i++)
-        if (ask(p, &tree.paths[i], 1, &why))
-            skip(p, tree.paths[i], -1, &why);
+        if (predict_ask(p, &tree.paths[i], 1, &why))
+            predict_skip(p, tree.paths[i], -1, &why);
     return 0;
 }
 
@@ -259,7 +261,7 @@ static int ask_arrays_folder(struct predictor *p, const char *folder, struct err
             return err_set(err, ERR_NOT_FOUND, "%s: neither %s.npy nor test-%s.npy in this folder",
                            folder, name, name);
     }
-    return ask(p, (const char *const *)list.paths, list.n, err);
+    return predict_ask(p, (const char *const *)list.paths, list.n, err);
 }
 
 /* The number of the input that "NAME=FILE" names, and *file; -1 if the word has another form, or is
@@ -308,7 +310,7 @@ static int ask_named(struct predictor *p, struct err *err)
             return err_set(err, ERR_INVALID, "no file for the input %s; needed: %s=FILE", name,
                            name);
     }
-    return ask(p, (const char *const *)list.paths, list.n, err);
+    return predict_ask(p, (const char *const *)list.paths, list.n, err);
 }
 
 static int ask_text(struct predictor *p, const char *path, struct err *err)
@@ -323,8 +325,8 @@ static int ask_word(struct predictor *p, const char *word, struct err *err)
 {
     if (p->t.net.rows)
         return ask_text(p, word, err);
-    if (!is_folder(word))
-        return ask(p, &word, 1, err);
+    if (!predict_is_folder(word))
+        return predict_ask(p, &word, 1, err);
     return p->t.normalizer.floats ? ask_arrays_folder(p, word, err) : ask_tree(p, word, err);
 }
 
@@ -345,8 +347,8 @@ static int learn_data(struct predictor *p, const struct job *job, struct err *er
     return 0;
 }
 
-static int start(struct predictor *p, const struct job *job, struct comm *comm,
-                 const struct kernels *kernels, struct err *err)
+static int predict_start(struct predictor *p, const struct job *job, struct comm *comm,
+                         const struct kernels *kernels, struct err *err)
 {
     const char *path = p->options->checkpoint;
     AUTO(st_close) struct st_file f = {0};
@@ -369,7 +371,7 @@ static int start(struct predictor *p, const struct job *job, struct comm *comm,
     return 0;
 }
 
-static void release(struct predictor *p)
+static void predict_release(struct predictor *p)
 {
     input_reader_free(&p->reader);
     trainer_release(&p->t);
@@ -394,9 +396,9 @@ static int ask_all(struct predictor *p, struct err *err)
             *err = why;
             return -1;
         }
-        skip(p, o->inputs[i], -1, &why);
+        predict_skip(p, o->inputs[i], -1, &why);
     }
-    flush(p);
+    predict_flush(p);
     if (!p->failed)
         return 0;
     return err_set(err, p->why, "%lld of the inputs could not be read; %lld samples are answered",
@@ -410,9 +412,9 @@ int worker_predict(const struct job *job, struct comm *comm, const struct kernel
     int rc;
 
     p->options = o;
-    rc = start(p, job, comm, kernels, err);
+    rc = predict_start(p, job, comm, kernels, err);
     if (rc == 0 && comm_rank(comm) == 0)
         rc = ask_all(p, err);
-    release(p);
+    predict_release(p);
     return rc;
 }

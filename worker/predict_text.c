@@ -55,7 +55,7 @@ static size_t last_word(const struct vocabulary *v, const uint32_t *words, size_
 }
 
 /* The scores at word i. */
-static void read_scores(struct text_reading *r, size_t i, const float *y)
+static void predict_text_read_scores(struct text_reading *r, size_t i, const float *y)
 {
     struct trainer *t = r->t;
     const bool ends = i + 1 == r->n;
@@ -74,7 +74,7 @@ static void read_scores(struct text_reading *r, size_t i, const float *y)
 }
 
 /* Reads row by row. The last row is padded; nothing is read after it. */
-static void read_rows(struct text_reading *r)
+static void predict_text_read_rows(struct text_reading *r)
 {
     const size_t steps = (size_t)r->t->model.positions;
 
@@ -83,12 +83,12 @@ static void read_rows(struct text_reading *r)
             r->x[i] = begin + i < r->n ? (float)r->words[begin + i] : 0;
         const float *y = inference_forward(r->t, r->x, 1, begin == 0);
         for (size_t i = 0; i < steps && begin + i < r->n; i++)
-            read_scores(r, begin + i, y + i * inference_row(r->t));
+            predict_text_read_scores(r, begin + i, y + i * inference_row(r->t));
     }
 }
 
-static void send(const struct text_reading *r, const char *path, int64_t index, size_t unknown,
-                 const cJSON *names, long top)
+static void predict_text_send(const struct text_reading *r, const char *path, int64_t index,
+                              size_t unknown, const cJSON *names, long top)
 {
     cJSON *e = event_new("prediction");
 
@@ -142,7 +142,7 @@ int predict_text(struct trainer *t, const struct config *config, const char *pat
     r.probabilities = scores;
     r.next = scores + classes;
     r.last = last_word(&v, words, r.n);
-    read_rows(&r);
-    send(&r, path, index, count_unknown(&v, words, r.n), config->names, top);
+    predict_text_read_rows(&r);
+    predict_text_send(&r, path, index, count_unknown(&v, words, r.n), config->names, top);
     return 0;
 }

@@ -119,7 +119,7 @@ static int on_frame(void *arg, const cJSON *message, struct err *err)
 }
 
 /* TLS with the job's key: a millisecond of arithmetic, so only once somebody has answered. */
-static int begin_tls(struct agent_link *k, struct err *err)
+static int agent_net_begin_tls(struct agent_link *k, struct err *err)
 {
     AUTO(buf_release) struct buf key;
     AUTO(buf_release) struct buf certificate;
@@ -144,7 +144,7 @@ static void say_hello(struct agent_link *k)
     channel_send(k->channel, hello);
 }
 
-static void dial(struct agent_link *k)
+static void agent_net_dial(struct agent_link *k)
 {
     int fd = channel_dial(k->address, CHANNEL_PORT, &k->err);
 
@@ -169,7 +169,7 @@ static void dial_waiting(struct agent_net *net)
                 oldest = k;
         if (!oldest)
             return;
-        dial(oldest);
+        agent_net_dial(oldest);
     }
 }
 
@@ -191,7 +191,7 @@ static struct agent_link *net_open(void *arg, const struct agent_target *target,
     net->first = k;
     net->n_waiting++;
     if (net->n_dialing < DIALS_MAX)
-        dial(k);
+        agent_net_dial(k);
     return k;
 }
 
@@ -231,7 +231,7 @@ const struct agent_ops *agent_net_ops(void) { return &ops; }
 static bool is_paused(const struct agent_link *k) { return k->paused_until_ms > k->net->now_ms; }
 
 /* epoll follows what the channel waits for; nothing while it is paused. */
-static void watch(struct agent_link *k)
+static void agent_net_watch(struct agent_link *k)
 {
     struct epoll_event event = {.data.ptr = k};
     short wants = is_paused(k) ? 0 : channel_wants(k->channel);
@@ -283,13 +283,13 @@ static int step_channel(struct agent_link *k, short revents)
         return 0;
     k->dialing = false;
     k->net->n_dialing--;
-    if (begin_tls(k, &k->err))
+    if (agent_net_begin_tls(k, &k->err))
         return -1;
     return channel_step(k->channel, 0, k->net->now_ms, &k->err);
 }
 
 /* False: it is over. */
-static bool step(struct agent_link *k)
+static bool agent_net_step_link(struct agent_link *k)
 {
     short revents = k->revents;
     uint64_t bytes, messages;
@@ -303,13 +303,13 @@ static bool step(struct agent_link *k)
         return false;
     pace(k, bytes, messages);
     weigh(k);
-    watch(k);
+    agent_net_watch(k);
     return true;
 }
 
 /* The one that has held much for longest makes room for the others: an honest message of a megabyte
  * is there within a second. */
-static void make_room(struct agent_net *net)
+static void agent_net_make_room(struct agent_net *net)
 {
     struct agent_link *oldest = NULL;
 
@@ -326,7 +326,7 @@ static void make_room(struct agent_net *net)
             "it sends a large message too slowly, or does not read: others need the memory");
 }
 
-static void collect(struct agent_net *net)
+static void agent_net_collect(struct agent_net *net)
 {
     struct epoll_event events[64];
     int n = epoll_wait(net->epoll, events, ARRAY_LEN(events), 0);
@@ -374,14 +374,14 @@ void agent_net_step(struct agent_net *net, int64_t mono_ms)
     struct agent_link **at = &net->first;
 
     net->now_ms = mono_ms;
-    collect(net);
+    agent_net_collect(net);
     dial_waiting(net);
-    make_room(net);
+    agent_net_make_room(net);
     step_probes(net);
     while (*at) {
         struct agent_link *k = *at;
 
-        if (!is_due(k, mono_ms) || (!k->closed && step(k))) {
+        if (!is_due(k, mono_ms) || (!k->closed && agent_net_step_link(k))) {
             at = &k->next;
             continue;
         }

@@ -32,7 +32,7 @@ static void append(struct index_map *l, int first, int last, int64_t value)
 }
 
 static int min_int(int a, int b) { return a < b ? a : b; }
-static int max_int(int a, int b) { return a > b ? a : b; }
+static int index_map_max_int(int a, int b) { return a > b ? a : b; }
 
 void index_map_set_range(struct index_map *l, int first, int last, int64_t value, struct arena *a)
 {
@@ -44,7 +44,8 @@ void index_map_set_range(struct index_map *l, int first, int last, int64_t value
         append(&out, l->ranges[i].first, min_int(l->ranges[i].last, first - 1), l->ranges[i].value);
     append(&out, first, last, value);
     for (i = i ? i - 1 : 0; i < l->n; i++)
-        append(&out, max_int(l->ranges[i].first, last + 1), l->ranges[i].last, l->ranges[i].value);
+        append(&out, index_map_max_int(l->ranges[i].first, last + 1), l->ranges[i].last,
+               l->ranges[i].value);
     *l = out;
 }
 
@@ -112,7 +113,7 @@ bool index_map_equal(const struct index_map *a, const struct index_map *b)
 }
 
 /* A number of min..max at *text, which moves behind it; -1: there is none. */
-static int64_t number(const char **text, int64_t min, int64_t max)
+static int64_t index_map_number(const char **text, int64_t min, int64_t max)
 {
     int64_t value = 0;
 
@@ -140,14 +141,15 @@ int index_map_parse(struct index_map *out, const char *text, bool values, struct
         return err_set(err, ERR_INVALID, "more than %d ranges", INDEX_MAP_MAX_INDEX + 1);
     l.ranges = arena_alloc(a, entries * sizeof *l.ranges);
     while (entries--) {
-        int64_t first = number(&at, end + 1, INDEX_MAP_MAX_INDEX), last = first, value = 1;
+        int64_t first = index_map_number(&at, end + 1, INDEX_MAP_MAX_INDEX), last = first,
+                value = 1;
 
         if (first >= 0 && *at == '-') {
             at++;
-            last = number(&at, first, INDEX_MAP_MAX_INDEX);
+            last = index_map_number(&at, first, INDEX_MAP_MAX_INDEX);
         }
         if (values && last >= 0 && *at++ == ':')
-            value = number(&at, 1, INDEX_MAP_MAX_VALUE);
+            value = index_map_number(&at, 1, INDEX_MAP_MAX_VALUE);
         else if (values)
             value = -1;
         if (first < 0 || last < 0 || value < 0 || *at != (entries ? ',' : '\0'))

@@ -31,7 +31,7 @@ static const char *const disruption_reasons[] = {
 /* Containers that train, by the names that frameworks' operators gave them. */
 static const char *const main_names[] = {"tensorflow", "pytorch", "trainer"};
 
-static bool one_of(const char *text, const char *const *names, size_t n)
+static bool pod_one_of(const char *text, const char *const *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(text, names[i]) == 0)
@@ -120,7 +120,7 @@ static const char *main_container(const cJSON *spec)
     {
         const char *name = field_string(item, "name");
 
-        if (name && one_of(name, main_names, ARRAY_LEN(main_names)))
+        if (name && pod_one_of(name, main_names, ARRAY_LEN(main_names)))
             return name;
     }
     return field_string(cJSON_IsArray(containers) ? containers->child : NULL, "name");
@@ -144,7 +144,7 @@ static const cJSON *terminated(const cJSON *container)
 }
 
 /* Reason and message from an object that has such fields, unless there is a reason already. */
-static void explain(struct pod *p, const cJSON *from, struct arena *a)
+static void pod_explain(struct pod *p, const cJSON *from, struct arena *a)
 {
     if (p->reason)
         return;
@@ -161,7 +161,7 @@ static void decode_termination(struct pod *p, const cJSON *state, struct arena *
     p->exit_code = (int)field_int(state, "exitCode", -1000000, 1000000);
     if (p->phase != POD_FAILED)
         return;
-    explain(p, state, a);
+    pod_explain(p, state, a);
     /* The kubelet came back and found its container gone: the node was restarted. */
     if (reason && strcmp(reason, "ContainerStatusUnknown") == 0)
         p->disrupted = true;
@@ -221,12 +221,12 @@ static void decode_waiting(struct pod *p, const cJSON *status, struct arena *a)
             const cJSON *waiting = field_get(field_get(item, "state"), "waiting");
             const char *reason = field_string(waiting, "reason");
 
-            if (reason && !one_of(reason, normal, ARRAY_LEN(normal)))
-                explain(p, waiting, a);
+            if (reason && !pod_one_of(reason, normal, ARRAY_LEN(normal)))
+                pod_explain(p, waiting, a);
         }
     }
     if (has_status(scheduled, "False"))
-        explain(p, scheduled, a);
+        pod_explain(p, scheduled, a);
 }
 
 static void decode_past(struct pod *p, const cJSON *status)
@@ -253,13 +253,14 @@ static void decode_status(struct pod *p, const cJSON *spec, const cJSON *status,
 
     p->phase = decode_phase(field_string(status, "phase"));
     p->ready = has_status(condition(status, "Ready"), "True");
-    p->disrupted = has_status(condition(status, "DisruptionTarget"), "True") ||
-                   (reason && one_of(reason, disruption_reasons, ARRAY_LEN(disruption_reasons)));
+    p->disrupted =
+        has_status(condition(status, "DisruptionTarget"), "True") ||
+        (reason && pod_one_of(reason, disruption_reasons, ARRAY_LEN(disruption_reasons)));
     p->probed = has_probe(spec);
     decode_past(p, status);
     p->started_ms = field_time(status, "startTime");
     p->ip = field_text(status, "podIP", 64, a);
-    explain(p, status, a);
+    pod_explain(p, status, a);
     decode_end(p, spec, status, a);
     if (!pod_finished(p))
         decode_waiting(p, status, a);
@@ -279,7 +280,7 @@ static const char *mounted_key(const cJSON *spec, struct arena *a)
     return NULL;
 }
 
-static bool is_tracked(const cJSON *meta)
+static bool pod_is_tracked(const cJSON *meta)
 {
     const cJSON *item;
 
@@ -335,7 +336,7 @@ int pod_decode(struct pod **out, const cJSON *object, struct err *err)
 
     if (meta_decode(&p.meta, object, &a, err) || decode_labels(&p, field_get(meta, "labels"), err))
         return err_wrap(err, "pod");
-    p.tracked = is_tracked(meta);
+    p.tracked = pod_is_tracked(meta);
     p.node = field_text(spec, "nodeName", 253, &a);
     p.scheduled = p.node != NULL;
     p.key = mounted_key(spec, &a);

@@ -53,7 +53,7 @@ static void take_text(char *out, size_t size, const cJSON *from, const char *key
     text_mend(out);
 }
 
-static void take_hello(struct run_report *r, const cJSON *message)
+static void run_report_take_hello(struct run_report *r, const cJSON *message)
 {
     int64_t canary = field_int(message, "canary", 0, MAX_PORT + 1);
 
@@ -64,7 +64,7 @@ static void take_hello(struct run_report *r, const cJSON *message)
     take_text(r->pod, sizeof r->pod, message, "pod");
 }
 
-static enum run_phase phase_of(const char *name)
+static enum run_phase run_report_phase_of(const char *name)
 {
     for (int i = 0; name && i < N_RUN_PHASES; i++)
         if (strcmp(name, run_phase_names[i]) == 0)
@@ -131,7 +131,7 @@ static void take_run(struct run_report *r, const cJSON *message)
     r->generation = generation;
     if (r->seen < generation)
         r->seen = generation;
-    r->phase = phase_of(field_string(message, "phase"));
+    r->phase = run_report_phase_of(field_string(message, "phase"));
     r->step = field_int(message, "step", 0, MAX_STEP);
     take_pods(r, field_get(message, "pods"));
     take_text(r->stage, sizeof r->stage, message, "stage");
@@ -159,7 +159,10 @@ static void take_refusal(struct run_report *r, const cJSON *message)
     take_text(r->message, sizeof r->message, message, "message");
 }
 
-static double rounded(double number, double parts) { return round(number * parts) / parts; }
+static double run_report_rounded(double number, double parts)
+{
+    return round(number * parts) / parts;
+}
 
 /* `start` says whether it has been, `switch` that it is now. */
 static void take_switch(struct run_report *r, const cJSON *event, bool now)
@@ -173,7 +176,7 @@ static void take_switch(struct run_report *r, const cJSON *event, bool now)
         return;
     r->switched.epoch = field_int(from, "epoch", 0, MAX_STEP);
     r->switched.step = field_int(from, "step", 0, MAX_STEP);
-    r->switched.seconds = rounded(field_number(from, "seconds"), 1e6);
+    r->switched.seconds = run_report_rounded(field_number(from, "seconds"), 1e6);
     take_text(r->switched.reason, sizeof r->switched.reason, from, "reason");
 }
 
@@ -187,12 +190,13 @@ static void take_metrics(struct tj_progress *p, const cJSON *epoch)
         if (!cJSON_IsNumber(field_get(epoch, key.s)))
             key = metric_key("test", (enum metric)m);
         p->has_metrics |= (unsigned)cJSON_IsNumber(field_get(epoch, key.s)) << m;
-        p->metrics[m] = rounded(field_number(epoch, key.s), metric_defs[m].larger ? 1e4 : 1e6);
+        p->metrics[m] =
+            run_report_rounded(field_number(epoch, key.s), metric_defs[m].larger ? 1e4 : 1e6);
     }
 }
 
 /* What an event says replaces what was known; what it does not say stays. */
-static void take_event(struct run_report *r, const cJSON *message)
+static void run_report_take_event(struct run_report *r, const cJSON *message)
 {
     const cJSON *event = field_get(message, "event");
     const char *name = field_string(event, "event");
@@ -206,7 +210,7 @@ static void take_event(struct run_report *r, const cJSON *message)
     if (name && strcmp(name, "start") == 0) {
         p->epochs = field_int(event, "epochs", 0, MAX_STEP);
         r->resumed = field_int(event, "resumedStep", 0, MAX_STEP);
-        r->transfer_s = rounded(field_number(event, "transferSeconds"), 1e6);
+        r->transfer_s = run_report_rounded(field_number(event, "transferSeconds"), 1e6);
         take_switch(r, event, false);
     }
     if (name && strcmp(name, "switch") == 0)
@@ -221,15 +225,15 @@ static void take_event(struct run_report *r, const cJSON *message)
     p->step = field_int(event, "step", 0, MAX_STEP);
     if (r->step < p->step)
         r->step = p->step;
-    p->samples_per_second = rounded(field_number(event, "samplesPerSecond"), 10);
+    p->samples_per_second = run_report_rounded(field_number(event, "samplesPerSecond"), 10);
     p->early_epoch = field_int(field_get(event, "stoppedEarly"), "epoch", 0, MAX_STEP);
     if (done) /* the mean over all steps is its last figure */
         return;
     p->epoch = field_int(event, "epoch", 0, MAX_STEP) + progress; /* from 0 there */
-    p->loss = rounded(field_number(event, "loss"), 1e6);
+    p->loss = run_report_rounded(field_number(event, "loss"), 1e6);
     p->learning_rate = field_number(event, "learningRate");
     if (progress)
-        p->eta_seconds = rounded(field_number(event, "etaSeconds"), 1);
+        p->eta_seconds = run_report_rounded(field_number(event, "etaSeconds"), 1);
     if (epoch)
         take_metrics(p, event);
 }
@@ -239,8 +243,10 @@ bool run_report_take(struct run_report *r, const cJSON *message)
     static const struct {
         const char *type;
         void (*take)(struct run_report *r, const cJSON *message);
-    } kinds[] = {
-        {"hello", take_hello}, {"run", take_run}, {"event", take_event}, {"refused", take_refusal}};
+    } kinds[] = {{"hello", run_report_take_hello},
+                 {"run", take_run},
+                 {"event", run_report_take_event},
+                 {"refused", take_refusal}};
     const char *type = field_string(message, "type");
 
     for (size_t i = 0; type && i < sizeof kinds / sizeof *kinds; i++)

@@ -33,7 +33,7 @@ static const struct {
 #define N_STATES (sizeof states / sizeof *states)
 
 /* The first that holds; N_STATES: none does. */
-static size_t state_of(const struct tj_status *s)
+static size_t status_state_of(const struct tj_status *s)
 {
     size_t i = 0;
 
@@ -44,7 +44,7 @@ static size_t state_of(const struct tj_status *s)
 
 const char *status_state(const struct tj_status *s)
 {
-    size_t i = state_of(s);
+    size_t i = status_state_of(s);
 
     return i < N_STATES ? states[i].state : "Pending";
 }
@@ -52,7 +52,7 @@ const char *status_state(const struct tj_status *s)
 const char *status_why(const struct tj_status *s)
 {
     const struct condition *running = &s->conditions[COND_RUNNING];
-    size_t i = state_of(s);
+    size_t i = status_state_of(s);
     enum condition_type type = i < N_STATES ? states[i].type : COND_CREATED;
     const char *message;
 

@@ -5,21 +5,21 @@
 #include "operator/api/trainingjob.h"
 #include "paceline/mem.h"
 
-static const void *at(const struct field *f, const void *base)
+static const void *status_fields_at(const struct field *f, const void *base)
 {
     return (const char *)base + f->offset;
 }
 
-static const char *text_at(const struct field *f, const void *base)
+static const char *status_fields_text_at(const struct field *f, const void *base)
 {
-    const char *text = *(const char *const *)at(f, base);
+    const char *text = *(const char *const *)status_fields_at(f, base);
 
     return text ? text : ""; /* the JSON form does not tell them apart */
 }
 
 static double float_at(const struct field *f, const void *base)
 {
-    return *(const double *)at(f, base);
+    return *(const double *)status_fields_at(f, base);
 }
 
 /* The length of a list. */
@@ -30,7 +30,7 @@ static int length_at(const struct field *f, const void *base)
 
 static const char *elements_at(const struct field *f, const void *base)
 {
-    return *(const char *const *)at(f, base);
+    return *(const char *const *)status_fields_at(f, base);
 }
 
 static bool bit_at(const struct field *f, const void *base)
@@ -45,7 +45,7 @@ static bool object_is_zero(const struct field *f, const void *base)
     const struct field *end = status_field_end(f);
 
     if (f->size)
-        return !*(const bool *)at(f, base);
+        return !*(const bool *)status_fields_at(f, base);
     if (f->n_offset && *(const int64_t *)((const char *)base + f->n_offset))
         return false;
     for (f++; f < end; f = status_field_end(f))
@@ -56,7 +56,7 @@ static bool object_is_zero(const struct field *f, const void *base)
 
 static bool conditions_are_zero(const struct field *f, const void *base)
 {
-    const struct condition *c = at(f, base);
+    const struct condition *c = status_fields_at(f, base);
 
     for (int i = 0; i < N_CONDITIONS; i++)
         if (c[i].present)
@@ -74,14 +74,14 @@ bool status_field_is_zero(const struct field *f, const void *base)
         return !bit_at(f, base);
     switch (f->kind) {
     case FIELD_TEXT:
-        return !*text_at(f, base);
+        return !*status_fields_text_at(f, base);
     case FIELD_FLOAT:
         return float_at(f, base) == 0;
     case FIELD_TIME:
         return field_get_int(f, base) <= 0;
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        return ((const struct index_map *)at(f, base))->n == 0;
+        return ((const struct index_map *)status_fields_at(f, base))->n == 0;
     case FIELD_LIST:
         return length_at(f, base) == 0;
     case FIELD_CONDITIONS:
@@ -134,18 +134,18 @@ static bool field_equal(const struct field *f, const void *a, const void *b, boo
         return false;
     switch (f->kind) {
     case FIELD_TEXT:
-        return strcmp(text_at(f, a), text_at(f, b)) == 0;
+        return strcmp(status_fields_text_at(f, a), status_fields_text_at(f, b)) == 0;
     case FIELD_FLOAT:
         return float_at(f, a) == float_at(f, b);
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        return index_map_equal(at(f, a), at(f, b));
+        return index_map_equal(status_fields_at(f, a), status_fields_at(f, b));
     case FIELD_LIST:
         return lists_equal(f, a, b, durable);
     case FIELD_CONDITIONS:
-        return conditions_equal(at(f, a), at(f, b), durable);
+        return conditions_equal(status_fields_at(f, a), status_fields_at(f, b), durable);
     case FIELD_OBJECT:
-        return *(const bool *)at(f, a) == *(const bool *)at(f, b);
+        return *(const bool *)status_fields_at(f, a) == *(const bool *)status_fields_at(f, b);
     default:
         return field_get_int(f, a) == field_get_int(f, b);
     }

@@ -11,9 +11,9 @@
 
 #define MAX_REASON 256
 
-static void *at(const struct field *f, void *base) { return (char *)base + f->offset; }
+static void *status_json_at(const struct field *f, void *base) { return (char *)base + f->offset; }
 
-static const void *at_const(const struct field *f, const void *base)
+static const void *status_json_at_const(const struct field *f, const void *base)
 {
     return (const char *)base + f->offset;
 }
@@ -105,7 +105,7 @@ static void read_list(struct status_reader *r, const struct field *f, void *base
     if (!cJSON_IsArray(list) || !list->child)
         return;
     elements = arena_alloc(&r->tj->arena, f->max_items * f->size);
-    memcpy(at(f, base), &elements, sizeof elements);
+    memcpy(status_json_at(f, base), &elements, sizeof elements);
     cJSON_ArrayForEach(item, list)
     {
         char *element = elements + (size_t)*n * f->size;
@@ -123,7 +123,7 @@ static void read_list(struct status_reader *r, const struct field *f, void *base
 
 static void read_float(const struct field *f, void *base, const cJSON *from)
 {
-    *(double *)at(f, base) = field_number(from, field_key(f));
+    *(double *)status_json_at(f, base) = field_number(from, field_key(f));
     if (f->mask && cJSON_IsNumber(field_get(from, field_key(f))))
         *(unsigned *)((char *)base + f->n_offset) |= f->mask;
 }
@@ -136,11 +136,11 @@ static void read_word(const struct field *f, void *base, const cJSON *from)
     field_put_int(f, base, index < 0 ? 0 : index);
 }
 
-static void read_object(struct status_reader *r, const struct field *f, void *base,
-                        const cJSON *object)
+static void status_json_read_object(struct status_reader *r, const struct field *f, void *base,
+                                    const cJSON *object)
 {
     if (f->size)
-        *(bool *)at(f, base) = cJSON_IsObject(object);
+        *(bool *)status_json_at(f, base) = cJSON_IsObject(object);
     read_fields(r, f + 1, status_field_end(f), base, object);
 }
 
@@ -151,14 +151,15 @@ static void read_field(struct status_reader *r, const struct field *f, void *bas
     const char *key = field_key(f);
 
     if (f->kind == FIELD_OBJECT) {
-        read_object(r, f, base, field_get(from, key));
+        status_json_read_object(r, f, base, field_get(from, key));
         return;
     }
     if (f->size == 0)
         return;
     switch (f->kind) {
     case FIELD_TEXT:
-        *(const char **)at(f, base) = field_text(from, key, (size_t)f->bound, &r->tj->arena);
+        *(const char **)status_json_at(f, base) =
+            field_text(from, key, (size_t)f->bound, &r->tj->arena);
         break;
     case FIELD_WORD:
         read_word(f, base, from);
@@ -171,13 +172,13 @@ static void read_field(struct status_reader *r, const struct field *f, void *bas
         break;
     case FIELD_INDICES:
     case FIELD_COUNTS:
-        read_index_map(r, f, at(f, base), field_get(from, key));
+        read_index_map(r, f, status_json_at(f, base), field_get(from, key));
         break;
     case FIELD_LIST:
         read_list(r, f, base, field_get(from, key));
         break;
     case FIELD_CONDITIONS:
-        read_conditions(r->tj, at(f, base), field_get(from, key));
+        read_conditions(r->tj, status_json_at(f, base), field_get(from, key));
         break;
     default:
         field_put_int(f, base, field_int(from, key, 0, (int64_t)f->bound));
@@ -201,7 +202,7 @@ int status_decode(struct tj *tj, const cJSON *status, struct err *err)
         .err = err,
     };
 
-    read_object(&r, status_fields, &tj->status, status);
+    status_json_read_object(&r, status_fields, &tj->status, status);
     return r.result;
 }
 
@@ -248,7 +249,7 @@ static void write_conditions(const struct writer *w, const struct condition *con
 }
 
 /* Against one worker; 0 where that was not measured. */
-static double speedup_of(const struct tj_status *s, double samples_per_second)
+static double status_json_speedup_of(const struct tj_status *s, double samples_per_second)
 {
     const struct scaling *one = s->scaling;
 
@@ -310,14 +311,14 @@ static void write_ratio(double ratio, struct buf *out)
 static void compute_speedup(const struct writer *w, const void *base, struct buf *out)
 {
     (void)base;
-    write_ratio(speedup_of(w->status, w->status->progress.samples_per_second), out);
+    write_ratio(status_json_speedup_of(w->status, w->status->progress.samples_per_second), out);
 }
 
 static void compute_scaling_speedup(const struct writer *w, const void *base, struct buf *out)
 {
     const struct scaling *point = base;
 
-    write_ratio(speedup_of(w->status, point->samples_per_second), out);
+    write_ratio(status_json_speedup_of(w->status, point->samples_per_second), out);
 }
 
 static void compute_predicted(const struct writer *w, const void *base, struct buf *out)
@@ -351,7 +352,7 @@ static void write_object(const struct writer *w, const struct field *f, const vo
 
 static void write_list(const struct writer *w, const struct field *f, const void *base)
 {
-    const char *element = *(const char *const *)at_const(f, base);
+    const char *element = *(const char *const *)status_json_at_const(f, base);
     int n = *(const int *)((const char *)base + f->n_offset);
 
     buf_puts(w->out, "[");
@@ -376,7 +377,7 @@ static void write_text(struct buf *out, const char *text)
 
 static void write_value(const struct writer *w, const struct field *f, const void *base)
 {
-    const void *place = at_const(f, base);
+    const void *place = status_json_at_const(f, base);
 
     switch (f->kind) {
     case FIELD_OBJECT:

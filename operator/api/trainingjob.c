@@ -162,8 +162,8 @@ bool tj_spec_is_new(const cJSON *object, const struct tj *known)
            !same_spec(known, &meta, notes_hash(object));
 }
 
-static int decode(struct tj **out, const cJSON *object, const struct tj *known, bool strip,
-                  struct err *err)
+static int trainingjob_decode(struct tj **out, const cJSON *object, const struct tj *known,
+                              bool strip, struct err *err)
 {
     struct tj *tj = xcalloc(1, sizeof *tj);
     uint32_t notes = notes_hash(object);
@@ -196,12 +196,12 @@ static int decode(struct tj **out, const cJSON *object, const struct tj *known, 
 
 int tj_decode_again(struct tj **out, const cJSON *object, const struct tj *known, struct err *err)
 {
-    return decode(out, object, known, true, err);
+    return trainingjob_decode(out, object, known, true, err);
 }
 
 int tj_decode(struct tj **out, const cJSON *object, struct err *err)
 {
-    return decode(out, object, NULL, false, err);
+    return trainingjob_decode(out, object, NULL, false, err);
 }
 
 int tj_decode_unread(struct tj **out, const cJSON *object, struct err *err)

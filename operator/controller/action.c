@@ -42,7 +42,7 @@ void executor_block(struct executor *ex, const char *message)
 }
 
 /* Answers that mean the same for every kind of request. */
-static void fail(struct executor *ex, enum answer answer, const char *message)
+static void action_fail(struct executor *ex, enum answer answer, const char *message)
 {
     ex->failed = true;
     if (answer == ANSWER_BUSY || answer == ANSWER_UNKNOWN)
@@ -75,7 +75,7 @@ static void hidden(struct executor *ex, const char *kind, const char *name)
              "or delete it",
              kind, name);
     if (executor_job_state(ex)->failures < 3)
-        fail(ex, ANSWER_UNKNOWN, sentence);
+        action_fail(ex, ANSWER_UNKNOWN, sentence);
     else
         executor_block(ex, sentence);
 }
@@ -110,7 +110,7 @@ static void foreign(struct executor *ex, const char *kind, const struct meta *ob
              "another name",
              kind, object->name);
     if ((object->deletion_ms || has_name_of(ex, object)) && executor_job_state(ex)->failures < 3) {
-        fail(ex, ANSWER_UNKNOWN, sentence);
+        action_fail(ex, ANSWER_UNKNOWN, sentence);
         return;
     }
     executor_block(ex, sentence);
@@ -153,7 +153,7 @@ static void on_pod_read(void *arg, enum answer answer, const cJSON *body, const 
         if (s->pod.uid)
             cache_delete_pod(ex->c->cache, s->pod.uid, "");
     } else {
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     done(s);
 }
@@ -189,7 +189,7 @@ void action_pod_created(void *arg, enum answer answer, const cJSON *body, const 
     default:
         executor_job_state(ex)->uncertain = true;
         ex->give_up = true;
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     done(s);
 }
@@ -210,7 +210,7 @@ void action_rehearsed(void *arg, enum answer answer, const cJSON *body, const ch
     else if (answer == ANSWER_FORBIDDEN || answer == ANSWER_NOT_FOUND)
         executor_block(s->ex, message);
     else
-        fail(s->ex, answer, message);
+        action_fail(s->ex, answer, message);
     done(s);
 }
 
@@ -249,7 +249,7 @@ static void on_owned_read(void *arg, enum answer answer, const cJSON *body, cons
             foreign(ex, owned_kind_names[s->action.owned], &meta);
         }
     } else if (answer != ANSWER_NOT_FOUND) {
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     done(s);
 }
@@ -283,7 +283,7 @@ void action_owned_created(void *arg, enum answer answer, const cJSON *body, cons
                answer == ANSWER_NOT_FOUND) {
         executor_block(ex, message);
     } else {
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     done(s);
 }
@@ -297,7 +297,7 @@ void action_owned_deleted(void *arg, enum answer answer, const cJSON *body, cons
     (void)body;
     if (answer != ANSWER_OK && answer != ANSWER_NOT_FOUND) {
         /* Also a conflict: if its name is another one's by now, the watch says so. */
-        fail(s->ex, answer, message);
+        action_fail(s->ex, answer, message);
     } else {
         cache_delete_owned(s->ex->c->cache, a->owned, s->object.uid, "");
         if (a->owned == OWNED_POD_GROUP)
@@ -343,7 +343,7 @@ void action_pod_changed(void *arg, enum answer answer, const cJSON *body, const 
             return;
         }
         if (s->action.type == ACTION_FORCE_DELETE_POD) /* at once again would be for ever */
-            fail(ex, answer, "a pod stays: it has a finalizer of somebody else");
+            action_fail(ex, answer, "a pod stays: it has a finalizer of somebody else");
     } else if (answer == ANSWER_NOT_FOUND) {
         cache_delete_pod(ex->c->cache, s->pod.uid, "");
     } else if ((answer == ANSWER_CONFLICT || answer == ANSWER_INVALID) && should_read(ex)) {
@@ -351,7 +351,7 @@ void action_pod_changed(void *arg, enum answer answer, const cJSON *body, const 
         read_pod(s);
         return;
     } else {
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     done(s);
 }
@@ -382,7 +382,7 @@ static void on_job_read(void *arg, enum answer answer, const cJSON *body, const 
     if (answer == ANSWER_OK) {
         decode_object(ex->c, RESOURCE_JOBS, body, CACHE_ANSWER);
     } else if (answer != ANSWER_NOT_FOUND) {
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     } else if (tj) {
         decode_no_job(ex->c, tj);
     }
@@ -409,13 +409,13 @@ void action_job_read_whole(void *arg, enum answer answer, const cJSON *body, con
         if (tj)
             decode_no_job(ex->c, tj);
     } else {
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     ex->give_up = true;
     executor_end_if_done(ex);
 }
 
-static void read_job(struct action_request *s)
+static void action_read_job(struct action_request *s)
 {
     char namespace_[256];
 
@@ -466,23 +466,24 @@ void action_status_written(void *arg, enum answer answer, const cJSON *body, con
         executor_job_state(ex)->status_written_mono_ms = ex->c->now.mono_ms;
         count_status(ex);
         if (!decode_object(ex->c, RESOURCE_JOBS, body, CACHE_ANSWER))
-            fail(ex, ANSWER_UNKNOWN, "the answer is no TrainingJob");
+            action_fail(ex, ANSWER_UNKNOWN, "the answer is no TrainingJob");
         else if (!was_kept(ex, body))
-            fail(ex, ANSWER_INVALID,
-                 "the API server did not keep the status: is the CRD older than the operator?");
+            action_fail(
+                ex, ANSWER_INVALID,
+                "the API server did not keep the status: is the CRD older than the operator?");
         break;
     case ANSWER_CONFLICT:
         if (!should_read(ex)) {
-            fail(ex, answer, message);
+            action_fail(ex, answer, message);
             break;
         }
-        read_job(s);
+        action_read_job(s);
         return;
     case ANSWER_NOT_FOUND:
-        read_job(s);
+        action_read_job(s);
         return;
     default:
-        fail(ex, answer, message);
+        action_fail(ex, answer, message);
     }
     done(s);
 }
@@ -494,9 +495,9 @@ void action_job_deleted(void *arg, enum answer answer, const cJSON *body, const 
 
     (void)body;
     if (answer == ANSWER_OK || answer == ANSWER_CONFLICT || answer == ANSWER_NOT_FOUND) {
-        read_job(s);
+        action_read_job(s);
         return;
     }
-    fail(ex, answer, message);
+    action_fail(ex, answer, message);
     done(s);
 }

@@ -95,7 +95,7 @@ void agent_conns_free(struct agent_conns *all)
     free(all);
 }
 
-static struct agent_conn **slot_of(struct agent_conns *all, const char *key)
+static struct agent_conn **agent_conn_slot_of(struct agent_conns *all, const char *key)
 {
     struct agent_conn **slot = &all->first;
 
@@ -106,7 +106,7 @@ static struct agent_conn **slot_of(struct agent_conns *all, const char *key)
 
 void agent_conns_drop(struct agent_conns *all, const char *key)
 {
-    struct agent_conn **slot = slot_of(all, key), *k = *slot;
+    struct agent_conn **slot = agent_conn_slot_of(all, key), *k = *slot;
 
     if (!k)
         return;
@@ -133,7 +133,7 @@ static void note_move(struct agent_conn *k)
     k->moved_mono_ms = k->all->c->now.mono_ms;
 }
 
-static void on_message(void *arg, const cJSON *message)
+static void agent_conn_on_message(void *arg, const cJSON *message)
 {
     struct agent_conn *k = arg;
     const char *type = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(message, "type"));
@@ -148,7 +148,7 @@ static void on_message(void *arg, const cJSON *message)
     touch(k);
 }
 
-static void explain(struct agent_conn *k, const char *why)
+static void agent_conn_explain(struct agent_conn *k, const char *why)
 {
     snprintf(k->why, sizeof k->why,
              "the agent of pod %s at %s cannot be reached: %.200s; the operator must be let in to "
@@ -156,7 +156,7 @@ static void explain(struct agent_conn *k, const char *why)
              k->pod, k->address, why);
 }
 
-static void on_end(void *arg, const char *why)
+static void agent_conn_on_end(void *arg, const char *why)
 {
     struct agent_conn *k = arg;
     struct controller *c = k->all->c;
@@ -170,11 +170,11 @@ static void on_end(void *arg, const char *why)
     k->greeted = false;
     k->again_mono_ms =
         c->now.mono_ms + backoff_ms(k->failures++, RETRY_FIRST_MS, RETRY_MAX_MS, &c->random);
-    explain(k, why);
+    agent_conn_explain(k, why);
     touch(k);
 }
 
-static void dial(struct agent_conn *k)
+static void agent_conn_dial(struct agent_conn *k)
 {
     struct controller *c = k->all->c;
     unsigned char key[KEY_BYTES];
@@ -182,7 +182,7 @@ static void dial(struct agent_conn *k)
     key_scalar(key, c->config.master_key, k->uid);
     k->report = (struct run_report){0};
     k->connection = c->config.agents->open(c->config.net, &(struct agent_target){k->address, key},
-                                           on_message, on_end, k);
+                                           agent_conn_on_message, agent_conn_on_end, k);
     explicit_bzero(key, sizeof key);
 }
 
@@ -204,7 +204,7 @@ static const struct pod *chief_of(const struct observed *o)
 static struct agent_conn *agent_conn_to(struct agent_conns *all, const char *key,
                                         const struct tj *tj, const struct pod *chief)
 {
-    struct agent_conn *k = *slot_of(all, key);
+    struct agent_conn *k = *agent_conn_slot_of(all, key);
 
     if (k && strcmp(k->uid, tj->meta.uid) == 0 && strcmp(k->pod, chief->meta.name) == 0 &&
         strcmp(k->address, chief->ip) == 0)
@@ -220,8 +220,8 @@ static struct agent_conn *agent_conn_to(struct agent_conns *all, const char *key
     snprintf(k->pod, sizeof k->pod, "%s", chief->meta.name);
     snprintf(k->address, sizeof k->address, "%s", chief->ip);
     all->first = k;
-    explain(k, "no answer");
-    dial(k);
+    agent_conn_explain(k, "no answer");
+    agent_conn_dial(k);
     return k;
 }
 
@@ -318,7 +318,7 @@ void agent_conns_observe(struct agent_conns *all, const char *key, struct observ
         workqueue_add_at(all->c->queue, key, k->since_mono_ms + UNREACHABLE_MS);
 }
 
-static void add_host(cJSON *hosts, const struct tj *tj, const struct pod *p)
+static void agent_conn_add_host(cJSON *hosts, const struct tj *tj, const struct pod *p)
 {
     cJSON *item = cJSON_CreateObject();
     char host[NAME_SIZE];
@@ -345,7 +345,7 @@ static cJSON *hosts_of(const struct controller *c, const struct tj *tj)
             for (size_t p = 0; p < n; p++)
                 if (pods[p]->role == by_rank[r] && pods[p]->index == i && pods[p]->ip &&
                     pods[p]->incarnation == status_incarnation(&tj->status, by_rank[r], i))
-                    add_host(hosts, tj, pods[p]);
+                    agent_conn_add_host(hosts, tj, pods[p]);
         }
     return hosts;
 }
@@ -368,12 +368,12 @@ static cJSON *job_of_world(const struct tj *tj)
 
 static struct agent_conn *greeted(struct agent_conns *all, const char *key)
 {
-    struct agent_conn *k = *slot_of(all, key);
+    struct agent_conn *k = *agent_conn_slot_of(all, key);
 
     return k && k->greeted ? k : NULL;
 }
 
-static void tell(struct agent_conn *k, const cJSON *message)
+static void agent_conn_tell(struct agent_conn *k, const cJSON *message)
 {
     struct controller *c = k->all->c;
 
@@ -393,7 +393,7 @@ void agent_conns_launch(struct agent_conns *all, const char *key, const struct t
     cJSON_AddNumberToObject(message, "generation", (double)generation);
     cJSON_AddItemToObject(message, "job", job_of_world(tj));
     cJSON_AddItemToObject(message, "hosts", hosts_of(all->c, tj));
-    tell(k, message);
+    agent_conn_tell(k, message);
     k->report.told = generation;
 }
 
@@ -407,7 +407,7 @@ static bool order(struct agent_conn *k, const char *what, int64_t generation)
     message = cJSON_CreateObject();
     cJSON_AddStringToObject(message, "type", what);
     cJSON_AddNumberToObject(message, "generation", (double)generation);
-    tell(k, message);
+    agent_conn_tell(k, message);
     return true;
 }
 
@@ -435,7 +435,7 @@ void agent_conns_step(struct agent_conns *all)
 {
     for (struct agent_conn *k = all->first; k; k = k->next)
         if (!k->connection && all->c->now.mono_ms >= k->again_mono_ms)
-            dial(k);
+            agent_conn_dial(k);
 }
 
 int64_t agent_conns_next_ms(const struct agent_conns *all, int64_t mono_ms)

@@ -22,7 +22,7 @@ int64_t budget_begin(const struct controller *c)
     return c->config.cpu_us ? c->config.cpu_us() : 0;
 }
 
-static void namespace_of(char out[WHOSE_SIZE], const char *whose)
+static void budget_namespace_of(char out[WHOSE_SIZE], const char *whose)
 {
     snprintf(out, WHOSE_SIZE, "%.*s", (int)strcspn(whose, "/"), whose);
 }
@@ -35,7 +35,7 @@ void budget_charge(struct controller *c, const char *whose, int64_t began_us, ui
     if (!c->config.cpu_us || !*whose)
         return;
     ms = (double)(c->config.cpu_us() - began_us) / 1e3 + (double)bytes / BUDGET_BYTES_PER_MS;
-    namespace_of(namespace_, whose);
+    budget_namespace_of(namespace_, whose);
     accounts_spend(&c->budgets.namespaces, namespace_, ms, c->now.mono_ms);
     if (strchr(whose, '/'))
         accounts_spend(&c->budgets.jobs, whose, ms, c->now.mono_ms);
@@ -46,12 +46,12 @@ int64_t budget_wait_ms(const struct controller *c, const char *whose)
     int64_t job = accounts_wait_ms(&c->budgets.jobs, whose, c->now.mono_ms), all;
     char namespace_[WHOSE_SIZE];
 
-    namespace_of(namespace_, whose);
+    budget_namespace_of(namespace_, whose);
     all = accounts_wait_ms(&c->budgets.namespaces, namespace_, c->now.mono_ms);
     return job > all ? job : all;
 }
 
-static const char *text_of(const cJSON *object, const char *member)
+static const char *budget_text_of(const cJSON *object, const char *member)
 {
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, member));
 }
@@ -61,8 +61,8 @@ void budget_whose(char out[WHOSE_SIZE], const cJSON *object, bool is_job)
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(object, "metadata");
     /* Of the owners the sieve keeps only the one that controls the object. */
     const cJSON *owner = cJSON_GetObjectItemCaseSensitive(meta, "ownerReferences");
-    const char *namespace_ = text_of(meta, "namespace");
-    const char *job = text_of(is_job ? meta : owner ? owner->child : NULL, "name");
+    const char *namespace_ = budget_text_of(meta, "namespace");
+    const char *job = budget_text_of(is_job ? meta : owner ? owner->child : NULL, "name");
 
     snprintf(out, WHOSE_SIZE, "%s%s%s", namespace_ ? namespace_ : "", namespace_ && job ? "/" : "",
              namespace_ && job ? job : "");

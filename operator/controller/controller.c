@@ -21,7 +21,7 @@
 #define LOOKS_PER_STEP 64
 #define CROWDED_MS 250 /* what only describes looks again for room */
 
-static char *copy(const char *s) { return s ? xstrdup(s) : NULL; }
+static char *controller_copy(const char *s) { return s ? xstrdup(s) : NULL; }
 
 struct controller *controller_new(const struct controller_config *config,
                                   const struct kube_ops *ops, void *kube, struct moment now)
@@ -29,12 +29,12 @@ struct controller *controller_new(const struct controller_config *config,
     struct controller *c = xcalloc(1, sizeof *c);
 
     c->config = *config;
-    c->config.identity = copy(config->identity);
-    c->config.namespace_ = copy(config->namespace_);
-    c->config.operator_namespace = copy(config->operator_namespace);
-    c->config.lease_name = copy(config->lease_name);
-    c->config.cluster_domain = copy(config->cluster_domain);
-    c->config.worker_image = copy(config->worker_image);
+    c->config.identity = controller_copy(config->identity);
+    c->config.namespace_ = controller_copy(config->namespace_);
+    c->config.operator_namespace = controller_copy(config->operator_namespace);
+    c->config.lease_name = controller_copy(config->lease_name);
+    c->config.cluster_domain = controller_copy(config->cluster_domain);
+    c->config.worker_image = controller_copy(config->worker_image);
     c->config.master_key = memcpy(xmalloc(32), config->master_key, 32);
     c->objects = (struct objects_config){.operator_namespace = c->config.operator_namespace,
                                          .cluster_domain = c->config.cluster_domain,
@@ -234,7 +234,10 @@ static int64_t held_until(struct controller *c, struct job_state *m, const struc
     return limit_take(&m->status_limit, now) ? 0 : now + limit_next_ms(&m->status_limit, now);
 }
 
-static double seconds_of(const struct timespec *t) { return (double)t->tv_sec + t->tv_nsec / 1e9; }
+static double controller_seconds_of(const struct timespec *t)
+{
+    return (double)t->tv_sec + t->tv_nsec / 1e9;
+}
 
 /* Creates without an answer: whether they were done must be known before the next plan. */
 static void read_live(struct controller *c, const struct job_state *m, const char *key,
@@ -300,7 +303,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     clock_gettime(CLOCK_MONOTONIC, &begin);
     reconcile(&o, c->now.wall_ms, &plan);
     clock_gettime(CLOCK_MONOTONIC, &end);
-    histogram_add(&c->stats.reconcile, seconds_of(&end) - seconds_of(&begin));
+    histogram_add(&c->stats.reconcile, controller_seconds_of(&end) - controller_seconds_of(&begin));
     recorder_take(&c->recorder, tj, m, &plan);
     if (plan.requeue_ms) {
         int64_t wait = plan.requeue_ms - c->now.wall_ms;
@@ -384,7 +387,7 @@ static bool may_look(const struct controller *c)
            c->informers[RESOURCE_JOBS].current && c->informers[RESOURCE_PODS].current;
 }
 
-static void look(struct controller *c)
+static void controller_look(struct controller *c)
 {
     const char *key;
 
@@ -455,7 +458,7 @@ void controller_step(struct controller *c, struct moment now)
             orphans_sweep(c);
         }
         agent_conns_step(c->agent_conns);
-        look(c);
+        controller_look(c);
     }
     place_step(c);
     dispatcher_step(&c->dispatcher);

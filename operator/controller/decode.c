@@ -248,8 +248,8 @@ static bool is_current_pod(const struct tj *tj, const struct pod *p)
 }
 
 /* By what we know of the job it would be made again: we have not wanted it to go. */
-static bool is_missed(const struct controller *c, const struct tj *tj, enum resource resource,
-                      const struct meta *m)
+static bool decode_is_missed(const struct controller *c, const struct tj *tj,
+                             enum resource resource, const struct meta *m)
 {
     const struct pod *pod = cache_pod(c->cache, m->uid);
     char name[NAME_SIZE];
@@ -289,7 +289,7 @@ void decode_deleted(struct controller *c, enum resource resource, const cJSON *o
         controller_touch(c, m.namespace_, m.name);
         return;
     }
-    if (is_missed(c, job_of(c, &m), resource, &m))
+    if (decode_is_missed(c, job_of(c, &m), resource, &m))
         doubt(c, job_of(c, &m));
     if (resource == RESOURCE_PODS)
         cache_delete_pod(c->cache, m.uid, m.resource_version);

@@ -110,8 +110,8 @@ void dispatcher_forget(struct dispatcher *o, struct request_source *s)
     s->queued = false;
 }
 
-static void add(struct dispatcher *o, int which, struct api_request r, dispatcher_done_fn *done,
-                void *arg)
+static void dispatcher_append(struct dispatcher *o, int which, struct api_request r,
+                              dispatcher_done_fn *done, void *arg)
 {
     struct single_list *list = &o->singles[which];
     struct single *s;
@@ -132,13 +132,13 @@ static void add(struct dispatcher *o, int which, struct api_request r, dispatche
 
 void dispatcher_add(struct dispatcher *o, struct api_request r, dispatcher_done_fn *done, void *arg)
 {
-    add(o, DISPATCHER_FIRST, r, done, arg);
+    dispatcher_append(o, DISPATCHER_FIRST, r, done, arg);
 }
 
 void dispatcher_add_last(struct dispatcher *o, struct api_request r, dispatcher_done_fn *done,
                          void *arg)
 {
-    add(o, DISPATCHER_LAST, r, done, arg);
+    dispatcher_append(o, DISPATCHER_LAST, r, done, arg);
 }
 
 /* The next source in turn that has something; it goes to the end of the ring. */
@@ -159,7 +159,8 @@ static bool take_from_source(struct dispatcher *o, struct api_request *r, dispat
 }
 
 /* The next request by rank, but for the share of what can wait. */
-static bool take(struct dispatcher *o, struct api_request *r, dispatcher_done_fn **done, void **arg)
+static bool dispatcher_take(struct dispatcher *o, struct api_request *r, dispatcher_done_fn **done,
+                            void **arg)
 {
     if (o->since_last >= DISPATCHER_SHARE && take_single(o, DISPATCHER_LAST, r, done, arg)) {
         o->since_last = 0;
@@ -174,7 +175,8 @@ static bool take(struct dispatcher *o, struct api_request *r, dispatcher_done_fn
 }
 
 /* Charges the job of the object; a list, or a refusal, is the request's namespace's. */
-static void charge(const struct sent *s, const cJSON *object, int64_t began_us, uint64_t bytes)
+static void dispatcher_charge(const struct sent *s, const cJSON *object, int64_t began_us,
+                              uint64_t bytes)
 {
     const cJSON *kind = cJSON_GetObjectItemCaseSensitive(object, "kind");
     char whose[WHOSE_SIZE];
@@ -185,7 +187,7 @@ static void charge(const struct sent *s, const cJSON *object, int64_t began_us, 
 }
 
 /* It says nothing of a cut: the informer, which meets every object, does. */
-static void on_item(void *arg, const struct kube_item *text)
+static void dispatcher_on_item(void *arg, const struct kube_item *text)
 {
     struct sent *s = arg;
     int64_t began = budget_begin(s->o->c);
@@ -196,11 +198,11 @@ static void on_item(void *arg, const struct kube_item *text)
         s->bad = true;
     else
         s->item(s->arg, item);
-    charge(s, item, began, text->received);
+    dispatcher_charge(s, item, began, text->received);
     s->charged += text->received;
 }
 
-static void on_answer(void *arg, const struct kube_response *r)
+static void dispatcher_on_answer(void *arg, const struct kube_response *r)
 {
     struct sent *s = arg;
     struct dispatcher *o = s->o;
@@ -227,7 +229,7 @@ static void on_answer(void *arg, const struct kube_response *r)
     o->n_sent--;
     o->received = r->received;
     s->done(s->arg, answer, body, message);
-    charge(s, body, began, r->received > s->charged ? r->received - s->charged : 0);
+    dispatcher_charge(s, body, began, r->received > s->charged ? r->received - s->charged : 0);
     free(s);
 }
 
@@ -242,8 +244,8 @@ static void note_namespace(struct sent *s, const char *path)
                  (int)strcspn(at + strlen(before), "/?"), at + strlen(before));
 }
 
-static void post(struct dispatcher *o, struct api_request *r, dispatcher_done_fn *done, void *arg,
-                 int64_t timeout_ms)
+static void dispatcher_post(struct dispatcher *o, struct api_request *r, dispatcher_done_fn *done,
+                            void *arg, int64_t timeout_ms)
 {
     struct controller *c = o->c;
     struct sent *s = xcalloc(1, sizeof *s);
@@ -262,8 +264,8 @@ static void post(struct dispatcher *o, struct api_request *r, dispatcher_done_fn
         o->sent->previous = s;
     o->sent = s;
     o->n_sent++;
-    s->call = r->item ? c->ops->list(c->kube, &request, on_item, on_answer, s)
-                      : c->ops->send(c->kube, &request, on_answer, s);
+    s->call = r->item ? c->ops->list(c->kube, &request, dispatcher_on_item, dispatcher_on_answer, s)
+                      : c->ops->send(c->kube, &request, dispatcher_on_answer, s);
 }
 
 void dispatcher_step(struct dispatcher *o)
@@ -284,11 +286,11 @@ void dispatcher_step(struct dispatcher *o)
         dispatcher_done_fn *done;
         void *arg;
 
-        if (!take(o, &r, &done, &arg))
+        if (!dispatcher_take(o, &r, &done, &arg))
             return;
         if (timeout_ms > 0) {
             (void)limit_take(&o->limit, now);
-            post(o, &r, done, arg, timeout_ms);
+            dispatcher_post(o, &r, done, arg, timeout_ms);
         } else {
             done(arg, ANSWER_UNKNOWN, NULL, c->stopping ? closing : "not the leader");
         }

@@ -71,7 +71,8 @@ static void collection_path(const struct informer *inf, struct buf *out)
 }
 
 /* The call is over: what happens next is decided in the next step, which knows the time. */
-static void end(struct informer *inf, bool failed, bool again, const struct kube_response *r)
+static void informer_end(struct informer *inf, bool failed, bool again,
+                         const struct kube_response *r)
 {
     inf->call = NULL;
     inf->ended = true;
@@ -87,7 +88,7 @@ static void on_gone(void *arg, const char *namespace_, const char *job)
 
 static void start_list(struct informer *inf);
 
-static const char *text_of(const cJSON *object, const char *key)
+static const char *informer_text_of(const cJSON *object, const char *key)
 {
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 
@@ -106,16 +107,17 @@ static void note_cut(struct informer *inf, const cJSON *object, const char *what
         return;
     c->cut_mono_ms = c->now.mono_ms;
     log_warn("%s: resource=%s object=%s/%s uid=%s; objects so far: %llu", what,
-             resources[inf->resource].name, text_of(meta, "namespace"), text_of(meta, "name"),
-             text_of(meta, "uid"), (unsigned long long)c->stats.objects_cut);
+             resources[inf->resource].name, informer_text_of(meta, "namespace"),
+             informer_text_of(meta, "name"), informer_text_of(meta, "uid"),
+             (unsigned long long)c->stats.objects_cut);
 }
 
 #define TOO_LARGE "an object is larger than the operator reads, and the rest of it is left out"
 #define UNREAD "an object cannot be read, and is left as it is until it changes"
 
 /* Charges what the object cost since began_us, and its bytes before. */
-static void charge(const struct informer *inf, const cJSON *object, int64_t began_us,
-                   const struct kube_item *item)
+static void informer_charge(const struct informer *inf, const cJSON *object, int64_t began_us,
+                            const struct kube_item *item)
 {
     char whose[WHOSE_SIZE];
 
@@ -142,7 +144,7 @@ static void on_object(void *arg, const struct kube_item *item)
         log_warn("list: bad object resource=%s: %s", resources[inf->resource].name, err.msg);
         inf->bad = true;
     }
-    charge(inf, object, began, item);
+    informer_charge(inf, object, began, item);
 }
 
 /* All objects of the page are taken. */
@@ -168,7 +170,7 @@ static void end_page(struct informer *inf, const cJSON *list)
     c->stats.relists++;
     if (inf->resource == RESOURCE_JOBS)
         c->sweep_mono_ms = c->now.mono_ms; /* pods of jobs that are gone */
-    end(inf, false, false, NULL);
+    informer_end(inf, false, false, NULL);
 }
 
 static void on_list(void *arg, const struct kube_response *r)
@@ -192,7 +194,7 @@ static void on_list(void *arg, const struct kube_response *r)
     if (r->status == 0)
         page_failed(&inf->page, inf->c->config.page, r->received);
     free(STEAL(inf->next_page)); /* an expired page or a failure: from the first page again */
-    end(inf, true, true, r);
+    informer_end(inf, true, true, r);
 }
 
 static void start_list(struct informer *inf)
@@ -234,7 +236,8 @@ static void take_error(struct informer *inf, const cJSON *status)
 }
 
 /* What an event that is no ERROR says of its object. */
-static void take_event(struct informer *inf, const char *type, const cJSON *object, bool unread)
+static void informer_take_event(struct informer *inf, const char *type, const cJSON *object,
+                                bool unread)
 {
     if (!type || strcmp(type, "BOOKMARK") == 0)
         return;
@@ -246,7 +249,7 @@ static void take_event(struct informer *inf, const char *type, const cJSON *obje
         decode_event(inf->c, inf->resource, object);
 }
 
-static void on_event(void *arg, const struct kube_item *item)
+static void informer_on_event(void *arg, const struct kube_item *item)
 {
     struct informer *inf = arg;
     int64_t began = budget_begin(inf->c);
@@ -273,8 +276,8 @@ static void on_event(void *arg, const struct kube_item *item)
     decode_version(object, inf->version);
     if (item->cut || unread)
         note_cut(inf, object, unread ? UNREAD : TOO_LARGE);
-    take_event(inf, type, object, unread);
-    charge(inf, object, began, item);
+    informer_take_event(inf, type, object, unread);
+    informer_charge(inf, object, began, item);
 }
 
 static void on_watch_end(void *arg, const struct kube_response *r)
@@ -288,8 +291,8 @@ static void on_watch_end(void *arg, const struct kube_response *r)
     if (r->status < 200 || r->status >= 300)
         answer = answer_read(r, NULL, message, sizeof message);
     /* 400: the version cannot be used (a server restored from a backup). */
-    end(inf, inf->failed || answer != ANSWER_OK, answer == ANSWER_GONE || answer == ANSWER_INVALID,
-        r);
+    informer_end(inf, inf->failed || answer != ANSWER_OK,
+                 answer == ANSWER_GONE || answer == ANSWER_INVALID, r);
 }
 
 static void start_watch(struct informer *inf)
@@ -311,7 +314,7 @@ static void start_watch(struct informer *inf)
                                              .accept = resources[inf->resource].accept_watch,
                                              .keep = resources[inf->resource].keep_event,
                                              .timeout_ms = HEADERS_MS},
-                      on_event, on_watch_end, inf);
+                      informer_on_event, on_watch_end, inf);
 }
 
 /* After the end of a call: when to start the next. */
@@ -355,7 +358,7 @@ void informer_step(struct informer *inf)
         plan_next(inf);
     if (inf->state == INFORMER_WATCH && (inf->failed || now - inf->line_mono_ms >= SILENCE_MS)) {
         inf->c->ops->cancel(inf->c->kube, inf->call);
-        end(inf, inf->failed, false, NULL);
+        informer_end(inf, inf->failed, false, NULL);
         plan_next(inf);
     }
     if (inf->state != INFORMER_WAIT || now < inf->at_mono_ms)

@@ -19,7 +19,7 @@ uint64_t hash_text(const char *text)
     return h;
 }
 
-static struct job_state **slot_of(struct job_states *all, const char *key)
+static struct job_state **job_state_slot_of(struct job_states *all, const char *key)
 {
     struct job_state **slot = &all->buckets[hash_text(key) % N_BUCKETS_OF_JOBS];
 
@@ -57,12 +57,12 @@ void job_states_free(struct job_states *all)
 
 struct job_state *job_states_find(struct job_states *all, const char *key)
 {
-    return *slot_of(all, key);
+    return *job_state_slot_of(all, key);
 }
 
 void job_states_drop(struct job_states *all, const char *key)
 {
-    struct job_state **slot = slot_of(all, key), *m = *slot;
+    struct job_state **slot = job_state_slot_of(all, key), *m = *slot;
 
     if (!m)
         return;
@@ -73,12 +73,12 @@ void job_states_drop(struct job_states *all, const char *key)
 struct job_state *job_states_of(struct job_states *all, const char *key, const char *uid,
                                 int64_t mono_ms)
 {
-    struct job_state **slot = slot_of(all, key), *m = *slot;
+    struct job_state **slot = job_state_slot_of(all, key), *m = *slot;
 
     if (m && strcmp(m->uid, uid) == 0)
         return m;
     job_states_drop(all, key);
-    slot = slot_of(all, key);
+    slot = job_state_slot_of(all, key);
     m = xcalloc(1, sizeof *m);
     m->key = xstrdup(key);
     m->uid = xstrdup(uid);

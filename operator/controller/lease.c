@@ -45,7 +45,7 @@ int64_t lease_write_ms(const struct lease *l, int64_t wanted_ms)
     return left < wanted_ms ? left : wanted_ms;
 }
 
-static const char *text_of(const cJSON *object, const char *key)
+static const char *lease_text_of(const cJSON *object, const char *key)
 {
     const char *s = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(object, key));
 
@@ -59,15 +59,15 @@ static void see(struct lease *l, const cJSON *body)
     const cJSON *spec = cJSON_GetObjectItemCaseSensitive(body, "spec");
     const cJSON *duration = cJSON_GetObjectItemCaseSensitive(spec, "leaseDurationSeconds");
     const cJSON *transitions = cJSON_GetObjectItemCaseSensitive(spec, "leaseTransitions");
-    const char *version = text_of(meta, "resourceVersion");
+    const char *version = lease_text_of(meta, "resourceVersion");
 
     if (!l->seen || strcmp(l->version, version) != 0)
         l->fresh = true;
     l->seen = true;
     snprintf(l->version, sizeof l->version, "%s", version);
-    snprintf(l->holder, sizeof l->holder, "%s", text_of(spec, "holderIdentity"));
+    snprintf(l->holder, sizeof l->holder, "%s", lease_text_of(spec, "holderIdentity"));
     l->claimed = strcmp(l->holder, l->c->config.identity) == 0;
-    snprintf(l->renew_time, sizeof l->renew_time, "%s", text_of(spec, "renewTime"));
+    snprintf(l->renew_time, sizeof l->renew_time, "%s", lease_text_of(spec, "renewTime"));
     l->duration_ms =
         cJSON_IsNumber(duration) && duration->valuedouble >= 0 && duration->valuedouble <= 86400
             ? (int64_t)(duration->valuedouble * 1000)
@@ -172,7 +172,7 @@ static void add_body(const struct lease *l, struct buf *out, const char *holder)
     buf_puts(out, "}}");
 }
 
-static void send(struct lease *l, enum kube_method method, const char *holder)
+static void lease_send(struct lease *l, enum kube_method method, const char *holder)
 {
     struct controller *c = l->c;
     AUTO(buf_release) struct buf path;
@@ -194,7 +194,7 @@ static void send(struct lease *l, enum kube_method method, const char *holder)
 }
 
 /* Nobody holds it, or whoever does has not renewed it for as long as it lasts. */
-static bool is_free(const struct lease *l)
+static bool lease_is_free(const struct lease *l)
 {
     int64_t since = l->c->now.mono_ms - l->changed_mono_ms;
 
@@ -209,14 +209,14 @@ static void try(struct lease *l)
     if (l->releasing) {
         l->released = !l->claimed;
         if (l->claimed)
-            send(l, l->seen ? KUBE_PUT : KUBE_GET, l->seen ? "" : NULL);
+            lease_send(l, l->seen ? KUBE_PUT : KUBE_GET, l->seen ? "" : NULL);
     } else if (l->missing) {
         l->missing = false;
-        send(l, KUBE_POST, me);
-    } else if (l->seen && (l->held || is_free(l))) {
-        send(l, KUBE_PUT, me);
+        lease_send(l, KUBE_POST, me);
+    } else if (l->seen && (l->held || lease_is_free(l))) {
+        lease_send(l, KUBE_PUT, me);
     } else {
-        send(l, KUBE_GET, NULL);
+        lease_send(l, KUBE_GET, NULL);
     }
 }
 
@@ -225,7 +225,7 @@ static int64_t next_try_ms(const struct lease *l)
 {
     int64_t wait_ms = l->c->config.retry_ms;
 
-    if (l->missing || l->contested || (l->read && !l->held && is_free(l)) ||
+    if (l->missing || l->contested || (l->read && !l->held && lease_is_free(l)) ||
         (l->releasing && !l->failed))
         return l->c->now.mono_ms;
     if (wait_ms > FOLLOW_MS && (!l->held || l->releasing || l->read))

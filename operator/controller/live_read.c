@@ -14,7 +14,7 @@ struct live_read {
     int n_items;
 };
 
-static void end(struct live_read *f, bool failed)
+static void live_read_end(struct live_read *f, bool failed)
 {
     struct controller *c = f->c;
     struct job_state *m = job_states_find(c->job_states, f->key);
@@ -31,9 +31,9 @@ static void end(struct live_read *f, bool failed)
     free(f);
 }
 
-static void ask(struct live_read *f, const struct tj *tj, const char *after);
+static void live_read_ask(struct live_read *f, const struct tj *tj, const char *after);
 
-static void on_pod(void *arg, const cJSON *pod)
+static void live_read_on_pod(void *arg, const cJSON *pod)
 {
     struct live_read *f = arg;
 
@@ -53,20 +53,20 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
     if (answer != ANSWER_OK || !answer_is_list(body)) {
         if (answer == ANSWER_UNKNOWN)
             page_failed(&f->page, c->config.page, c->dispatcher.received);
-        end(f, true);
+        live_read_end(f, true);
         return;
     }
     page_arrived(&f->page, c->config.page, f->n_items, c->dispatcher.received);
     if (more && *more && tj) {
-        ask(f, tj, more);
+        live_read_ask(f, tj, more);
         return;
     }
     if (!more || !*more)
         page_complete(&f->page);
-    end(f, false);
+    live_read_end(f, false);
 }
 
-static void ask(struct live_read *f, const struct tj *tj, const char *after)
+static void live_read_ask(struct live_read *f, const struct tj *tj, const char *after)
 {
     int limit;
 
@@ -74,10 +74,11 @@ static void ask(struct live_read *f, const struct tj *tj, const char *after)
         page_begin(&f->page);
     f->n_items = 0;
     limit = page_limit(&f->page, f->c->config.page);
-    dispatcher_add(&f->c->dispatcher, request_list_pods(tj, limit, after, on_pod), on_page, f);
+    dispatcher_add(&f->c->dispatcher, request_list_pods(tj, limit, after, live_read_on_pod),
+                   on_page, f);
 }
 
-static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
+static void live_read_on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct live_read *f = arg;
     const struct tj *tj;
@@ -89,12 +90,12 @@ static void on_job(void *arg, enum answer answer, const cJSON *body, const char 
     if (tj && strcmp(tj->meta.uid, f->uid) != 0)
         tj = NULL;
     if (answer == ANSWER_OK && tj) {
-        ask(f, tj, NULL);
+        live_read_ask(f, tj, NULL);
         return;
     }
     if (answer == ANSWER_NOT_FOUND && tj)
         decode_no_job(f->c, tj);
-    end(f, true);
+    live_read_end(f, true);
 }
 
 void live_read_start(struct controller *c, const char *key, const struct tj *tj)
@@ -104,5 +105,6 @@ void live_read_start(struct controller *c, const char *key, const struct tj *tj)
 
     *f = (struct live_read){.c = c, .key = xstrdup(key), .uid = xstrdup(tj->meta.uid)};
     f->page = m->page;
-    dispatcher_add(&c->dispatcher, request_get_job(tj->meta.namespace_, tj->meta.name), on_job, f);
+    dispatcher_add(&c->dispatcher, request_get_job(tj->meta.namespace_, tj->meta.name),
+                   live_read_on_job, f);
 }

@@ -85,7 +85,7 @@ bool orphans_knows_gone(const struct controller *c, const struct meta *job)
 }
 
 /* No job of it is to be asked for. */
-static bool is_alone(const struct controller *c, const struct pod *pod)
+static bool orphans_is_alone(const struct controller *c, const struct pod *pod)
 {
     char identity[IDENTITY_SIZE];
 
@@ -104,7 +104,7 @@ bool orphans_is(const struct controller *c, const struct pod *pod)
     tj = cache_job(c->cache, pod->meta.namespace_, pod->meta.owner_name);
     if (!c->informers[RESOURCE_JOBS].synced || (tj && meta_controls(&tj->meta, &pod->meta)))
         return false;
-    return pod->meta.deletion_ms || (pod->tracked && is_alone(c, pod));
+    return pod->meta.deletion_ms || (pod->tracked && orphans_is_alone(c, pod));
 }
 
 void orphans_touch(struct controller *c, const char *pod_uid)
@@ -157,7 +157,7 @@ static void look_end(struct orphan_look *l)
     free(l);
 }
 
-static void on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
+static void orphans_on_job(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct orphan_look *l = arg;
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
@@ -184,7 +184,7 @@ static bool is_pod(const cJSON *body)
 }
 
 /* Why a release was refused: by now its name may be another's. */
-static void on_pod(void *arg, enum answer answer, const cJSON *body, const char *message)
+static void orphans_on_pod(void *arg, enum answer answer, const cJSON *body, const char *message)
 {
     struct orphan_look *l = arg;
     const cJSON *meta = cJSON_GetObjectItemCaseSensitive(body, "metadata");
@@ -208,7 +208,7 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     (void)message;
     if (pod && (answer == ANSWER_INVALID || answer == ANSWER_CONFLICT)) {
         dispatcher_add(&l->c->dispatcher, request_get_pod(pod->meta.namespace_, pod->meta.name),
-                       on_pod, l);
+                       orphans_on_pod, l);
         return;
     }
     if (answer == ANSWER_OK && is_pod(body) && !decode_is_gone(body))
@@ -220,8 +220,8 @@ static void on_release(void *arg, enum answer answer, const cJSON *body, const c
     look_end(l);
 }
 
-static void ask(struct controller *c, const char *key, const struct pod *pod, struct api_request r,
-                dispatcher_done_fn *done)
+static void orphans_ask(struct controller *c, const char *key, const struct pod *pod,
+                        struct api_request r, dispatcher_done_fn *done)
 {
     struct orphan_look *l = xcalloc(1, sizeof *l);
     char identity[IDENTITY_SIZE];
@@ -243,12 +243,13 @@ void orphans_sync(struct controller *c, const char *key)
         workqueue_done(c->queue, key, c->now.mono_ms);
         return;
     }
-    if (!is_alone(c, pod)) {
-        ask(c, key, pod, request_get_job(pod->meta.namespace_, pod->meta.owner_name), on_job);
+    if (!orphans_is_alone(c, pod)) {
+        orphans_ask(c, key, pod, request_get_job(pod->meta.namespace_, pod->meta.owner_name),
+                    orphans_on_job);
         return;
     }
     if (pod->tracked) {
-        ask(c, key, pod, request_release(&pod->meta, false), on_release);
+        orphans_ask(c, key, pod, request_release(&pod->meta, false), on_release);
         return;
     }
     /* Nothing of ours holds it, but its node may be gone for good. */
@@ -259,7 +260,7 @@ void orphans_sync(struct controller *c, const char *key)
                           c->now.mono_ms);
     left = pod->meta.deletion_grace_ms + FENCE_MS - pod->deleting_for_ms;
     if (left <= 0) {
-        ask(c, key, pod, request_delete_pod(&pod->meta, true), on_release);
+        orphans_ask(c, key, pod, request_delete_pod(&pod->meta, true), on_release);
         return;
     }
     workqueue_add_at(c->queue, key, c->now.mono_ms + left);

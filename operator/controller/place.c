@@ -64,7 +64,7 @@ static void stop_waiting(struct executor *ex)
     ex->waits = false;
 }
 
-static void fill(struct controller *c)
+static void place_fill(struct controller *c)
 {
     while (c->n_waiting && c->n_whole_jobs < MAX_WHOLE_JOBS) {
         struct executor *ex = next_waiting(c);
@@ -91,7 +91,7 @@ bool place_take(struct executor *ex)
         m->turn = ex->turn;
     ex->waits = true;
     c->n_waiting++;
-    fill(c);
+    place_fill(c);
     return ex->holds_place;
 }
 
@@ -108,7 +108,7 @@ void place_give_back(struct executor *ex)
     ex->whole = NULL;
     ex->holds_place = false;
     ex->c->n_whole_jobs--;
-    fill(ex->c);
+    place_fill(ex->c);
 }
 
 bool place_is_used_up(const struct executor *ex)

@@ -17,7 +17,8 @@ void recorder_init(struct recorder *r, struct controller *c) { *r = (struct reco
 
 /* A refused event is forgotten, so that the job's next look sends it again; one that exists is
  * there from before a restart. */
-static void on_answer(void *arg, enum answer answer, const cJSON *body, const char *message)
+static void recorder_on_answer(void *arg, enum answer answer, const cJSON *body,
+                               const char *message)
 {
     struct waiting *w = arg;
     struct controller *c = w->r->c;
@@ -62,8 +63,8 @@ static void record(struct recorder *r, const struct tj *tj, struct job_state *m,
                           .event_key = xstrdup(e->key),
                           .story = xasprintf("%s: %s", e->reason, e->message)};
     r->n_waiting++;
-    dispatcher_add_last(&c->dispatcher, request_create_event(tj->meta.namespace_, &body), on_answer,
-                        w);
+    dispatcher_add_last(&c->dispatcher, request_create_event(tj->meta.namespace_, &body),
+                        recorder_on_answer, w);
 }
 
 void recorder_take(struct recorder *r, const struct tj *tj, struct job_state *m,

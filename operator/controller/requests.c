@@ -21,28 +21,32 @@ void query_escape(struct buf *out, const char *text)
     }
 }
 
-static struct api_request make(enum kube_method method, const struct sieve_field *keep, char *path)
+static struct api_request requests_make(enum kube_method method, const struct sieve_field *keep,
+                                        char *path)
 {
     return (struct api_request){.method = method, .keep = keep, .path = path};
 }
 
 struct api_request request_list_events(const struct meta *pod)
 {
-    return make(KUBE_GET, kept_events,
-                xasprintf("/api/v1/namespaces/%s/events?fieldSelector=involvedObject.uid%%3D%s"
-                          "&limit=" MAX_EVENTS,
-                          pod->namespace_, pod->uid));
+    return requests_make(
+        KUBE_GET, kept_events,
+        xasprintf("/api/v1/namespaces/%s/events?fieldSelector=involvedObject.uid%%3D%s"
+                  "&limit=" MAX_EVENTS,
+                  pod->namespace_, pod->uid));
 }
 
 struct api_request request_get_job(const char *namespace_, const char *name)
 {
-    return make(KUBE_GET, kept_job,
-                xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s", namespace_, name));
+    return requests_make(
+        KUBE_GET, kept_job,
+        xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s", namespace_, name));
 }
 
 struct api_request request_get_pod(const char *namespace_, const char *name)
 {
-    return make(KUBE_GET, kept_pod, xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
+    return requests_make(KUBE_GET, kept_pod,
+                         xasprintf("/api/v1/namespaces/%s/pods/%s", namespace_, name));
 }
 
 struct api_request request_list_pods(const struct tj *tj, int limit, const char *after,
@@ -58,7 +62,7 @@ struct api_request request_list_pods(const struct tj *tj, int limit, const char 
         buf_puts(&path, "&continue=");
         query_escape(&path, after);
     }
-    r = make(KUBE_GET, kept_pod_list, path.data);
+    r = requests_make(KUBE_GET, kept_pod_list, path.data);
     r.item = item;
     return r;
 }
@@ -76,15 +80,15 @@ static char *owned_object_path(const struct tj *tj, enum owned_kind kind, const 
 
 struct api_request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name)
 {
-    return make(KUBE_GET, kept_owned, owned_object_path(tj, kind, name));
+    return requests_make(KUBE_GET, kept_owned, owned_object_path(tj, kind, name));
 }
 
 struct api_request request_patch_status(const struct tj *tj, const struct tj_status *status)
 {
     struct api_request r =
-        make(KUBE_PATCH, kept_job,
-             xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
-                       tj->meta.namespace_, tj->meta.name));
+        requests_make(KUBE_PATCH, kept_job,
+                      xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s/status",
+                                tj->meta.namespace_, tj->meta.name));
 
     r.content_type = MERGE_PATCH;
     buf_init(&r.body, 0);
@@ -94,9 +98,9 @@ struct api_request request_patch_status(const struct tj *tj, const struct tj_sta
 
 struct api_request request_create_pod(const char *namespace_, struct buf *body, bool dry_run)
 {
-    struct api_request r =
-        make(KUBE_POST, kept_pod,
-             xasprintf("/api/v1/namespaces/%s/pods%s", namespace_, dry_run ? "?dryRun=All" : ""));
+    struct api_request r = requests_make(
+        KUBE_POST, kept_pod,
+        xasprintf("/api/v1/namespaces/%s/pods%s", namespace_, dry_run ? "?dryRun=All" : ""));
 
     r.body = *body;
     return r;
@@ -104,7 +108,7 @@ struct api_request request_create_pod(const char *namespace_, struct buf *body, 
 
 struct api_request request_create_owned(const struct tj *tj, enum owned_kind kind, struct buf *body)
 {
-    struct api_request r = make(KUBE_POST, kept_owned, owned_object_path(tj, kind, NULL));
+    struct api_request r = requests_make(KUBE_POST, kept_owned, owned_object_path(tj, kind, NULL));
 
     r.body = *body;
     return r;
@@ -113,7 +117,7 @@ struct api_request request_create_owned(const struct tj *tj, enum owned_kind kin
 struct api_request request_create_event(const char *namespace_, struct buf *body)
 {
     struct api_request r =
-        make(KUBE_POST, kept_owned, xasprintf("/api/v1/namespaces/%s/events", namespace_));
+        requests_make(KUBE_POST, kept_owned, xasprintf("/api/v1/namespaces/%s/events", namespace_));
 
     r.body = *body;
     return r;
@@ -135,8 +139,8 @@ static void add_preconditions(struct buf *out, const struct meta *m, bool versio
 struct api_request request_delete_pod(const struct meta *pod, bool force)
 {
     struct api_request r =
-        make(KUBE_DELETE, kept_pod,
-             xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+        requests_make(KUBE_DELETE, kept_pod,
+                      xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
     add_preconditions(&r.body, pod, true);
     buf_puts(&r.body, force ? ",\"gracePeriodSeconds\":0}" : "}");
@@ -146,7 +150,8 @@ struct api_request request_delete_pod(const struct meta *pod, bool force)
 struct api_request request_delete_owned(const struct tj *tj, const struct meta *object,
                                         enum owned_kind kind)
 {
-    struct api_request r = make(KUBE_DELETE, kept_owned, owned_object_path(tj, kind, object->name));
+    struct api_request r =
+        requests_make(KUBE_DELETE, kept_owned, owned_object_path(tj, kind, object->name));
 
     add_preconditions(&r.body, object, false);
     buf_puts(&r.body, "}");
@@ -155,9 +160,10 @@ struct api_request request_delete_owned(const struct tj *tj, const struct meta *
 
 struct api_request request_delete_job(const struct meta *job)
 {
-    struct api_request r = make(KUBE_DELETE, kept_job,
-                                xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
-                                          job->namespace_, job->name));
+    struct api_request r =
+        requests_make(KUBE_DELETE, kept_job,
+                      xasprintf("/apis/" API_VERSION "/namespaces/%s/trainingjobs/%s",
+                                job->namespace_, job->name));
 
     add_preconditions(&r.body, job, true);
     buf_puts(&r.body, ",\"propagationPolicy\":\"Background\"}");
@@ -167,8 +173,8 @@ struct api_request request_delete_job(const struct meta *job)
 struct api_request request_release(const struct meta *pod, bool exactly)
 {
     struct api_request r =
-        make(KUBE_PATCH, kept_pod,
-             xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
+        requests_make(KUBE_PATCH, kept_pod,
+                      xasprintf("/api/v1/namespaces/%s/pods/%s", pod->namespace_, pod->name));
 
     r.content_type = STRATEGIC_PATCH;
     buf_init(&r.body, 0);

@@ -6,7 +6,7 @@
 
 #define KNOWN_MS 60000
 
-static uint64_t hash_of(const struct tj *tj, enum cluster_role role)
+static uint64_t templates_hash_of(const struct tj *tj, enum cluster_role role)
 {
     const struct job_role *r = &tj->job->replicas[role];
     AUTO(buf_release) struct buf text;
@@ -25,7 +25,7 @@ static uint64_t hash_of(const struct tj *tj, enum cluster_role role)
 bool templates_known(const struct templates *t, const struct tj *tj, enum cluster_role role,
                      int64_t mono_ms)
 {
-    uint64_t hash = tj->stripped ? 0 : hash_of(tj, role);
+    uint64_t hash = tj->stripped ? 0 : templates_hash_of(tj, role);
 
     if (tj->stripped) /* nothing is left to tell it from others */
         return false;
@@ -40,7 +40,7 @@ void templates_note(struct templates *t, const struct tj *tj, enum cluster_role 
 {
     if (tj->stripped)
         return;
-    t->known[t->next].hash = hash_of(tj, role);
+    t->known[t->next].hash = templates_hash_of(tj, role);
     t->known[t->next].until_mono_ms = mono_ms + KNOWN_MS;
     t->next = (t->next + 1) % N_TEMPLATES;
 }

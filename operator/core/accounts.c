@@ -33,7 +33,7 @@ void accounts_release(struct accounts *a)
 
 /* Drops the accounts that are full again: they say no more than none. The next sweep comes when
  * there are twice as many as are left now, so a new account costs constant time on average. */
-static void sweep(struct accounts *a, int64_t now_ms)
+static void accounts_sweep(struct accounts *a, int64_t now_ms)
 {
     for (size_t i = 0; i < a->table.cap;) {
         struct account *account = a->table.slots[i].object;
@@ -55,7 +55,7 @@ static struct account *account_new(struct accounts *a, const char *name, uint32_
     struct account *account;
 
     if (a->table.n >= a->sweep_at)
-        sweep(a, now_ms);
+        accounts_sweep(a, now_ms);
     account = xmalloc(sizeof *account + bytes);
     memcpy(account->name, name, bytes);
     limit_init(&account->limit, a->per_second, a->burst, now_ms);

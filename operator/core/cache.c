@@ -74,16 +74,16 @@ static bool is_owner(const void *object, const void *key)
     return meta_controls(&owner->job, key);
 }
 
-static uint32_t hash_of(int kind, const struct meta *m)
+static uint32_t cache_hash_of(int kind, const struct meta *m)
 {
     if (kind == CACHE_JOBS)
         return table_hash(m->name, table_hash(m->namespace_, 0));
     return table_hash(m->uid, 0);
 }
 
-static struct table_slot *find(const struct cache *c, int kind, const struct meta *m)
+static struct table_slot *cache_find(const struct cache *c, int kind, const struct meta *m)
 {
-    return table_find(&c->kinds[kind].objects, hash_of(kind, m), m);
+    return table_find(&c->kinds[kind].objects, cache_hash_of(kind, m), m);
 }
 
 struct cache *cache_new(void)
@@ -145,8 +145,8 @@ static void move_horizon(struct cache_of_kind *k, const char *rv)
     snprintf(k->horizon, sizeof k->horizon, "%s", rv);
 }
 
-static bool is_news(const struct cache_of_kind *k, const struct meta *here, const struct meta *m,
-                    enum cache_source source)
+static bool cache_is_news(const struct cache_of_kind *k, const struct meta *here,
+                          const struct meta *m, enum cache_source source)
 {
     const char *rv = m->resource_version, *than = here ? here->resource_version : k->horizon;
 
@@ -187,7 +187,7 @@ static const struct meta *owned_meta(int kind, const void *object)
     return kind == CACHE_JOBS || !m->owner_uid ? NULL : m;
 }
 
-static struct owner *owner_of(const struct cache *c, const struct meta *owned)
+static struct owner *cache_owner_of(const struct cache *c, const struct meta *owned)
 {
     struct table_slot *slot = owned ? owner_slot(c, owned) : NULL;
 
@@ -197,9 +197,9 @@ static struct owner *owner_of(const struct cache *c, const struct meta *owned)
 /* As anything it owns would ask. */
 static struct owner *find_owner(const struct cache *c, const struct meta *job)
 {
-    return owner_of(c, &(struct meta){.namespace_ = job->namespace_,
-                                      .owner_name = job->name,
-                                      .owner_uid = job->uid});
+    return cache_owner_of(c, &(struct meta){.namespace_ = job->namespace_,
+                                            .owner_name = job->name,
+                                            .owner_uid = job->uid});
 }
 
 static const char *keep_text(char **at, const char *text)
@@ -229,7 +229,7 @@ static void attach(struct cache *c, int kind, struct table_slot *slot)
 
     if (!m)
         return;
-    struct owner *owner = owner_of(c, m);
+    struct owner *owner = cache_owner_of(c, m);
     if (!owner) {
         owner = owner_new(m);
         table_add(&c->owners, owner_hash(m), owner);
@@ -250,7 +250,7 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
     uint32_t place = slot->word & PLACE;
     void *last = m->items[--m->n];
     if (last != slot->object) {
-        struct table_slot *moved = find(c, kind, meta_of(kind, last));
+        struct table_slot *moved = cache_find(c, kind, meta_of(kind, last));
         m->items[place] = last;
         moved->word = (moved->word & LISTED) | place;
     }
@@ -264,7 +264,7 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
 /* Changes. */
 
 /* That a version had finished and was not being deleted is true in whatever order versions come. */
-static void note_end(struct pod *pod, const struct pod *other)
+static void cache_note_end(struct pod *pod, const struct pod *other)
 {
     pod->ended_unasked = pod->ended_unasked || other->ended_unasked ||
                          (pod_finished(other) && !other->meta.deletion_ms);
@@ -273,16 +273,16 @@ static void note_end(struct pod *pod, const struct pod *other)
 /* Who asks again for less grace starts the wait anew: the kubelet has only just been told. */
 static void keep_seen(struct pod *pod, const struct pod *old)
 {
-    note_end(pod, old);
+    cache_note_end(pod, old);
     if (pod->meta.deletion_ms == old->meta.deletion_ms)
         pod->deleting_since_ms = old->deleting_since_ms;
 }
 
-static void replace(struct cache *c, int kind, struct table_slot *slot, void *object)
+static void cache_replace(struct cache *c, int kind, struct table_slot *slot, void *object)
 {
     void *old = slot->object;
-    struct owner *from = owner_of(c, owned_meta(kind, old));
-    struct owner *to = owner_of(c, owned_meta(kind, object));
+    struct owner *from = cache_owner_of(c, owned_meta(kind, old));
+    struct owner *to = cache_owner_of(c, owned_meta(kind, object));
 
     if (kind == CACHE_PODS)
         keep_seen(object, old);
@@ -297,22 +297,22 @@ static void replace(struct cache *c, int kind, struct table_slot *slot, void *ob
     object_free(kind, old);
 }
 
-static bool put(struct cache *c, int kind, void *object, enum cache_source source)
+static bool cache_put(struct cache *c, int kind, void *object, enum cache_source source)
 {
     struct cache_of_kind *k = &c->kinds[kind];
     const struct meta *m = meta_of(kind, object);
-    struct table_slot *slot = find(c, kind, m);
+    struct table_slot *slot = cache_find(c, kind, m);
     bool listed = k->listing && source == CACHE_WATCH;
-    bool news = is_news(k, slot ? meta_of(kind, slot->object) : NULL, m, source);
+    bool news = cache_is_news(k, slot ? meta_of(kind, slot->object) : NULL, m, source);
 
     if (source == CACHE_WATCH)
         move_horizon(k, m->resource_version);
     if (kind == CACHE_PODS && slot && !news)
-        note_end(slot->object, object);
+        cache_note_end(slot->object, object);
     if (news && slot) {
-        replace(c, kind, slot, object);
+        cache_replace(c, kind, slot, object);
     } else if (news) {
-        slot = table_add(&k->objects, hash_of(kind, m), object);
+        slot = table_add(&k->objects, cache_hash_of(kind, m), object);
         attach(c, kind, slot);
     } else if (listed &&
                rv_compare(m->resource_version, meta_of(kind, slot->object)->resource_version) < 0) {
@@ -327,21 +327,21 @@ static bool put(struct cache *c, int kind, void *object, enum cache_source sourc
 
 bool cache_put_job(struct cache *c, struct tj *tj, enum cache_source source)
 {
-    return put(c, CACHE_JOBS, tj, source);
+    return cache_put(c, CACHE_JOBS, tj, source);
 }
 
 bool cache_put_pod(struct cache *c, struct pod *pod, enum cache_source source)
 {
-    return put(c, CACHE_PODS, pod, source);
+    return cache_put(c, CACHE_PODS, pod, source);
 }
 
 bool cache_put_owned(struct cache *c, struct owned_ref *ref, enum cache_source source)
 {
-    return put(c, CACHE_OWNED + (int)ref->kind, ref, source);
+    return cache_put(c, CACHE_OWNED + (int)ref->kind, ref, source);
 }
 
 /* Takes the object out; it is the caller's then. */
-static void *take(struct cache *c, int kind, struct table_slot *slot)
+static void *cache_take(struct cache *c, int kind, struct table_slot *slot)
 {
     void *object = slot->object;
 
@@ -350,12 +350,12 @@ static void *take(struct cache *c, int kind, struct table_slot *slot)
     return object;
 }
 
-static void drop(struct cache *c, int kind, const struct meta *key, const char *rv)
+static void cache_drop(struct cache *c, int kind, const struct meta *key, const char *rv)
 {
-    struct table_slot *slot = find(c, kind, key);
+    struct table_slot *slot = cache_find(c, kind, key);
 
     if (slot && strcmp(meta_of(kind, slot->object)->uid, key->uid) == 0)
-        object_free(kind, take(c, kind, slot));
+        object_free(kind, cache_take(c, kind, slot));
     if (*rv)
         move_horizon(&c->kinds[kind], rv);
 }
@@ -363,17 +363,18 @@ static void drop(struct cache *c, int kind, const struct meta *key, const char *
 void cache_delete_job(struct cache *c, const char *namespace_, const char *name, const char *uid,
                       const char *rv)
 {
-    drop(c, CACHE_JOBS, &(struct meta){.namespace_ = namespace_, .name = name, .uid = uid}, rv);
+    cache_drop(c, CACHE_JOBS, &(struct meta){.namespace_ = namespace_, .name = name, .uid = uid},
+               rv);
 }
 
 void cache_delete_pod(struct cache *c, const char *uid, const char *rv)
 {
-    drop(c, CACHE_PODS, &(struct meta){.uid = uid}, rv);
+    cache_drop(c, CACHE_PODS, &(struct meta){.uid = uid}, rv);
 }
 
 void cache_delete_owned(struct cache *c, enum owned_kind kind, const char *uid, const char *rv)
 {
-    drop(c, CACHE_OWNED + (int)kind, &(struct meta){.uid = uid}, rv);
+    cache_drop(c, CACHE_OWNED + (int)kind, &(struct meta){.uid = uid}, rv);
 }
 
 /* Relists. */
@@ -388,7 +389,7 @@ void cache_relist_begin(struct cache *c, int kind)
     free_older(k, kind);
 }
 
-static void tell(int kind, const struct meta *m, cache_gone_fn *gone, void *arg)
+static void cache_tell(int kind, const struct meta *m, cache_gone_fn *gone, void *arg)
 {
     const char *job = kind == CACHE_JOBS ? m->name : m->owner_name;
 
@@ -401,13 +402,13 @@ static void use_older(struct cache *c, int kind, cache_gone_fn *gone, void *arg)
     struct members *older = &c->kinds[kind].older;
 
     for (uint32_t i = 0; i < older->n; i++) {
-        struct table_slot *slot = find(c, kind, meta_of(kind, older->items[i]));
+        struct table_slot *slot = cache_find(c, kind, meta_of(kind, older->items[i]));
         if (!slot) { /* 404 since */
             object_free(kind, older->items[i]);
             continue;
         }
-        replace(c, kind, slot, older->items[i]);
-        tell(kind, meta_of(kind, slot->object), gone, arg);
+        cache_replace(c, kind, slot, older->items[i]);
+        cache_tell(kind, meta_of(kind, slot->object), gone, arg);
     }
     older->n = 0;
 }
@@ -425,8 +426,8 @@ void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *
             i++;
             continue;
         }
-        void *object = take(c, kind, slot);
-        tell(kind, m, gone, arg);
+        void *object = cache_take(c, kind, slot);
+        cache_tell(kind, m, gone, arg);
         object_free(kind, object);
     }
     if (went_back)
@@ -441,14 +442,14 @@ void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *
 const struct tj *cache_job(const struct cache *c, const char *namespace_, const char *name)
 {
     struct meta key = {.namespace_ = namespace_, .name = name};
-    struct table_slot *slot = find(c, CACHE_JOBS, &key);
+    struct table_slot *slot = cache_find(c, CACHE_JOBS, &key);
 
     return slot ? slot->object : NULL;
 }
 
 const struct pod *cache_pod(const struct cache *c, const char *uid)
 {
-    struct table_slot *slot = find(c, CACHE_PODS, &(struct meta){.uid = uid});
+    struct table_slot *slot = cache_find(c, CACHE_PODS, &(struct meta){.uid = uid});
 
     return slot ? slot->object : NULL;
 }

@@ -29,7 +29,7 @@ struct table_slot *table_find(const struct hash_table *t, uint32_t hash, const v
     return NULL;
 }
 
-static struct table_slot *place(struct hash_table *t, struct table_slot slot)
+static struct table_slot *table_place(struct hash_table *t, struct table_slot slot)
 {
     size_t mask = t->cap - 1, i = slot.hash & mask;
 
@@ -39,7 +39,7 @@ static struct table_slot *place(struct hash_table *t, struct table_slot slot)
     return &t->slots[i];
 }
 
-static void grow(struct hash_table *t)
+static void table_grow(struct hash_table *t)
 {
     struct table_slot *old = t->slots;
     size_t old_cap = t->cap;
@@ -48,16 +48,16 @@ static void grow(struct hash_table *t)
     t->slots = xcalloc(t->cap, sizeof *t->slots);
     for (size_t i = 0; i < old_cap; i++)
         if (old[i].object)
-            place(t, old[i]);
+            table_place(t, old[i]);
     free(old);
 }
 
 struct table_slot *table_add(struct hash_table *t, uint32_t hash, void *object)
 {
     if ((t->n + 1) * 4 > t->cap * 3)
-        grow(t);
+        table_grow(t);
     t->n++;
-    return place(t, (struct table_slot){.object = object, .hash = hash});
+    return table_place(t, (struct table_slot){.object = object, .hash = hash});
 }
 
 void table_remove(struct hash_table *t, struct table_slot *slot)

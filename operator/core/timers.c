@@ -20,7 +20,7 @@ struct timers {
     struct hash_table by_key;
 };
 
-static bool has_key(const void *object, const void *key)
+static bool timers_has_key(const void *object, const void *key)
 {
     const struct timer *timer = object;
 
@@ -31,7 +31,7 @@ struct timers *timers_new(void)
 {
     struct timers *t = xcalloc(1, sizeof *t);
 
-    t->by_key.is = has_key;
+    t->by_key.is = timers_has_key;
     return t;
 }
 
@@ -57,7 +57,7 @@ static bool before(const struct timer *a, const struct timer *b)
     return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->order < b->order;
 }
 
-static void put(struct timers *t, size_t place, struct timer *timer)
+static void timers_put(struct timers *t, size_t place, struct timer *timer)
 {
     t->heap[place] = timer;
     timer->place = place;
@@ -68,8 +68,8 @@ static void sift_up(struct timers *t, struct timer *timer)
     size_t i = timer->place;
 
     for (; i > 0 && before(timer, t->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        put(t, i, t->heap[(i - 1) / 2]);
-    put(t, i, timer);
+        timers_put(t, i, t->heap[(i - 1) / 2]);
+    timers_put(t, i, timer);
 }
 
 static void sift_down(struct timers *t, struct timer *timer)
@@ -81,20 +81,20 @@ static void sift_down(struct timers *t, struct timer *timer)
             child++;
         if (before(timer, t->heap[child]))
             break;
-        put(t, i, t->heap[child]);
+        timers_put(t, i, t->heap[child]);
         i = child;
     }
-    put(t, i, timer);
+    timers_put(t, i, timer);
 }
 
 /* Takes the timer out of heap and table; it is the caller's then. */
-static struct timer *take(struct timers *t, struct timer *timer)
+static struct timer *timers_take(struct timers *t, struct timer *timer)
 {
     struct timer *last = t->heap[--t->n];
 
     table_remove(&t->by_key, table_find(&t->by_key, table_hash(timer->key, 0), timer->key));
     if (last != timer) {
-        put(t, timer->place, last);
+        timers_put(t, timer->place, last);
         sift_up(t, last);
         sift_down(t, last);
     }
@@ -117,7 +117,7 @@ void timers_set(struct timers *t, const char *key, int64_t at_ms)
             t->cap = t->cap ? t->cap * 2 : 16;
             t->heap = xrealloc(t->heap, t->cap * sizeof(struct timer *));
         }
-        put(t, t->n++, timer);
+        timers_put(t, t->n++, timer);
     }
     timer->at_ms = at_ms;
     timer->order = t->order++;
@@ -129,14 +129,14 @@ void timers_cancel(struct timers *t, const char *key)
     struct table_slot *slot = table_find(&t->by_key, table_hash(key, 0), key);
 
     if (slot)
-        timer_free(take(t, slot->object));
+        timer_free(timers_take(t, slot->object));
 }
 
 char *timers_pop(struct timers *t, int64_t now_ms)
 {
     if (t->n == 0 || t->heap[0]->at_ms > now_ms)
         return NULL;
-    struct timer *timer = take(t, t->heap[0]);
+    struct timer *timer = timers_take(t, t->heap[0]);
     char *key = STEAL(timer->key);
     timer_free(timer);
     return key;

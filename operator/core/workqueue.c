@@ -21,7 +21,7 @@ struct workqueue {
     struct timers *timers;
 };
 
-static bool has_key(const void *object, const void *key)
+static bool workqueue_has_key(const void *object, const void *key)
 {
     const struct queue_item *item = object;
 
@@ -33,7 +33,7 @@ struct workqueue *workqueue_new(void)
     struct workqueue *q = xcalloc(1, sizeof *q);
 
     q->end = &q->first;
-    q->by_key.is = has_key;
+    q->by_key.is = workqueue_has_key;
     q->timers = timers_new();
     return q;
 }
@@ -78,7 +78,7 @@ static void make_ready(struct workqueue *q, const char *key)
 }
 
 /* What is due comes before what is added now. */
-static void advance(struct workqueue *q, int64_t now_ms)
+static void workqueue_advance(struct workqueue *q, int64_t now_ms)
 {
     char *key;
 
@@ -90,7 +90,7 @@ static void advance(struct workqueue *q, int64_t now_ms)
 
 void workqueue_add(struct workqueue *q, const char *key, int64_t now_ms)
 {
-    advance(q, now_ms);
+    workqueue_advance(q, now_ms);
     make_ready(q, key);
 }
 
@@ -101,7 +101,7 @@ void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms)
 
 const char *workqueue_pop(struct workqueue *q, int64_t now_ms)
 {
-    advance(q, now_ms);
+    workqueue_advance(q, now_ms);
     struct queue_item *item = q->first;
     if (!item)
         return NULL;
@@ -115,7 +115,7 @@ const char *workqueue_pop(struct workqueue *q, int64_t now_ms)
 
 void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
 {
-    advance(q, now_ms);
+    workqueue_advance(q, now_ms);
     struct table_slot *slot = table_find(&q->by_key, table_hash(key, 0), key);
     struct queue_item *item = slot ? slot->object : NULL;
 

@@ -14,7 +14,7 @@ static void material_release(struct material *m)
     free(m->where);
 }
 
-static void exec_release(struct exec_config *e)
+static void access_exec_release(struct exec_config *e)
 {
     for (size_t i = 0; i < e->n_args; i++)
         free(e->args[i]);
@@ -39,7 +39,7 @@ void kube_access_release(struct kube_access *a)
     material_release(&a->token);
     free(a->username);
     secret_free(a->password);
-    exec_release(&a->exec);
+    access_exec_release(&a->exec);
     free(a->namespace_);
     free(a->source);
     *a = (struct kube_access){0};
@@ -89,8 +89,8 @@ int material_read(const struct material *m, char **out, struct err *err)
     return 0;
 }
 
-static void auto_curlu(CURLU **u) { curl_url_cleanup(*u); }
-static void auto_curl_free(char **s) { curl_free(*s); }
+static void access_auto_curlu(CURLU **u) { curl_url_cleanup(*u); }
+static void access_auto_curl_free(char **s) { curl_free(*s); }
 
 static char *part_of(CURLU *u, CURLUPart part)
 {
@@ -101,10 +101,10 @@ static char *part_of(CURLU *u, CURLUPart part)
 
 int server_url(char **out, const char *url, const char *where, struct err *err)
 {
-    AUTO(auto_curlu) CURLU *u = curl_url();
+    AUTO(access_auto_curlu) CURLU *u = curl_url();
     AUTO(auto_free) char *full = xasprintf("%s%s", strstr(url, "://") ? "" : "https://", url);
-    AUTO(auto_curl_free) char *text = NULL, *scheme = NULL, *user = NULL, *query = NULL;
-    AUTO(auto_curl_free) char *fragment = NULL;
+    AUTO(access_auto_curl_free) char *text = NULL, *scheme = NULL, *user = NULL, *query = NULL;
+    AUTO(access_auto_curl_free) char *fragment = NULL;
     size_t len;
 
     if (!u || curl_url_set(u, CURLUPART_URL, full, CURLU_NON_SUPPORT_SCHEME) ||

@@ -104,7 +104,7 @@ void call_free(struct kube_call *call)
     free(call);
 }
 
-static size_t on_read(char *out, size_t size, size_t n, void *arg)
+static size_t call_on_read(char *out, size_t size, size_t n, void *arg)
 {
     struct kube_call *call = arg;
     size_t room = size * n, left = call->body_len - call->body_sent;
@@ -117,7 +117,7 @@ static size_t on_read(char *out, size_t size, size_t n, void *arg)
     return room;
 }
 
-static bool on_item(void *arg, const char *text, size_t len, bool cut)
+static bool call_on_item(void *arg, const char *text, size_t len, bool cut)
 {
     struct kube_call *call = arg;
     struct kube_item item = {text, len, cut, call->received - call->told};
@@ -145,7 +145,8 @@ static void read_refusal(struct kube_call *call, const char *bytes, size_t n)
         sieve_init(&call->sieve, refusal, false);
     }
     call->refused = true;
-    call->garbled = call->garbled || sieve_feed(&call->sieve, bytes, n, on_item, call) != SIEVE_OK;
+    call->garbled =
+        call->garbled || sieve_feed(&call->sieve, bytes, n, call_on_item, call) != SIEVE_OK;
 }
 
 const struct buf *call_body(const struct kube_call *call)
@@ -166,7 +167,7 @@ static size_t on_write(char *bytes, size_t size, size_t n, void *arg)
     call->heard_ms = kube_clock_ms();
     call->received += n;
     if (is_sieved(call)) {
-        enum sieve_result result = sieve_feed(&call->sieve, bytes, n, on_item, call);
+        enum sieve_result result = sieve_feed(&call->sieve, bytes, n, call_on_item, call);
 
         if (result == SIEVE_BAD)
             call->end = CALL_BAD_JSON;
@@ -183,7 +184,7 @@ static size_t on_write(char *bytes, size_t size, size_t n, void *arg)
     return n + 1;
 }
 
-static size_t on_header(char *bytes, size_t size, size_t n, void *arg)
+static size_t call_on_header(char *bytes, size_t size, size_t n, void *arg)
 {
     static const char name[] = "retry-after:";
     struct kube_call *call = arg;
@@ -240,7 +241,7 @@ static void set_method(struct kube_call *call)
     if (call->body || call->method != KUBE_DELETE) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)call->body_len);
-        curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_read);
+        curl_easy_setopt(easy, CURLOPT_READFUNCTION, call_on_read);
         curl_easy_setopt(easy, CURLOPT_READDATA, call);
     }
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, kube_method_names[call->method]);
@@ -270,7 +271,7 @@ void call_begin(struct kube_call *call, CURL *easy, const struct endpoint *endpo
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->curl_error);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_write);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
-    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, call_on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
     if (!call->watch) /* a watch has a time limit for its headers only */
         curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,

@@ -124,8 +124,8 @@ static void note_deadline(struct kube_client *client, int64_t at_ms)
         client->sweep_ms = at_ms;
 }
 
-static struct kube_call *add(struct kube_client *client, const struct kube_request *request,
-                             bool watch, kube_item_fn *item, kube_done_fn *done, void *arg)
+static struct kube_call *client_add(struct kube_client *client, const struct kube_request *request,
+                                    bool watch, kube_item_fn *item, kube_done_fn *done, void *arg)
 {
     struct kube_call *call = call_new(&client->config, request, watch, item, done, arg);
 
@@ -142,19 +142,19 @@ static struct kube_call *add(struct kube_client *client, const struct kube_reque
 static struct kube_call *send_request(void *kube, const struct kube_request *request,
                                       kube_done_fn *done, void *arg)
 {
-    return add(kube, request, false, NULL, done, arg);
+    return client_add(kube, request, false, NULL, done, arg);
 }
 
-static struct kube_call *list(void *kube, const struct kube_request *request, kube_item_fn *item,
-                              kube_done_fn *done, void *arg)
+static struct kube_call *client_list(void *kube, const struct kube_request *request,
+                                     kube_item_fn *item, kube_done_fn *done, void *arg)
 {
-    return add(kube, request, false, item, done, arg);
+    return client_add(kube, request, false, item, done, arg);
 }
 
-static struct kube_call *watch(void *kube, const struct kube_request *request, kube_item_fn *item,
-                               kube_done_fn *done, void *arg)
+static struct kube_call *client_watch(void *kube, const struct kube_request *request,
+                                      kube_item_fn *item, kube_done_fn *done, void *arg)
 {
-    return add(kube, request, true, item, done, arg);
+    return client_add(kube, request, true, item, done, arg);
 }
 
 /* curl lets nothing be removed from inside its callbacks, so it is done at the next poll. */
@@ -174,7 +174,7 @@ static void cancel(void *kube, struct kube_call *call)
 
 const struct kube_ops *kube_client_ops(void)
 {
-    static const struct kube_ops ops = {send_request, list, watch, cancel};
+    static const struct kube_ops ops = {send_request, client_list, client_watch, cancel};
 
     return &ops;
 }
@@ -189,7 +189,7 @@ static void call_back(struct kube_client *client, struct kube_call *call,
     call_free(call);
 }
 
-static void fail(struct kube_client *client, struct kube_call *call, const char *error)
+static void client_fail(struct kube_client *client, struct kube_call *call, const char *error)
 {
     struct kube_response response = {.body = "", .retry_after_ms = -1, .error = error};
 
@@ -220,8 +220,8 @@ static void leave_curl(struct kube_client *client, struct kube_call *call)
     put_easy(client, call_detach(call));
 }
 
-static int start(struct kube_client *client, struct kube_call *call, struct identity *identity,
-                 int64_t now_ms)
+static int client_start(struct kube_client *client, struct kube_call *call,
+                        struct identity *identity, int64_t now_ms)
 {
     CURL *easy = client->n_easies ? client->easies[--client->n_easies] : curl_easy_init();
 
@@ -267,7 +267,7 @@ static void fail_queued(struct kube_client *client, const char *error)
 
         while ((call = lists[i]->first) && call->number <= last) {
             client->n_queued--;
-            fail(client, call, error);
+            client_fail(client, call, error);
         }
     }
 }
@@ -285,7 +285,7 @@ static void start_queued(struct kube_client *client, int64_t now_ms)
                 fail_queued(client, err.msg);
             return;
         }
-        if (start(client, call, identity, now_ms)) {
+        if (client_start(client, call, identity, now_ms)) {
             identity_unref(identity);
             return;
         }
@@ -304,7 +304,8 @@ static void free_cancelled(struct kube_client *client)
     }
 }
 
-static void deliver(struct kube_client *client, struct kube_call *call, CURLcode result, int status)
+static void client_deliver(struct kube_client *client, struct kube_call *call, CURLcode result,
+                           int status)
 {
     struct kube_response response = {.body = "", .retry_after_ms = call->retry_after_ms};
     char text[512];
@@ -322,7 +323,7 @@ static void deliver(struct kube_client *client, struct kube_call *call, CURLcode
 }
 
 /* The transfer is over, or ends here because of its time. */
-static void finish(struct kube_client *client, struct kube_call *call, CURLcode result)
+static void client_finish(struct kube_client *client, struct kube_call *call, CURLcode result)
 {
     int64_t now_ms = kube_clock_ms();
     int status = call_status(call, result);
@@ -348,10 +349,10 @@ static void finish(struct kube_client *client, struct kube_call *call, CURLcode 
         note_deadline(client, call->deadline_ms);
         return;
     }
-    deliver(client, call, result, status);
+    client_deliver(client, call, result, status);
 }
 
-static void collect(struct kube_client *client)
+static void client_collect(struct kube_client *client)
 {
     struct CURLMsg *message;
     int left;
@@ -362,7 +363,7 @@ static void collect(struct kube_client *client)
         if (message->msg != CURLMSG_DONE)
             continue;
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &call);
-        finish(client, call, message->data.result);
+        client_finish(client, call, message->data.result);
     }
 }
 
@@ -396,7 +397,7 @@ static void end_late(struct kube_client *client, struct kube_call *call)
 
     if (call->easy) {
         call->end = call->watch && call->has_headers ? CALL_SILENT : CALL_NO_HEADERS;
-        finish(client, call, CURLE_OPERATION_TIMEDOUT);
+        client_finish(client, call, CURLE_OPERATION_TIMEDOUT);
         return;
     }
     text = xasprintf("%s %s: not sent within %lld ms: %s", kube_method_names[call->method],
@@ -404,10 +405,10 @@ static void end_late(struct kube_client *client, struct kube_call *call)
                      credentials_next_ms(client->credentials, 0) >= 0
                          ? "it waited for the exec plugin"
                          : "it waited behind other requests");
-    fail(client, call, text);
+    client_fail(client, call, text);
 }
 
-static void sweep(struct kube_client *client, int64_t now_ms)
+static void client_sweep(struct kube_client *client, int64_t now_ms)
 {
     if (now_ms < client->sweep_ms)
         return;
@@ -419,17 +420,17 @@ static void sweep(struct kube_client *client, int64_t now_ms)
         end_late(client, client->late.first);
 }
 
-static void work(struct kube_client *client)
+static void client_work(struct kube_client *client)
 {
     int64_t now_ms = kube_clock_ms();
     int running;
 
     free_cancelled(client);
     credentials_step(client->credentials, now_ms);
-    sweep(client, now_ms);
+    client_sweep(client, now_ms);
     start_queued(client, now_ms);
     curl_multi_perform(client->multi, &running);
-    collect(client);
+    client_collect(client);
     free_cancelled(client);
     start_queued(client, now_ms);
 }
@@ -459,10 +460,10 @@ void kube_client_poll(struct kube_client *client, int64_t timeout_ms)
     assert(!client->inside);
     client->inside = true;
     client->called_back = false;
-    work(client);
+    client_work(client);
     if (!client->called_back && timeout_ms > 0) {
         wait_for_something(client, timeout_ms);
-        work(client);
+        client_work(client);
     }
     client->inside = false;
 }

@@ -47,7 +47,7 @@ void identity_unref(struct identity *i)
 
 static void auto_identity(struct identity **i) { identity_unref(*i); }
 
-static int64_t wall_ms(void)
+static int64_t credentials_wall_ms(void)
 {
     struct timespec t;
 
@@ -218,7 +218,7 @@ void credentials_free(struct credentials *c)
     free(c);
 }
 
-static void plugin_failed(struct credentials *c, int64_t now_ms)
+static void credentials_plugin_failed(struct credentials *c, int64_t now_ms)
 {
     c->failed_ms = now_ms;
     log_warn("%s", c->failure.msg);
@@ -231,7 +231,7 @@ static void start_plugin(struct credentials *c, int64_t now_ms)
     c->started_ms = now_ms;
     if (exec_start(&c->run, &c->access->exec, c->now ? c->now->ca : NULL, now_ms, c->exec_ms,
                    &c->failure))
-        plugin_failed(c, now_ms);
+        credentials_plugin_failed(c, now_ms);
 }
 
 void credentials_step(struct credentials *c, int64_t now_ms)
@@ -261,13 +261,13 @@ void credentials_step(struct credentials *c, int64_t now_ms)
         c->given = old;
         c->have = had;
     }
-    plugin_failed(c, now_ms);
+    credentials_plugin_failed(c, now_ms);
 }
 
 /* Runs the plugin when what it gave has ended or soon will. True: what we have may be used. */
 static bool plugin_fresh(struct credentials *c, int64_t now_ms)
 {
-    int64_t left = c->given.expires_ms - wall_ms();
+    int64_t left = c->given.expires_ms - credentials_wall_ms();
     bool good = c->have && !c->stale && (!c->given.expires_ms || left > 0);
 
     if (!good)

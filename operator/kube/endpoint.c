@@ -4,8 +4,8 @@
 #include "operator/kube/secret.h"
 #include "paceline/mem.h"
 
-static void auto_curlu(CURLU **u) { curl_url_cleanup(*u); }
-static void auto_curl_free(char **s) { curl_free(*s); }
+static void endpoint_auto_curlu(CURLU **u) { curl_url_cleanup(*u); }
+static void endpoint_auto_curl_free(char **s) { curl_free(*s); }
 
 /* The host without brackets, for addresses. */
 static char *bare(const char *host)
@@ -18,7 +18,7 @@ static void rename_host(struct endpoint *e, CURLU *u, const char *name, const ch
                         const char *port)
 {
     AUTO(auto_free) char *to = xasprintf("%s:%s:%s:%s", name, port, host, port);
-    AUTO(auto_curl_free) char *url = NULL;
+    AUTO(endpoint_auto_curl_free) char *url = NULL;
 
     if (curl_url_set(u, CURLUPART_HOST, name, 0) || curl_url_get(u, CURLUPART_URL, &url, 0))
         return; /* the true host will be checked: no less strict */
@@ -31,8 +31,8 @@ static void rename_host(struct endpoint *e, CURLU *u, const char *name, const ch
 
 void endpoint_init(struct endpoint *e, const struct kube_access *access)
 {
-    AUTO(auto_curlu) CURLU *u = curl_url();
-    AUTO(auto_curl_free) char *host = NULL, *port = NULL;
+    AUTO(endpoint_auto_curlu) CURLU *u = curl_url();
+    AUTO(endpoint_auto_curl_free) char *host = NULL, *port = NULL;
     AUTO(auto_free) char *address = NULL;
 
     *e = (struct endpoint){.base = xstrdup(access->server),

@@ -72,7 +72,8 @@ static int text_field(const cJSON *status, const char *field, char **out, struct
     return 0;
 }
 
-static int read_status(struct exec_credential *c, const cJSON *status, struct err *err)
+static int exec_credential_read_status(struct exec_credential *c, const cJSON *status,
+                                       struct err *err)
 {
     AUTO(auto_free) char *expires = NULL;
 
@@ -118,7 +119,7 @@ int exec_credential_parse(struct exec_credential *out, const char *text, size_t 
         return err_set(err, ERR_INVALID,
                        "its output: apiVersion is \"%.100s\"; it was asked for %s",
                        version ? version : "", api_version);
-    if (read_status(&found, cJSON_GetObjectItemCaseSensitive(root, "status"), err))
+    if (exec_credential_read_status(&found, cJSON_GetObjectItemCaseSensitive(root, "status"), err))
         return -1;
     *out = found;
     found = (struct exec_credential){0};

@@ -102,7 +102,8 @@ static void plain_signals(posix_spawnattr_t *attr)
                                        POSIX_SPAWN_SETPGROUP);
 }
 
-static int spawn(struct exec_run *run, int out, int complaint, char *const *argv, char *const *env)
+static int exec_plugin_spawn(struct exec_run *run, int out, int complaint, char *const *argv,
+                             char *const *env)
 {
     AUTO(auto_actions) posix_spawn_file_actions_t actions;
     AUTO(auto_attr) posix_spawnattr_t attr;
@@ -149,7 +150,7 @@ int exec_start(struct exec_run **out, const struct exec_config *exec, const char
     run = xcalloc(1, sizeof *run);
     *run =
         (struct exec_run){.exec = exec, .ends_ms = now_ms + timeout_ms, .timeout_ms = timeout_ms};
-    cause = spawn(run, output[1], complaint[1], argv, env);
+    cause = exec_plugin_spawn(run, output[1], complaint[1], argv, env);
     close(output[1]);
     close(complaint[1]);
     open_stream(&run->out, output[0], EXEC_MAX_OUTPUT, false);
@@ -181,7 +182,7 @@ int64_t exec_run_next_ms(const struct exec_run *run, int64_t now_ms)
     return run->out.fd < 0 && left > REAP_MS ? REAP_MS : left;
 }
 
-static bool take(struct plugin_stream *s, const char *bytes, size_t n)
+static bool exec_plugin_take(struct plugin_stream *s, const char *bytes, size_t n)
 {
     size_t room = s->max - s->len;
     bool fits = n <= room;
@@ -211,7 +212,7 @@ static bool drain(struct plugin_stream *s)
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             break;
         if (n > 0)
-            fits = take(s, chunk, (size_t)n);
+            fits = exec_plugin_take(s, chunk, (size_t)n);
         else
             close_stream(s);
     }
@@ -220,7 +221,7 @@ static bool drain(struct plugin_stream *s)
 }
 
 /* The last line that is not empty, without control characters. */
-static const char *last_line(struct plugin_stream *s)
+static const char *exec_plugin_last_line(struct plugin_stream *s)
 {
     char *line;
 
@@ -233,9 +234,9 @@ static const char *last_line(struct plugin_stream *s)
     return line ? line + 1 : s->data;
 }
 
-static int plugin_failed(struct exec_run *run, int status, struct err *err)
+static int exec_plugin_fail(struct exec_run *run, int status, struct err *err)
 {
-    const char *line = last_line(&run->complaint);
+    const char *line = exec_plugin_last_line(&run->complaint);
     const char *colon = *line ? ": " : "";
 
     if (WIFSIGNALED(status))
@@ -267,7 +268,7 @@ int exec_run_step(struct exec_run *run, int64_t now_ms, struct exec_credential *
                 status = 0; /* somebody ignores SIGCHLD: its output must speak for itself */
             (void)drain(&run->complaint);
             if (status)
-                return plugin_failed(run, status, err);
+                return exec_plugin_fail(run, status, err);
             if (exec_credential_parse(out, run->out.data, run->out.len, run->exec->api_version,
                                       err))
                 return err_wrap(err, "exec plugin %s", run->exec->command);

@@ -41,7 +41,7 @@ static struct material in_folder(const char *folder, const char *name)
 }
 
 /* Absent in a folder that somebody mounted by hand. */
-static char *namespace_of(const char *folder)
+static char *incluster_namespace_of(const char *folder)
 {
     AUTO(auto_free) char *path = xasprintf("%s/namespace", folder);
     AUTO(auto_secret) char *text = NULL;
@@ -67,7 +67,7 @@ int incluster_load(struct kube_access *a, const char *folder, struct err *err)
     found.ca = in_folder(folder, "ca.crt");
     if (material_read(&found.token, &text, err))
         return err_wrap(err, "automountServiceAccountToken must not be false");
-    found.namespace_ = namespace_of(folder);
+    found.namespace_ = incluster_namespace_of(folder);
     found.source = xasprintf("the service account in %s", folder);
     kube_access_move(a, &found);
     return 0;

@@ -14,7 +14,7 @@ struct kubeconfig {
     size_t n;
 };
 
-static void release(struct kubeconfig *k)
+static void kubeconfig_release(struct kubeconfig *k)
 {
     for (size_t i = 0; i < k->n; i++) {
         free(k->files[i].path);
@@ -41,7 +41,7 @@ int entry_fail(const struct kubeconfig_entry *e, const cJSON *node, struct err *
                    text);
 }
 
-static const cJSON *field_of(const cJSON *object, const char *field)
+static const cJSON *kubeconfig_field_of(const cJSON *object, const char *field)
 {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(object, field);
 
@@ -49,7 +49,7 @@ static const cJSON *field_of(const cJSON *object, const char *field)
 }
 
 /* The value is not shown: it may be a password that looks like a number. */
-static const char *kind_of(const cJSON *node)
+static const char *kubeconfig_kind_of(const cJSON *node)
 {
     if (cJSON_IsObject(node))
         return "a mapping";
@@ -63,14 +63,14 @@ static const char *kind_of(const cJSON *node)
 int entry_text(const struct kubeconfig_entry *e, const cJSON *object, const char *field,
                const char **out, struct err *err)
 {
-    const cJSON *node = field_of(object, field);
+    const cJSON *node = kubeconfig_field_of(object, field);
 
     *out = NULL;
     if (!node)
         return 0;
     if (!cJSON_IsString(node))
         return entry_fail(e, node, err, "%s is %s; text is allowed, in quotes where needed", field,
-                          kind_of(node));
+                          kubeconfig_kind_of(node));
     *out = *node->valuestring ? node->valuestring : NULL;
     return 0;
 }
@@ -78,10 +78,11 @@ int entry_text(const struct kubeconfig_entry *e, const cJSON *object, const char
 int entry_bool(const struct kubeconfig_entry *e, const cJSON *object, const char *field, bool *out,
                struct err *err)
 {
-    const cJSON *node = field_of(object, field);
+    const cJSON *node = kubeconfig_field_of(object, field);
 
     if (node && !cJSON_IsBool(node))
-        return entry_fail(e, node, err, "%s is %s; true or false is allowed", field, kind_of(node));
+        return entry_fail(e, node, err, "%s is %s; true or false is allowed", field,
+                          kubeconfig_kind_of(node));
     *out = cJSON_IsTrue(node);
     return 0;
 }
@@ -89,9 +90,10 @@ int entry_bool(const struct kubeconfig_entry *e, const cJSON *object, const char
 int entry_list(const struct kubeconfig_entry *e, const cJSON *object, const char *field,
                const cJSON **out, struct err *err)
 {
-    *out = field_of(object, field);
+    *out = kubeconfig_field_of(object, field);
     if (*out && !cJSON_IsArray(*out))
-        return entry_fail(e, *out, err, "%s is %s; a list is allowed", field, kind_of(*out));
+        return entry_fail(e, *out, err, "%s is %s; a list is allowed", field,
+                          kubeconfig_kind_of(*out));
     return 0;
 }
 
@@ -116,8 +118,8 @@ int entry_material(const struct kubeconfig_entry *e, const char *field, struct m
     if (!file && !data)
         return 0;
     if (data && (base64_decode(&out->text, &len, data) || strlen(out->text) != len))
-        return entry_fail(e, field_of(e->body, data_field), err, "%s is not text in base64",
-                          data_field);
+        return entry_fail(e, kubeconfig_field_of(e->body, data_field), err,
+                          "%s is not text in base64", data_field);
     if (!data)
         out->file = entry_path(e, file);
     out->where = xasprintf("%s of %s \"%s\" in %s", data ? data_field : field, e->kind, e->name,
@@ -134,7 +136,7 @@ static int match_entry(const struct kubeconfig_entry *wanted, const cJSON *item,
     *match = false;
     if (!cJSON_IsObject(item))
         return entry_fail(wanted, item, err, "found %s in the list; an entry has a name and a %s",
-                          kind_of(item), wanted->kind);
+                          kubeconfig_kind_of(item), wanted->kind);
     if (entry_text(wanted, item, "name", &name, err))
         return -1;
     *match = name && strcmp(name, wanted->name) == 0;
@@ -157,17 +159,17 @@ static int find_in_file(struct kubeconfig_entry *e, const cJSON *list, bool *fou
         if (*found)
             return entry_fail(e, item, err, "the name stands twice");
         *found = true;
-        e->body = field_of(item, e->kind);
+        e->body = kubeconfig_field_of(item, e->kind);
         if (e->body && !cJSON_IsObject(e->body))
             return entry_fail(e, item, err, "%s is %s; a mapping is allowed", e->kind,
-                              kind_of(e->body));
+                              kubeconfig_kind_of(e->body));
     }
     return 0;
 }
 
 /* Looks in all files, the first wins. whence says who named it. */
-static int find(const struct kubeconfig *k, struct kubeconfig_entry *e, const char *whence,
-                struct err *err)
+static int kubeconfig_find(const struct kubeconfig *k, struct kubeconfig_entry *e,
+                           const char *whence, struct err *err)
 {
     AUTO(auto_free) char *lists = xasprintf("%ss", e->kind);
     bool found;
@@ -217,7 +219,7 @@ static int proxy_url(const struct kubeconfig_entry *cluster, char **out, struct 
             *out = xstrdup(url);
             return 0;
         }
-    return entry_fail(cluster, field_of(cluster->body, "proxy-url"), err,
+    return entry_fail(cluster, kubeconfig_field_of(cluster->body, "proxy-url"), err,
                       "proxy-url begins with http://, https:// or socks5://");
 }
 
@@ -235,9 +237,9 @@ static int read_cluster(struct kube_access *a, const struct kubeconfig_entry *cl
         return -1;
     if (!server)
         return entry_fail(cluster, cluster->body, err, "server is missing");
-    where =
-        xasprintf("%s:%d: cluster \"%.100s\": server", cluster->file->path,
-                  yaml_line(&cluster->file->doc, field_of(cluster->body, "server")), cluster->name);
+    where = xasprintf("%s:%d: cluster \"%.100s\": server", cluster->file->path,
+                      yaml_line(&cluster->file->doc, kubeconfig_field_of(cluster->body, "server")),
+                      cluster->name);
     if (a->insecure && (a->ca.file || a->ca.text))
         return entry_fail(cluster, cluster->body, err,
                           "insecure-skip-tls-verify and certificate-authority exclude each other");
@@ -255,7 +257,7 @@ static int resolve(struct kube_access *a, const struct kubeconfig *k, const char
 
     if (!context.name && current_context(k, &context.name, err))
         return -1;
-    if (find(k, &context, context_name ? "the caller" : "current-context", err) ||
+    if (kubeconfig_find(k, &context, context_name ? "the caller" : "current-context", err) ||
         entry_text(&context, context.body, "cluster", &cluster.name, err) ||
         entry_text(&context, context.body, "user", &user.name, err) ||
         entry_text(&context, context.body, "namespace", &namespace_, err))
@@ -263,9 +265,10 @@ static int resolve(struct kube_access *a, const struct kubeconfig *k, const char
     if (!cluster.name)
         return entry_fail(&context, context.body, err, "cluster is missing");
     whence = xasprintf("context \"%.100s\"", context.name);
-    if (find(k, &cluster, whence, err) || read_cluster(a, &cluster, err))
+    if (kubeconfig_find(k, &cluster, whence, err) || read_cluster(a, &cluster, err))
         return -1;
-    if (user.name && (find(k, &user, whence, err) || kubeconfig_user(a, &user, &cluster, err)))
+    if (user.name &&
+        (kubeconfig_find(k, &user, whence, err) || kubeconfig_user(a, &user, &cluster, err)))
         return -1;
     a->namespace_ = namespace_ ? xstrdup(namespace_) : NULL;
     a->source = xasprintf("context %s of %s", context.name, context.file->path);
@@ -282,12 +285,12 @@ static int add_file(struct kubeconfig *k, const char *path, const char *text, si
         return -1;
     if (file->doc.root && !cJSON_IsObject(file->doc.root) && !cJSON_IsNull(file->doc.root))
         return err_set(err, ERR_INVALID, "%s: found %s; a kubeconfig is a mapping", path,
-                       kind_of(file->doc.root));
+                       kubeconfig_kind_of(file->doc.root));
     return 0;
 }
 
-static int finish(struct kube_access *a, const struct kubeconfig *k, const char *context,
-                  struct err *err)
+static int kubeconfig_finish(struct kube_access *a, const struct kubeconfig *k, const char *context,
+                             struct err *err)
 {
     AUTO(kube_access_release) struct kube_access found = {0};
 
@@ -300,13 +303,13 @@ static int finish(struct kube_access *a, const struct kubeconfig *k, const char 
 int kubeconfig_parse(struct kube_access *a, const char *text, size_t len, const char *name,
                      const char *context, struct err *err)
 {
-    AUTO(release) struct kubeconfig k = {.files = xcalloc(1, sizeof *k.files)};
+    AUTO(kubeconfig_release) struct kubeconfig k = {.files = xcalloc(1, sizeof *k.files)};
 
     *a = (struct kube_access){0};
-    return add_file(&k, name, text, len, err) ? -1 : finish(a, &k, context, err);
+    return add_file(&k, name, text, len, err) ? -1 : kubeconfig_finish(a, &k, context, err);
 }
 
-static int read_file(struct kubeconfig *k, const char *path, struct err *err)
+static int kubeconfig_read_file(struct kubeconfig *k, const char *path, struct err *err)
 {
     AUTO(auto_secret) char *text = NULL;
     size_t len;
@@ -319,7 +322,7 @@ static int read_file(struct kubeconfig *k, const char *path, struct err *err)
 int kubeconfig_load(struct kube_access *a, const char *files, bool list, const char *context,
                     struct err *err)
 {
-    AUTO(release) struct kubeconfig k = {.files = xcalloc(MAX_FILES, sizeof *k.files)};
+    AUTO(kubeconfig_release) struct kubeconfig k = {.files = xcalloc(MAX_FILES, sizeof *k.files)};
     AUTO(auto_free) char *paths = xstrdup(files);
     char *rest = paths, *path;
     struct err missing = {0};
@@ -330,7 +333,7 @@ int kubeconfig_load(struct kube_access *a, const char *files, bool list, const c
             continue;
         if (k.n == MAX_FILES)
             return err_set(err, ERR_INVALID, "KUBECONFIG names more than %d files", MAX_FILES);
-        if (read_file(&k, path, &missing) == 0)
+        if (kubeconfig_read_file(&k, path, &missing) == 0)
             continue;
         if (missing.code != ERR_NOT_FOUND || !list) {
             *err = missing;
@@ -339,5 +342,5 @@ int kubeconfig_load(struct kube_access *a, const char *files, bool list, const c
     }
     if (!k.n)
         return err_set(err, ERR_NOT_FOUND, "none of the files of KUBECONFIG exists: %.300s", files);
-    return finish(a, &k, context, err);
+    return kubeconfig_finish(a, &k, context, err);
 }

@@ -7,7 +7,7 @@
 static const char *const exec_versions[] = {"client.authentication.k8s.io/v1",
                                             "client.authentication.k8s.io/v1beta1"};
 
-static const cJSON *get(const cJSON *object, const char *field)
+static const cJSON *kubeconfig_user_get(const cJSON *object, const char *field)
 {
     const cJSON *node = cJSON_GetObjectItemCaseSensitive(object, field);
 
@@ -68,11 +68,12 @@ static int cluster_info(char **out, const struct kube_access *a,
         return -1;
     cJSON_ArrayForEach(item, extensions)
     {
-        const char *name = cJSON_GetStringValue(get(item, "name"));
+        const char *name = cJSON_GetStringValue(kubeconfig_user_get(item, "name"));
 
         if (name && strcmp(name, "client.authentication.k8s.io/exec") == 0 &&
-            get(item, "extension"))
-            cJSON_AddItemToObject(info, "config", cJSON_Duplicate(get(item, "extension"), true));
+            kubeconfig_user_get(item, "extension"))
+            cJSON_AddItemToObject(info, "config",
+                                  cJSON_Duplicate(kubeconfig_user_get(item, "extension"), true));
     }
     buf_init(&text, 0);
     json_print(info, 0, &text);
@@ -150,7 +151,7 @@ static int refuse_unsupported(const struct kubeconfig_entry *user, struct err *e
     };
 
     for (size_t i = 0; i < ARRAY_LEN(unsupported); i++) {
-        const cJSON *node = get(user->body, unsupported[i].field);
+        const cJSON *node = kubeconfig_user_get(user->body, unsupported[i].field);
 
         if (node)
             return entry_fail(user, node, err, "%s %s", unsupported[i].field,
@@ -182,7 +183,7 @@ int kubeconfig_user(struct kube_access *a, const struct kubeconfig_entry *user,
                     const struct kubeconfig_entry *cluster, struct err *err)
 {
     const char *token, *token_file, *username, *password;
-    const cJSON *exec = get(user->body, "exec");
+    const cJSON *exec = kubeconfig_user_get(user->body, "exec");
 
     if (refuse_unsupported(user, err) || entry_text(user, user->body, "token", &token, err) ||
         entry_text(user, user->body, "tokenFile", &token_file, err) ||

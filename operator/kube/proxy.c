@@ -36,7 +36,7 @@ static bool in_network(const struct address *a, const struct address *net, int p
     return true;
 }
 
-static bool is_loopback(const struct address *a)
+static bool proxy_is_loopback(const struct address *a)
 {
     struct address v4 = parse_address("127.0.0.0"), v6 = parse_address("::1");
 
@@ -149,7 +149,7 @@ char *proxy_from_environment(bool https, const char *host, int port)
     const char *spared = either("NO_PROXY", "no_proxy");
     struct address a = parse_address(host);
 
-    if (!proxy || !*proxy || strcmp(host, "localhost") == 0 || is_loopback(&a) ||
+    if (!proxy || !*proxy || strcmp(host, "localhost") == 0 || proxy_is_loopback(&a) ||
         (spared && proxy_spared(spared, host, port)))
         return NULL;
     return xasprintf("%s%s", strstr(proxy, "://") ? "" : "http://", proxy);

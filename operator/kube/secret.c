@@ -28,7 +28,7 @@ void secret_json_free(cJSON *tree)
 void auto_secret_json(cJSON **tree) { secret_json_free(*tree); }
 
 /* By hand and not by realloc, which would leave a copy behind. */
-static char *grow(char *text, size_t len, size_t cap)
+static char *secret_grow(char *text, size_t len, size_t cap)
 {
     char *larger = xmalloc(cap);
 
@@ -54,7 +54,7 @@ int secret_read_file(char **out, size_t *len, const char *path, size_t max, stru
     text = xcalloc(1, cap);
     while (got && n <= max) {
         if (n + 1 >= cap) {
-            text = grow(text, n, cap * 2);
+            text = secret_grow(text, n, cap * 2);
             cap *= 2;
         }
         got = read(fd, text + n, cap - n - 1);

@@ -98,7 +98,7 @@ static void add_installer(const struct objects_config *config, cJSON *spec)
 }
 
 /* Ranks of one pod meet in it; runtimes give 64 MiB. */
-static void add_shared_memory(cJSON *spec, cJSON *container)
+static void agent_pod_add_shared_memory(cJSON *spec, cJSON *container)
 {
     if (volumes_mount(container, SHARED_VOLUME, SHARED_FOLDER, false))
         tree_set_text(tree_object(volumes_get(spec, SHARED_VOLUME), "emptyDir"), "medium",
@@ -121,6 +121,6 @@ void agent_pod_wrap(const struct objects_config *config, const struct tj *tj, in
     agent_pod_number(container, "PACELINE_RANKS", ranks);
     volumes_mount_empty(spec, container, AGENT_VOLUME, AGENT_FOLDER);
     if (ranks > 1)
-        add_shared_memory(spec, container);
+        agent_pod_add_shared_memory(spec, container);
     add_installer(config, spec);
 }

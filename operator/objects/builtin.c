@@ -52,7 +52,7 @@ static bool has_limit(const struct job *job)
     return shape && (job->model.n_layers > 0 || job_published_classes(job) > 0);
 }
 
-static void add_shared_memory(int64_t mib, bool limit, cJSON *spec, cJSON *container)
+static void builtin_add_shared_memory(int64_t mib, bool limit, cJSON *spec, cJSON *container)
 {
     AUTO(auto_free) char *size = xasprintf("%lldMi", (long long)mib);
     cJSON *empty;
@@ -116,6 +116,6 @@ void builtin_apply(const struct objects_config *config, const struct tj *tj, boo
     agent_pod_apply(config, tj, spec, trainer);
     agent_pod_number(trainer, "PACELINE_KEEP_SECONDS", job_keep_seconds(tj->job));
     volumes_mount_empty(spec, trainer, "paceline-tmp", "/tmp");
-    add_shared_memory(shm, has_limit(tj->job), spec, trainer);
+    builtin_add_shared_memory(shm, has_limit(tj->job), spec, trainer);
     add_job_volumes(tj->job, first, spec, trainer);
 }

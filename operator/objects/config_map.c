@@ -8,7 +8,7 @@
 #define CONFIG_MAP_MAX ((size_t)1 << 20) /* the API server's bound on all values together */
 #define ENV_MAX ((size_t)128 << 10)      /* the kernel's (MAX_ARG_STRLEN): name, '=', value, NUL */
 
-static size_t add_value(cJSON *data, const char *key, const struct buf *value)
+static size_t config_map_add_value(cJSON *data, const char *key, const struct buf *value)
 {
     cJSON_AddStringToObject(data, key, value->data);
     return value->len;
@@ -20,7 +20,7 @@ static size_t add_spec(const struct tj *tj, cJSON *data)
 
     buf_init(&text, 0);
     job_to_json(tj->job, &text);
-    return add_value(data, KEY_SPEC, &text);
+    return config_map_add_value(data, KEY_SPEC, &text);
 }
 
 static size_t add_made(const struct wiring *w, cJSON *data, const char *key,
@@ -30,7 +30,7 @@ static size_t add_made(const struct wiring *w, cJSON *data, const char *key,
 
     buf_init(&text, 0);
     make(w, &text);
-    return add_value(data, key, &text);
+    return config_map_add_value(data, key, &text);
 }
 
 /* The longest TF_CONFIG is that of a role's last process. cluster: how many bytes of it the kubelet

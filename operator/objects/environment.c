@@ -19,7 +19,8 @@ static cJSON *variable(const char *name, const char *value)
     return v;
 }
 
-static void add_default(cJSON *ours, const cJSON *own, const char *name, const char *value)
+static void environment_add_default(cJSON *ours, const cJSON *own, const char *name,
+                                    const char *value)
 {
     if (!tree_find(own, "name", name))
         cJSON_AddItemToArray(ours, variable(name, value));
@@ -63,22 +64,22 @@ static void add_tf_config(const struct wiring *w, const struct tf_process *p, cJ
  */
 static void add_mpi(cJSON *ours, const cJSON *own)
 {
-    add_default(ours, own, "OMPI_MCA_orte_default_hostfile", HOSTFILE_PATH);
-    add_default(ours, own, "OMPI_MCA_orte_keep_fqdn_hostnames", "true");
-    add_default(ours, own, "PRTE_MCA_prte_default_hostfile", HOSTFILE_PATH);
-    add_default(ours, own, "PRTE_MCA_prte_keep_fqdn_hostnames", "true");
+    environment_add_default(ours, own, "OMPI_MCA_orte_default_hostfile", HOSTFILE_PATH);
+    environment_add_default(ours, own, "OMPI_MCA_orte_keep_fqdn_hostnames", "true");
+    environment_add_default(ours, own, "PRTE_MCA_prte_default_hostfile", HOSTFILE_PATH);
+    environment_add_default(ours, own, "PRTE_MCA_prte_keep_fqdn_hostnames", "true");
 }
 
 static void add_ranks(const struct wiring *w, const char *rank, cJSON *ours, const cJSON *own)
 {
     char world[24];
 
-    add_default(ours, own, "RANK", rank);
+    environment_add_default(ours, own, "RANK", rank);
     if (w->dynamic)
         return; /* what is true today is wrong after the next scaling */
     snprintf(world, sizeof world, "%lld", (long long)wiring_world(w));
-    add_default(ours, own, "WORLD_SIZE", world);
-    add_default(ours, own, "PACELINE_HOSTFILE", HOSTFILE_PATH);
+    environment_add_default(ours, own, "WORLD_SIZE", world);
+    environment_add_default(ours, own, "PACELINE_HOSTFILE", HOSTFILE_PATH);
     if (wiring_world(w) > 1)
         add_mpi(ours, own);
 }
@@ -92,8 +93,8 @@ static void add_master(const struct wiring *w, cJSON *ours, const cJSON *own)
     host_name(host, w->job, w->master, 0);
     wiring_address(w, host, &address);
     snprintf(port, sizeof port, "%d", w->master_port);
-    add_default(ours, own, "MASTER_ADDR", address.data);
-    add_default(ours, own, "MASTER_PORT", port);
+    environment_add_default(ours, own, "MASTER_ADDR", address.data);
+    environment_add_default(ours, own, "MASTER_PORT", port);
 }
 
 void environment_apply(const struct wiring *w, const struct tf_process *p, const char *rank,
@@ -102,9 +103,9 @@ void environment_apply(const struct wiring *w, const struct tf_process *p, const
     cJSON *own = tree_list(container, "env"), *ours = cJSON_CreateArray();
     bool ranked = wiring_first_rank(w, p->role) >= 0;
 
-    add_default(ours, own, "PACELINE_JOB", w->job);
-    add_default(ours, own, "PACELINE_ROLE", cluster_role_names[p->role]);
-    add_default(ours, own, "PACELINE_INDEX", p->index);
+    environment_add_default(ours, own, "PACELINE_JOB", w->job);
+    environment_add_default(ours, own, "PACELINE_ROLE", cluster_role_names[p->role]);
+    environment_add_default(ours, own, "PACELINE_INDEX", p->index);
     if (!w->launched) {
         add_master(w, ours, own);
         if (ranked)

@@ -44,7 +44,7 @@ static void free_scratch(BN_CTX **ctx) { BN_CTX_free(*ctx); }
 static void free_point(EC_POINT **point) { EC_POINT_free(*point); }
 static void free_pkey(EVP_PKEY **key) { EVP_PKEY_free(*key); }
 static void free_x509(X509 **cert) { X509_free(*cert); }
-static void free_bio(BIO **bio) { BIO_free(*bio); }
+static void keys_free_bio(BIO **bio) { BIO_free(*bio); }
 
 /* A number that is secret, from its bytes. */
 static BIGNUM *secret_number(const unsigned char bytes[KEY_BYTES])
@@ -57,7 +57,7 @@ static BIGNUM *secret_number(const unsigned char bytes[KEY_BYTES])
 }
 
 /* Whether 0 < bytes < the order of the curve. */
-static bool in_range(const unsigned char bytes[KEY_BYTES])
+static bool keys_in_range(const unsigned char bytes[KEY_BYTES])
 {
     AUTO(free_curve) EC_GROUP *group = curve();
     AUTO(free_number) BIGNUM *n = secret_number(bytes);
@@ -94,7 +94,7 @@ void key_scalar(unsigned char out[KEY_BYTES], const unsigned char master[KEY_BYT
     n = info.len;
     hkdf(out, master, SALT, info.data, n);
     buf_add(&info, "\0\1", 2);
-    for (; !in_range(out); info.data[n + 1]++)
+    for (; !keys_in_range(out); info.data[n + 1]++)
         hkdf(out, master, SALT, info.data, info.len);
 }
 
@@ -190,7 +190,7 @@ void key_sign(unsigned char r_out[KEY_BYTES], unsigned char s_out[KEY_BYTES],
         AUTO(free_number) BIGNUM *k = NULL;
 
         nonces_next(&nonces, nonce);
-        if (!in_range(nonce))
+        if (!keys_in_range(nonce))
             continue;
         k = secret_number(nonce);
         done = sign_with(r, s, k, d, z, group);
@@ -319,7 +319,7 @@ void key_pem(const unsigned char scalar[KEY_BYTES], struct buf *private_key,
 {
     AUTO(free_pkey) EVP_PKEY *key = make_pkey(scalar);
     AUTO(free_x509) X509 *cert = make_certificate(key, scalar);
-    AUTO(free_bio) BIO *key_text = BIO_new(BIO_s_mem()), *cert_text = BIO_new(BIO_s_mem());
+    AUTO(keys_free_bio) BIO *key_text = BIO_new(BIO_s_mem()), *cert_text = BIO_new(BIO_s_mem());
     AUTO(buf_release) struct buf der;
 
     buf_init(&der, 0);

@@ -25,7 +25,7 @@ static cJSON *labels_of(const char *key, const char *value)
     return labels;
 }
 
-static cJSON *add_rule(cJSON *ingress)
+static cJSON *network_policy_add_rule(cJSON *ingress)
 {
     cJSON *rule = cJSON_CreateObject();
 
@@ -42,7 +42,7 @@ static cJSON *add_peer(cJSON *rule)
     return peer;
 }
 
-static void add_port(cJSON *rule, int number)
+static void network_policy_add_port(cJSON *rule, int number)
 {
     cJSON *port = cJSON_CreateObject();
 
@@ -58,7 +58,7 @@ static void add_operator(cJSON *rule, const char *namespace_)
 
     add_selector(peer, "namespaceSelector", labels_of(NAMESPACE_LABEL, namespace_));
     add_selector(peer, "podSelector", labels_of(OPERATOR_POD_LABEL, OPERATOR_POD_NAME));
-    add_port(rule, CHANNEL_PORT);
+    network_policy_add_port(rule, CHANNEL_PORT);
 }
 
 int network_policy_fill(const struct objects_config *config, const struct tj *tj,
@@ -73,9 +73,9 @@ int network_policy_fill(const struct objects_config *config, const struct tj *tj
     add_selector(spec, "podSelector", owner_selector(tj));
     cJSON_AddItemToObject(spec, "policyTypes", cJSON_CreateStringArray(types, 1));
     ingress = cJSON_AddArrayToObject(spec, "ingress");
-    add_selector(add_peer(add_rule(ingress)), "podSelector", owner_selector(tj));
+    add_selector(add_peer(network_policy_add_rule(ingress)), "podSelector", owner_selector(tj));
     if (config->operator_namespace)
-        add_operator(add_rule(ingress), config->operator_namespace);
+        add_operator(network_policy_add_rule(ingress), config->operator_namespace);
     if (!extra)
         return 0;
     if (json_parse(&more, extra, strlen(extra), "spec.networkPolicy.extraIngress", err))

@@ -28,7 +28,7 @@ static const struct owned_row kinds[N_OWNED] = {
 static const struct owned_row plugins_pod_group = {"scheduling.x-k8s.io/v1alpha1", "PodGroup",
                                                    "podgroups", false, pod_group_fill};
 
-static const struct owned_row *kind_of(const struct tj *tj, enum owned_kind kind)
+static const struct owned_row *owned_kind_of(const struct tj *tj, enum owned_kind kind)
 {
     bool plugins = tj && tj->job && tj->job->scheduling.gang == GANG_SCHEDULER_PLUGINS;
 
@@ -61,7 +61,7 @@ void owned_name(char out[NAME_SIZE], const struct tj *tj, enum owned_kind kind, 
 
 void owned_path(struct buf *out, const struct tj *tj, const char *ns, enum owned_kind kind)
 {
-    const struct owned_row *k = kind_of(tj, kind);
+    const struct owned_row *k = owned_kind_of(tj, kind);
 
     buf_puts(out, strchr(k->api_version, '/') ? "/apis/" : "/api/");
     buf_puts(out, k->api_version);
@@ -85,7 +85,7 @@ bool owned_wanted(const struct tj *tj, enum owned_kind kind)
 int owned_body(const struct objects_config *config, const struct tj *tj, enum owned_kind kind,
                struct buf *out, struct err *err)
 {
-    const struct owned_row *k = kind_of(tj, kind);
+    const struct owned_row *k = owned_kind_of(tj, kind);
     AUTO(auto_json) cJSON *object = NULL;
     char name[NAME_SIZE];
     struct wiring w;

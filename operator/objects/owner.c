@@ -7,7 +7,7 @@
 #include "paceline/mem.h"
 
 /* Copies the members of a JSON object, given as text or NULL, that is the job's own metadata. */
-static void carry(cJSON *into, const char *text)
+static void owner_carry(cJSON *into, const char *text)
 {
     AUTO(auto_json) cJSON *own = NULL;
     struct err ignored;
@@ -41,11 +41,11 @@ cJSON *owner_object(const struct tj *tj, const char *api_version, const char *ki
     cJSON_AddStringToObject(meta, "name", name);
     cJSON_AddStringToObject(meta, "namespace", tj->meta.namespace_);
     labels = cJSON_AddObjectToObject(meta, "labels");
-    carry(labels, tj->job->labels);
+    owner_carry(labels, tj->job->labels);
     tree_set_text(labels, LABEL_MANAGED_BY, MANAGED_BY);
     tree_set_text(labels, LABEL_JOB, tj->meta.name);
     annotations = cJSON_AddObjectToObject(meta, "annotations");
-    carry(annotations, tj->job->annotations);
+    owner_carry(annotations, tj->job->annotations);
     /* kubectl's copy of the whole TrainingJob: wrong on anything else. */
     cJSON_DeleteItemFromObjectCaseSensitive(annotations,
                                             "kubectl.kubernetes.io/last-applied-configuration");

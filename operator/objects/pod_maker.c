@@ -107,8 +107,9 @@ static int64_t ranks_of(const struct job *job, const struct wiring *w)
     return job->mpi.ranks_per_worker > 0 ? job->mpi.ranks_per_worker : w->slots[ROLE_WORKER];
 }
 
-static cJSON *build(const struct objects_config *config, const struct tj *tj,
-                    const struct wiring *w, enum cluster_role role, bool first, cJSON *template_)
+static cJSON *pod_maker_build(const struct objects_config *config, const struct tj *tj,
+                              const struct wiring *w, enum cluster_role role, bool first,
+                              cJSON *template_)
 {
     cJSON *pod = owner_object(tj, "v1", "Pod", MARK_NAME), *meta = tree_get(pod, "metadata");
     cJSON *spec = cJSON_DetachItemFromObjectCaseSensitive(template_, "spec");
@@ -140,7 +141,7 @@ static int print_pod(const struct objects_config *config, const struct tj *tj, s
         return -1;
     if (tj->job->replicas[role].template_)
         wiring_read(w, role, template_);
-    pod = build(config, tj, w, role, first, template_);
+    pod = pod_maker_build(config, tj, w, role, first, template_);
     json_print(pod, 0, out);
     return 0;
 }

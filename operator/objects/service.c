@@ -12,7 +12,7 @@ static bool has_port(const cJSON *ports, int number)
 }
 
 /* A Service may name a port once only. */
-static void add_port(cJSON *ports, const char *name, int number)
+static void service_add_port(cJSON *ports, const char *name, int number)
 {
     cJSON *port;
 
@@ -38,7 +38,7 @@ int service_fill(const struct objects_config *config, const struct tj *tj, const
     ports = cJSON_AddArrayToObject(spec, "ports");
     for (size_t r = 0; r < N_CLUSTER_ROLES; r++)
         if (w->replicas[r])
-            add_port(ports, cluster_role_names[r], w->ports[r]);
-    add_port(ports, "master", w->master_port);
+            service_add_port(ports, cluster_role_names[r], w->ports[r]);
+    service_add_port(ports, "master", w->master_port);
     return 0;
 }

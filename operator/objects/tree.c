@@ -57,7 +57,7 @@ cJSON *tree_list(cJSON *parent, const char *key)
     return tree_get(parent, key);
 }
 
-static int compare_keys(const void *a, const void *b)
+static int tree_compare_keys(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -71,13 +71,13 @@ static const char **sorted_keys(const cJSON *object, size_t *n)
     for (const cJSON *c = object->child; c; c = c->next)
         if (!cJSON_IsNull(c))
             keys[(*n)++] = c->string;
-    qsort(keys, *n, sizeof *keys, compare_keys);
+    qsort(keys, *n, sizeof *keys, tree_compare_keys);
     return keys;
 }
 
 /* Deletes the members that `from` has as well. Looks keys up in a sorted list, because there may be
  * thousands of labels and annotations. */
-static void make_room(cJSON *object, const cJSON *from)
+static void tree_make_room(cJSON *object, const cJSON *from)
 {
     AUTO(auto_free) const char **keys = NULL;
     size_t n;
@@ -87,7 +87,7 @@ static void make_room(cJSON *object, const cJSON *from)
     keys = sorted_keys(from, &n);
     for (cJSON *c = object->child, *next; c; c = next) {
         next = c->next;
-        if (bsearch(&c->string, keys, n, sizeof *keys, compare_keys))
+        if (bsearch(&c->string, keys, n, sizeof *keys, tree_compare_keys))
             cJSON_Delete(cJSON_DetachItemViaPointer(object, c));
     }
 }
@@ -96,7 +96,7 @@ void tree_move(cJSON *object, cJSON *from)
 {
     if (!from)
         return;
-    make_room(object, from);
+    tree_make_room(object, from);
     for (cJSON *c = from->child, *next; c; c = next) {
         next = c->next;
         if (!cJSON_IsNull(c)) /* an object's children are a list's, with names */

@@ -10,7 +10,7 @@ int64_t seconds_ms(int64_t seconds)
     return (seconds < MAX_SECONDS ? seconds : MAX_SECONDS) * 1000;
 }
 
-static int max_int(int a, int b) { return a > b ? a : b; }
+static int ctx_max_int(int a, int b) { return a > b ? a : b; }
 
 static int compare_int64(int64_t a, int64_t b) { return (a > b) - (a < b); }
 
@@ -64,15 +64,15 @@ void ctx_init(struct ctx *ctx, const struct observed *o, int64_t now, struct pla
     for (int r = 0; r < N_CLUSTER_ROLES; r++) {
         const struct role_status *role = &ctx->next.roles[r];
 
-        top[r] = max_int((int)ctx->next.world.replicas[r], index_map_end(&role->completed));
+        top[r] = ctx_max_int((int)ctx->next.world.replicas[r], index_map_end(&role->completed));
         if (ctx->job)
-            top[r] = max_int(top[r], (int)ctx->job->replicas[r].replicas);
-        top[r] = max_int(top[r], index_map_end(&role->lost));
-        top[r] = max_int(top[r], index_map_end(&role->incarnations));
+            top[r] = ctx_max_int(top[r], (int)ctx->job->replicas[r].replicas);
+        top[r] = ctx_max_int(top[r], index_map_end(&role->lost));
+        top[r] = ctx_max_int(top[r], index_map_end(&role->incarnations));
     }
     for (size_t i = 0; i < n; i++) {
         pods[i] = o->pods[i];
-        top[pods[i]->role] = max_int(top[pods[i]->role], pods[i]->index + 1);
+        top[pods[i]->role] = ctx_max_int(top[pods[i]->role], pods[i]->index + 1);
     }
     qsort(pods, n, sizeof pods[0], compare_pods); /* NOLINT(bugprone-sizeof-expression) */
     for (int r = 0; r < N_CLUSTER_ROLES; r++)

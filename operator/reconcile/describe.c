@@ -30,7 +30,7 @@ static void count_slot(struct ctx *ctx, enum cluster_role role, int index, struc
         c->waiting = p;
 }
 
-static struct pod_census count(struct ctx *ctx)
+static struct pod_census describe_count(struct ctx *ctx)
 {
     struct pod_census c = {0};
 
@@ -118,7 +118,7 @@ static void describe_blocked(struct ctx *ctx, const struct pod_census *c)
 
 void describe(struct ctx *ctx)
 {
-    struct pod_census c = count(ctx);
+    struct pod_census c = describe_count(ctx);
 
     if (!status_terminal(&ctx->next)) {
         describe_running(ctx, &c);

@@ -22,7 +22,7 @@ static const char *restart_reason(const struct ctx *ctx, const struct condition 
     return strncmp(c->message ? c->message : "", "ps ", 3) == 0 ? "ServerLost" : "WorkerLost";
 }
 
-static void tell(const struct ctx *ctx, enum condition_type type)
+static void events_tell(const struct ctx *ctx, enum condition_type type)
 {
     const struct condition *c = &ctx->tj->status.conditions[type];
     bool named = type == COND_FAILED || type == COND_PODS_BLOCKED || type == COND_DURABLE;
@@ -49,7 +49,7 @@ static void tell(const struct ctx *ctx, enum condition_type type)
 }
 
 /* That it trains is told with how long that took. */
-static bool is_news(const struct ctx *ctx, const struct condition *c)
+static bool events_is_news(const struct ctx *ctx, const struct condition *c)
 {
     return c->present && ctx->now - c->since_ms < TELL_MS &&
            !(c->reason && strcmp(c->reason, "Training") == 0);
@@ -63,7 +63,7 @@ static bool is_told(enum condition_type type, const struct condition *c)
     return c->status;
 }
 
-static const char *plural(int64_t n) { return n == 1 ? "" : "s"; }
+static const char *events_plural(int64_t n) { return n == 1 ? "" : "s"; }
 
 /* "Recovered: generation 3 trains on 2 workers from step 940 again, 3.8 s after worker 1's pod was
  * lost (12 steps are done again)" */
@@ -95,7 +95,7 @@ static void tell_launch(const struct ctx *ctx)
     snprintf(key, sizeof key, "launch-%lld", (long long)s->launch.generation);
     plan_event(ctx->plan, false, key, reasons[s->launch.reason],
                "generation %lld trains on %lld%s worker%s%s%s%s", (long long)s->launch.generation,
-               (long long)s->launch.workers, of, plural(all), from, time, lost);
+               (long long)s->launch.workers, of, events_plural(all), from, time, lost);
     ctx->plan->events[ctx->plan->n_events - 1].at_ms = s->launch.trained_ms;
 }
 
@@ -128,10 +128,10 @@ void events_record(struct ctx *ctx)
             if (!told[i] && (next < 0 || all[i].since_ms < all[next].since_ms))
                 next = i;
         told[next] = true;
-        if (!is_news(ctx, &all[next]))
+        if (!events_is_news(ctx, &all[next]))
             continue;
         if (is_told(next, &all[next])) {
-            tell(ctx, next);
+            events_tell(ctx, next);
         } else if (&all[next] == resumed) {
             char key[64];
 

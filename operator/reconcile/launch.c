@@ -12,7 +12,7 @@
 #define RELAUNCH_MAX_MS 60000
 #define WAITS_MS 10000 /* a launch that waits for one thing so long says so */
 
-static const char *name_of(const struct pod *p) { return p->meta.name; }
+static const char *launch_name_of(const struct pod *p) { return p->meta.name; }
 
 /* A name can come again: that of a pod which was removed by force. */
 static const char *uid_of(const struct pod *p) { return p->meta.uid; }
@@ -68,7 +68,7 @@ static bool runs_on(const struct ctx *ctx, const struct run_report *r, struct me
 }
 
 /* Of one that is wanted by a later pod only what stops is waited for: it is not asked to. */
-static bool is_needed(const struct ctx *ctx, const struct run_report *r, const struct pod *p)
+static bool launch_is_needed(const struct ctx *ctx, const struct run_report *r, const struct pod *p)
 {
     if (!runs_on(ctx, r, (struct member){p->role, p->index}))
         return false;
@@ -98,7 +98,7 @@ bool launch_holds(const struct ctx *ctx, const struct pod *p)
         return false;
     if (!r) /* a launch stands, and its chief may still say what became of it */
         return ctx->next.launch.world && members_chief(ctx) && !ctx->o->unreachable;
-    return is_asked(r) || is_needed(ctx, r, p);
+    return is_asked(r) || launch_is_needed(ctx, r, p);
 }
 
 /* Steps beyond where the training was: failures so far are forgiven. */
@@ -264,7 +264,7 @@ static const char *lost_pod(const struct ctx *ctx, const struct run_report *r)
 }
 
 /* The newest run has ended: what that means is noted once. */
-static bool note_end(struct ctx *ctx, const struct run_report *r)
+static bool launch_note_end(struct ctx *ctx, const struct run_report *r)
 {
     const char *lost;
 
@@ -294,7 +294,7 @@ static void note_pods(struct ctx *ctx)
 }
 
 /* The agent has seen the generation, but not as chief: it will not take it any more. */
-static bool is_missed(const struct ctx *ctx, const struct run_report *r)
+static bool launch_is_missed(const struct ctx *ctx, const struct run_report *r)
 {
     int64_t generation = ctx->next.launch.generation;
 
@@ -329,11 +329,11 @@ void rule_generation(struct ctx *ctx)
         return;
     r = chief_report(ctx);
     note_pods(ctx);
-    if (note_first_step(ctx, r) || note_stall(ctx, r) || note_end(ctx, r) || !r ||
+    if (note_first_step(ctx, r) || note_stall(ctx, r) || launch_note_end(ctx, r) || !r ||
         r->phase == RUN_DONE || is_asked(r) || silent_pod(ctx, r))
         return;
     world = members_choose(ctx, &without) ? members_world(ctx, &without, uid_of) : 0;
-    if (!world || (world == ctx->next.launch.world && !is_missed(ctx, r)) ||
+    if (!world || (world == ctx->next.launch.world && !launch_is_missed(ctx, r)) ||
         (is_current(ctx, r) && run_is_active(r)))
         return;
     if (wait > 0 && wait <= RELAUNCH_MAX_MS) {
@@ -444,7 +444,7 @@ static bool is_outgrown(struct ctx *ctx, const struct run_report *r)
 {
     struct index_map without;
 
-    if (!members_choose(ctx, &without) || members_world(ctx, &without, name_of) == r->world)
+    if (!members_choose(ctx, &without) || members_world(ctx, &without, launch_name_of) == r->world)
         return false;
     if (!without.n)
         return true;
@@ -495,7 +495,7 @@ void rule_run(struct ctx *ctx)
     }
 }
 
-static const char *plural(int n) { return n == 1 ? "" : "s"; }
+static const char *launch_plural(int n) { return n == 1 ? "" : "s"; }
 
 /* "3 workers", "3 of 4 workers and 1 server; worker 3 waits: ..." */
 static const char *describe_members(const struct ctx *ctx, const struct run_report *r,
@@ -504,11 +504,12 @@ static const char *describe_members(const struct ctx *ctx, const struct run_repo
     struct arena *a = &ctx->plan->arena;
     int64_t wanted = ctx->next.world.replicas[ROLE_WORKER];
     int workers = r->replicas[ROLE_WORKER], servers = r->replicas[ROLE_PS];
-    const char *and = servers ? arena_printf(a, " and %d server%s", servers, plural(servers)) : "";
+    const char *and =
+        servers ? arena_printf(a, " and %d server%s", servers, launch_plural(servers)) : "";
 
     if (workers < wanted)
         return arena_printf(a, "%d of %lld workers%s%s", workers, (long long)wanted, and, why);
-    return arena_printf(a, "%d worker%s%s", workers, plural(workers), and);
+    return arena_printf(a, "%d worker%s%s", workers, launch_plural(workers), and);
 }
 
 static void describe_phase(struct ctx *ctx, const struct run_report *r, const char *why)

@@ -133,7 +133,8 @@ static bool tolerated(const struct ctx *ctx, const struct failures *f, const str
 }
 
 /* The pod's part in the sum of failures; whether the index was changed. */
-static bool judge(struct ctx *ctx, struct failures *f, struct index_slot *slot, const struct pod *p)
+static bool outcome_judge(struct ctx *ctx, struct failures *f, struct index_slot *slot,
+                          const struct pod *p)
 {
     enum fate fate = fate_of(ctx, p);
 
@@ -179,7 +180,7 @@ static bool judge_all(struct ctx *ctx, struct failures *f)
 
             for (int k = 0; k < slot->n_pods; k++)
                 if (ctx_wants(ctx, r, i) && slot->pods[k]->incarnation == incarnation)
-                    changed |= judge(ctx, f, slot, slot->pods[k]);
+                    changed |= outcome_judge(ctx, f, slot, slot->pods[k]);
         }
     return changed;
 }
@@ -202,7 +203,7 @@ static const char *and_more(const struct ctx *ctx, int n)
 }
 
 /* The first of those that were disrupted, or of those that failed; there is one. */
-static const struct pod *first_of(const struct failures *f, bool disrupted)
+static const struct pod *outcome_first_of(const struct failures *f, bool disrupted)
 {
     int i = 0;
 
@@ -215,7 +216,7 @@ static const struct pod *first_of(const struct failures *f, bool disrupted)
 static void fail_limit(struct ctx *ctx, const struct failures *f)
 {
     int failed = f->n_retries - f->n_disrupted;
-    const struct pod *p = failed ? first_of(f, false) : f->kubelet;
+    const struct pod *p = failed ? outcome_first_of(f, false) : f->kubelet;
     const char *reason, *cause, *counted = failed ? "needed" : "so far";
 
     if (failed)
@@ -249,7 +250,7 @@ static int64_t disruption_limit(const struct ctx *ctx)
 
 static void fail_disrupted(struct ctx *ctx, const struct failures *f)
 {
-    const struct pod *p = first_of(f, true);
+    const struct pod *p = outcome_first_of(f, true);
     const char *reason, *cause = cause_of(ctx, p, &reason);
 
     terminate(ctx, COND_FAILED, "DisruptionLimitExceeded",
@@ -291,7 +292,7 @@ static const char *tally(const struct ctx *ctx, bool disrupted)
 static void restart(struct ctx *ctx, const struct failures *f)
 {
     bool disrupted = f->n_disrupted == f->n_retries;
-    const char *reason, *cause = cause_of(ctx, first_of(f, disrupted), &reason);
+    const char *reason, *cause = cause_of(ctx, outcome_first_of(f, disrupted), &reason);
     int64_t unforgiven = ctx->next.restarts - ctx->next.launch.forgiven + ctx->next.disruptions -
                          ctx->next.launch.outlived + 1;
 

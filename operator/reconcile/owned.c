@@ -63,7 +63,7 @@ static void drop_old(struct ctx *ctx)
 }
 
 /* Whether the pod of a wanted index is to be made, or may wait for the object. */
-static bool is_needed(enum owned_kind kind, const struct index_slot *slot)
+static bool owned_is_needed(enum owned_kind kind, const struct index_slot *slot)
 {
     const struct pod *p = slot_pod(slot);
 
@@ -83,7 +83,7 @@ static bool is_doubtful(struct ctx *ctx, enum owned_kind kind)
         return false;
     for (int r = 0; r < N_CLUSTER_ROLES; r++)
         for (int i = 0; i < ctx->roles[r].n; i++)
-            needed |= ctx_expects(ctx, r, i) && is_needed(kind, &ctx->roles[r].slots[i]);
+            needed |= ctx_expects(ctx, r, i) && owned_is_needed(kind, &ctx->roles[r].slots[i]);
     if (needed && ctx->now < until && kind == OWNED_POD_GROUP)
         plan_requeue(ctx->plan, until); /* a pod that has a node is looked at again in any case */
     return needed && ctx->now >= until;

@@ -14,7 +14,7 @@ void plan_release(struct plan *p)
 }
 
 /* The array, with room for one more of n items. */
-static void *grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
+static void *plan_grow(struct arena *a, void *items, size_t n, size_t *cap, size_t size)
 {
     void *grown;
 
@@ -31,7 +31,8 @@ struct action *plan_add(struct plan *p, enum action_type type)
 {
     struct action *action;
 
-    p->actions = grow(&p->arena, p->actions, p->n_actions, &p->cap_actions, sizeof *p->actions);
+    p->actions =
+        plan_grow(&p->arena, p->actions, p->n_actions, &p->cap_actions, sizeof *p->actions);
     action = &p->actions[p->n_actions++];
     action->type = type;
     return action;
@@ -53,7 +54,7 @@ void plan_event(struct plan *p, bool warning, const char *key, const char *reaso
     va_end(args);
     text_mend(message);
     message[text_cut(message, EVENT_MAX_MESSAGE)] = '\0';
-    p->events = grow(&p->arena, p->events, p->n_events, &p->cap_events, sizeof *p->events);
+    p->events = plan_grow(&p->arena, p->events, p->n_events, &p->cap_events, sizeof *p->events);
     p->events[p->n_events++] = (struct job_event){
         .warning = warning,
         .reason = arena_strdup(&p->arena, reason),

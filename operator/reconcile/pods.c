@@ -59,7 +59,7 @@ static bool may_create(struct ctx *ctx, const struct index_slot *slot)
     return true;
 }
 
-static void create(struct ctx *ctx, enum cluster_role role, int index)
+static void pods_create(struct ctx *ctx, enum cluster_role role, int index)
 {
     const struct index_slot *slot = &ctx->roles[role].slots[index];
     struct action *action;
@@ -105,6 +105,6 @@ void rule_pods(struct ctx *ctx)
                 continue;
             review(ctx, slot);
             if (ready && ctx_wants(ctx, r, i) && !(hold && places_come_later(r, i)))
-                create(ctx, r, i);
+                pods_create(ctx, r, i);
         }
 }

@@ -29,7 +29,7 @@ static void keep_scaling(struct ctx *ctx, const struct run_report *r)
 }
 
 /* The strategy that trains before the switch, or behind it. */
-static const char *phase_of(const struct job *job, bool switched)
+static const char *progress_phase_of(const struct job *job, bool switched)
 {
     bool servers_first = job->strategy.change.order == SERVERS_FIRST;
 
@@ -51,7 +51,7 @@ static void describe_strategy(struct ctx *ctx, const struct run_report *r)
         return;
     if (told->step != s->step)
         *s = (struct strategy_status){.since_ms = told->step ? ctx->now : 0};
-    s->phase = phase_of(ctx->job, told->step > 0);
+    s->phase = progress_phase_of(ctx->job, told->step > 0);
     s->epoch = told->epoch;
     s->step = told->step;
     s->reason = arena_strdup(&ctx->plan->arena, told->reason);

@@ -43,7 +43,7 @@ static bool is_last_word(const struct ctx *ctx)
 }
 
 /* Writes a changed status: at once what actions depend on, the rest now and then. */
-static void publish(struct ctx *ctx)
+static void reconcile_publish(struct ctx *ctx)
 {
     int64_t written_ms = ctx->o->status_written_ms;
     bool durable = ctx_changed(ctx);
@@ -111,5 +111,5 @@ void reconcile(const struct observed *o, int64_t now_ms, struct plan *plan)
             rule_pending(&ctx);
         }
     }
-    publish(&ctx);
+    reconcile_publish(&ctx);
 }

@@ -32,7 +32,7 @@ static bool rehearsed(struct ctx *ctx)
     return done;
 }
 
-static void begin(struct ctx *ctx)
+static void world_start(struct ctx *ctx)
 {
     if (ctx->o->invalid_template) {
         terminate(ctx, COND_FAILED, "InvalidTemplate",
@@ -120,7 +120,7 @@ void rule_world(struct ctx *ctx)
     if (status_is(&ctx->next, COND_SUSPENDED))
         return;
     if (ctx->next.world.generation == 0) {
-        begin(ctx);
+        world_start(ctx);
         return;
     }
     for (int r = 0; r < N_CLUSTER_ROLES; r++)

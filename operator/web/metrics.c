@@ -19,7 +19,7 @@ static void sample(struct buf *out, const char *name, const char *label, uint64_
     buf_printf(out, "%s%s %" PRIu64 "\n", name, label, value);
 }
 
-static void number(struct buf *out, const char *name, double value)
+static void metrics_number(struct buf *out, const char *name, double value)
 {
     buf_printf(out, "%s ", name);
     json_print_number(value, out);
@@ -123,7 +123,7 @@ void metrics_encode(const struct snapshot *s, const struct metrics_process *proc
     head(out, "process_resident_memory_bytes", "gauge", "Resident memory size in bytes.");
     sample(out, "process_resident_memory_bytes", "", process->resident_bytes);
     head(out, "process_cpu_seconds_total", "counter", "User and system CPU time in seconds.");
-    number(out, "process_cpu_seconds_total", process->cpu_seconds);
+    metrics_number(out, "process_cpu_seconds_total", process->cpu_seconds);
     head(out, "process_start_time_seconds", "gauge", "Start of the process in seconds since 1970.");
-    number(out, "process_start_time_seconds", process->start_seconds);
+    metrics_number(out, "process_start_time_seconds", process->start_seconds);
 }

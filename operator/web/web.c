@@ -65,7 +65,7 @@ static struct metrics_process process_now(const struct web *w)
     return p;
 }
 
-static void forget(struct web *w, const struct lws *wsi)
+static void web_forget(struct web *w, const struct lws *wsi)
 {
     for (size_t i = 0; i < w->n_connections; i++) {
         if (w->connections[i] != wsi)
@@ -161,8 +161,8 @@ static int on_writable(struct lws *wsi, struct web_session *session)
     return 0;
 }
 
-static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
-                    size_t len)
+static int web_on_event(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                        size_t len)
 {
     struct web *w = lws_context_user(lws_get_context(wsi));
     struct web_session *session = user;
@@ -182,7 +182,7 @@ static int on_event(struct lws *wsi, enum lws_callback_reasons reason, void *use
             buf_release(&session->body);
         return 0;
     case LWS_CALLBACK_WSI_DESTROY:
-        forget(w, wsi);
+        web_forget(w, wsi);
         return 0;
     case LWS_CALLBACK_TIMER: /* the deadline */
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
@@ -202,7 +202,7 @@ static void on_log(int level, const char *line)
     log_debug("libwebsockets: %.*s", (int)len, line);
 }
 
-static void *run(void *arg)
+static void *web_run(void *arg)
 {
     struct web *w = arg;
 
@@ -213,7 +213,7 @@ static void *run(void *arg)
 
 /* Libwebsockets keeps what info points to. */
 static const struct lws_protocols protocols[] = {
-    {.name = "http", .callback = on_event, .per_session_data_size = sizeof(struct web_session)},
+    {.name = "http", .callback = web_on_event, .per_session_data_size = sizeof(struct web_session)},
     {0},
 };
 static const struct lws_protocol_vhost_options nosniff = {.name = "x-content-type-options:",
@@ -255,14 +255,14 @@ static int open_context(struct web *w)
                : -1;
 }
 
-static int start_thread(struct web *w)
+static int web_start_thread(struct web *w)
 {
     sigset_t all, before;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&w->thread, NULL, run, w);
+    rc = pthread_create(&w->thread, NULL, web_run, w);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return rc;
 }
@@ -290,7 +290,7 @@ struct web *web_start(const struct listener_address *address, const char *versio
     if (w->listen_fd < 0)
         goto failed;
     w->port = listener_port(w->listen_fd);
-    if (open_context(w) != 0 || start_thread(w) != 0) {
+    if (open_context(w) != 0 || web_start_thread(w) != 0) {
         err_set(err, ERR_IO, "libwebsockets or its thread cannot start");
         goto failed;
     }

@@ -18,7 +18,7 @@
 #define LEFT_SECONDS 3600
 
 /* The step of a checkpoint's file name, or -1. */
-static int64_t step_of(const char *name)
+static int64_t checkpoints_step_of(const char *name)
 {
     int64_t step = -1;
     int end = 0;
@@ -71,7 +71,7 @@ int64_t checkpoints_newest(const char *dir, int64_t below)
     int64_t best = -1;
     DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));) {
-        int64_t step = step_of(e->d_name);
+        int64_t step = checkpoints_step_of(e->d_name);
         if (step < below && step > best)
             best = step;
     }

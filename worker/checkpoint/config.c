@@ -12,7 +12,7 @@
 
 /* Versions before classNamesBytes wrote U+FFFD for a byte that they could not write. A name that
  * contains it is written by its bytes, so that it proves such a version. */
-static bool is_plain(const char *name)
+static bool config_is_plain(const char *name)
 {
     size_t left = strlen(name);
 
@@ -54,7 +54,7 @@ void config_print_names(struct config_names names, size_t max, struct buf *out, 
 
     for (size_t i = 0; name && i < names.n && out->len - before <= max; i++) {
         buf_puts(out, i ? "," : "[");
-        if (is_plain(name)) {
+        if (config_is_plain(name)) {
             json_print_string(name, out);
         } else {
             print_bytes(name, out);
@@ -115,7 +115,7 @@ static int bad(const char *path, const char *key, const char *why, struct err *e
 
 /* Reads the job and refuses unknown fields: such a field may have decided what the model computes.
  */
-static int read_job(struct config *c, const char *text, const char *path, struct err *err)
+static int config_read_job(struct config *c, const char *text, const char *path, struct err *err)
 {
     static const char *const place[] = {"spec.dataset.path=/"}; /* for sets that need one */
     AUTO(auto_json) cJSON *tree = NULL;
@@ -137,7 +137,7 @@ static int read_job(struct config *c, const char *text, const char *path, struct
     return 0;
 }
 
-static int read_shape(struct config *c, const char *text, const char *path, struct err *err)
+static int config_read_shape(struct config *c, const char *text, const char *path, struct err *err)
 {
     int *const sides[] = {&c->shape.c, &c->shape.h, &c->shape.w};
     AUTO(auto_json) cJSON *list = NULL;
@@ -160,7 +160,8 @@ static int read_shape(struct config *c, const char *text, const char *path, stru
     return 0;
 }
 
-static int read_classes(struct config *c, const char *text, const char *path, struct err *err)
+static int config_read_classes(struct config *c, const char *text, const char *path,
+                               struct err *err)
 {
     char *end;
     const long n = strtol(text, &end, 10);
@@ -173,7 +174,7 @@ static int read_classes(struct config *c, const char *text, const char *path, st
     return 0;
 }
 
-static int read_names(struct config *c, const char *text, const char *path, struct err *err)
+static int config_read_names(struct config *c, const char *text, const char *path, struct err *err)
 {
     const cJSON *name;
     struct err why;
@@ -195,7 +196,7 @@ static int read_names(struct config *c, const char *text, const char *path, stru
 
 /* The bytes that print_bytes has written, to `to`, which has room for as many bytes as text has; -1
  * if it has not written this text. */
-static int read_bytes(const char *text, char *to)
+static int config_read_bytes(const char *text, char *to)
 {
     for (; *text; text++) {
         const uint8_t first = (uint8_t)text[0], second = (uint8_t)text[1];
@@ -231,7 +232,7 @@ static int read_name_bytes(struct config *c, const char *text, const char *path,
         if (!name || at < next || number->valuedouble != at)
             return bad(path, "classNamesBytes", needed, err);
         AUTO(auto_free) char *bytes = xcalloc(strlen(name->valuestring) + 1, 1);
-        if (read_bytes(name->valuestring, bytes))
+        if (config_read_bytes(name->valuestring, bytes))
             return bad(path, "classNamesBytes", needed, err);
         name = name->next;
         next++;
@@ -244,9 +245,10 @@ struct item {
     int (*read)(struct config *c, const char *text, const char *path, struct err *err);
 };
 
-static const struct item of_job[] = {{"spec", read_job}, {"shape", read_shape}};
-static const struct item of_labels[] = {
-    {"classes", read_classes}, {"classNames", read_names}, {"classNamesBytes", read_name_bytes}};
+static const struct item of_job[] = {{"spec", config_read_job}, {"shape", config_read_shape}};
+static const struct item of_labels[] = {{"classes", config_read_classes},
+                                        {"classNames", config_read_names},
+                                        {"classNamesBytes", read_name_bytes}};
 
 static int read_items(struct config *c, const struct st_file *f, const char *path,
                       const struct item *items, size_t n, struct err *err)
@@ -292,7 +294,7 @@ const char **config_names_list(const struct config *c, struct arena *a)
         if (number && number->valueint == i) {
             char *bytes = arena_alloc(a, strlen(name->valuestring) + 1);
 
-            if (read_bytes(name->valuestring, bytes))
+            if (config_read_bytes(name->valuestring, bytes))
                 *bytes = '\0'; /* config_read has refused such a name */
             list[i] = bytes;
             number = number->next;

@@ -129,7 +129,8 @@ static int read_dtype(struct st_tensor *t, const cJSON *dtype, const char *file,
 }
 
 /* Fills dims and, from them, bytes. */
-static int read_shape(struct st_tensor *t, const cJSON *shape, const char *file, struct err *err)
+static int safetensors_read_shape(struct st_tensor *t, const cJSON *shape, const char *file,
+                                  struct err *err)
 {
     size_t bytes = dtypes[t->dtype].bytes;
     const cJSON *dim;
@@ -224,7 +225,7 @@ static int read_tensor(struct st_tensor *t, const cJSON *entry, struct span data
     if (!cJSON_IsObject(entry))
         return err_set(err, ERR_DAMAGED, "%s: tensor %s: an object is needed", file, t->name);
     if (read_dtype(t, cJSON_GetObjectItemCaseSensitive(entry, "dtype"), file, err) ||
-        read_shape(t, cJSON_GetObjectItemCaseSensitive(entry, "shape"), file, err))
+        safetensors_read_shape(t, cJSON_GetObjectItemCaseSensitive(entry, "shape"), file, err))
         return -1;
     return read_offsets(t, cJSON_GetObjectItemCaseSensitive(entry, "data_offsets"), data, file,
                         err);
@@ -292,8 +293,8 @@ static int read_length(size_t *header, const uint8_t *start, size_t len, const c
 }
 
 /* From a header of n bytes, of a file of `len`. */
-static int read_header(struct st_file *f, const char *header, size_t n, size_t len,
-                       const char *name, struct err *err)
+static int safetensors_read_header(struct st_file *f, const char *header, size_t n, size_t len,
+                                   const char *name, struct err *err)
 {
     const struct span data = {.begin = LENGTH_BYTES + n, .bytes = len - LENGTH_BYTES - n};
 
@@ -314,7 +315,7 @@ int st_parse(struct st_file *f, const void *bytes, size_t len, const char *name,
         return -1;
     text = xmalloc(header + 1);
     memcpy(text, start + LENGTH_BYTES, header);
-    if (read_header(f, text, header, len, name, err)) {
+    if (safetensors_read_header(f, text, header, len, name, err)) {
         st_close(f);
         return -1;
     }
@@ -377,7 +378,7 @@ static int read_on_disk(struct st_file *f, const char *path, struct err *err)
     text = xmalloc(header + 1);
     if (st_read(f, path, LENGTH_BYTES, text, header, err))
         return -1;
-    return read_header(f, text, header, len, path, err);
+    return safetensors_read_header(f, text, header, len, path, err);
 }
 
 int st_open_on_disk(struct st_file *f, const char *path, struct err *err)

@@ -52,7 +52,7 @@ MPI_Request *chunk_request(const struct reducer *r, struct chunk *p, size_t rece
     return &p->requests[p->n_requests++];
 }
 
-static void post(struct reducer *r, const struct held *h)
+static void chunk_post(struct reducer *r, const struct held *h)
 {
     MPI_Isend(h->values, h->n, r->wire_type, h->rank, h->tag, r->world,
               chunk_request(r, h->chunk, 0));
@@ -64,7 +64,7 @@ void chunk_send(struct reducer *r, struct chunk *p, const void *values, size_t n
 
     comm_count(r->comm, rank, n * r->wire_bytes);
     if (!is_shaped(r)) {
-        post(r, &h);
+        chunk_post(r, &h);
         return;
     }
     h.number = shaper_send(&r->comm->shaper, comm_seconds(), n * r->wire_bytes);
@@ -86,7 +86,7 @@ static void post_sent(struct reducer *r, double now)
 
         if (!shaper_sent(&r->comm->shaper, now, h->number))
             return;
-        post(r, h);
+        chunk_post(r, h);
         h->chunk->n_held--;
         r->held_head = (r->held_head + 1) % r->held_room;
         r->n_held--;
@@ -95,7 +95,7 @@ static void post_sent(struct reducer *r, double now)
 
 /* How many messages go out of a rank at once: of every chunk in flight, one, or one to each other
  * rank. */
-static double sharing(const struct reducer *r)
+static double chunk_sharing(const struct reducer *r)
 {
     const bool to_all = r->config.algorithm == ALGO_TREE || r->config.algorithm == ALGO_NAIVE;
 
@@ -105,7 +105,7 @@ static double sharing(const struct reducer *r)
 /* When the simulated line in has carried it. */
 static void land(struct reducer *r, struct chunk *p, size_t bytes, double now)
 {
-    double ready = shaper_receive(&r->comm->shaper, now, bytes, sharing(r));
+    double ready = shaper_receive(&r->comm->shaper, now, bytes, chunk_sharing(r));
 
     p->ready = ready > p->ready ? ready : p->ready;
 }

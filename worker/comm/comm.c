@@ -152,7 +152,7 @@ static void init_ranks(struct comm *c)
     c->lanes_offsets = xcalloc((size_t)c->size, sizeof *c->lanes_offsets);
 }
 
-static void release(struct comm *c)
+static void comm_release(struct comm *c)
 {
     shaper_release(&c->shaper);
     if (!c->ranks)
@@ -224,7 +224,7 @@ void comm_part_free(struct comm *part)
     if (!part)
         return;
     MPI_Comm_free(&part->world);
-    release(part);
+    comm_release(part);
 }
 
 const uint64_t *comm_sent(const struct comm *c) { return c->sent; }
@@ -252,7 +252,7 @@ void comm_finalize(struct comm *c)
         MPI_Comm_free(&c->world);
         MPI_Finalize();
     }
-    release(c);
+    comm_release(c);
 }
 
 int comm_rank(const struct comm *c) { return c->rank; }
@@ -307,7 +307,7 @@ void comm_set_patience(struct comm *c, int64_t seconds) { c->patience = seconds;
 
 /* Until it is done. A call of MPI that waits itself would wait for a rank that is stopped for ever.
  */
-static void finish(struct comm *c, MPI_Request request, const char *what, const char *whom)
+static void comm_finish(struct comm *c, MPI_Request request, const char *what, const char *whom)
 {
     timeout_wait(c, c->patience, &request, 1, what, whom);
 }
@@ -319,7 +319,7 @@ void comm_barrier(struct comm *c)
     if (c->size == 1)
         return;
     MPI_Ibarrier(c->world, &request);
-    finish(c, request, "a barrier", "all workers");
+    comm_finish(c, request, "a barrier", "all workers");
 }
 
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root)
@@ -330,7 +330,7 @@ void comm_broadcast(struct comm *c, void *bytes, size_t n, int root)
     if (c->size == 1)
         return;
     MPI_Ibcast(bytes, (int)n, MPI_BYTE, root, c->world, &request);
-    finish(c, request, "a broadcast", peer_name(root).s);
+    comm_finish(c, request, "a broadcast", peer_name(root).s);
 }
 
 void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
@@ -343,7 +343,7 @@ void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to)
     else
         MPI_Irecv(bytes, (int)n, MPI_BYTE, from, 0, c->world, &request);
     if (c->rank == from)
-        finish(c, request, "an answer", peer_name(to).s);
+        comm_finish(c, request, "an answer", peer_name(to).s);
     else
         timeout_wait_received(c, c->patience, &request, from, n, "a message");
 }
@@ -355,7 +355,7 @@ int64_t comm_max(struct comm *c, int64_t value)
     if (c->size == 1)
         return value;
     MPI_Iallreduce(MPI_IN_PLACE, &value, 1, MPI_INT64_T, MPI_MAX, c->world, &request);
-    finish(c, request, "a number", "all workers");
+    comm_finish(c, request, "a number", "all workers");
     return value;
 }
 
@@ -381,7 +381,7 @@ void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root
         return;
     }
     MPI_Igather(mine, (int)n, MPI_BYTE, all, (int)n, MPI_BYTE, root, c->world, &request);
-    finish(c, request, "values", "all workers");
+    comm_finish(c, request, "values", "all workers");
 }
 
 void comm_broadcast_err(struct comm *c, struct err *err, int root)

@@ -34,7 +34,7 @@ static int rounds(const struct reducer *r)
 static int n_pairs(const struct reducer *r) { return r->size - (1 << rounds(r)); }
 
 /* The ranks that exchange are counted without the seconds: 0 .. 2^rounds - 1. */
-static int number_of(const struct reducer *r, int rank)
+static int doubling_number_of(const struct reducer *r, int rank)
 {
     return rank < 2 * n_pairs(r) ? rank / 2 : rank - n_pairs(r);
 }
@@ -96,7 +96,7 @@ static void doubling_plan(struct reducer *r)
     r->max_requests = (int)leaves + 1;
 }
 
-static float *values_of(const struct reducer *r, const struct chunk *p, int leaf)
+static float *doubling_values_of(const struct reducer *r, const struct chunk *p, int leaf)
 {
     int place = leaf < r->first_mine ? leaf : leaf - r->n_mine;
 
@@ -114,7 +114,7 @@ static uint16_t *wire_of(const struct reducer *r, const struct chunk *p, int lea
     return (uint16_t *)(void *)end + (size_t)leaf * r->segment;
 }
 
-static int tag_of(const struct chunk *p) { return (int)(p->number % 8192); }
+static int doubling_tag_of(const struct chunk *p) { return (int)(p->number % 8192); }
 
 static void send_values(struct reducer *r, struct chunk *p, float *values, int place, int rank)
 {
@@ -122,7 +122,7 @@ static void send_values(struct reducer *r, struct chunk *p, float *values, int p
 
     if (r->config.wire == WIRE_BF16)
         wire_round(r, wire = wire_of(r, p, place), values, p->n);
-    chunk_send(r, p, wire, p->n, rank, tag_of(p));
+    chunk_send(r, p, wire, p->n, rank, doubling_tag_of(p));
 }
 
 static void send_holding(struct reducer *r, struct chunk *p, struct doubling_group mine, int rank)
@@ -132,14 +132,15 @@ static void send_holding(struct reducer *r, struct chunk *p, struct doubling_gro
     hold(r, mine, &h);
     for (int leaf = 0; leaf < r->n_leaves; leaf++)
         if (h.live[leaf])
-            send_values(r, p, values_of(r, p, leaf), leaf, rank);
+            send_values(r, p, doubling_values_of(r, p, leaf), leaf, rank);
 }
 
 static void receive_values(struct reducer *r, struct chunk *p, float *values, int place, int rank)
 {
     bool bf16 = r->config.wire == WIRE_BF16;
 
-    chunk_receive(r, p, bf16 ? (void *)wire_of(r, p, place) : values, p->n, rank, tag_of(p));
+    chunk_receive(r, p, bf16 ? (void *)wire_of(r, p, place) : values, p->n, rank,
+                  doubling_tag_of(p));
 }
 
 static void receive_holding(struct reducer *r, struct chunk *p, struct doubling_group theirs,
@@ -150,7 +151,7 @@ static void receive_holding(struct reducer *r, struct chunk *p, struct doubling_
     hold(r, theirs, &h);
     for (int leaf = 0; leaf < r->n_leaves; leaf++)
         if (h.live[leaf])
-            receive_values(r, p, values_of(r, p, leaf), leaf, rank);
+            receive_values(r, p, doubling_values_of(r, p, leaf), leaf, rank);
 }
 
 /* What has come from another group becomes part of what this one has. */
@@ -163,7 +164,7 @@ static void unpack(struct reducer *r, struct chunk *p, struct doubling_group the
     hold(r, theirs, &h);
     for (int leaf = 0; leaf < r->n_leaves; leaf++)
         if (h.live[leaf])
-            r->kernels->from_bf16(values_of(r, p, leaf), wire_of(r, p, leaf), p->n);
+            r->kernels->from_bf16(doubling_values_of(r, p, leaf), wire_of(r, p, leaf), p->n);
 }
 
 /* Adds what neither half of the group could. */
@@ -180,8 +181,8 @@ static void add_up(struct reducer *r, struct chunk *p, struct doubling_group all
 
         for (int k = 0; k < r->n_adds; k++)
             if (whole.done[k] && !left.done[k] && !right.done[k])
-                r->kernels->add(values_of(r, p, r->adds[k].into) + i,
-                                values_of(r, p, r->adds[k].from) + i, n);
+                r->kernels->add(doubling_values_of(r, p, r->adds[k].into) + i,
+                                doubling_values_of(r, p, r->adds[k].from) + i, n);
     }
 }
 
@@ -195,24 +196,24 @@ static bool is_last(const struct reducer *r, const struct chunk *p)
 /* Whom this rank exchanges sums with in this step, and what that one's group is. */
 static struct doubling_group other_group(const struct reducer *r, const struct chunk *p, int *rank)
 {
-    int number = number_of(r, r->rank);
+    int number = doubling_number_of(r, r->rank);
 
     if (p->step == 0) {
         *rank = r->rank ^ 1;
         return (struct doubling_group){*rank, 1};
     }
     *rank = rank_of(r, number ^ 1 << (p->step - 1));
-    return group_of(r, number_of(r, *rank), p->step - 1);
+    return group_of(r, doubling_number_of(r, *rank), p->step - 1);
 }
 
 /* This rank's group before the step. */
 static struct doubling_group own_group(const struct reducer *r, const struct chunk *p)
 {
     return p->step == 0 ? (struct doubling_group){r->rank, 1}
-                        : group_of(r, number_of(r, r->rank), p->step - 1);
+                        : group_of(r, doubling_number_of(r, r->rank), p->step - 1);
 }
 
-static void start_step(struct reducer *r, struct chunk *p)
+static void doubling_start_step(struct reducer *r, struct chunk *p)
 {
     bool second = is_second(r, r->rank);
     float *sum = r->blocks[0] + p->offset;
@@ -251,7 +252,7 @@ static void end_step(struct reducer *r, struct chunk *p)
 
 static void keep_sum(struct reducer *r, struct chunk *p)
 {
-    float *sum = r->blocks[0] + p->offset, *values = values_of(r, p, r->sum);
+    float *sum = r->blocks[0] + p->offset, *values = doubling_values_of(r, p, r->sum);
 
     if (values != sum)
         memcpy(sum, values, p->n * sizeof *sum);
@@ -266,7 +267,7 @@ static void doubling_start(struct reducer *r, struct chunk *p)
     assert(r->sum >= 0);
     add_up(r, p, mine, nobody, nobody);
     p->step = r->rank < 2 * n_pairs(r) ? 0 : 1;
-    start_step(r, p);
+    doubling_start_step(r, p);
 }
 
 static bool doubling_advance(struct reducer *r, struct chunk *p)
@@ -279,7 +280,7 @@ static bool doubling_advance(struct reducer *r, struct chunk *p)
         p->step++;
         if (is_last(r, p) && !second)
             keep_sum(r, p);
-        start_step(r, p);
+        doubling_start_step(r, p);
         if (chunk_waits(p))
             return false;
     }

@@ -23,7 +23,7 @@ static void naive_plan(struct reducer *r)
 }
 
 /* bf16 only: place 0..n_mine-1 are own blocks, n_mine the sum. */
-static uint16_t *wire_buffer(const struct reducer *r, const struct chunk *p, int place)
+static uint16_t *naive_wire_buffer(const struct reducer *r, const struct chunk *p, int place)
 {
     size_t others = (size_t)(r->n_leaves - r->n_mine);
 
@@ -44,7 +44,7 @@ static void naive_start(struct reducer *r, struct chunk *p)
         if (!r->present[r->first_mine + i])
             continue;
         if (r->config.wire == WIRE_BF16)
-            wire_round(r, wire = wire_buffer(r, p, i), values, p->n);
+            wire_round(r, wire = naive_wire_buffer(r, p, i), values, p->n);
         for (int k = 1; k < r->size; k++)
             chunk_send(r, p, wire, p->n, (r->rank + k) % r->size, tag);
     }
@@ -58,7 +58,7 @@ static bool naive_advance(struct reducer *r, struct chunk *p)
     fold_locate_received(r, p);
     fold_leaves(r, p->n, sum);
     if (r->config.wire == WIRE_BF16)
-        wire_round(r, wire_buffer(r, p, r->n_mine), sum, p->n);
+        wire_round(r, naive_wire_buffer(r, p, r->n_mine), sum, p->n);
     return true;
 }
 

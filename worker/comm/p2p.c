@@ -70,7 +70,7 @@ void p2p_poll(struct p2p *p)
         p->sent.n = 0;
 }
 
-static MPI_Request *add(struct messages *m, int rank, size_t bytes)
+static MPI_Request *p2p_add(struct messages *m, int rank, size_t bytes)
 {
     if (m->n == m->room) {
         m->room = m->room ? 2 * m->room : 16;
@@ -87,7 +87,7 @@ void p2p_send(struct p2p *p, int rank, int tag, const float *values, size_t n)
 {
     assert(n <= INT_MAX);
     MPI_Isend(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world,
-              add(&p->sent, rank, n * sizeof *values));
+              p2p_add(&p->sent, rank, n * sizeof *values));
     comm_count(p->comm, rank, n * sizeof *values);
 }
 
@@ -95,7 +95,7 @@ int p2p_expect(struct p2p *p, int rank, int tag, float *values, size_t n)
 {
     assert(n <= INT_MAX);
     MPI_Irecv(values, (int)n, MPI_FLOAT, rank, TAG_VALUES + tag, p->world,
-              add(&p->expected, rank, n * sizeof *values));
+              p2p_add(&p->expected, rank, n * sizeof *values));
     return p->expected.n - 1;
 }
 

@@ -51,7 +51,7 @@ static bool is_servers(const struct transfer *t) { return t->out == (t->tag == T
 static bool travels(const struct ps_transport *e, int rank) { return rank != e->rank; }
 
 /* A server's transfers of a direction that have begun and are not over. */
-static int under_way(const struct ps_transport *e, bool out)
+static int ps_transport_under_way(const struct ps_transport *e, bool out)
 {
     int n = 0;
 
@@ -64,7 +64,7 @@ static int under_way(const struct ps_transport *e, bool out)
     return n;
 }
 
-static void post(struct ps_transport *e, struct transfer *t)
+static void ps_transport_post(struct ps_transport *e, struct transfer *t)
 {
     if (t->out)
         MPI_Isend(t->slab, 1, e->part[t->server], t->rank, t->tag, e->world, &t->request);
@@ -73,7 +73,7 @@ static void post(struct ps_transport *e, struct transfer *t)
     t->state = TRANSFER_POSTED;
 }
 
-static void begin(struct ps_transport *e, struct transfer *t)
+static void ps_transport_begin(struct ps_transport *e, struct transfer *t)
 {
     struct shaper *shaper = &e->comm->shaper;
     int n;
@@ -82,9 +82,9 @@ static void begin(struct ps_transport *e, struct transfer *t)
         t->flow = shaper_send(shaper, comm_seconds(), e->part_bytes[t->server]);
         t->state = TRANSFER_FLOWS;
     } else {
-        post(e, t);
+        ps_transport_post(e, t);
     }
-    n = under_way(e, true);
+    n = ps_transport_under_way(e, true);
     e->most_out = n > e->most_out ? n : e->most_out;
 }
 
@@ -96,7 +96,7 @@ static bool may_begin(struct ps_transport *e, struct transfer *t)
     int there = 0;
 
     if (is_servers(t))
-        return !e->semaphore || under_way(e, t->out) == 0;
+        return !e->semaphore || ps_transport_under_way(e, t->out) == 0;
     const int code = MPI_Test(&t->request, &there, &status);
     if (there || code != MPI_SUCCESS)
         comm_check_received(e->comm, t->rank, code, &status, 0, "the word for a push");
@@ -104,23 +104,23 @@ static bool may_begin(struct ps_transport *e, struct transfer *t)
 }
 
 /* A worker pushes to all servers at once, but what is its own. */
-static double sharing(const struct ps_transport *e, const struct transfer *t)
+static double ps_transport_sharing(const struct ps_transport *e, const struct transfer *t)
 {
     const int servers = e->servers - (e->first == 0);
 
     return t->tag == TAG_PUSH && servers > 1 ? servers : 1;
 }
 
-static void advance(struct ps_transport *e, struct transfer *t, double now)
+static void ps_transport_advance(struct ps_transport *e, struct transfer *t, double now)
 {
     struct shaper *shaper = &e->comm->shaper;
     MPI_Status status;
     int done = 0;
 
     if (t->state == TRANSFER_WAITS && may_begin(e, t))
-        begin(e, t);
+        ps_transport_begin(e, t);
     if (t->state == TRANSFER_FLOWS && shaper_sent(shaper, now, t->flow))
-        post(e, t);
+        ps_transport_post(e, t);
     if (t->state == TRANSFER_POSTED) {
         const int code = MPI_Test(&t->request, &done, &status);
 
@@ -131,7 +131,8 @@ static void advance(struct ps_transport *e, struct transfer *t, double now)
             t->state = TRANSFER_LANDS;
             t->ready = t->out || !travels(e, t->rank)
                            ? now
-                           : shaper_receive(shaper, now, e->part_bytes[t->server], sharing(e, t));
+                           : shaper_receive(shaper, now, e->part_bytes[t->server],
+                                            ps_transport_sharing(e, t));
         }
     }
     if (t->state == TRANSFER_LANDS && now >= t->ready)
@@ -143,7 +144,7 @@ static void move(struct ps_transport *e)
     const double now = comm_seconds();
 
     for (int i = 0; i < e->n_transfers; i++)
-        advance(e, &e->transfers[i], now);
+        ps_transport_advance(e, &e->transfers[i], now);
 }
 
 /* With a semaphore a push waits for its server's word. */
@@ -160,11 +161,11 @@ static void add_transfer(struct ps_transport *e, struct transfer transfer)
     t->request = MPI_REQUEST_NULL;
     if (e->semaphore && t->tag == TAG_PUSH && t->out)
         MPI_Irecv(NULL, 0, MPI_BYTE, t->rank, TAG_GO, e->world, &t->request);
-    advance(e, t, comm_seconds());
+    ps_transport_advance(e, t, comm_seconds());
 }
 
 /* Lets a server that is here as well answer what has come, unless it is its wait. */
-static void serve(struct ps_transport *e)
+static void ps_transport_call_server(struct ps_transport *e)
 {
     if (!e->serve || e->serving)
         return;
@@ -177,7 +178,7 @@ static void serve(struct ps_transport *e)
 static void rest(struct ps_transport *e, struct timeout *w, const char *what, int rank)
 {
     move(e);
-    serve(e);
+    ps_transport_call_server(e);
     timeout_poll(e->comm, e->patience, w, what, peer_name(rank).s);
 }
 
@@ -193,7 +194,8 @@ static void forget_those_over(struct ps_transport *e)
 }
 
 /* Waits for all transfers of a tag and direction. */
-static void finish(struct ps_transport *e, int tag, bool out, const char *what, int rank)
+static void ps_transport_finish(struct ps_transport *e, int tag, bool out, const char *what,
+                                int rank)
 {
     struct timeout w = {0};
 
@@ -269,7 +271,7 @@ void ps_transport_serve(struct ps_transport *e, void (*answer)(void *arg), void 
 void ps_transport_poll(struct ps_transport *e)
 {
     move(e);
-    serve(e);
+    ps_transport_call_server(e);
 }
 
 void ps_transport_free(struct ps_transport *e)
@@ -290,7 +292,8 @@ void ps_transport_most(const struct ps_transport *e, int *in, int *out)
     *out = e->most_out;
 }
 
-static void tell(struct ps_transport *e, int rank, const void *note, size_t n, int tag)
+static void ps_transport_send_note(struct ps_transport *e, int rank, const void *note, size_t n,
+                                   int tag)
 {
     struct timeout w = {0};
     int there = 0;
@@ -307,12 +310,12 @@ static void tell(struct ps_transport *e, int rank, const void *note, size_t n, i
 
 void ps_transport_tell(struct ps_transport *e, int rank, const void *note, size_t n)
 {
-    tell(e, rank, note, n, TAG_NOTE);
+    ps_transport_send_note(e, rank, note, n, TAG_NOTE);
 }
 
 void ps_transport_answer(struct ps_transport *e, int worker, const void *answer, size_t n)
 {
-    tell(e, worker, answer, n, TAG_ANSWER);
+    ps_transport_send_note(e, worker, answer, n, TAG_ANSWER);
 }
 
 void ps_transport_defer(struct ps_transport *e, int worker, const void *note, size_t n)
@@ -341,7 +344,8 @@ static int take_deferred(struct ps_transport *e, int rank, void *note, size_t n)
     for (int worker = 0; e->deferred && worker < e->workers; worker++) {
         int there = 0;
 
-        if (!e->deferred[worker].is || (rank >= 0 && rank != worker) || under_way(e, true) > 0)
+        if (!e->deferred[worker].is || (rank >= 0 && rank != worker) ||
+            ps_transport_under_way(e, true) > 0)
             continue;
         MPI_Iprobe(worker, TAG_PUSH, e->world, &there, MPI_STATUS_IGNORE);
         if (there)
@@ -351,7 +355,8 @@ static int take_deferred(struct ps_transport *e, int rank, void *note, size_t n)
 }
 
 /* A note must have the length of its receiver's buffer. Only workers send without being asked. */
-static void check_note(const struct ps_transport *e, int asked, const MPI_Status *status, size_t n)
+static void ps_transport_check_note(const struct ps_transport *e, int asked,
+                                    const MPI_Status *status, size_t n)
 {
     const int source = status->MPI_SOURCE;
     int got = 0;
@@ -377,7 +382,7 @@ static int take_note(struct ps_transport *e, int rank, void *note, size_t n, int
     MPI_Iprobe(rank < 0 ? MPI_ANY_SOURCE : rank, tag, e->world, &there, &status);
     if (!there)
         return -1;
-    check_note(e, rank, &status, n);
+    ps_transport_check_note(e, rank, &status, n);
     if (tag == TAG_NOTE && e->deferred && status.MPI_SOURCE < e->workers &&
         e->deferred[status.MPI_SOURCE].is)
         return hear_again(e, status.MPI_SOURCE, note, n);
@@ -410,7 +415,7 @@ void ps_transport_await(struct ps_transport *e, int server, void *answer, size_t
     hear(e, server, answer, n, TAG_ANSWER);
 }
 
-static void count(struct ps_transport *e, int rank, int server)
+static void ps_transport_count(struct ps_transport *e, int rank, int server)
 {
     if (travels(e, rank))
         comm_count(e->comm, rank, e->part_bytes[server]);
@@ -424,9 +429,9 @@ void ps_transport_push(struct ps_transport *e, const float *slab)
                                           .server = s,
                                           .rank = e->first + s,
                                           .tag = TAG_PUSH});
-        count(e, e->first + s, s);
+        ps_transport_count(e, e->first + s, s);
     }
-    finish(e, TAG_PUSH, true, "gradients to be taken", e->first);
+    ps_transport_finish(e, TAG_PUSH, true, "gradients to be taken", e->first);
 }
 
 void ps_transport_pull(struct ps_transport *e, float *slab)
@@ -434,7 +439,7 @@ void ps_transport_pull(struct ps_transport *e, float *slab)
     for (int s = 0; s < e->servers; s++)
         add_transfer(
             e, (struct transfer){.slab = slab, .server = s, .rank = e->first + s, .tag = TAG_PULL});
-    finish(e, TAG_PULL, false, "weights", e->first);
+    ps_transport_finish(e, TAG_PULL, false, "weights", e->first);
 }
 
 /* The one that is taken, and those that have come to the door. */
@@ -454,11 +459,11 @@ static void count_pushes(struct ps_transport *e)
 void ps_transport_take(struct ps_transport *e, int worker, float *slab)
 {
     if (e->semaphore)
-        tell(e, worker, NULL, 0, TAG_GO);
+        ps_transport_send_note(e, worker, NULL, 0, TAG_GO);
     add_transfer(e,
                  (struct transfer){
                      .slab = slab, .server = e->rank - e->first, .rank = worker, .tag = TAG_PUSH});
-    finish(e, TAG_PUSH, false, "a gradient", worker);
+    ps_transport_finish(e, TAG_PUSH, false, "a gradient", worker);
     count_pushes(e);
 }
 
@@ -471,10 +476,10 @@ void ps_transport_give(struct ps_transport *e, int worker, const float *slab)
         e,
         (struct transfer){
             .out = true, .slab = (float *)slab, .server = server, .rank = worker, .tag = TAG_PULL});
-    count(e, worker, server);
+    ps_transport_count(e, worker, server);
 }
 
 void ps_transport_settle(struct ps_transport *e)
 {
-    finish(e, TAG_PULL, true, "weights to be taken", -1);
+    ps_transport_finish(e, TAG_PULL, true, "weights to be taken", -1);
 }

@@ -119,7 +119,7 @@ static struct chunk cut_chunk(const struct reducer *r, struct range range)
 
 /* Chunks that have what they waited for go on; free places take the next chunks of the queue.
  * Whether a message has arrived. */
-static bool advance(struct reducer *r)
+static bool reducer_advance(struct reducer *r)
 {
     bool any;
 
@@ -175,7 +175,7 @@ static void *communicate(void *arg)
 
         while (busy) {
             comm_lock(r->comm);
-            advance(r);
+            reducer_advance(r);
             busy = !r->finished || !is_idle(r);
             comm_unlock(r->comm);
             sched_yield();
@@ -298,7 +298,7 @@ void reducer_begin(struct reducer *r, uint32_t n, float *const *blocks)
         sem_post(&r->wake);
 }
 
-static void flush(struct reducer *r)
+static void reducer_flush(struct reducer *r)
 {
     for (size_t i = 0; i < r->pending.n; i++)
         ranges_push(&r->queue, r->pending.items[i]);
@@ -307,7 +307,7 @@ static void flush(struct reducer *r)
 }
 
 /* Ranks may submit in longer or shorter ranges, by their threads: they flush at the same values. */
-static void collect(struct reducer *r, struct range range)
+static void reducer_collect(struct reducer *r, struct range range)
 {
     size_t full = r->config.fusion_bytes / sizeof(float);
 
@@ -322,7 +322,7 @@ static void collect(struct reducer *r, struct range range)
         ranges_merge(&r->pending, part);
         r->pending_floats += part.n;
         if (r->config.schedule == COMM_OVERLAP && part.n == room)
-            flush(r);
+            reducer_flush(r);
         range = (struct range){range.offset + part.n, range.n - part.n};
     }
 }
@@ -336,9 +336,9 @@ void reducer_submit(struct reducer *r, size_t offset, size_t n)
     if (r->size == 1) {
         ranges_push(&r->done, range);
     } else {
-        collect(r, range);
+        reducer_collect(r, range);
         if (!r->has_thread)
-            advance(r);
+            reducer_advance(r);
     }
     comm_unlock(r->comm);
 }
@@ -347,16 +347,16 @@ void reducer_poll(struct reducer *r)
 {
     /* All that has come; a look that finds nothing may have brought it. */
     for (int idle = 0; idle < 2 && !r->has_thread && !is_idle(r);)
-        idle = advance(r) ? 0 : idle + 1;
+        idle = reducer_advance(r) ? 0 : idle + 1;
 }
 
 void reducer_finish(struct reducer *r)
 {
     comm_lock(r->comm);
-    flush(r);
+    reducer_flush(r);
     r->finished = true;
     if (!r->has_thread)
-        advance(r);
+        reducer_advance(r);
     comm_unlock(r->comm);
 }
 
@@ -369,7 +369,7 @@ bool reducer_take(struct reducer *r, size_t *offset, size_t *n)
     for (;;) {
         comm_lock(r->comm);
         if (!r->has_thread)
-            advance(r);
+            reducer_advance(r);
         idle = is_idle(r);
         found = r->done.head < r->done.n;
         if (found) {

@@ -24,7 +24,7 @@ static float *sums(const struct reducer *r, const struct chunk *p, struct range 
 }
 
 /* bf16 has two buffers: a step sends one and receives the other, which the next step sends. */
-static uint16_t *wire_buffer(const struct reducer *r, const struct chunk *p, int step)
+static uint16_t *ring_wire_buffer(const struct reducer *r, const struct chunk *p, int step)
 {
     return (uint16_t *)(void *)p->buffer + (step % 2 ? r->segment : 0);
 }
@@ -32,11 +32,11 @@ static uint16_t *wire_buffer(const struct reducer *r, const struct chunk *p, int
 static void *receive_buffer(const struct reducer *r, const struct chunk *p)
 {
     if (r->config.wire == WIRE_BF16)
-        return wire_buffer(r, p, p->step + 1);
+        return ring_wire_buffer(r, p, p->step + 1);
     return is_gather(r, p->step) ? sums(r, p, received(r, p)) : (void *)p->buffer;
 }
 
-static void start_step(struct reducer *r, struct chunk *p)
+static void ring_start_step(struct reducer *r, struct chunk *p)
 {
     struct range in = received(r, p), out = chunk_segment(r, p, sent_segment(r, p->step));
     const void *values = sums(r, p, out);
@@ -47,9 +47,9 @@ static void start_step(struct reducer *r, struct chunk *p)
     if (out.n == 0)
         return;
     if (r->config.wire == WIRE_BF16) {
-        values = wire_buffer(r, p, p->step);
+        values = ring_wire_buffer(r, p, p->step);
         if (!is_gather(r, p->step))
-            r->kernels->to_bf16(wire_buffer(r, p, p->step), sums(r, p, out), out.n);
+            r->kernels->to_bf16(ring_wire_buffer(r, p, p->step), sums(r, p, out), out.n);
     }
     chunk_send(r, p, values, out.n, (r->rank + 1) % r->size, tag);
 }
@@ -65,7 +65,7 @@ static void ring_start(struct reducer *r, struct chunk *p)
 {
     fold_locate_mine(r, p->offset);
     fold_leaves(r, p->n, r->blocks[0] + p->offset);
-    start_step(r, p);
+    ring_start_step(r, p);
 }
 
 static bool ring_advance(struct reducer *r, struct chunk *p)
@@ -76,13 +76,13 @@ static bool ring_advance(struct reducer *r, struct chunk *p)
     if (!is_gather(r, p->step)) {
         wire_add(r, sums(r, p, in), receive_buffer(r, p), in.n);
         if (bf16 && is_gather(r, p->step + 1))
-            wire_round(r, wire_buffer(r, p, p->step + 1), sums(r, p, in), in.n);
+            wire_round(r, ring_wire_buffer(r, p, p->step + 1), sums(r, p, in), in.n);
     } else if (bf16) {
         r->kernels->from_bf16(sums(r, p, in), receive_buffer(r, p), in.n);
     }
     if (++p->step == 2 * (r->size - 1))
         return true;
-    start_step(r, p);
+    ring_start_step(r, p);
     return false;
 }
 

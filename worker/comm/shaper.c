@@ -14,7 +14,7 @@ void shaper_release(struct shaper *s)
 }
 
 /* Of the flows under way: how many, and what the shortest has left. */
-static size_t under_way(const struct shaper *s, double *least)
+static size_t shaper_under_way(const struct shaper *s, double *least)
 {
     size_t n = 0;
 
@@ -28,12 +28,12 @@ static size_t under_way(const struct shaper *s, double *least)
 }
 
 /* The line carries until `now`: from one end of a flow to the next, equal parts of all. */
-static void carry(struct shaper *s, double now)
+static void shaper_carry(struct shaper *s, double now)
 {
     double least = 0;
     size_t n;
 
-    while (s->now < now && (n = under_way(s, &least)) > 0) {
+    while (s->now < now && (n = shaper_under_way(s, &least)) > 0) {
         double room = (now - s->now) * s->bytes_per_second / (double)n;
         bool ends = room >= least;
         double part = ends ? least : room;
@@ -50,7 +50,7 @@ int shaper_send(struct shaper *s, double now, size_t bytes)
 {
     size_t i = 0;
 
-    carry(s, now);
+    shaper_carry(s, now);
     while (i < s->n && s->flows[i].taken)
         i++;
     if (i == s->n) {
@@ -65,7 +65,7 @@ bool shaper_sent(struct shaper *s, double now, int number)
 {
     struct flow *f = &s->flows[number];
 
-    carry(s, now);
+    shaper_carry(s, now);
     if (f->left > 0)
         return false;
     f->taken = false;

@@ -83,10 +83,13 @@ static bool takes_result(const struct reducer *r, int rank)
     return !r->config.servers || rank < r->tree.workers;
 }
 
-static int tag_of(const struct chunk *p, int step) { return (int)(p->number % 4096) * 2 + step; }
+static int tree_tag_of(const struct chunk *p, int step)
+{
+    return (int)(p->number % 4096) * 2 + step;
+}
 
 /* bf16 only: place 0..n_mine-1 are own blocks, n_mine the sums. */
-static uint16_t *wire_buffer(const struct reducer *r, const struct chunk *p, int place)
+static uint16_t *tree_wire_buffer(const struct reducer *r, const struct chunk *p, int place)
 {
     size_t others = (size_t)(r->n_leaves - r->n_mine);
 
@@ -106,12 +109,12 @@ static void send_partials(struct reducer *r, struct chunk *p, int rank)
         if (!r->present[r->first_mine + i])
             continue;
         if (r->config.wire == WIRE_BF16) {
-            uint16_t *rounded = wire_buffer(r, p, i) + s.offset;
+            uint16_t *rounded = tree_wire_buffer(r, p, i) + s.offset;
 
             r->kernels->to_bf16(rounded, values, s.n);
             wire = rounded;
         }
-        chunk_send(r, p, wire, s.n, rank, tag_of(p, STEP_REDUCE));
+        chunk_send(r, p, wire, s.n, rank, tree_tag_of(p, STEP_REDUCE));
     }
 }
 
@@ -122,7 +125,7 @@ static void tree_start(struct reducer *r, struct chunk *p)
     for (int leaf = 0; leaf < r->n_leaves && mine.n > 0; leaf++)
         if (r->present[leaf] && !is_mine(r, leaf))
             chunk_receive(r, p, leaf_buffer(r, p, leaf), mine.n, r->leaves[leaf].rank,
-                          tag_of(p, STEP_REDUCE));
+                          tree_tag_of(p, STEP_REDUCE));
     for (int i = 1; i < r->size; i++)
         send_partials(r, p, (r->rank + i) % r->size);
 }
@@ -133,7 +136,7 @@ static void *result_buffer(const struct reducer *r, const struct chunk *p, struc
     if (r->config.servers)
         return r->config.servers->weights + p->offset + s.offset;
     if (r->config.wire == WIRE_BF16)
-        return wire_buffer(r, p, r->n_mine) + s.offset;
+        return tree_wire_buffer(r, p, r->n_mine) + s.offset;
     return r->blocks[0] + p->offset + s.offset;
 }
 
@@ -161,7 +164,7 @@ static void start_gather(struct reducer *r, struct chunk *p)
 
         if (theirs.n > 0)
             chunk_receive(r, p, result_buffer(r, p, theirs), theirs.n, rank,
-                          tag_of(p, STEP_GATHER));
+                          tree_tag_of(p, STEP_GATHER));
     }
     if (mine.n == 0)
         return;
@@ -170,7 +173,7 @@ static void start_gather(struct reducer *r, struct chunk *p)
         int rank = (r->rank + i) % r->size;
 
         if (takes_result(r, rank))
-            chunk_send(r, p, result_buffer(r, p, mine), mine.n, rank, tag_of(p, STEP_GATHER));
+            chunk_send(r, p, result_buffer(r, p, mine), mine.n, rank, tree_tag_of(p, STEP_GATHER));
     }
 }
 

@@ -293,7 +293,7 @@ static struct arrays *arrays_open(const struct job *job, struct err *err)
 }
 
 /* Classes: one more than the largest label to train with. */
-static int read_labels(struct arrays *a, int *classes, struct err *err)
+static int arrays_read_labels(struct arrays *a, int *classes, struct err *err)
 {
     int64_t end = LABEL_MAX + 1;
 
@@ -331,7 +331,7 @@ static int check_bits(const struct npy *f, uint32_t i, const float *row, struct 
 
 /* Labels that are values stay in their files, as inputs do. This reads each of them once, to check
  * and digest it. */
-static int read_values(struct arrays *a, struct err *err)
+static int arrays_read_values(struct arrays *a, struct err *err)
 {
     const size_t each = a->labels.of[SET_TRAIN].npy.n_each;
     AUTO(auto_free) float *row = xcalloc(each, sizeof *row);
@@ -363,10 +363,10 @@ int arrays_load(struct datasets *d, const struct job *job, struct err *err)
     if (!a)
         return -1;
     if (labels_are_classes(a->kind)) {
-        if (read_labels(a, &classes, err))
+        if (arrays_read_labels(a, &classes, err))
             return -1;
     } else {
-        if (read_values(a, err))
+        if (arrays_read_values(a, err))
             return -1;
         classes = values = (int)a->labels.of[SET_TRAIN].npy.n_each;
     }

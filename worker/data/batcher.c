@@ -72,7 +72,7 @@ struct tools {
     struct err failure;
 };
 
-static double seconds_now(void)
+static double batcher_seconds_now(void)
 {
     struct timespec t;
 
@@ -142,7 +142,7 @@ static void order_epoch(struct batcher *b)
 }
 
 /* A sample's bytes; NULL: t->failure says why there are none. */
-static const uint8_t *pixels_of(const struct batcher *b, struct tools *t, uint32_t id)
+static const uint8_t *batcher_pixels_of(const struct batcher *b, struct tools *t, uint32_t id)
 {
     if (b->set->stream)
         return image_stream_sample(b->set, id, t->reader, t->spare, &t->decoding, &t->failure);
@@ -150,7 +150,7 @@ static const uint8_t *pixels_of(const struct batcher *b, struct tools *t, uint32
 }
 
 /* A sample that has been made a row before, or is kept as one from now on. */
-static int take_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
+static int batcher_take_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
 {
     if (b->set->stream)
         return image_stream_row(b->set, id, t->reader, t->spare, b->normalizer, x, &t->decoding,
@@ -161,12 +161,12 @@ static int take_row(const struct batcher *b, struct tools *t, float *x, uint32_t
 
 static int map_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
 {
-    const double start = seconds_now();
+    const double start = batcher_seconds_now();
 
     if (arrays_sample(b->set, id, x, &t->failure))
         return -1;
     normalizer_apply_floats(b->normalizer, x);
-    t->converting += seconds_now() - start;
+    t->converting += batcher_seconds_now() - start;
     return 0;
 }
 
@@ -174,7 +174,7 @@ static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t
 {
     if (b->set->arrays)
         return map_row(b, t, x, id);
-    const uint8_t *image = pixels_of(b, t, id);
+    const uint8_t *image = batcher_pixels_of(b, t, id);
     double start;
 
     if (!image)
@@ -184,14 +184,15 @@ static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t
                       augment_draw(&b->augment, (uint32_t)b->epoch, id));
         image = t->view;
     }
-    start = seconds_now();
+    start = batcher_seconds_now();
     normalizer_apply(b->normalizer, x, image);
-    t->converting += seconds_now() - start;
+    t->converting += batcher_seconds_now() - start;
     return 0;
 }
 
 /* A sample as the model sees it. */
-static int prepare(const struct batcher *b, struct tools *t, const struct batch_slot *s, uint32_t i)
+static int batcher_prepare(const struct batcher *b, struct tools *t, const struct batch_slot *s,
+                           uint32_t i)
 {
     float *x = s->x + (size_t)i * b->pixels;
     uint32_t *labels = s->labels + (size_t)i * b->labels;
@@ -201,7 +202,7 @@ static int prepare(const struct batcher *b, struct tools *t, const struct batch_
         text_sample(b->set, id, x, labels);
         return 0;
     }
-    if (b->set->rows ? take_row(b, t, x, id) : make_row(b, t, x, id))
+    if (b->set->rows ? batcher_take_row(b, t, x, id) : make_row(b, t, x, id))
         return -1;
     if (b->values)
         return arrays_values(b->set, id, s->values + (size_t)i * b->values, &t->failure);
@@ -226,7 +227,7 @@ static void make_samples(void *arg, int thread)
     t->decoding = t->converting = 0;
     t->failed = UINT32_MAX;
     while (t->failed == UINT32_MAX && (i = atomic_fetch_add(&m->next, 1)) < m->slot->batch.n)
-        if (prepare(b, t, m->slot, i))
+        if (batcher_prepare(b, t, m->slot, i))
             t->failed = i;
 }
 
@@ -249,7 +250,7 @@ static void sum_up(const struct batcher *b, struct batch_slot *slot, struct batc
 }
 
 /* Makes the batch at the position and moves the position on. */
-static void fill(struct batcher *b, struct batch_slot *slot, struct batcher_seconds *took)
+static void batcher_fill(struct batcher *b, struct batch_slot *slot, struct batcher_seconds *took)
 {
     struct making making = {.b = b, .slot = slot};
     struct batch *batch = &slot->batch;
@@ -281,10 +282,10 @@ static void fill(struct batcher *b, struct batch_slot *slot, struct batcher_seco
 static struct batcher_seconds timed_fill(struct batcher *b, struct batch_slot *slot)
 {
     struct batcher_seconds took;
-    double start = seconds_now();
+    double start = batcher_seconds_now();
 
-    fill(b, slot, &took);
-    took.making = seconds_now() - start;
+    batcher_fill(b, slot, &took);
+    took.making = batcher_seconds_now() - start;
     return took;
 }
 
@@ -321,7 +322,7 @@ static void *prefetch(void *arg)
 }
 
 /* Without a thread (the system may refuse one) batches are made in batcher_next. */
-static void start_thread(struct batcher *b)
+static void batcher_start_thread(struct batcher *b)
 {
     sigset_t all, before;
 
@@ -332,7 +333,7 @@ static void start_thread(struct batcher *b)
 }
 
 /* The most samples this rank has in any batch: the last one may cut the lanes otherwise. */
-static uint32_t most_samples(const struct batcher *b)
+static uint32_t batcher_most_samples(const struct batcher *b)
 {
     uint32_t most = 0;
 
@@ -357,13 +358,13 @@ size_t batch_slots(const struct job *job, enum batch_order order)
 
 size_t batcher_bytes(const struct batcher *b)
 {
-    return b->n_slots * batch_bytes(b->pixels, b->labels + b->values, most_samples(b)) +
+    return b->n_slots * batch_bytes(b->pixels, b->labels + b->values, batcher_most_samples(b)) +
            (b->order ? b->n * sizeof *b->order : 0);
 }
 
 static void slots_init(struct batcher *b, size_t n_slots)
 {
-    size_t n = most_samples(b);
+    size_t n = batcher_most_samples(b);
 
     b->n_slots = n_slots;
     b->slots = xcalloc(n_slots, sizeof *b->slots);
@@ -432,7 +433,7 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     pthread_cond_init(&b->changed, NULL);
     b->held = true;
     if (b->n_slots > 1)
-        start_thread(b);
+        batcher_start_thread(b);
     return b;
 }
 

@@ -44,7 +44,8 @@ static const struct cifar_set *cifar_set_find(const char *name)
 }
 
 /* In the folder itself, else in the archive's own within it. */
-static int map_file(struct cifar_files *files, int i, const char *folder, struct err *err)
+static int cifar_source_map_file(struct cifar_files *files, int i, const char *folder,
+                                 struct err *err)
 {
     const char *name = files->set->files[i].name;
     struct err failure;
@@ -64,7 +65,7 @@ static int cifar_source_open(struct source *s, const char *folder, struct err *e
     files->set = cifar_set_find(s->set->name);
     s->shape = s->set->shape;
     for (int i = 0; i < MAX_FILES && files->set->files[i].name; i++) {
-        if (map_file(files, i, folder, err) ||
+        if (cifar_source_map_file(files, i, folder, err) ||
             cifar_records(&files->set->format, files->at[i].map.len, files->at[i].path,
                           &files->at[i].n, err))
             return -1;

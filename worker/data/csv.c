@@ -90,7 +90,7 @@ static int64_t split_row(const char *p, const char *end, char separator, char *t
 
 /* Makes room for a row of len bytes: the NUL of each field takes the place of a separator or of the
  * row's end. */
-static void make_room(struct csv *c, size_t len)
+static void csv_make_room(struct csv *c, size_t len)
 {
     const size_t need = len + 1;
 
@@ -101,7 +101,7 @@ static void make_room(struct csv *c, size_t len)
 }
 
 /* Finds the next row that is not empty, without its line end. Returns 1, or 0 if there is none. */
-static int take_row(struct csv *c, const char **row, const char **end, struct err *err)
+static int csv_take_row(struct csv *c, const char **row, const char **end, struct err *err)
 {
     for (;;) {
         if (c->at == c->end)
@@ -134,7 +134,7 @@ static int bad_quote(const struct csv *c, struct err *err)
 }
 
 /* The first separator of the first row; without one there is one column. */
-static char find_kind(const char *p, const char *end)
+static char csv_find_kind(const char *p, const char *end)
 {
     bool quoted = false;
 
@@ -163,12 +163,12 @@ static int check_names(const struct csv *c, struct err *err)
                    c->name, c->line);
 }
 
-static int read_names(struct csv *c, struct err *err)
+static int csv_read_names(struct csv *c, struct err *err)
 {
     const char *row = c->at, *end = c->at;
 
-    c->separator = find_kind(c->at, c->end);
-    const int found = take_row(c, &row, &end, err);
+    c->separator = csv_find_kind(c->at, c->end);
+    const int found = csv_take_row(c, &row, &end, err);
     if (found < 0)
         return -1;
     if (!found)
@@ -196,7 +196,7 @@ int csv_open(struct csv *c, const uint8_t *bytes, size_t len, const char *name, 
     *c = (struct csv){.name = name, .at = text, .end = text + len, .next_line = 1};
     if (len >= mark && memcmp(text, BYTE_ORDER_MARK, mark) == 0)
         c->at += mark;
-    if (read_names(c, err) == 0)
+    if (csv_read_names(c, err) == 0)
         return 0;
     csv_release(c);
     return -1;
@@ -214,11 +214,11 @@ void csv_release(struct csv *c)
 int csv_next(struct csv *c, struct err *err)
 {
     const char *row = c->at, *end = c->at;
-    const int found = take_row(c, &row, &end, err);
+    const int found = csv_take_row(c, &row, &end, err);
 
     if (found <= 0)
         return found;
-    make_room(c, (size_t)(end - row));
+    csv_make_room(c, (size_t)(end - row));
     int64_t n = split_row(row, end, c->separator, c->text, c->fields, c->n_columns);
     if (n < 0)
         return bad_quote(c, err);

@@ -60,7 +60,7 @@ static struct layout *shared_layout(const struct shared *shared)
     return (struct layout *)((char *)shared->map + SHARED_HEAD_BYTES);
 }
 
-static int fill_shared(struct shared *shared, const struct job *job, struct err *err)
+static int datasets_fill_shared(struct shared *shared, const struct job *job, struct err *err)
 {
     AUTO(source_close) struct source source = {0};
     struct layout plan;
@@ -83,7 +83,7 @@ static int load_shared(struct datasets *d, struct layout **layout, const struct 
             return -1;
     } else {
         if (shared_create(&shared, run_id, local_size, err) ||
-            shared_publish(&shared, fill_shared(&shared, job, err), err))
+            shared_publish(&shared, datasets_fill_shared(&shared, job, err), err))
             return -1;
     }
     *layout = shared_layout(&shared);
@@ -162,7 +162,10 @@ static void split_draw(struct datasets *d, uint32_t n, uint32_t n_validation, ui
     }
 }
 
-static bool is_text(const struct job *job) { return strcmp(job->dataset.name, "text") == 0; }
+static bool datasets_is_text(const struct job *job)
+{
+    return strcmp(job->dataset.name, "text") == 0;
+}
 
 static bool is_arrays(const struct job *job) { return strcmp(job->dataset.name, "arrays") == 0; }
 
@@ -257,7 +260,7 @@ static int name_classes(struct datasets *d, const struct job *job, struct err *e
 int datasets_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
                   int local_size, struct err *err)
 {
-    if (is_text(job))
+    if (datasets_is_text(job))
         return text_load(d, job, run_id, local_rank, local_size, err);
     *d = (struct datasets){0};
     const int rc = is_arrays(job) ? arrays_load(d, job, err)
@@ -285,7 +288,7 @@ int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
 {
     AUTO(source_close) struct source source = {0};
 
-    if (is_text(job))
+    if (datasets_is_text(job))
         return text_peek(job, shape, n_train, n_test, err);
     if (is_arrays(job))
         return arrays_peek(job, shape, n_train, n_test, err);
@@ -301,7 +304,7 @@ bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n)
 {
     const struct known_set *set = known_set_find(job->dataset.name);
 
-    if (is_text(job)) {
+    if (datasets_is_text(job)) {
         *shape = (struct shape){1, 1, (int)job->dataset.steps};
         *n = PTB_WORDS / (uint32_t)shape->w;
         return true;

@@ -164,7 +164,7 @@ static void deal_dirichlet(struct distribution *d)
         }
 }
 
-static void deal(struct distribution *d)
+static void distribution_deal(struct distribution *d)
 {
     switch (how(d)->kind) {
     case DISTRIBUTION_DEALT:
@@ -192,7 +192,7 @@ void distribution_order(struct distribution *d, uint32_t *order, uint32_t epoch)
 
     if (round != d->round) {
         d->round = round;
-        deal(d);
+        distribution_deal(d);
     }
     if (d->job->dataset.shuffle)
         random_permutation(d->list, d->n, d->job->training.seed, RANDOM_SHUFFLE, epoch);

@@ -80,7 +80,7 @@ int data_facts_read(struct data_facts *f, const struct job *job, struct err *err
     return datasets_divide(job, f->n_train, &f->n_train, &n_validation, err);
 }
 
-static int check_outputs(const struct data_facts *f, const struct net *net, struct err *err)
+static int fit_check_outputs(const struct data_facts *f, const struct net *net, struct err *err)
 {
     const int positions = net->rows ? net->out.w : 1;
     const int outputs = net->out.c * net->out.h * net->out.w / positions;
@@ -124,7 +124,7 @@ int data_fit(const struct data_facts *f, const struct job *job, const struct net
 {
     const int64_t pad = job->dataset.pad, batch = job->training.batch_size;
 
-    if (check_outputs(f, net, err))
+    if (fit_check_outputs(f, net, err))
         return -1;
     if (f->n_train < batch && job->training.last_batch == LAST_DROP)
         return err_set(err, ERR_INVALID,

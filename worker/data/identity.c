@@ -91,7 +91,7 @@ static uint32_t spread(uint32_t k, uint32_t count, uint32_t n)
 }
 
 /* By the job and the sizes alone: a host's compressed files are in memory, another's may not be. */
-static uint32_t count_of(const struct samples *s, const struct job *job)
+static uint32_t identity_count_of(const struct samples *s, const struct job *job)
 {
     const bool in_memory =
         !s->set->arrays && !job->dataset.cache_path && job->dataset.staging == STAGING_MATERIALIZE;
@@ -156,7 +156,7 @@ int identity_samples(uint64_t *digest, const struct dataset *set, const struct j
     s.room = room;
     s.reader = reader;
     normalizer_init(&s.normalizer, job, set->shape);
-    const int rc = digest_samples(digest, &s, count_of(&s, job), err);
+    const int rc = digest_samples(digest, &s, identity_count_of(&s, job), err);
     normalizer_release(&s.normalizer);
     return rc;
 }

@@ -17,7 +17,7 @@ static uint32_t big_endian(const uint8_t *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static uint32_t little_endian(const uint8_t *p)
+static uint32_t idx_little_endian(const uint8_t *p)
 {
     return (uint32_t)p[3] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[1] << 8 | p[0];
 }
@@ -84,7 +84,7 @@ static int check_plain_length(const struct idx_file *f, struct err *err)
 static int check_gzip_length(const struct idx_file *f, struct err *err)
 {
     size_t need = f->header + f->payload;
-    uint32_t announced = little_endian(f->bytes + f->len - 4);
+    uint32_t announced = idx_little_endian(f->bytes + f->len - 4);
 
     if (announced != need)
         return err_set(err, ERR_DAMAGED,

@@ -28,7 +28,8 @@ struct idx_files {
 };
 
 /* Maps the plain file, else the one with .gz. */
-static int map_file(struct mapped_idx *f, const char *folder, const char *name, struct err *err)
+static int idx_source_map_file(struct mapped_idx *f, const char *folder, const char *name,
+                               struct err *err)
 {
     static const char *const endings[] = {"", ".gz"};
     struct err failure = {0};
@@ -70,7 +71,7 @@ static int idx_source_open(struct source *s, const char *folder, struct err *err
 
     for (int i = 0; i < N_FILES; i++) {
         struct mapped_idx *f = &files->at[i];
-        if (map_file(f, folder, idx_names[i].name, err) ||
+        if (idx_source_map_file(f, folder, idx_names[i].name, err) ||
             idx_open(&f->idx, f->map.bytes, f->map.len, f->path, idx_names[i].dims, err))
             return -1;
     }
@@ -91,7 +92,7 @@ struct unpack_task {
 
 /* A file is inflated with its header, which ends just before the payload. Labels are widened in
  * their own memory, of which the bytes take the second half. */
-static void *unpack_set(void *arg)
+static void *idx_source_unpack_set(void *arg)
 {
     struct unpack_task *t = arg;
     const struct idx_file *images = &t->files[0].idx, *labels = &t->files[1].idx;
@@ -120,13 +121,13 @@ static int unpack_both(const struct mapped_idx *files, const struct source_memor
     struct unpack_task test = {files + TEST_IMAGES, to->images[SET_TEST], to->labels[SET_TEST],
                                .rc = 0};
     pthread_t thread;
-    bool apart = has_second_core() && !pthread_create(&thread, NULL, unpack_set, &test);
+    bool apart = has_second_core() && !pthread_create(&thread, NULL, idx_source_unpack_set, &test);
 
-    unpack_set(&train);
+    idx_source_unpack_set(&train);
     if (apart)
         pthread_join(thread, NULL);
     else
-        unpack_set(&test);
+        idx_source_unpack_set(&test);
     if (!train.rc && !test.rc)
         return 0;
     *err = train.rc ? train.err : test.err;

@@ -57,8 +57,8 @@ void image_make_room(struct image *image)
     image->room = need;
 }
 
-static int decode(struct image_decoder *d, const uint8_t *bytes, size_t len, int channels,
-                  bool pixels, struct image *out, struct err *err)
+static int image_decode_format(struct image_decoder *d, const uint8_t *bytes, size_t len,
+                               int channels, bool pixels, struct image *out, struct err *err)
 {
     if (len >= 2 && memcmp(bytes, "\xff\xd8", 2) == 0)
         return jpeg_decode(d->jpeg, bytes, len, channels, pixels ? d->least : 0, pixels, out, err);
@@ -70,7 +70,7 @@ static int decode(struct image_decoder *d, const uint8_t *bytes, size_t len, int
 int image_decode(struct image_decoder *d, const uint8_t *bytes, size_t len, int channels,
                  struct image *out, struct err *err)
 {
-    return decode(d, bytes, len, channels, true, out, err);
+    return image_decode_format(d, bytes, len, channels, true, out, err);
 }
 
 int image_measure(struct image_decoder *d, const uint8_t *bytes, size_t len, struct shape *shape,
@@ -78,7 +78,7 @@ int image_measure(struct image_decoder *d, const uint8_t *bytes, size_t len, str
 {
     struct image image = {0};
 
-    if (decode(d, bytes, len, 0, false, &image, err))
+    if (image_decode_format(d, bytes, len, 0, false, &image, err))
         return -1;
     *shape = image.shape;
     return 0;

@@ -21,7 +21,7 @@ struct names {
     const char *skipped;
 };
 
-static bool is_folder(const char *folder, const char *name)
+static bool image_folder_is_folder(const char *folder, const char *name)
 {
     AUTO(auto_free) char *path = xasprintf("%s/%s", folder, name);
     struct stat st;
@@ -52,8 +52,8 @@ static void close_folder(DIR **dir)
 
 /* The folders, or the images, in a folder, sorted. The list is malloc'ed, its names are the
  * arena's. */
-static int list(struct names *names, struct arena *arena, const char *folder, bool folders,
-                struct err *err)
+static int image_folder_list(struct names *names, struct arena *arena, const char *folder,
+                             bool folders, struct err *err)
 {
     AUTO(close_folder) DIR *dir = opendir(folder);
     const struct dirent *entry;
@@ -66,7 +66,7 @@ static int list(struct names *names, struct arena *arena, const char *folder, bo
     for (errno = 0; (entry = readdir(dir)); errno = 0) {
         if (entry->d_name[0] == '.')
             continue;
-        if (!(folders ? is_folder(folder, entry->d_name) : is_image(entry->d_name))) {
+        if (!(folders ? image_folder_is_folder(folder, entry->d_name) : is_image(entry->d_name))) {
             if (!names->n_skipped++)
                 names->skipped = arena_printf(arena, "%s/%s", folder, entry->d_name);
             continue;
@@ -89,7 +89,7 @@ static int list_classes(struct image_folder *f, const char *path, struct err *er
 {
     struct names classes;
 
-    if (list(&classes, &f->names, path, true, err))
+    if (image_folder_list(&classes, &f->names, path, true, err))
         return -1;
     f->classes = classes.at;
     f->n_classes = (int)classes.n;
@@ -113,7 +113,7 @@ static int add_class(struct image_folder *f, const char *path, int label, int se
     const char *folder = arena_printf(&f->names, "%s/%s", path, f->classes[label]);
     struct names names;
 
-    if (list(&names, &f->names, folder, false, err))
+    if (image_folder_list(&names, &f->names, folder, false, err))
         return -1;
     *n = names.n;
     f->skipped = f->n_skipped ? f->skipped : names.skipped;
@@ -130,7 +130,8 @@ static int add_class(struct image_folder *f, const char *path, int label, int se
     return 0;
 }
 
-static int add_training(struct image_folder *f, const char *path, double share, struct err *err)
+static int image_folder_add_training(struct image_folder *f, const char *path, double share,
+                                     struct err *err)
 {
     size_t n;
 
@@ -152,7 +153,7 @@ static int add_training(struct image_folder *f, const char *path, double share, 
 static int add_test(struct image_folder *f, const char *path, struct err *err)
 {
     struct names classes;
-    int rc = list(&classes, &f->names, path, true, err);
+    int rc = image_folder_list(&classes, &f->names, path, true, err);
     size_t n;
 
     for (size_t i = 0; i < classes.n && rc == 0; i++) {
@@ -172,11 +173,11 @@ static int scan_both(struct image_folder *f, const char *path, struct err *err)
 {
     AUTO(auto_free) char *train = xasprintf("%s/train", path);
 
-    if (add_training(f, train, 0, err))
+    if (image_folder_add_training(f, train, 0, err))
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(test_folders); i++) {
         AUTO(auto_free) char *test = xasprintf("%s/%s", path, test_folders[i]);
-        if (is_folder(path, test_folders[i]))
+        if (image_folder_is_folder(path, test_folders[i]))
             return add_test(f, test, err);
     }
     return err_set(err, ERR_DAMAGED, "%s: train without test or val beside it", path);
@@ -184,11 +185,11 @@ static int scan_both(struct image_folder *f, const char *path, struct err *err)
 
 int image_folder_scan(struct image_folder *f, const char *path, double test_split, struct err *err)
 {
-    bool both = is_folder(path, "train");
+    bool both = image_folder_is_folder(path, "train");
     int rc;
 
     *f = (struct image_folder){0};
-    rc = both ? scan_both(f, path, err) : add_training(f, path, test_split, err);
+    rc = both ? scan_both(f, path, err) : image_folder_add_training(f, path, test_split, err);
     if (rc == 0 && (!f->n[SET_TRAIN] || !f->n[SET_TEST]))
         rc =
             err_set(err, ERR_DAMAGED,
@@ -212,13 +213,13 @@ static int add_tree(struct image_tree *t, const char *folder, int depth, struct 
 {
     struct names found;
 
-    if (list(&found, &t->names, folder, false, err))
+    if (image_folder_list(&found, &t->names, folder, false, err))
         return -1;
     t->paths = xrealloc(t->paths, (t->n + found.n + 1) * sizeof *t->paths);
     for (size_t i = 0; i < found.n; i++)
         t->paths[t->n++] = arena_printf(&t->names, "%s/%s", folder, found.at[i]);
     free(found.at);
-    if (list(&found, &t->names, folder, true, err))
+    if (image_folder_list(&found, &t->names, folder, true, err))
         return -1;
     int rc = 0;
     if (depth == 0 && found.n)
@@ -263,7 +264,7 @@ int image_folder_classes(struct buf *names, const char *path, struct err *err)
     AUTO(auto_free) char *train = xasprintf("%s/train", path);
     AUTO(image_folder_release) struct image_folder f = {0};
 
-    if (list_classes(&f, is_folder(path, "train") ? train : path, err))
+    if (list_classes(&f, image_folder_is_folder(path, "train") ? train : path, err))
         return -1;
     for (int i = 0; i < f.n_classes; i++)
         buf_add(names, f.classes[i], strlen(f.classes[i]) + 1);
@@ -284,7 +285,7 @@ static int stamp_folder(uint64_t *stamp, struct arena *names, const char *path, 
                        digest_bytes(path, strlen(path))};
     *stamp = digest_bytes(part, sizeof part);
     if (depth)
-        rc = list(&inside, names, path, true, err);
+        rc = image_folder_list(&inside, names, path, true, err);
     for (size_t i = 0; i < inside.n && rc == 0; i++)
         rc = stamp_folder(stamp, names, arena_printf(names, "%s/%s", path, inside.at[i]), depth - 1,
                           err);
@@ -298,7 +299,7 @@ int image_folder_stamp(uint64_t *stamp, const char *path, struct err *err)
     AUTO(arena_release) struct arena names = {0};
 
     *stamp = 0;
-    return stamp_folder(stamp, &names, path, is_folder(path, "train") ? 2 : 1, err);
+    return stamp_folder(stamp, &names, path, image_folder_is_folder(path, "train") ? 2 : 1, err);
 }
 
 void image_folder_release(struct image_folder *f)

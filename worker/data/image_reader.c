@@ -56,7 +56,7 @@ void image_reader_free(struct image_reader **r)
 }
 
 /* The file's bytes into r->bytes. */
-static int load(struct image_reader *r, const char *path, struct err *err)
+static int image_reader_load(struct image_reader *r, const char *path, struct err *err)
 {
     AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -86,7 +86,7 @@ int image_reader_read(struct image_reader *r, const char *path, struct shape sha
 {
     const struct shape *is = &r->image.shape;
 
-    if (load(r, path, err))
+    if (image_reader_load(r, path, err))
         return -1;
     if (image_decode(r->decoder, r->bytes, r->len, shape.c, &r->image, err))
         return err_wrap(err, "%s", path);
@@ -137,7 +137,7 @@ int image_reader_part(struct image_reader *r, const char *path, size_t at, size_
 int image_reader_measure(struct image_reader *r, const char *path, struct shape *shape,
                          struct err *err)
 {
-    if (load(r, path, err))
+    if (image_reader_load(r, path, err))
         return -1;
     if (image_measure(r->decoder, r->bytes, r->len, shape, err))
         return err_wrap(err, "%s", path);

@@ -31,7 +31,7 @@ struct image_stream *image_stream_behind(struct layout *l)
 bool image_stream_decodes(const struct image_stream *s) { return !s->parts; }
 
 /* Places, then states; then the paths. */
-static size_t place(struct image_stream *to, const uint32_t *n)
+static size_t image_stream_place(struct image_stream *to, const uint32_t *n)
 {
     size_t at = aligned(sizeof *to);
 
@@ -50,7 +50,7 @@ static size_t walk_folder(struct image_stream *to, struct layout *layout, const 
 {
     const struct image_folder *f = s->files;
     struct image_stream plan;
-    size_t at = place(to ? to : &plan, s->n);
+    size_t at = image_stream_place(to ? to : &plan, s->n);
 
     for (int set = 0; set < N_SETS; set++)
         for (uint32_t i = 0; i < f->n[set]; i++) {
@@ -71,7 +71,7 @@ static size_t walk_folder(struct image_stream *to, struct layout *layout, const 
 static size_t walk_parts(struct image_stream *to, const struct source *s)
 {
     struct image_stream plan;
-    size_t at = place(to ? to : &plan, s->n), path_at = 0;
+    size_t at = image_stream_place(to ? to : &plan, s->n), path_at = 0;
     const char *before = NULL;
 
     for (int set = 0; set < N_SETS; set++)
@@ -156,7 +156,7 @@ int image_stream_fill(struct layout *to, const struct layout *plan, struct sourc
     return 0;
 }
 
-static double seconds_now(void)
+static double image_stream_seconds_now(void)
 {
     struct timespec t;
 
@@ -164,12 +164,12 @@ static double seconds_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static size_t pixels_of(const struct dataset *set)
+static size_t image_stream_pixels_of(const struct dataset *set)
 {
     return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
 }
 
-static const struct image_place *place_of(const struct dataset *set, uint32_t i)
+static const struct image_place *image_stream_place_of(const struct dataset *set, uint32_t i)
 {
     const struct image_stream *s = set->stream;
 
@@ -178,20 +178,20 @@ static const struct image_place *place_of(const struct dataset *set, uint32_t i)
 
 const char *image_stream_path(const struct dataset *set, uint32_t i)
 {
-    return (const char *)set->stream + place_of(set, i)->path;
+    return (const char *)set->stream + image_stream_place_of(set, i)->path;
 }
 
-static int decode(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *to,
-                  double *seconds, struct err *err)
+static int image_stream_decode(const struct dataset *set, uint32_t i, struct image_reader *r,
+                               uint8_t *to, double *seconds, struct err *err)
 {
     const struct image_stream *s = set->stream;
     const char *path = image_stream_path(set, i);
-    const double start = seconds_now();
-    const int rc = s->parts
-                       ? image_reader_part(r, path, place_of(set, i)->at, pixels_of(set), to, err)
-                       : image_reader_read(r, path, set->shape, to, err);
+    const double start = image_stream_seconds_now();
+    const int rc = s->parts ? image_reader_part(r, path, image_stream_place_of(set, i)->at,
+                                                image_stream_pixels_of(set), to, err)
+                            : image_reader_read(r, path, set->shape, to, err);
 
-    *seconds += seconds_now() - start;
+    *seconds += image_stream_seconds_now() - start;
     if (s->parts)
         return rc;
     if (rc && err->code == ERR_DAMAGED)
@@ -199,7 +199,7 @@ static int decode(const struct dataset *set, uint32_t i, struct image_reader *r,
     return rc ? err_wrap(err, "dataset images") : 0;
 }
 
-static atomic_uchar *state_of(const struct dataset *set, uint32_t i)
+static atomic_uchar *image_stream_state_of(const struct dataset *set, uint32_t i)
 {
     return (atomic_uchar *)((uint8_t *)set->stream + set->stream->states[set->number]) + i;
 }
@@ -209,13 +209,13 @@ int image_stream_read(const struct dataset *set, uint32_t i, struct image_reader
 {
     double seconds = 0;
 
-    return decode(set, i, r, to, &seconds, err);
+    return image_stream_decode(set, i, r, to, &seconds, err);
 }
 
 bool image_stream_has(const struct dataset *set, uint32_t i)
 {
     return set->stream->cached &&
-           atomic_load_explicit(state_of(set, i), memory_order_acquire) == DECODED;
+           atomic_load_explicit(image_stream_state_of(set, i), memory_order_acquire) == DECODED;
 }
 
 /* Whether sample i is in the host's memory; else *claimed says whether the caller is to put it
@@ -227,28 +227,28 @@ static bool is_there(const struct dataset *set, uint32_t i, bool *claimed)
     *claimed = false;
     if (image_stream_has(set, i))
         return true;
-    *claimed =
-        set->stream->cached && atomic_compare_exchange_strong(state_of(set, i), &found, CLAIMED);
+    *claimed = set->stream->cached &&
+               atomic_compare_exchange_strong(image_stream_state_of(set, i), &found, CLAIMED);
     return false;
 }
 
-static void publish(const struct dataset *set, uint32_t i)
+static void image_stream_publish(const struct dataset *set, uint32_t i)
 {
-    atomic_store_explicit(state_of(set, i), DECODED, memory_order_release);
+    atomic_store_explicit(image_stream_state_of(set, i), DECODED, memory_order_release);
 }
 
 const uint8_t *image_stream_sample(const struct dataset *set, uint32_t i, struct image_reader *r,
                                    uint8_t *spare, double *seconds, struct err *err)
 {
-    uint8_t *kept = (uint8_t *)(uintptr_t)set->images + i * pixels_of(set);
+    uint8_t *kept = (uint8_t *)(uintptr_t)set->images + i * image_stream_pixels_of(set);
     bool claimed;
 
     if (is_there(set, i, &claimed))
         return kept;
-    if (decode(set, i, r, claimed ? kept : spare, seconds, err))
+    if (image_stream_decode(set, i, r, claimed ? kept : spare, seconds, err))
         return NULL;
     if (claimed)
-        publish(set, i);
+        image_stream_publish(set, i);
     return claimed ? kept : spare;
 }
 
@@ -256,7 +256,7 @@ int image_stream_row(const struct dataset *set, uint32_t i, struct image_reader 
                      const struct normalizer *n, float *x, double *seconds, double *converting,
                      struct err *err)
 {
-    const size_t pixels = pixels_of(set);
+    const size_t pixels = image_stream_pixels_of(set);
     float *kept = (float *)(uintptr_t)set->rows + i * pixels;
     bool claimed;
 
@@ -264,14 +264,14 @@ int image_stream_row(const struct dataset *set, uint32_t i, struct image_reader 
         memcpy(x, kept, pixels * sizeof *x);
         return 0;
     }
-    if (decode(set, i, r, spare, seconds, err))
+    if (image_stream_decode(set, i, r, spare, seconds, err))
         return -1;
-    const double start = seconds_now();
+    const double start = image_stream_seconds_now();
     normalizer_apply(n, x, spare);
-    *converting += seconds_now() - start;
+    *converting += image_stream_seconds_now() - start;
     if (claimed) {
         memcpy(kept, x, pixels * sizeof *x);
-        publish(set, i);
+        image_stream_publish(set, i);
     }
     return 0;
 }

@@ -82,7 +82,7 @@ static const struct input_kind *const kinds[] = {&input_picture, &input_idx, &in
 
 /* Reads the first bytes of a file; bytes beyond its end are 0. Opening a pipe must not wait for a
  * writer. */
-static int read_head(const char *path, uint8_t head[INPUT_HEAD], struct err *err)
+static int input_read_head(const char *path, uint8_t head[INPUT_HEAD], struct err *err)
 {
     AUTO(auto_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat st;
@@ -98,7 +98,7 @@ static int read_head(const char *path, uint8_t head[INPUT_HEAD], struct err *err
     return 0;
 }
 
-static int find_kind(struct input *in, const char *path, struct err *err)
+static int input_find_kind(struct input *in, const char *path, struct err *err)
 {
     const struct input_reader *r = in->reader;
     const bool numbers = r->normalizer->floats;
@@ -107,7 +107,7 @@ static int find_kind(struct input *in, const char *path, struct err *err)
                                     "binary files (.bin) for images of 3 x 32 x 32";
     uint8_t head[INPUT_HEAD];
 
-    if (read_head(path, head, err))
+    if (input_read_head(path, head, err))
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(kinds) && !in->kind; i++)
         if (kinds[i]->is(r, path, head))
@@ -131,7 +131,7 @@ struct input *input_open(struct input_reader *r, const char *const *paths, size_
     *in = (struct input){.reader = r, .paths = paths, .n_paths = n_paths};
     if (n_paths > 1)
         in->kind = &input_npy;
-    else if (find_kind(in, paths[0], err))
+    else if (input_find_kind(in, paths[0], err))
         return NULL;
     if (in->kind->open(in, err))
         return NULL;

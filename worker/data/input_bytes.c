@@ -51,7 +51,7 @@ static int open_dims(struct idx_file *idx, const struct file_map *map, const cha
     return -1;
 }
 
-static int check_shape(const struct idx_file *idx, struct shape want, struct err *err)
+static int input_bytes_check_shape(const struct idx_file *idx, struct shape want, struct err *err)
 {
     const uint32_t *d = idx->dims;
     const bool colours = idx->n_dims == 4;
@@ -74,7 +74,7 @@ static int idx_input_open(struct input *in, struct err *err)
     struct idx_file idx;
 
     if (file_map_open(&f->map, in->paths[0], err) || open_dims(&idx, &f->map, in->paths[0], err) ||
-        check_shape(&idx, in->reader->shape, err))
+        input_bytes_check_shape(&idx, in->reader->shape, err))
         return -1;
     f->bytes = f->map.bytes + idx.header;
     if (idx.gzip) {

@@ -119,7 +119,7 @@ static bool is_csv(const struct input_reader *r, const char *path, const uint8_t
 }
 
 /* Names of the columns of numbers, as many as fit: "length, width, ...". */
-static void list_names(const struct csv *c, char *text, size_t size)
+static void input_table_list_names(const struct csv *c, char *text, size_t size)
 {
     size_t len = 0;
     double value;
@@ -149,7 +149,7 @@ static int find_columns(struct csv_input *own, size_t want, struct err *err)
     }
     if (n == want)
         return 0;
-    list_names(c, names, sizeof names);
+    input_table_list_names(c, names, sizeof names);
     return err_set(err, ERR_INVALID,
                    "%s: found %zu column%s of numbers (%s); the model takes %zu values, each a "
                    "column",
@@ -173,8 +173,8 @@ static int csv_input_open(struct input *in, struct err *err)
 }
 
 /* A value of the row; bytes: of an image. */
-static int read_value(const struct csv *c, size_t column, bool bytes, double *value,
-                      struct err *err)
+static int input_table_read_value(const struct csv *c, size_t column, bool bytes, double *value,
+                                  struct err *err)
 {
     const bool number = csv_number(c->fields[column], value);
     const bool fits =
@@ -199,7 +199,7 @@ static int csv_input_next(struct input *in, float *x, struct err *err)
     if (rc <= 0)
         return rc;
     for (size_t i = 0; i < input_values(r); i++) {
-        if (read_value(&own->csv, own->columns[i], bytes, &value, err))
+        if (input_table_read_value(&own->csv, own->columns[i], bytes, &value, err))
             return -1;
         if (bytes)
             r->bytes[i] = (uint8_t)value;

@@ -25,7 +25,7 @@ static bool made_up(const char *warning)
            (strstr(warning, "Corrupt JPEG data") && !strstr(warning, "extraneous bytes"));
 }
 
-__attribute__((noreturn)) static void fail(j_common_ptr z)
+__attribute__((noreturn)) static void jpeg_fail(j_common_ptr z)
 {
     struct jpeg_decoder *d = z->client_data;
 
@@ -34,10 +34,10 @@ __attribute__((noreturn)) static void fail(j_common_ptr z)
 }
 
 /* Codes have no names here: jerror.h uses what banned.h poisons. */
-static void warn(j_common_ptr z, int level)
+static void jpeg_warn(j_common_ptr z, int level)
 {
     if (level < 0 && made_up(z->err->jpeg_message_table[z->err->msg_code]))
-        fail(z);
+        jpeg_fail(z);
 }
 
 static void count_scans(j_common_ptr z)
@@ -56,8 +56,8 @@ struct jpeg_decoder *jpeg_decoder_new(void)
 
     d->z.err = jpeg_std_error(&d->errors);
     d->z.client_data = d;
-    d->errors.error_exit = fail;
-    d->errors.emit_message = warn;
+    d->errors.error_exit = jpeg_fail;
+    d->errors.emit_message = jpeg_warn;
     d->progress.progress_monitor = count_scans;
     if (setjmp(d->escape)) { /* another version of the library than its header's */
         fprintf(stderr, "libjpeg: %s\n", d->message);
@@ -74,7 +74,7 @@ void jpeg_decoder_free(struct jpeg_decoder *d)
     free(d);
 }
 
-static int read_shape(struct jpeg_decoder *d, int channels, struct image *out, struct err *err)
+static int jpeg_read_shape(struct jpeg_decoder *d, int channels, struct image *out, struct err *err)
 {
     int c = channels ? channels : d->z.num_components == 1 ? 1 : 3;
 
@@ -84,7 +84,7 @@ static int read_shape(struct jpeg_decoder *d, int channels, struct image *out, s
     return image_set_shape(out, c, d->z.image_height, d->z.image_width, err);
 }
 
-static void read_rows(struct jpeg_decoder *d, const struct image *out)
+static void jpeg_read_rows(struct jpeg_decoder *d, const struct image *out)
 {
     size_t row = (size_t)out->shape.w * (size_t)out->shape.c;
     JSAMPROW rows[ROWS];
@@ -100,7 +100,7 @@ static void read_rows(struct jpeg_decoder *d, const struct image *out)
 }
 
 /* The smallest size that is large enough; out has the whole one. */
-static void scale(struct jpeg_decoder *d, int least, struct image *out)
+static void jpeg_scale(struct jpeg_decoder *d, int least, struct image *out)
 {
     const int h = out->shape.h / least, w = out->shape.w / least, times = h < w ? h : w;
 
@@ -119,15 +119,15 @@ int jpeg_decode(struct jpeg_decoder *d, const uint8_t *bytes, size_t len, int ch
     }
     jpeg_mem_src(&d->z, bytes, len);
     jpeg_read_header(&d->z, TRUE);
-    if (read_shape(d, channels, out, err)) {
+    if (jpeg_read_shape(d, channels, out, err)) {
         jpeg_abort_decompress(&d->z);
         return -1;
     }
     if (pixels) {
         if (least > 0)
-            scale(d, least, out);
+            jpeg_scale(d, least, out);
         image_make_room(out);
-        read_rows(d, out);
+        jpeg_read_rows(d, out);
     } else {
         jpeg_abort_decompress(&d->z);
     }

@@ -62,7 +62,7 @@ int layout_fill(struct layout *to, const struct layout *plan, struct source *s, 
 }
 
 /* Whether n pieces of `each` bytes at offset lie within the layout, aligned. */
-static bool fits(const struct layout *l, size_t offset, size_t n, size_t each)
+static bool layout_fits(const struct layout *l, size_t offset, size_t n, size_t each)
 {
     return offset % 64 == 0 && offset >= sizeof *l && offset <= l->bytes && each > 0 &&
            n <= (l->bytes - offset) / each;
@@ -77,8 +77,9 @@ static bool sizes_fit(const struct layout *l)
         return false;
     for (int set = 0; set < N_SETS; set++)
         if (l->n[set] < 1 ||
-            !fits(l, l->images[set], l->n[set], (size_t)s->c * (size_t)s->h * (size_t)s->w) ||
-            !fits(l, l->labels[set], l->n[set], sizeof(uint16_t)))
+            !layout_fits(l, l->images[set], l->n[set],
+                         (size_t)s->c * (size_t)s->h * (size_t)s->w) ||
+            !layout_fits(l, l->labels[set], l->n[set], sizeof(uint16_t)))
             return false;
     return true;
 }

@@ -187,7 +187,8 @@ struct channel_sums {
     double from, sum, squares;
 };
 
-static void add_floats(const struct normalizer *n, struct channel_sums *sums, const float *x)
+static void normalize_add_floats(const struct normalizer *n, struct channel_sums *sums,
+                                 const float *x)
 {
     for (size_t c = 0, k = 0; c < n->n_mean; c++) {
         struct channel_sums s = sums[c];
@@ -214,7 +215,7 @@ int normalizer_learn_floats(struct normalizer *n, normalizer_sample_fn *sample, 
             return -1;
         for (size_t c = 0; c < n->n_mean && i == 0; c++)
             sums[c].from = (double)x[c ? n->ends[c - 1] : 0];
-        add_floats(n, sums, x);
+        normalize_add_floats(n, sums, x);
     }
     for (size_t c = 0; c < n->n_mean; c++) {
         const size_t each = n->ends[c] - (c ? n->ends[c - 1] : 0);

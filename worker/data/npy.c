@@ -29,16 +29,16 @@ struct npy_text {
     const char *at, *end;
 };
 
-static bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+static bool npy_is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 static void skip_space(struct npy_text *t)
 {
-    while (t->at < t->end && is_space(*t->at))
+    while (t->at < t->end && npy_is_space(*t->at))
         t->at++;
 }
 
 /* Whether the next token is this character; then it is behind us. */
-static bool take(struct npy_text *t, char c)
+static bool npy_take(struct npy_text *t, char c)
 {
     skip_space(t);
     if (t->at == t->end || *t->at != c)
@@ -50,7 +50,7 @@ static bool take(struct npy_text *t, char c)
 /* A string in quotes of either kind, without escapes. */
 static bool take_string(struct npy_text *t, struct npy_text *string)
 {
-    const char quote = take(t, '\'') ? '\'' : take(t, '"') ? '"' : 0;
+    const char quote = npy_take(t, '\'') ? '\'' : npy_take(t, '"') ? '"' : 0;
 
     if (!quote)
         return false;
@@ -58,17 +58,17 @@ static bool take_string(struct npy_text *t, struct npy_text *string)
     while (t->at < t->end && *t->at != quote && *t->at != '\\')
         t->at++;
     string->end = t->at;
-    return take(t, quote);
+    return npy_take(t, quote);
 }
 
-static bool is_text(const struct npy_text *t, const char *word)
+static bool npy_is_text(const struct npy_text *t, const char *word)
 {
     const size_t n = strlen(word);
 
     return (size_t)(t->end - t->at) == n && memcmp(t->at, word, n) == 0;
 }
 
-static bool take_word(struct npy_text *t, const char *word)
+static bool npy_take_word(struct npy_text *t, const char *word)
 {
     const size_t n = strlen(word);
 
@@ -101,7 +101,7 @@ struct npy_shown {
     char s[SHOWN + 1];
 };
 
-static struct npy_shown show(const struct npy_text *t)
+static struct npy_shown npy_show(const struct npy_text *t)
 {
     struct npy_shown shown = {{0}};
     size_t n = 0;
@@ -116,7 +116,7 @@ static int bad_header(const struct npy *f, const struct npy_text *all, struct er
     return err_set(err, ERR_DAMAGED,
                    "%s: found the header %s; needed: {'descr': ..., 'fortran_order': ..., 'shape': "
                    "(...)}, as NumPy writes it",
-                   f->name, show(all).s);
+                   f->name, npy_show(all).s);
 }
 
 /* (), (n,), (n, m), ...; dims beyond those that there is room for are counted alone. */
@@ -125,17 +125,17 @@ static bool take_shape(struct npy_text *t, struct npy *f)
     size_t size;
 
     f->n_dims = 0;
-    if (!take(t, '('))
+    if (!npy_take(t, '('))
         return false;
-    while (!take(t, ')')) {
+    while (!npy_take(t, ')')) {
         if (!take_size(t, &size))
             return false;
         if (f->n_dims < NPY_MAX_DIMS)
             f->dims[f->n_dims] = size;
         f->n_dims += f->n_dims <= NPY_MAX_DIMS;
-        if (take(t, ','))
+        if (npy_take(t, ','))
             continue;
-        return f->n_dims > 1 && take(t, ')'); /* (n) is a number and no tuple */
+        return f->n_dims > 1 && npy_take(t, ')'); /* (n) is a number and no tuple */
     }
     return true;
 }
@@ -155,16 +155,16 @@ static bool take_entry(struct npy_text *t, struct npy *f, struct npy_header *h)
     int which = 0;
     bool ok = false;
 
-    if (!take_string(t, &key) || !take(t, ':'))
+    if (!take_string(t, &key) || !npy_take(t, ':'))
         return false;
-    if (is_text(&key, "descr")) {
+    if (npy_is_text(&key, "descr")) {
         which = HAS_DESCR;
         ok = take_string(t, &h->descr);
-    } else if (is_text(&key, "fortran_order")) {
+    } else if (npy_is_text(&key, "fortran_order")) {
         which = HAS_ORDER;
-        h->fortran = take_word(t, "True");
-        ok = h->fortran || take_word(t, "False");
-    } else if (is_text(&key, "shape")) {
+        h->fortran = npy_take_word(t, "True");
+        ok = h->fortran || npy_take_word(t, "False");
+    } else if (npy_is_text(&key, "shape")) {
         which = HAS_SHAPE;
         ok = take_shape(t, f);
     }
@@ -176,13 +176,13 @@ static bool take_entry(struct npy_text *t, struct npy *f, struct npy_header *h)
 static int parse_header(struct npy *f, struct npy_header *h, struct npy_text all, struct err *err)
 {
     struct npy_text t = all;
-    bool ok = take(&t, '{');
+    bool ok = npy_take(&t, '{');
 
     *h = (struct npy_header){.descr = {all.end, all.end}};
-    while (ok && !take(&t, '}')) {
+    while (ok && !npy_take(&t, '}')) {
         ok = take_entry(&t, f, h);
-        if (ok && !take(&t, ',')) {
-            ok = take(&t, '}');
+        if (ok && !npy_take(&t, ',')) {
+            ok = npy_take(&t, '}');
             break;
         }
     }
@@ -193,7 +193,7 @@ static int parse_header(struct npy *f, struct npy_header *h, struct npy_text all
 static int check_type(struct npy *f, const struct npy_header *h, struct err *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
-        if (is_text(&h->descr, types[i].descr)) {
+        if (npy_is_text(&h->descr, types[i].descr)) {
             f->kind = types[i].kind;
             f->size = types[i].size;
         }
@@ -201,7 +201,7 @@ static int check_type(struct npy *f, const struct npy_header *h, struct err *err
         return err_set(err, ERR_DAMAGED,
                        "%s: found values of type '%s'; allowed: little-endian floats (<f4, <f8), "
                        "integers (|u1, <i4, <i8 and their like) and bools (|b1)",
-                       f->name, show(&h->descr).s);
+                       f->name, npy_show(&h->descr).s);
     if (h->fortran)
         return err_set(err, ERR_DAMAGED,
                        "%s: found values in Fortran order; needed: C order, as of "
@@ -211,7 +211,7 @@ static int check_type(struct npy *f, const struct npy_header *h, struct err *err
 }
 
 /* Against the bytes behind the header, `found`. */
-static int check_shape(struct npy *f, size_t found, struct err *err)
+static int npy_check_shape(struct npy *f, size_t found, struct err *err)
 {
     size_t bytes = (size_t)f->size;
 
@@ -238,7 +238,7 @@ static int check_shape(struct npy *f, size_t found, struct err *err)
     return 0;
 }
 
-static size_t little_endian(const uint8_t *p, size_t n)
+static size_t npy_little_endian(const uint8_t *p, size_t n)
 {
     size_t v = 0;
 
@@ -260,7 +260,7 @@ int npy_open(struct npy *f, const uint8_t *bytes, size_t len, const char *name, 
         return err_set(err, ERR_DAMAGED, "%s: found version %d.%d; allowed: 1.0 and 2.0", name,
                        bytes[6], bytes[7]);
     const size_t width = bytes[6] == 1 ? 2 : 4; /* of the length */
-    const size_t length = len < before + width ? 0 : little_endian(bytes + before, width);
+    const size_t length = len < before + width ? 0 : npy_little_endian(bytes + before, width);
     if (length < 1 || length > len - before - width)
         return err_set(err, ERR_DAMAGED,
                        "%s: cut short: %zu bytes, in which the header does not end", name, len);
@@ -268,7 +268,7 @@ int npy_open(struct npy *f, const uint8_t *bytes, size_t len, const char *name, 
     f->values = bytes + before + width + length;
     if (parse_header(f, &h, (struct npy_text){text, text + length}, err) || check_type(f, &h, err))
         return -1;
-    return check_shape(f, len - before - width - length, err);
+    return npy_check_shape(f, len - before - width - length, err);
 }
 
 /* Whether one of the bits' exponents is that of what is not finite. */

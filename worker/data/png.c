@@ -11,7 +11,7 @@ struct png_reader {
     char message[128];
 };
 
-static void read_bytes(png_structp png, png_bytep to, size_t n)
+static void png_read_bytes(png_structp png, png_bytep to, size_t n)
 {
     struct png_reader *r = png_get_io_ptr(png);
 
@@ -21,7 +21,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t n)
     r->at += n;
 }
 
-__attribute__((noreturn)) static void fail(png_structp png, png_const_charp message)
+__attribute__((noreturn)) static void png_fail(png_structp png, png_const_charp message)
 {
     struct png_reader *r = png_get_error_ptr(png);
 
@@ -29,7 +29,7 @@ __attribute__((noreturn)) static void fail(png_structp png, png_const_charp mess
     longjmp(png_jmpbuf(png), 1);
 }
 
-static void warn(png_structp png, png_const_charp message) { (void)png, (void)message; }
+static void png_warn(png_structp png, png_const_charp message) { (void)png, (void)message; }
 
 /* Rec. 601 in 16 bits, from [n][3] to [n], in place. */
 static void to_gray(uint8_t *pixels, size_t n)
@@ -91,7 +91,7 @@ int png_decode(const uint8_t *bytes, size_t len, int channels, bool pixels, stru
                struct err *err)
 {
     struct png_reader reader = {.bytes = bytes, .len = len};
-    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, fail, warn);
+    png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, png_fail, png_warn);
     png_infop info = png ? png_create_info_struct(png) : NULL;
     int rc;
 
@@ -99,7 +99,7 @@ int png_decode(const uint8_t *bytes, size_t len, int channels, bool pixels, stru
         png_destroy_read_struct(&png, NULL, NULL);
         return err_set(err, ERR_IO, "libpng cannot start");
     }
-    png_set_read_fn(png, &reader, read_bytes);
+    png_set_read_fn(png, &reader, png_read_bytes);
     if (setjmp(png_jmpbuf(png))) {
         png_destroy_read_struct(&png, &info, NULL);
         return err_set(err, ERR_DAMAGED, "a damaged PNG file: %s", reader.message);

@@ -88,7 +88,7 @@ static uint8_t to_byte(int32_t sum)
 }
 
 /* New row i in the old width, of n values. */
-static void sum_rows(struct resizer *r, const uint8_t *pixels, int i, size_t n)
+static void resize_sum_rows(struct resizer *r, const uint8_t *pixels, int i, size_t n)
 {
     const struct resize_axis *a = &r->rows;
 
@@ -146,7 +146,7 @@ void resize(struct resizer *r, const struct image *from, int to_h, int to_w, uin
         r->room = n;
     }
     for (int y = 0; y < to_h; y++) {
-        sum_rows(r, from->pixels, y, n);
+        resize_sum_rows(r, from->pixels, y, n);
         if (from->shape.c == 3)
             narrow_row(r, to + (size_t)y * (size_t)to_w, plane, 3);
         else

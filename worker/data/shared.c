@@ -24,7 +24,7 @@ struct shared_head {
 
 _Static_assert(sizeof(struct shared_head) <= SHARED_HEAD_BYTES, "the head fits its page");
 
-static double seconds_now(void)
+static double shared_seconds_now(void)
 {
     struct timespec t;
 
@@ -35,10 +35,10 @@ static double seconds_now(void)
 /* Polls until done(s) is not 0 and returns that; 0 after WAIT_SECONDS. */
 static int wait_until(struct shared *s, int (*done)(struct shared *))
 {
-    double give_up = seconds_now() + WAIT_SECONDS;
+    double give_up = shared_seconds_now() + WAIT_SECONDS;
     int result;
 
-    while ((result = done(s)) == 0 && seconds_now() < give_up)
+    while ((result = done(s)) == 0 && shared_seconds_now() < give_up)
         nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
     return result;
 }

@@ -24,7 +24,7 @@ struct team {
     pthread_cond_t changed;
 };
 
-static void *member_main(void *arg)
+static void *team_member_main(void *arg)
 {
     const struct team_member *m = arg;
     struct team *t = m->team;
@@ -62,7 +62,7 @@ struct team *team_new(int n)
         struct team_member *m = &t->members[t->n];
 
         *m = (struct team_member){.team = t, .number = t->n};
-        if (pthread_create(&m->thread, NULL, member_main, m))
+        if (pthread_create(&m->thread, NULL, team_member_main, m))
             break;
         t->n++;
     }

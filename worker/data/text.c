@@ -175,7 +175,8 @@ static struct text_layout *take_room(struct datasets *d, struct shared *shared, 
 }
 
 /* Reads the files and writes their words' numbers; shared NULL: for this process alone. */
-static int fill(struct datasets *d, struct shared *shared, const struct job *job, struct err *err)
+static int text_fill(struct datasets *d, struct shared *shared, const struct job *job,
+                     struct err *err)
 {
     AUTO(texts_close) struct texts texts = {0};
     AUTO(vocabulary_release) struct vocabulary v = {0};
@@ -199,8 +200,8 @@ static int fill(struct datasets *d, struct shared *shared, const struct job *job
     return 0;
 }
 
-static int fill_shared(struct datasets *d, const struct job *job, const char *run_id,
-                       int local_rank, int local_size, struct err *err)
+static int text_fill_shared(struct datasets *d, const struct job *job, const char *run_id,
+                            int local_rank, int local_size, struct err *err)
 {
     AUTO(shared_release) struct shared shared = {.fd = -1};
 
@@ -209,7 +210,7 @@ static int fill_shared(struct datasets *d, const struct job *job, const char *ru
             return -1;
     } else {
         if (shared_create(&shared, run_id, local_size, err) ||
-            shared_publish(&shared, fill(d, &shared, job, err), err))
+            shared_publish(&shared, text_fill(d, &shared, job, err), err))
             return -1;
     }
     d->mapping_bytes = shared.map_bytes;
@@ -235,8 +236,8 @@ int text_load(struct datasets *d, const struct job *job, const char *run_id, int
               int local_size, struct err *err)
 {
     *d = (struct datasets){0};
-    if (local_size > 1 ? fill_shared(d, job, run_id, local_rank, local_size, err)
-                       : fill(d, NULL, job, err)) {
+    if (local_size > 1 ? text_fill_shared(d, job, run_id, local_rank, local_size, err)
+                       : text_fill(d, NULL, job, err)) {
         datasets_release(d);
         return -1;
     }

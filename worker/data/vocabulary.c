@@ -18,20 +18,20 @@ struct word_reader {
     const char *at, *end;
 };
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+static bool vocabulary_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* The next word, NULL behind the last. */
 static const char *next_word(struct word_reader *r, size_t *len)
 {
     const char *word;
 
-    while (r->at < r->end && is_space(*r->at))
+    while (r->at < r->end && vocabulary_is_space(*r->at))
         if (*r->at++ == '\n') {
             *len = strlen(EOS);
             return EOS;
         }
     word = r->at;
-    while (r->at < r->end && !is_space(*r->at))
+    while (r->at < r->end && !vocabulary_is_space(*r->at))
         r->at++;
     *len = (size_t)(r->at - word);
     return *len ? word : NULL;
@@ -69,7 +69,7 @@ static size_t hash(const char *word, size_t len)
 }
 
 /* The slot that has the word, or the one that it would go to. */
-static uint32_t *find(const struct vocabulary *v, const char *word, size_t len)
+static uint32_t *vocabulary_find(const struct vocabulary *v, const char *word, size_t len)
 {
     for (size_t i = hash(word, len);; i++) {
         uint32_t *slot = &v->slots[i & (v->n_slots - 1)];
@@ -88,12 +88,12 @@ static void rehash(struct vocabulary *v)
     free(v->slots);
     v->slots = xcalloc(v->n_slots, sizeof *v->slots);
     for (size_t i = 0; i < v->n_words; i++)
-        *find(v, v->words[i].bytes, v->words[i].len) = (uint32_t)i + 1;
+        *vocabulary_find(v, v->words[i].bytes, v->words[i].len) = (uint32_t)i + 1;
 }
 
-static void add(struct vocabulary *v, const char *word, size_t len, uint64_t times)
+static void vocabulary_add(struct vocabulary *v, const char *word, size_t len, uint64_t times)
 {
-    uint32_t *slot = find(v, word, len);
+    uint32_t *slot = vocabulary_find(v, word, len);
 
     if (!*slot) {
         if (v->n_words == v->room) {
@@ -119,15 +119,15 @@ static int by_count(const void *a, const void *b)
     return order ? order : x->len < y->len ? -1 : 1;
 }
 
-static uint32_t place(const struct vocabulary *v, const char *word)
+static uint32_t vocabulary_place(const struct vocabulary *v, const char *word)
 {
-    return *find(v, word, strlen(word)) - 1;
+    return *vocabulary_find(v, word, strlen(word)) - 1;
 }
 
 /* A word that is too rare for a number gets this one, all the same. */
-static void keep(struct vocabulary *v, const char *special, int number)
+static void vocabulary_keep(struct vocabulary *v, const char *special, int number)
 {
-    const uint32_t at = place(v, special);
+    const uint32_t at = vocabulary_place(v, special);
     const struct word w = v->words[at];
 
     if (at < (uint32_t)v->n)
@@ -149,15 +149,15 @@ int vocabulary_build(struct vocabulary *v, const uint8_t *text, size_t len, cons
         return -1;
     rehash(v);
     while ((word = next_word(&r, &n)))
-        add(v, word, n, 1);
-    add(v, UNK, strlen(UNK), 0);
-    add(v, EOS, strlen(EOS), 0);
+        vocabulary_add(v, word, n, 1);
+    vocabulary_add(v, UNK, strlen(UNK), 0);
+    vocabulary_add(v, EOS, strlen(EOS), 0);
     qsort(v->words, v->n_words, sizeof *v->words, by_count);
     rehash(v);
     v->n = v->n_words < (size_t)bound ? (int)v->n_words : bound;
-    keep(v, UNK, v->n - 1);
-    v->unknown = place(v, UNK);
-    keep(v, EOS, v->unknown + 1 == (uint32_t)v->n ? v->n - 2 : v->n - 1);
+    vocabulary_keep(v, UNK, v->n - 1);
+    v->unknown = vocabulary_place(v, UNK);
+    vocabulary_keep(v, EOS, v->unknown + 1 == (uint32_t)v->n ? v->n - 2 : v->n - 1);
     return 0;
 }
 
@@ -171,12 +171,12 @@ int vocabulary_list(struct vocabulary *v, const char *const *words, size_t n, st
         v->n_slots = v->n_slots ? 2 * v->n_slots : 1024;
     v->slots = xcalloc(v->n_slots, sizeof *v->slots);
     for (size_t i = 0; i < n; i++) {
-        uint32_t *slot = find(v, v->words[i].bytes, v->words[i].len);
+        uint32_t *slot = vocabulary_find(v, v->words[i].bytes, v->words[i].len);
 
         if (!*slot)
             *slot = (uint32_t)i + 1;
     }
-    const uint32_t unknown = *find(v, UNK, strlen(UNK));
+    const uint32_t unknown = *vocabulary_find(v, UNK, strlen(UNK));
     if (!unknown)
         return err_set(err, ERR_DAMAGED, "a vocabulary of %zu words without " UNK, n);
     v->unknown = unknown - 1;
@@ -198,7 +198,7 @@ void vocabulary_encode(const struct vocabulary *v, const uint8_t *text, size_t l
     size_t n;
 
     while ((word = next_word(&r, &n))) {
-        const uint32_t at = *find(v, word, n);
+        const uint32_t at = *vocabulary_find(v, word, n);
 
         *tokens++ = at && at <= (uint32_t)v->n ? at - 1 : v->unknown;
     }

@@ -47,9 +47,9 @@ static void pair_channels(uint32_t *map, const float *x, size_t n)
 
 /* The sums of both directions are behind these calls, between what makes subnormals zeros and what
  * ends that. */
-static __attribute__((noinline)) void sum_rows(const struct conv *c, const uint32_t *x,
-                                               const uint32_t *w, int ob, int n_u, int oh, int step,
-                                               float *dst, size_t dst_u)
+static __attribute__((noinline)) void conv_bf16_sum_rows(const struct conv *c, const uint32_t *x,
+                                                         const uint32_t *w, int ob, int n_u, int oh,
+                                                         int step, float *dst, size_t dst_u)
 {
     for (int i = 0; i < step; i++)
         conv_row_blocked(c, x, w, ob, n_u, oh + i, dst + (size_t)(i * c->ow) * VEC, dst_u, VEC);
@@ -60,9 +60,9 @@ static __attribute__((noinline)) void sum_data(const struct conv *c, float *dx, 
     data_blocks(c, dx, dy, wt, cb);
 }
 
-static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
-                         const uint32_t *packed, const float *bias, bool relu, bool pool,
-                         float *scratch)
+static void conv_bf16_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
+                              const uint32_t *packed, const float *bias, bool relu, bool pool,
+                              float *scratch)
 {
     const int blocks = blocks_of(c->k), step = pool ? 2 : 1;
     const size_t dst_u = 2 * (size_t)c->ow * VEC;
@@ -73,7 +73,7 @@ static void conv_forward(const struct conv *c, float *y, uint8_t *argmax, const 
         int n_u = imin(TILE_U, blocks - ob);
         for (int oh = 0; oh + step <= c->oh; oh += step) {
             const unsigned before = flush_begin();
-            sum_rows(c, map, packed, ob, n_u, oh, step, scratch, dst_u);
+            conv_bf16_sum_rows(c, map, packed, ob, n_u, oh, step, scratch, dst_u);
             flush_end(before);
             finish_rows(c, y, argmax, scratch, dst_u, bias, relu, pool, ob, n_u, oh);
         }
@@ -86,7 +86,7 @@ static void conv_backward_data(const struct conv *c, float *dx, const float *dy,
     const struct conv t = conv_transposed(c);
 
     if (c->stride_h == 1 && c->stride_w == 1) {
-        conv_forward(&t, dx, NULL, dy, packed, NULL, false, false, scratch);
+        conv_bf16_forward(&t, dx, NULL, dy, packed, NULL, false, false, scratch);
         return;
     }
     pair_channels((uint32_t *)scratch, dy, conv_out_floats(c));
@@ -117,8 +117,8 @@ static struct pixel_pairs pixel_pairs(const struct conv *c)
     return (struct pixel_pairs){outputs, 1, (outputs - 1) * 2 * c->stride_w + c->s};
 }
 
-static void pair_columns(const struct conv *c, const struct pixel_pairs *p, uint32_t *to,
-                         const float *x)
+static void conv_bf16_pair_columns(const struct conv *c, const struct pixel_pairs *p, uint32_t *to,
+                                   const float *x)
 {
     for (int row = 0; row < blocks_of(c->c) * c->h; row++, x += c->w * VEC) {
         for (int j = 0; j < p->columns; j++, to += VEC) {
@@ -169,8 +169,9 @@ static void weights_tap(const struct conv *c, const struct pixel_pairs *pairs, f
         clear_padding(c, to, n_u, n);
 }
 
-static void conv_backward_weights(const struct conv *c, float *dw, const float *x, const float *dy,
-                                  bool first, int ob0, int ob1, float *scratch)
+static void conv_bf16_backward_weights(const struct conv *c, float *dw, const float *x,
+                                       const float *dy, bool first, int ob0, int ob1,
+                                       float *scratch)
 {
     const struct pixel_pairs p = pixel_pairs(c);
     const int row_bytes = (TILE_U * p.outputs + c->stride_h * p.columns) * VEC * 4;
@@ -178,7 +179,7 @@ static void conv_backward_weights(const struct conv *c, float *dw, const float *
     const int blocks = blocks_of(c->c), taps = c->r * c->s;
     uint32_t *xp = (uint32_t *)scratch, *dyp = xp + (size_t)(blocks * c->h * p.columns) * VEC;
 
-    pair_columns(c, &p, xp, x);
+    conv_bf16_pair_columns(c, &p, xp, x);
     pair_outputs(c, dyp, dy, ob1 - ob0);
     for (int ob = ob0; ob < ob1; ob += TILE_U) {
         const uint32_t *from = dyp + (size_t)((ob - ob0) * c->oh * p.outputs) * VEC;
@@ -196,9 +197,9 @@ extern const struct conv_bf16_kernels K(conv_bf16_kernels);
 const struct conv_bf16_kernels K(conv_bf16_kernels) = {
     .pack = conv_pack,
     .pack_transposed = turn_weights,
-    .forward = conv_forward,
+    .forward = conv_bf16_forward,
     .backward_data = conv_backward_data,
-    .backward_weights = conv_backward_weights,
+    .backward_weights = conv_bf16_backward_weights,
     .forward_samples = conv_forward_samples,
     .backward_data_samples = conv_backward_data_samples,
 #ifndef FLUSH_BY_THREAD

@@ -11,8 +11,9 @@ extern const struct product_kernels K(product_kernels);
 
 /* The products of one tile of samples over `chunks` whole chunks from `chunk`, or the short last.
  */
-static void forward_tile(const struct dense *d, float *sums, size_t sums_u, const float *packed,
-                         const float *w, int ob, int n_u, int n_t, int chunk, int chunks)
+static void dense_forward_tile(const struct dense *d, float *sums, size_t sums_u,
+                               const float *packed, const float *w, int ob, int n_u, int n_t,
+                               int chunk, int chunks)
 {
     int kc = dense_chunk_inputs(d, chunk);
     struct product p = {
@@ -89,10 +90,10 @@ static void forward_block(const struct forward *f, int chunk0)
             float *to = sums + (size_t)t0 * VEC;
             const float *from = f->packed + (size_t)i * BLOCK_IN * VEC;
             if (whole)
-                forward_tile(d, to, sums_u, from, f->w, ob, n_u, n_t, chunk0, whole);
+                dense_forward_tile(d, to, sums_u, from, f->w, ob, n_u, n_t, chunk0, whole);
             if (inputs % DENSE_CHUNK)
-                forward_tile(d, to, sums_u, from + whole * DENSE_CHUNK * VEC, f->w, ob, n_u, n_t,
-                             chunk0 + whole, 1);
+                dense_forward_tile(d, to, sums_u, from + whole * DENSE_CHUNK * VEC, f->w, ob, n_u,
+                                   n_t, chunk0 + whole, 1);
         }
         if (last)
             finish_blocks(f, sums, ob, n_u);

@@ -44,8 +44,8 @@ static void dense_pack_rows(uint32_t *rows, const float *x, int n, int columns, 
 }
 
 /* The sums of one tile over all inputs: whole chunks, then the short last. */
-static void forward_tile(const struct dense *d, float *sums, const uint32_t *rows,
-                         const uint32_t *packed, int ob, int n_u, int n_t)
+static void dense_bf16_forward_tile(const struct dense *d, float *sums, const uint32_t *rows,
+                                    const uint32_t *packed, int ob, int n_u, int n_t)
 {
     const int whole = d->in / DENSE_CHUNK, rest = d->in % DENSE_CHUNK / 2;
     struct product_bf16 p = {
@@ -75,9 +75,9 @@ static void forward_tile(const struct dense *d, float *sums, const uint32_t *row
 }
 
 /* Outputs before samples: weights, the larger part, are read once. */
-static void dense_forward(const struct dense *d, float *y, const uint32_t *rows,
-                          const uint32_t *packed, const float *bias, bool relu, int n, int ob0,
-                          int ob1, float *sums)
+static void dense_bf16_forward(const struct dense *d, float *y, const uint32_t *rows,
+                               const uint32_t *packed, const float *bias, bool relu, int n, int ob0,
+                               int ob1, float *sums)
 {
     const int tiles = piece_count(n, TILE_T);
 
@@ -85,7 +85,8 @@ static void dense_forward(const struct dense *d, float *y, const uint32_t *rows,
         const int n_u = imin(TILE_U, ob1 - ob);
         for (int i = 0; i < tiles; i++) {
             const int t0 = piece_begin(n, tiles, i), n_t = piece_begin(n, tiles, i + 1) - t0;
-            forward_tile(d, sums, rows + (size_t)t0 * (size_t)d->in / 2, packed, ob, n_u, n_t);
+            dense_bf16_forward_tile(d, sums, rows + (size_t)t0 * (size_t)d->in / 2, packed, ob, n_u,
+                                    n_t);
             for (int u = 0; u < n_u; u++) {
                 const vf b = bias ? vload(bias + (ob + u) * VEC) : vzero();
                 const float *from = sums + u * TILE_T * VEC;
@@ -111,7 +112,7 @@ static void turn_chunk(const struct dense *d, int chunk, uint32_t *to, const flo
 }
 
 /* The chunk's place among all, as that of its weights. */
-static void dense_keep_chunk(const struct dense *d, int chunk, uint32_t *kept, const float *w)
+static void dense_bf16_keep_chunk(const struct dense *d, int chunk, uint32_t *kept, const float *w)
 {
     turn_chunk(d, chunk, kept + (size_t)(chunk * CHUNK_PAIRS) * (size_t)d->out, w);
 }
@@ -146,15 +147,16 @@ static void turned_data(const struct dense *d, int chunk, float *dx, const uint3
     }
 }
 
-static void dense_backward_kept(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
-                                const uint32_t *kept, int n, float *scratch)
+static void dense_bf16_backward_kept(const struct dense *d, int chunk, float *dx,
+                                     const uint32_t *rows, const uint32_t *kept, int n,
+                                     float *scratch)
 {
     turned_data(d, chunk, dx, rows, kept + (size_t)(chunk * CHUNK_PAIRS) * (size_t)d->out, n,
                 scratch);
 }
 
-static void dense_backward_data(const struct dense *d, int chunk, float *dx, const uint32_t *rows,
-                                const float *w, int n, float *scratch)
+static void dense_bf16_backward_data(const struct dense *d, int chunk, float *dx,
+                                     const uint32_t *rows, const float *w, int n, float *scratch)
 {
     uint32_t *turned = (uint32_t *)(scratch + TILE_U * TILE_T * VEC);
 
@@ -186,8 +188,8 @@ static void dense_pack_lanes(const struct dense *d, uint32_t *packed, const floa
 }
 
 /* The inputs of a chunk, likewise: [slots][inputs]. */
-static void pair_columns(const struct dense *d, int chunk, uint32_t *to, const float *x,
-                         const struct lane_ends *lanes)
+static void dense_bf16_pair_columns(const struct dense *d, int chunk, uint32_t *to, const float *x,
+                                    const struct lane_ends *lanes)
 {
     const int kc = dense_chunk_inputs(d, chunk);
     const size_t floats = (size_t)d->in;
@@ -235,9 +237,9 @@ static bool lanes_tree(const struct product_bf16 *p, int n_u, int n_t,
     return true;
 }
 
-static void dense_backward_weights(const struct dense *d, int chunk, float *dw, const float *x,
-                                   const uint32_t *packed, int n, const struct lane_ends *lanes,
-                                   float *scratch)
+static void dense_bf16_backward_weights(const struct dense *d, int chunk, float *dw, const float *x,
+                                        const uint32_t *packed, int n,
+                                        const struct lane_ends *lanes, float *scratch)
 {
     const struct product_bf16_kernels *pk = &K(product_bf16_kernels);
     const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC;
@@ -245,7 +247,7 @@ static void dense_backward_weights(const struct dense *d, int chunk, float *dw, 
     uint32_t *xp = (uint32_t *)scratch;
     float *stack = scratch + (size_t)n * DENSE_CHUNK;
 
-    pair_columns(d, chunk, xp, x, lanes);
+    dense_bf16_pair_columns(d, chunk, xp, x, lanes);
     for (int ob = 0; ob < blocks; ob += TILE_U) {
         for (int i = 0; i < pieces; i++) {
             const int t0 = piece_begin(kc, pieces, i), n_t = piece_begin(kc, pieces, i + 1) - t0;
@@ -272,10 +274,10 @@ extern const struct dense_bf16_kernels K(dense_bf16_kernels);
 const struct dense_bf16_kernels K(dense_bf16_kernels) = {
     .pack = dense_pack,
     .pack_rows = dense_pack_rows,
-    .forward = dense_forward,
-    .backward_data = dense_backward_data,
-    .keep_chunk = dense_keep_chunk,
-    .backward_kept = dense_backward_kept,
+    .forward = dense_bf16_forward,
+    .backward_data = dense_bf16_backward_data,
+    .keep_chunk = dense_bf16_keep_chunk,
+    .backward_kept = dense_bf16_backward_kept,
     .pack_lanes = dense_pack_lanes,
-    .backward_weights = dense_backward_weights,
+    .backward_weights = dense_bf16_backward_weights,
 };

@@ -34,7 +34,7 @@ VINLINE vf scale_at(const struct lrn *l, const float *squares)
 }
 
 /* Where 16 channels of a pixel lie in a map. */
-static size_t at(const struct lrn *l, int block, int pixel)
+static size_t lrn_kernel_at(const struct lrn *l, int block, int pixel)
 {
     return (size_t)(block * l->pixels + pixel) * VEC;
 }
@@ -48,13 +48,13 @@ static void lay_squares(const struct lrn *l, float *rows, const float *x, int fi
 {
     for (int block = 0; block < l->blocks; block++) {
         for (int px = first; px < end; px++) {
-            const vf v = vload(x + at(l, block, px));
+            const vf v = vload(x + lrn_kernel_at(l, block, px));
             vstore(rows + (size_t)(px - first) * lrn_row(l) + block * VEC, vmul(v, v));
         }
     }
 }
 
-static void forward(const struct lrn *l, float *y, const float *x, float *room)
+static void lrn_kernel_forward(const struct lrn *l, float *y, const float *x, float *room)
 {
     float *squares = room + lrn_margin(l);
 
@@ -67,7 +67,8 @@ static void forward(const struct lrn *l, float *y, const float *x, float *room)
             for (int px = first; px < end; px++) {
                 const float *row = squares + (size_t)(px - first) * lrn_row(l) + block * VEC;
                 const vf s = scale_at(l, row);
-                vstore(y + at(l, block, px), vmul(vload(x + at(l, block, px)), damping(l, s)));
+                vstore(y + lrn_kernel_at(l, block, px),
+                       vmul(vload(x + lrn_kernel_at(l, block, px)), damping(l, s)));
             }
         }
     }
@@ -80,16 +81,16 @@ static void lay_ratios(const struct lrn *l, float *ratios, float *dx, const floa
     for (int block = 0; block < l->blocks; block++) {
         for (int px = first; px < end; px++) {
             const size_t in_row = (size_t)(px - first) * lrn_row(l) + (size_t)(block * VEC);
-            const vf s = scale_at(l, squares + in_row), d = vload(dy + at(l, block, px));
+            const vf s = scale_at(l, squares + in_row), d = vload(dy + lrn_kernel_at(l, block, px));
 
-            vstore(dx + at(l, block, px), vmul(d, damping(l, s)));
-            vstore(ratios + in_row, vdiv(vmul(d, vload(y + at(l, block, px))), s));
+            vstore(dx + lrn_kernel_at(l, block, px), vmul(d, damping(l, s)));
+            vstore(ratios + in_row, vdiv(vmul(d, vload(y + lrn_kernel_at(l, block, px))), s));
         }
     }
 }
 
-static void backward(const struct lrn *l, float *dx, const float *dy, const float *x,
-                     const float *y, float *room)
+static void lrn_kernel_backward(const struct lrn *l, float *dx, const float *dy, const float *x,
+                                const float *y, float *room)
 {
     float *squares = room + lrn_margin(l), *ratios = squares + LRN_STRIP * lrn_row(l);
     const vf slope = vset1(-2 * l->alpha * l->beta);
@@ -103,8 +104,8 @@ static void backward(const struct lrn *l, float *dx, const float *dy, const floa
         for (int block = 0; block < l->blocks; block++) {
             for (int px = first; px < end; px++) {
                 const float *row = ratios + (size_t)(px - first) * lrn_row(l) + block * VEC;
-                float *to = dx + at(l, block, px);
-                const vf own = vmul(slope, vload(x + at(l, block, px)));
+                float *to = dx + lrn_kernel_at(l, block, px);
+                const vf own = vmul(slope, vload(x + lrn_kernel_at(l, block, px)));
                 vstore(to, vfma(own, window(l, row), vload(to)));
             }
         }
@@ -112,4 +113,5 @@ static void backward(const struct lrn *l, float *dx, const float *dy, const floa
 }
 
 extern const struct lrn_kernels K(lrn_kernels);
-const struct lrn_kernels K(lrn_kernels) = {.forward = forward, .backward = backward};
+const struct lrn_kernels K(lrn_kernels) = {.forward = lrn_kernel_forward,
+                                           .backward = lrn_kernel_backward};

@@ -2,8 +2,8 @@
 
 #include "worker/kernels/elementary.h"
 
-static void lstm_forward(float *gates, const float *recurrent, float *cell, float *tanh_cell,
-                         float *hidden, size_t units, size_t from, size_t to)
+static void lstm_kernel_forward(float *gates, const float *recurrent, float *cell, float *tanh_cell,
+                                float *hidden, size_t units, size_t from, size_t to)
 {
     for (size_t u = from; u < to; u += VEC) {
         vf a[4], c, t;
@@ -26,8 +26,8 @@ static void lstm_forward(float *gates, const float *recurrent, float *cell, floa
 
 VINLINE vf one_minus_square(vf v) { return vfma(vsub(vzero(), v), v, vset1(1)); }
 
-static void lstm_backward(float *gates, const float *last_cell, const float *tanh_cell,
-                          const float *dh, float *dc, size_t units, size_t from, size_t to)
+static void lstm_kernel_backward(float *gates, const float *last_cell, const float *tanh_cell,
+                                 const float *dh, float *dc, size_t units, size_t from, size_t to)
 {
     for (size_t u = from; u < to; u += VEC) {
         float *gate = gates + u;
@@ -45,4 +45,5 @@ static void lstm_backward(float *gates, const float *last_cell, const float *tan
 }
 
 extern const struct lstm_kernels K(lstm_kernels);
-const struct lstm_kernels K(lstm_kernels) = {.forward = lstm_forward, .backward = lstm_backward};
+const struct lstm_kernels K(lstm_kernels) = {.forward = lstm_kernel_forward,
+                                             .backward = lstm_kernel_backward};

@@ -42,8 +42,8 @@ static void moments(float *mean, float *deviations, const float *x, size_t pixel
     vstore(deviations, fold4(squares));
 }
 
-static void normalize(float *y, const float *x, const float *mean, const float *scale,
-                      const float *shift, size_t pixels, bool relu)
+static void norm_kernel_normalize(float *y, const float *x, const float *mean, const float *scale,
+                                  const float *shift, size_t pixels, bool relu)
 {
     const vf m = vload(mean), a = vload(scale), b = vload(shift);
 
@@ -65,8 +65,9 @@ static void gradient_sums(float *sums, float *products, const float *dy, const f
     vstore(products, fold4(t));
 }
 
-static void backward(float *dx, const float *dy, const float *x, const float *y, const float *mean,
-                     const float *scale, const float *slope, const float *offset, size_t pixels)
+static void norm_kernel_backward(float *dx, const float *dy, const float *x, const float *y,
+                                 const float *mean, const float *scale, const float *slope,
+                                 const float *offset, size_t pixels)
 {
     const vf m = vload(mean), a = vload(scale), b = vload(slope), c = vload(offset);
 
@@ -77,7 +78,7 @@ static void backward(float *dx, const float *dy, const float *x, const float *y,
 extern const struct norm_kernels K(norm_kernels);
 const struct norm_kernels K(norm_kernels) = {
     .moments = moments,
-    .normalize = normalize,
+    .normalize = norm_kernel_normalize,
     .gradient_sums = gradient_sums,
-    .backward = backward,
+    .backward = norm_kernel_backward,
 };

@@ -130,7 +130,7 @@ static void channel_sums(float *sums, const float *dy, const float *y, int block
     }
 }
 
-static void add(float *y, const float *a, const float *b, size_t n, bool relu)
+static void pool_add(float *y, const float *a, const float *b, size_t n, bool relu)
 {
     for (size_t i = 0; i < n; i += VEC) {
         const vf v = vadd(vload(a + i), vload(b + i));
@@ -174,7 +174,7 @@ const struct pool_kernels K(pool_kernels) = {
     .avg_backward = avg_backward,
     .unpool2 = unpool2,
     .channel_sums = channel_sums,
-    .add = add,
+    .add = pool_add,
     .relu = relu,
     .relu_backward = relu_backward,
     .sigmoid_backward = sigmoid_backward,

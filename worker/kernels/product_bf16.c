@@ -59,8 +59,8 @@ typedef void lanes_fn(const struct product_bf16 *p, const struct lane_ends *lane
                       float *stack);
 static lanes_fn *const lanes_fns[TILE_U][TILE_T] = TILE_TABLE(LANES_ENTRY);
 
-static void product_run_lanes(const struct product_bf16 *p, int n_u, int n_t,
-                              const struct lane_ends *lanes, uint32_t pixels, float *stack)
+static void product_bf16_run_lanes(const struct product_bf16 *p, int n_u, int n_t,
+                                   const struct lane_ends *lanes, uint32_t pixels, float *stack)
 {
     lanes_fns[n_u - 1][n_t - 1](p, lanes, pixels, stack);
 }
@@ -74,7 +74,7 @@ typedef void product_fn(const struct product_bf16 *p);
 TILE_FUNCTIONS(PRODUCT_FN)
 static product_fn *const product_fns[TILE_U][TILE_T] = TILE_TABLE(PRODUCT_ENTRY);
 
-static void product_run(const struct product_bf16 *p, int n_u, int n_t)
+static void product_bf16_run(const struct product_bf16 *p, int n_u, int n_t)
 {
     const unsigned before = flush_begin();
 
@@ -90,9 +90,9 @@ static void product_pairs(uint32_t *out, const float *first, const float *second
 
 extern const struct product_bf16_kernels K(product_bf16_kernels);
 const struct product_bf16_kernels K(product_bf16_kernels) = {
-    .run = product_run,
+    .run = product_bf16_run,
 #ifndef FLUSH_BY_THREAD
-    .run_lanes = product_run_lanes,
+    .run_lanes = product_bf16_run_lanes,
 #endif
     .pairs = product_pairs,
 };

@@ -120,7 +120,8 @@ static void dropout(float *y, const float *x, uint16_t *mask, const struct rando
     }
 }
 
-static void dropout_backward(float *dx, const float *dy, const uint16_t *mask, float rate, size_t n)
+static void random_dropout_backward(float *dx, const float *dy, const uint16_t *mask, float rate,
+                                    size_t n)
 {
     const vf gain = vset1(1.0f / (1.0f - rate));
     size_t i = 0;
@@ -137,7 +138,7 @@ static void dropout_backward(float *dx, const float *dy, const uint16_t *mask, f
 const struct random_kernels K(random_kernels) = {
     .bits = bits,
     .dropout = dropout,
-    .dropout_backward = dropout_backward,
+    .dropout_backward = random_dropout_backward,
     .normal = normal,
     .uniform = uniform,
 };

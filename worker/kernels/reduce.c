@@ -61,11 +61,11 @@ VINLINE double reduce(const float *x, size_t n, vf (*step)(vf, vf), int narrow)
     return tree_root(&tree, narrow);
 }
 
-static float sum(const float *x, size_t n) { return (float)reduce(x, n, step_sum, 1); }
+static float reduce_sum(const float *x, size_t n) { return (float)reduce(x, n, step_sum, 1); }
 
-static double sum_squares(const float *x, size_t n) { return reduce(x, n, step_squares, 0); }
+static double reduce_sum_squares(const float *x, size_t n) { return reduce(x, n, step_squares, 0); }
 
-static void add(float *acc, const float *x, size_t n)
+static void reduce_add(float *acc, const float *x, size_t n)
 {
     size_t i = 0;
 
@@ -75,7 +75,7 @@ static void add(float *acc, const float *x, size_t n)
         vstore_n(acc + i, vadd(vload_n(acc + i, n - i), vload_n(x + i, n - i)), n - i);
 }
 
-static void scale(float *x, float factor, size_t n)
+static void reduce_scale(float *x, float factor, size_t n)
 {
     size_t i = 0;
     vf f = vset1(factor);
@@ -121,10 +121,10 @@ static void from_bf16(float *restrict y, const uint16_t *restrict x, size_t n)
 }
 
 const struct reduce_kernels K(reduce_kernels) = {
-    .sum = sum,
-    .sum_squares = sum_squares,
-    .add = add,
-    .scale = scale,
+    .sum = reduce_sum,
+    .sum_squares = reduce_sum_squares,
+    .add = reduce_add,
+    .scale = reduce_scale,
     .all_finite = all_finite,
     .to_bf16 = to_bf16,
     .from_bf16 = from_bf16,

@@ -26,7 +26,7 @@ static int samples_together(const struct layer *l, int left)
     return left < most ? left : most;
 }
 
-static void pack_share(void *arg, int thread, int n_threads)
+static void conv_pack_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
     const struct layer *l = t->l;
@@ -58,7 +58,7 @@ static void forward_samples(const struct conv_task *t, int i, int n, float *scra
         k->conv->forward(&l->conv, y, argmax, x, w, b, l->relu, l->pool, scratch);
 }
 
-static void forward_share(void *arg, int thread, int n_threads)
+static void conv_forward_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
@@ -73,8 +73,8 @@ static void conv_layer_forward(struct layer *l, const struct pass *p, float *y, 
 {
     struct conv_task t = {.l = l, .p = p, .x = x, .out = y};
     if (l->bf16)
-        threads_run(p->threads, pack_share, &t);
-    threads_run(p->threads, forward_share, &t);
+        threads_run(p->threads, conv_pack_share, &t);
+    threads_run(p->threads, conv_forward_share, &t);
 }
 
 /* The gradient of the convolution's own sums for blocks [ob0, ob1) of one sample. */

@@ -23,7 +23,7 @@ static uint32_t *packed_rows(const struct dense_task *t)
            (t->dy ? dense_bf16_lane_words(d, (int)t->p->n) : dense_bf16_weight_words(d));
 }
 
-static void pack_share(void *arg, int thread, int n_threads)
+static void dense_pack_share(void *arg, int thread, int n_threads)
 {
     const struct dense_task *t = arg;
     const struct dense *d = &t->l->dense;
@@ -38,7 +38,7 @@ static void pack_share(void *arg, int thread, int n_threads)
                  share_begin(columns / 16, thread + 1, n_threads) * 16);
 }
 
-static void forward_share(void *arg, int thread, int n_threads)
+static void dense_forward_share(void *arg, int thread, int n_threads)
 {
     const struct dense_task *t = arg;
     const struct layer *l = t->l;
@@ -64,8 +64,8 @@ static void dense_layer_forward(struct layer *l, const struct pass *p, float *y,
     if (!p->n)
         return;
     if (l->bf16)
-        threads_run(p->threads, pack_share, &t);
-    threads_run(p->threads, forward_share, &t);
+        threads_run(p->threads, dense_pack_share, &t);
+    threads_run(p->threads, dense_forward_share, &t);
 }
 
 /* Floats of scratch that the kernels of the way back take. */
@@ -134,7 +134,7 @@ static void backward_chunk(const struct dense_task *t, int chunk, int thread)
                     PARAM_WEIGHT);
 }
 
-static void backward_share(void *arg, int thread, int n_threads)
+static void dense_backward_share(void *arg, int thread, int n_threads)
 {
     const struct dense_task *t = arg;
     int n = t->chunk1 - t->chunk0, end = t->chunk0 + share_begin(n, thread + 1, n_threads);
@@ -185,7 +185,7 @@ static void pack_gradient(struct dense_task *t)
     const struct pass *p = t->p;
 
     if (l->bf16 && t->dx)
-        threads_run(p->threads, pack_share, t);
+        threads_run(p->threads, dense_pack_share, t);
     if (l->weight->frozen)
         return;
     if (!l->bf16)
@@ -212,7 +212,7 @@ static void dense_layer_backward(struct layer *l, const struct pass *samples, fl
     pack_gradient(&t);
     for (t.chunk0 = 0; t.chunk0 < chunks; t.chunk0 = t.chunk1) {
         t.chunk1 = t.chunk0 + round < chunks ? t.chunk0 + round : chunks;
-        threads_run(p->threads, backward_share, &t);
+        threads_run(p->threads, dense_backward_share, &t);
         if (!p->sink->apply && !l->weight->frozen)
             p->sink->ready(p->sink->arg, chunk_offset(l, t.chunk0),
                            chunk_offset(l, t.chunk1 - 1) + chunk_floats(l, t.chunk1 - 1) -
@@ -227,7 +227,7 @@ static const struct layer_ops dense_ops = {.kind = "dense",
                                            .backward = dense_layer_backward,
                                            .release = dense_layer_release};
 
-static size_t packed_floats(const struct layer *l, int n)
+static size_t dense_layer_packed_floats(const struct layer *l, int n)
 {
     const struct dense *d = &l->dense;
     const size_t forward = dense_bf16_weight_words(d) + dense_bf16_row_words(n, d->in);
@@ -256,5 +256,5 @@ void layer_dense(struct layer *l, const struct net_layer *n, bool relu, bool bf1
     l->level_floats = (size_t)l->dense.out;
     l->n_levels = levels + 1;
     l->levels = xaligned(l->level_floats * (size_t)l->n_levels * sizeof(float));
-    l->packed_floats = packed_floats(l, (int)samples);
+    l->packed_floats = dense_layer_packed_floats(l, (int)samples);
 }

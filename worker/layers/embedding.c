@@ -27,7 +27,7 @@ struct embedding_task {
     const float *x, *dy;
 };
 
-static void forward_share(void *arg, int thread, int n_threads)
+static void embedding_forward_share(void *arg, int thread, int n_threads)
 {
     const struct embedding_task *t = arg;
     const struct embedding *m = t->l->embedding;
@@ -43,7 +43,7 @@ static void embedding_forward(struct layer *l, const struct pass *p, float *y, c
 {
     struct embedding_task t = {.l = l, .p = p, .y = y, .x = x};
 
-    threads_run(p->threads, forward_share, &t);
+    threads_run(p->threads, embedding_forward_share, &t);
 }
 
 /* The places of each word of a block: a counting sort. */
@@ -97,7 +97,7 @@ static void sum_words(const struct embedding_task *t, uint32_t w0, uint32_t w1, 
                  dst + (w - w0) * m->width, levels);
 }
 
-static void backward_share(void *arg, int thread, int n_threads)
+static void embedding_backward_share(void *arg, int thread, int n_threads)
 {
     const struct embedding_task *t = arg;
     const struct embedding *m = t->l->embedding;
@@ -133,7 +133,7 @@ static void embedding_backward(struct layer *l, const struct pass *p, float *dx,
             continue;
         sort_places(l->embedding, x, t.block->begin * rows,
                     (t.block->begin + block_samples(t.block)) * rows);
-        threads_run(p->threads, backward_share, &t);
+        threads_run(p->threads, embedding_backward_share, &t);
         pass_poll(p);
     }
     if (!p->sink->apply)

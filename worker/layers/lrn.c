@@ -8,7 +8,7 @@ struct lrn_task {
     const float *dy, *x, *y; /* dy: on the way back */
 };
 
-static void share(void *arg, int thread, int n_threads)
+static void lrn_share(void *arg, int thread, int n_threads)
 {
     const struct lrn_task *t = arg;
     const struct lrn_kernels *k = t->p->kernels->lrn;
@@ -30,7 +30,7 @@ static void lrn_forward(struct layer *l, const struct pass *p, float *y, const f
 {
     struct lrn_task t = {.l = l, .p = p, .to = y, .x = x};
 
-    threads_run(p->threads, share, &t);
+    threads_run(p->threads, lrn_share, &t);
 }
 
 static void lrn_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
@@ -39,7 +39,7 @@ static void lrn_backward(struct layer *l, const struct pass *p, float *dx, float
     struct lrn_task t = {.l = l, .p = p, .to = dx, .dy = dy, .x = x, .y = y};
 
     if (dx)
-        threads_run(p->threads, share, &t);
+        threads_run(p->threads, lrn_share, &t);
 }
 
 static const struct layer_ops lrn_ops = {

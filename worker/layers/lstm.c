@@ -38,13 +38,13 @@ struct lstm_task {
 static size_t gate_floats(const struct lstm *m) { return 4 * m->units; }
 
 /* Of sample i at the running position. */
-static size_t place(const struct lstm_task *t, uint32_t i)
+static size_t lstm_place(const struct lstm_task *t, uint32_t i)
 {
     return ((size_t)t->p->first + i) * (size_t)t->l->rows + (size_t)t->position;
 }
 
 /* The states that the samples begin with. */
-static void begin(struct layer *l, const struct pass *p)
+static void lstm_begin(struct layer *l, const struct pass *p)
 {
     struct lstm *m = l->lstm;
     const size_t n = p->n * m->units;
@@ -85,7 +85,7 @@ static uint32_t *packed_states(const struct lstm_task *t, int position)
 }
 static uint32_t *packed_gates(const struct lstm_task *t) { return packed_states(t, 0); }
 
-static void pack_share(void *arg, int thread, int n_threads)
+static void lstm_pack_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
@@ -123,7 +123,7 @@ static void recurrent_share(const struct lstm_task *t, struct units u, float *sc
     }
 }
 
-static void forward_share(void *arg, int thread, int n_threads)
+static void lstm_forward_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
@@ -135,7 +135,7 @@ static void forward_share(void *arg, int thread, int n_threads)
 
     recurrent_share(t, u, t->p->scratch[thread]);
     for (uint32_t i = 0; i < t->p->n; i++) {
-        const size_t at = place(t, i) * m->units, state = i * m->units;
+        const size_t at = lstm_place(t, i) * m->units, state = i * m->units;
         const size_t out = (i * (size_t)t->l->rows + (size_t)t->position) * m->units;
 
         memcpy(m->hidden + at + u.from, last + state + u.from, bytes);
@@ -162,14 +162,14 @@ static void lstm_forward(struct layer *l, const struct pass *p, float *y, const 
     struct layer *input = &m->dense[FROM_INPUT];
     struct lstm_task t = {.l = l, .p = p, .y = y};
 
-    begin(l, p);
+    lstm_begin(l, p);
     share_room(l);
     input->ops->forward(input, p, m->gates + (size_t)p->first * (size_t)l->rows * gate_floats(m),
                         x);
     if (l->bf16 && p->n)
-        threads_run(p->threads, pack_share, &t);
+        threads_run(p->threads, lstm_pack_share, &t);
     for (t.position = 0; p->n && t.position < l->rows; t.position++)
-        threads_run(p->threads, forward_share, &t);
+        threads_run(p->threads, lstm_forward_share, &t);
     /* For the gradient of the state, or for the next batch of an evaluation. */
     const size_t at = p->first * m->units, n = p->n * m->units;
     memcpy(m->evaluated[0] + at, m->h[l->rows % 2], n * sizeof(float));
@@ -185,7 +185,7 @@ static void cell_share(void *arg, int thread, int n_threads)
     const size_t n = u.to - u.from;
 
     for (uint32_t i = 0; i < t->p->n; i++) {
-        const size_t at = place(t, i) * m->units, state = i * m->units;
+        const size_t at = lstm_place(t, i) * m->units, state = i * m->units;
         const size_t out = (i * (size_t)t->l->rows + (size_t)t->position) * m->units;
 
         k->reduce->add(m->dh + state + u.from, t->dy + out + u.from, n);
@@ -331,7 +331,7 @@ static size_t buffer_floats(const struct layer *l, int i)
 }
 
 /* Of what one of the hidden state's weights and rows makes, for n samples. */
-static size_t packed_floats(const struct layer *l, int n)
+static size_t lstm_packed_floats(const struct layer *l, int n)
 {
     const struct dense *d = &l->lstm->dense[FROM_HIDDEN].dense;
 
@@ -341,7 +341,7 @@ static size_t packed_floats(const struct layer *l, int n)
                    : (size_t)d->in * (size_t)d->out;
 }
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t lstm_larger(size_t a, size_t b) { return a > b ? a : b; }
 
 void layer_lstm(struct layer *l, const struct net_layer *n, bool bf16, uint32_t samples, int levels,
                 uint32_t batch)
@@ -362,10 +362,10 @@ void layer_lstm(struct layer *l, const struct net_layer *n, bool bf16, uint32_t 
         d->rows = l->rows;
         d->in_floats = i == FROM_INPUT ? l->in_floats : l->out_floats;
         layer_dense(d, &gates, false, bf16, samples, levels);
-        l->scratch_floats = larger(l->scratch_floats, d->scratch_floats);
-        l->packed_floats = larger(l->packed_floats, d->packed_floats);
+        l->scratch_floats = lstm_larger(l->scratch_floats, d->scratch_floats);
+        l->packed_floats = lstm_larger(l->packed_floats, d->packed_floats);
     }
-    l->packed_floats = larger(l->packed_floats, packed_floats(l, (int)samples));
+    l->packed_floats = lstm_larger(l->packed_floats, lstm_packed_floats(l, (int)samples));
     for (int i = 0; i < N_BUFFERS; i++) {
         float **buffer = buffer_at(m, i);
         const size_t n_samples = buffer == &m->dh && batch > samples ? batch : samples;

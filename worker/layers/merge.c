@@ -15,7 +15,7 @@ struct merge_task {
     void (*sample)(const struct merge_task *t, uint32_t i);
 };
 
-static void share(void *arg, int thread, int n_threads)
+static void merge_share(void *arg, int thread, int n_threads)
 {
     const struct merge_task *t = arg;
     const int end = share_begin((int)t->p->n, thread + 1, n_threads);
@@ -24,7 +24,7 @@ static void share(void *arg, int thread, int n_threads)
         t->sample(t, (uint32_t)i);
 }
 
-static void run(struct merge_task t) { threads_run(t.p->threads, share, &t); }
+static void merge_run(struct merge_task t) { threads_run(t.p->threads, merge_share, &t); }
 
 static void merge_release(struct layer *l) { free(l->part_channels); }
 
@@ -41,7 +41,7 @@ static void add_forward_sample(const struct merge_task *t, uint32_t i)
 
 static void add_forward(struct layer *l, const struct pass *p, float *y, const float *const *x)
 {
-    run((struct merge_task){.l = l, .p = p, .y = y, .x = x, .sample = add_forward_sample});
+    merge_run((struct merge_task){.l = l, .p = p, .y = y, .x = x, .sample = add_forward_sample});
 }
 
 static void add_backward_sample(const struct merge_task *t, uint32_t i)
@@ -63,13 +63,13 @@ static void add_backward_sample(const struct merge_task *t, uint32_t i)
 static void add_backward(struct layer *l, const struct pass *p, float *const *dx, const bool *fresh,
                          float *dy, const float *y)
 {
-    run((struct merge_task){.l = l,
-                            .p = p,
-                            .dx = dx,
-                            .fresh = fresh,
-                            .dy = dy,
-                            .out = y,
-                            .sample = add_backward_sample});
+    merge_run((struct merge_task){.l = l,
+                                  .p = p,
+                                  .dx = dx,
+                                  .fresh = fresh,
+                                  .dy = dy,
+                                  .out = y,
+                                  .sample = add_backward_sample});
 }
 
 static const struct layer_ops add_ops = {
@@ -176,7 +176,7 @@ static void concat_forward_sample(const struct merge_task *t, uint32_t i)
 
 static void concat_forward(struct layer *l, const struct pass *p, float *y, const float *const *x)
 {
-    run((struct merge_task){.l = l, .p = p, .y = y, .x = x, .sample = concat_forward_sample});
+    merge_run((struct merge_task){.l = l, .p = p, .y = y, .x = x, .sample = concat_forward_sample});
 }
 
 static void concat_backward_sample(const struct merge_task *t, uint32_t i)
@@ -195,7 +195,7 @@ static void concat_backward(struct layer *l, const struct pass *p, float *const 
                             const bool *fresh, float *dy, const float *y)
 {
     (void)y;
-    run((struct merge_task){
+    merge_run((struct merge_task){
         .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = concat_backward_sample});
 }
 

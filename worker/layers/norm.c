@@ -36,14 +36,14 @@ struct norm_task {
 };
 
 /* A lane of n samples has as many groups as fit, at least one; they differ by a sample at most. */
-static uint32_t groups_of(const struct norm *m, uint32_t n)
+static uint32_t norm_groups_of(const struct norm *m, uint32_t n)
 {
     return n < m->group ? 1 : n / m->group;
 }
 
 static void cut_lane(struct norm *m, uint32_t begin, uint32_t n)
 {
-    for (uint32_t g = 0, groups = groups_of(m, n); n && g < groups; g++)
+    for (uint32_t g = 0, groups = norm_groups_of(m, n); n && g < groups; g++)
         m->ends[m->n_groups++] = begin + (uint32_t)((uint64_t)(g + 1) * n / groups);
 }
 
@@ -88,8 +88,8 @@ static void combine(const struct norm *m, float *means, float *deviations, uint3
 }
 
 /* y of samples [begin, end), normalised by mean and variance (both [16]). */
-static void normalize(const struct norm_task *t, uint32_t begin, uint32_t end, size_t c,
-                      const float *mean, const float *variance, float *inverse)
+static void norm_normalize(const struct norm_task *t, uint32_t begin, uint32_t end, size_t c,
+                           const float *mean, const float *variance, float *inverse)
 {
     const struct norm *m = t->l->norm;
     float scale[16];
@@ -115,11 +115,11 @@ static void group_forward(const struct norm_task *t, uint32_t group, size_t c)
                                      t->x + at_block(m, i, c), m->pixels);
     for (int lane = 0; lane < 16; lane++)
         combine(m, m->means + kept, m->deviations + kept, end - begin, lane);
-    normalize(t, begin, end, c, m->means + kept, m->deviations + kept, m->inverse + kept);
+    norm_normalize(t, begin, end, c, m->means + kept, m->deviations + kept, m->inverse + kept);
 }
 
 /* Groups by blocks of channels are what threads take. */
-static void forward_share(void *arg, int thread, int n_threads)
+static void norm_forward_share(void *arg, int thread, int n_threads)
 {
     const struct norm_task *t = arg;
     const struct norm *m = t->l->norm;
@@ -139,7 +139,7 @@ static void fixed_share(void *arg, int thread, int n_threads)
     float inverse[16];
 
     for (size_t c = 0; c < m->channels; c += 16)
-        normalize(t, begin, end, c, parameter(t, MEAN, c), parameter(t, VARIANCE, c), inverse);
+        norm_normalize(t, begin, end, c, parameter(t, MEAN, c), parameter(t, VARIANCE, c), inverse);
 }
 
 static bool is_fixed(const struct layer *l, const struct pass *p)
@@ -156,7 +156,7 @@ static void norm_forward(struct layer *l, const struct pass *p, float *y, const 
         return;
     }
     cut_groups(l->norm, p);
-    threads_run(p->threads, forward_share, &t);
+    threads_run(p->threads, norm_forward_share, &t);
 }
 
 /* The group's gradients of scale and shift, and what it changes in the running statistics. */
@@ -226,7 +226,7 @@ static void group_backward(const struct norm_task *t, uint32_t group, size_t c)
         data_gradient(t, begin, end, c, kept, sums);
 }
 
-static void backward_share(void *arg, int thread, int n_threads)
+static void norm_backward_share(void *arg, int thread, int n_threads)
 {
     const struct norm_task *t = arg;
     const struct norm *m = t->l->norm;
@@ -242,7 +242,7 @@ static void lane(void *arg, uint32_t begin, uint32_t end, float *dst)
     const struct norm_task *t = arg;
     const struct norm *m = t->l->norm;
     const size_t floats = N_PARAMS * m->channels;
-    const uint32_t n = end - begin, groups = groups_of(m, n);
+    const uint32_t n = end - begin, groups = norm_groups_of(m, n);
 
     for (uint32_t g = 0; g < groups; g++) {
         const uint32_t first = begin + (uint32_t)((uint64_t)g * n / groups);
@@ -255,7 +255,7 @@ static void lane(void *arg, uint32_t begin, uint32_t end, float *dst)
     }
 }
 
-static void hand_over(struct layer *l, const struct pass *p, float *gradient)
+static void norm_hand_over(struct layer *l, const struct pass *p, float *gradient)
 {
     const struct param *const params[] = {l->weight, l->bias, l->mean, l->variance};
 
@@ -284,7 +284,7 @@ static void parameters_backward(struct norm_task *t)
         lane_sum_run(&sum, to);
     }
     if (sink->apply)
-        hand_over(l, p, to);
+        norm_hand_over(l, p, to);
     else
         sink->ready(sink->arg, l->weight->offset, l->level_floats);
 }
@@ -321,7 +321,7 @@ static void norm_backward(struct layer *l, const struct pass *p, float *dx, floa
         return;
     }
     cut_groups(l->norm, p);
-    threads_run(p->threads, backward_share, &t);
+    threads_run(p->threads, norm_backward_share, &t);
     parameters_backward(&t);
 }
 

@@ -11,7 +11,7 @@ struct task {
     void (*sample)(const struct task *t, uint32_t i);
 };
 
-static void share(void *arg, int thread, int n_threads)
+static void simple_share(void *arg, int thread, int n_threads)
 {
     const struct task *t = arg;
     int end = share_begin((int)t->p->n, thread + 1, n_threads);
@@ -19,7 +19,7 @@ static void share(void *arg, int thread, int n_threads)
         t->sample(t, (uint32_t)i);
 }
 
-static void run(struct task t) { threads_run(t.p->threads, share, &t); }
+static void simple_run(struct task t) { threads_run(t.p->threads, simple_share, &t); }
 
 /* Pooling */
 
@@ -33,7 +33,7 @@ static void pool_forward_sample(const struct task *t, uint32_t i)
 
 static void pool_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pool_forward_sample});
+    simple_run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pool_forward_sample});
 }
 
 static void pool_backward_sample(const struct task *t, uint32_t i)
@@ -53,7 +53,7 @@ static void pool_backward(struct layer *l, const struct pass *p, float *dx, floa
 {
     (void)y;
     if (dx)
-        run((struct task){
+        simple_run((struct task){
             .l = l, .p = p, .to = dx, .from = dy, .x = x, .sample = pool_backward_sample});
 }
 
@@ -124,7 +124,8 @@ static void activation_forward_sample(const struct task *t, uint32_t i)
 
 static void activation_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = activation_forward_sample});
+    simple_run(
+        (struct task){.l = l, .p = p, .to = y, .from = x, .sample = activation_forward_sample});
 }
 
 static void activation_backward_sample(const struct task *t, uint32_t i)
@@ -144,7 +145,7 @@ static void activation_backward(struct layer *l, const struct pass *p, float *dx
 {
     (void)x;
     if (dx)
-        run((struct task){
+        simple_run((struct task){
             .l = l, .p = p, .to = dx, .from = dy, .y = y, .sample = activation_backward_sample});
 }
 
@@ -183,7 +184,8 @@ static void dropout_forward_sample(const struct task *t, uint32_t i)
 static void dropout_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
     if (p->training)
-        run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = dropout_forward_sample});
+        simple_run(
+            (struct task){.l = l, .p = p, .to = y, .from = x, .sample = dropout_forward_sample});
     else if (y != x)
         memcpy(y, x, sizeof(float) * l->out_floats * p->n);
 }
@@ -202,7 +204,8 @@ static void dropout_backward(struct layer *l, const struct pass *p, float *dx, f
     (void)x;
     (void)y;
     if (dx)
-        run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = dropout_backward_sample});
+        simple_run(
+            (struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = dropout_backward_sample});
 }
 
 static void dropout_release(struct layer *l) { free(l->mask); }
@@ -238,7 +241,7 @@ static void pack_sample(const struct task *t, uint32_t i)
 
 static void pack_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pack_sample});
+    simple_run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pack_sample});
 }
 
 static void pack_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
@@ -271,7 +274,7 @@ static void flatten_forward_sample(const struct task *t, uint32_t i)
 
 static void flatten_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = flatten_forward_sample});
+    simple_run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = flatten_forward_sample});
 }
 
 static void flatten_backward_sample(const struct task *t, uint32_t i)
@@ -289,7 +292,8 @@ static void flatten_backward(struct layer *l, const struct pass *p, float *dx, f
 {
     (void)x, (void)y;
     if (dx)
-        run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = flatten_backward_sample});
+        simple_run(
+            (struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = flatten_backward_sample});
 }
 
 static const struct layer_ops flatten_ops = {
@@ -317,7 +321,7 @@ static void pad_forward_sample(const struct task *t, uint32_t i)
 
 static void pad_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pad_forward_sample});
+    simple_run((struct task){.l = l, .p = p, .to = y, .from = x, .sample = pad_forward_sample});
 }
 
 static void pad_backward_sample(const struct task *t, uint32_t i)
@@ -334,7 +338,8 @@ static void pad_backward(struct layer *l, const struct pass *p, float *dx, float
 {
     (void)x, (void)y;
     if (dx)
-        run((struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = pad_backward_sample});
+        simple_run(
+            (struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = pad_backward_sample});
 }
 
 static const struct layer_ops pad_ops = {

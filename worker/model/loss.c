@@ -89,7 +89,7 @@ static const struct {
 };
 
 /* A gradient this small would only make subnormal numbers, which are slow, further down. */
-static float settle(float gradient)
+static float loss_settle(float gradient)
 {
     return gradient < 0x1p-60f && gradient > -0x1p-60f ? 0.0f : gradient;
 }
@@ -107,7 +107,7 @@ struct loss_result loss_sample(enum loss_type type, const struct kernels *k, con
     r.scores[1] = above < 5;
     if (!dy)
         return r;
-    const float of_label = settle((p[label] - 1.0f) / (float)n_global);
+    const float of_label = loss_settle((p[label] - 1.0f) / (float)n_global);
     k->math->divide(dy, p, (float)n_global, (size_t)n_classes);
     dy[label] = of_label;
     memset(dy + n_classes, 0, (row - (size_t)n_classes) * sizeof *dy);
@@ -147,7 +147,7 @@ struct loss_result loss_values(enum loss_type type, double delta, const float *y
 
         r.loss += term.loss;
         if (dy)
-            dy[i] = settle((float)(term.slope * share));
+            dy[i] = loss_settle((float)(term.slope * share));
     }
     r.loss /= n;
     if (loss_defs[type].labels == LABELS_BITS)
@@ -162,5 +162,5 @@ struct loss_result loss_values(enum loss_type type, double delta, const float *y
 void loss_weigh(float *dy, int n, double weight)
 {
     for (int i = 0; i < n; i++)
-        dy[i] = settle((float)weight * dy[i]);
+        dy[i] = loss_settle((float)weight * dy[i]);
 }

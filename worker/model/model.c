@@ -214,7 +214,7 @@ static void build_layers(struct model *m, const struct model_config *config)
     find_in_place(m);
 }
 
-static float *take(struct model *m, size_t floats_per_sample)
+static float *model_take(struct model *m, size_t floats_per_sample)
 {
     return xaligned(floats_per_sample * (m->max_samples ? m->max_samples : 1) * sizeof(float));
 }
@@ -262,7 +262,7 @@ struct slab_plan {
 };
 
 /* The losses are step 0, the last layer's way back is step 1. */
-static int step_of(const struct model *m, int layer) { return m->n_layers - layer; }
+static int model_step_of(const struct model *m, int layer) { return m->n_layers - layer; }
 
 static int plan_add(struct slab_plan *p, const struct model *m, int layer, int from, int to)
 {
@@ -287,13 +287,13 @@ static void plan_inputs(struct slab_plan *p, const struct model *m, int i)
             continue;
         if (p->output[from] >= 0) {
             if (!l->ops->backward_n)
-                p->apart[i] = plan_add(p, m, from, step_of(m, i), step_of(m, i));
+                p->apart[i] = plan_add(p, m, from, model_step_of(m, i), model_step_of(m, i));
         } else if (!left && takes_once(l, from)) {
             p->output[from] = p->output[i];
-            p->needs[p->output[i]].to = step_of(m, from);
+            p->needs[p->output[i]].to = model_step_of(m, from);
             left = true;
         } else {
-            p->output[from] = plan_add(p, m, from, step_of(m, i), step_of(m, from));
+            p->output[from] = plan_add(p, m, from, model_step_of(m, i), model_step_of(m, from));
         }
     }
 }
@@ -328,7 +328,7 @@ static void place_gradients(struct model *m)
     }
 }
 
-static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
+static size_t model_larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static size_t levels_floats(const struct layer *l) { return l->level_floats * (size_t)l->n_levels; }
 
@@ -338,12 +338,12 @@ static void share_memory(struct model *m)
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
 
-        m->transposed_floats = larger(m->transposed_floats, l->transposed_floats);
-        m->packed_floats = larger(m->packed_floats, l->packed_floats);
+        m->transposed_floats = model_larger(m->transposed_floats, l->transposed_floats);
+        m->packed_floats = model_larger(m->packed_floats, l->packed_floats);
         if (!l->levels)
-            m->levels_floats = larger(m->levels_floats, levels_floats(l));
+            m->levels_floats = model_larger(m->levels_floats, levels_floats(l));
         if (!l->remote)
-            m->scratch_floats = larger(m->scratch_floats, l->scratch_floats);
+            m->scratch_floats = model_larger(m->scratch_floats, l->scratch_floats);
     }
     m->levels = xaligned(m->levels_floats * sizeof(float));
     m->transposed = xaligned(m->transposed_floats * sizeof(float));
@@ -370,7 +370,8 @@ static void take_memory(struct model *m)
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
         if (is_used(m, i))
-            m->activations[i] = l->in_place ? m->activations[l->inputs[0]] : take(m, l->out_floats);
+            m->activations[i] =
+                l->in_place ? m->activations[l->inputs[0]] : model_take(m, l->out_floats);
     }
     place_gradients(m);
     m->given = xcalloc((size_t)m->n_layers, sizeof *m->given);

@@ -105,8 +105,8 @@ void model_import(const struct model *m, const struct param *p, float *slab, con
 /* He: normal with variance 2/fan_in. Glorot: uniform in +-sqrt(6/(fan_in + fan_out)); else in
  * +-range.
  */
-static void draw(const struct model *m, const struct param *p, uint32_t tensor, uint64_t seed,
-                 float *flat)
+static void params_draw(const struct model *m, const struct param *p, uint32_t tensor,
+                        uint64_t seed, float *flat)
 {
     const struct random_kernels *k = m->kernels->random;
     const struct random_key key = {.seed = seed, .purpose = RANDOM_INIT, .item = tensor};
@@ -141,7 +141,7 @@ void model_init_weights(struct model *m, uint64_t seed)
         if ((p->initializer == INIT_ZERO && p->forget == 0) || !p->floats)
             continue;
         AUTO(auto_free) float *flat = xmalloc((param_elements(p) + 64) * sizeof(float));
-        draw(m, p, (uint32_t)i, seed, flat);
+        params_draw(m, p, (uint32_t)i, seed, flat);
         model_import(m, p, m->weights, flat);
     }
 }

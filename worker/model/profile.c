@@ -54,7 +54,7 @@ double profile_us(const struct profile *p, int layer, enum profile_part part)
     return p->us[layer * N_PROFILE_PARTS + (int)part];
 }
 
-static void become(struct profile *p, int now)
+static void profile_become(struct profile *p, int now)
 {
     const double at = clock_us();
 
@@ -73,12 +73,12 @@ int profile_begin(struct profile *p, int layer, enum profile_part part)
     if (layer < 0)
         layer = was / N_PROFILE_PARTS;
     if (layer < p->n_layers)
-        become(p, layer * N_PROFILE_PARTS + (int)part);
+        profile_become(p, layer * N_PROFILE_PARTS + (int)part);
     return was;
 }
 
 void profile_end(struct profile *p, int was)
 {
     if (pthread_equal(p->thread, pthread_self()) && was != p->now)
-        become(p, was);
+        profile_become(p, was);
 }

@@ -33,7 +33,7 @@ static update_fn *choose_update(const struct update_kernels *k, const struct job
     return NULL;
 }
 
-static void keep(struct optimizer *o, size_t offset, size_t n)
+static void optimizer_keep(struct optimizer *o, size_t offset, size_t n)
 {
     o->kept[o->n_kept++] = (struct kept){offset, n, o->n_floats};
     o->n_floats += n;
@@ -46,7 +46,7 @@ static void keep_own(struct optimizer *o, const struct placement *owners, int ra
         const struct shard *s = &owners->shards[i];
 
         if (placement_owner(owners, s) == rank)
-            keep(o, s->offset, s->n);
+            optimizer_keep(o, s->offset, s->n);
     }
 }
 
@@ -66,7 +66,7 @@ void optimizer_init(struct optimizer *o, const struct kernels *kernels, const st
         keep_own(o, owners, rank);
     } else {
         o->kept = xcalloc(1, sizeof *o->kept);
-        keep(o, 0, n_params);
+        optimizer_keep(o, 0, n_params);
     }
     if (!n_slots)
         return;
@@ -97,7 +97,7 @@ float *optimizer_velocity(const struct optimizer *o)
 }
 
 /* The last kept range that begins at the offset or before it; NULL: none does. */
-static const struct kept *find(const struct optimizer *o, size_t offset)
+static const struct kept *optimizer_find(const struct optimizer *o, size_t offset)
 {
     int low = 0, high = o->n_kept;
 
@@ -114,7 +114,7 @@ static const struct kept *find(const struct optimizer *o, size_t offset)
 
 float *optimizer_state(const struct optimizer *o, int slot, size_t offset)
 {
-    const struct kept *k = find(o, offset);
+    const struct kept *k = optimizer_find(o, offset);
 
     assert(k && offset < k->offset + k->n);
     return o->slots[slot] + k->at + (offset - k->offset);

@@ -59,7 +59,7 @@ static bool all_reduce_takes(const struct trainer *t, uint32_t batch)
 }
 
 /* Thread 0: the running batch's gradient is final there. */
-static void ready(void *arg, size_t offset, size_t n)
+static void all_reduce_ready(void *arg, size_t offset, size_t n)
 {
     struct trainer *t = arg;
     struct all_reduce *a = t->own;
@@ -72,14 +72,14 @@ static void ready(void *arg, size_t offset, size_t n)
         step_update(t, offset, n, a->blocks[0]);
 }
 
-static void poll_reducer(void *arg) { reducer_poll(arg); }
+static void all_reduce_poll_reducer(void *arg) { reducer_poll(arg); }
 
 static void update_summed(void *arg, size_t offset, size_t n, const float *gradients)
 {
     step_update(arg, offset, n, gradients);
 }
 
-static void init_reducer(struct trainer *t, struct all_reduce *a)
+static void all_reduce_init_reducer(struct trainer *t, struct all_reduce *a)
 {
     const struct job *job = t->job;
     const struct reducer_config config = {
@@ -94,7 +94,7 @@ static void init_reducer(struct trainer *t, struct all_reduce *a)
     a->owners = (struct reducer_servers){
         .placement = &t->placement, .weights = t->model.weights, .update = update_summed, .arg = t};
     a->reducer = reducer_new(t->comm, t->kernels, &config, a->tree, t->model.n_floats);
-    t->pass.poll = poll_reducer;
+    t->pass.poll = all_reduce_poll_reducer;
     t->pass.poll_arg = a->reducer;
     t->gradient_floats += t->model.n_floats; /* what is on its way */
 }
@@ -131,10 +131,10 @@ static void all_reduce_init(struct trainer *t)
         t->sink.apply = step_apply;
         return;
     }
-    t->sink.ready = ready;
+    t->sink.ready = all_reduce_ready;
     init_slabs(t, a);
     if (comm_size(t->comm) > 1)
-        init_reducer(t, a);
+        all_reduce_init_reducer(t, a);
 }
 
 static void all_reduce_release(struct trainer *t)

@@ -58,7 +58,7 @@ static void downpour_release(struct trainer *t)
     free(d);
 }
 
-static void tell_servers(const struct trainer *t, const struct async_note *note)
+static void downpour_tell_servers(const struct trainer *t, const struct async_note *note)
 {
     const struct downpour *d = t->own;
 
@@ -66,7 +66,7 @@ static void tell_servers(const struct trainer *t, const struct async_note *note)
         ps_transport_tell(d->transport, t->placement.first + s, note, sizeof *note);
 }
 
-static void compute(struct trainer *t, struct downpour *d, const struct position *at)
+static void downpour_compute(struct trainer *t, struct downpour *d, const struct position *at)
 {
     struct async_note note = {.kind = NOTE_PUSH, .idle = d->idle};
 
@@ -74,14 +74,14 @@ static void compute(struct trainer *t, struct downpour *d, const struct position
     note.batch = group_compute(&d->group, t);
     if (!group_leads(&d->group, comm_rank(t->comm)))
         return;
-    tell_servers(t, &note);
+    downpour_tell_servers(t, &note);
     ps_transport_push(d->transport, d->group.slabs);
     d->pushed++;
     d->idle = 0;
 }
 
 /* A group's first rank: the clock's answer to its ask. */
-static struct async_answer ask_clock(const struct trainer *t, const struct downpour *d)
+static struct async_answer downpour_ask_clock(const struct trainer *t, const struct downpour *d)
 {
     const struct async_note ask = {.kind = NOTE_ASK, .orders = t->wish};
     struct async_answer a;
@@ -92,22 +92,22 @@ static struct async_answer ask_clock(const struct trainer *t, const struct downp
 }
 
 /* Weights to compute with. */
-static void pull(struct trainer *t, struct downpour *d, bool leads)
+static void downpour_pull(struct trainer *t, struct downpour *d, bool leads)
 {
     float *weights = d->pulled ? d->pulled : t->model.weights;
 
     if (leads) {
-        tell_servers(t, &(struct async_note){.kind = NOTE_PULL});
+        downpour_tell_servers(t, &(struct async_note){.kind = NOTE_PULL});
         ps_transport_pull(d->transport, weights);
     }
     group_tell(&d->group, weights, t->model.n_floats * sizeof *weights);
 }
 
 /* A batch, if the clock has one: false: it is time to meet. */
-static bool work(struct trainer *t, struct downpour *d)
+static bool downpour_work(struct trainer *t, struct downpour *d)
 {
     const bool leads = group_leads(&d->group, comm_rank(t->comm));
-    struct async_answer a = leads ? ask_clock(t, d) : (struct async_answer){0};
+    struct async_answer a = leads ? downpour_ask_clock(t, d) : (struct async_answer){0};
 
     group_tell(&d->group, &a, sizeof a);
     comm_check_flag(t->comm, t->placement.first, a.meet, "whether to meet");
@@ -116,22 +116,22 @@ static bool work(struct trainer *t, struct downpour *d)
     d->idle += a.idle;
     if (a.meet) {
         if (leads)
-            tell_servers(
+            downpour_tell_servers(
                 t, &(struct async_note){.kind = NOTE_MEET, .pushed = d->pushed, .idle = d->idle});
         d->pushed = d->idle = 0;
         return false;
     }
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
-    pull(t, d, leads);
-    compute(t, d, &a.at);
+    downpour_pull(t, d, leads);
+    downpour_compute(t, d, &a.at);
     return true;
 }
 
 /* --- both --- */
 
 /* Everybody learns what the clock knows. */
-static int meet(struct trainer *t, struct downpour *d, struct err *err)
+static int downpour_meet(struct trainer *t, struct downpour *d, struct err *err)
 {
     const bool lost = d->applied != d->announced;
 
@@ -161,11 +161,11 @@ static int downpour_step(struct trainer *t, struct err *err)
         if (servers_has_shards(t))
             server_begin(t, d);
     }
-    t->together = servers_is_one(t) || !work(t, d);
+    t->together = servers_is_one(t) || !downpour_work(t, d);
     if (t->together && servers_has_shards(t))
         server_end(t, d);
     if (t->together)
-        rc = meet(t, d, err);
+        rc = downpour_meet(t, d, err);
     phases_leave(&t->phases, was);
     return rc;
 }

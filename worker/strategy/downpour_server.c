@@ -7,7 +7,7 @@
 #include "worker/train/step.h"
 #include "worker/train/watchdog.h"
 
-static void count(struct batch_histogram *h, int64_t value)
+static void server_count(struct batch_histogram *h, int64_t value)
 {
     h->count[value < BINS ? value : BINS - 1]++;
     h->most = value > h->most ? value : h->most;
@@ -105,7 +105,7 @@ static double seconds(const struct trainer *t, const struct downpour *d)
 }
 
 /* Answers an ask, if it may be answered now. */
-static void grant(struct trainer *t, struct downpour *d, int worker)
+static void server_grant(struct trainer *t, struct downpour *d, int worker)
 {
     struct async_answer a = {.at = d->at};
     const int group = worker / d->group.size;
@@ -119,7 +119,7 @@ static void grant(struct trainer *t, struct downpour *d, int worker)
         return;
     if (!a.meet) {
         a.at.batch = batch;
-        count(&d->now.lead, staleness_lead(&d->bound, group));
+        server_count(&d->now.lead, staleness_lead(&d->bound, group));
         batch += (uint32_t)d->group.n;
     }
     take_turns(d, group, batch, !a.meet || a.idle);
@@ -137,22 +137,22 @@ static void grant_waiting(struct trainer *t, struct downpour *d)
         for (int g = 0; g < d->group.n; g++) {
             if (!d->bound.runners[g].waits)
                 continue;
-            grant(t, d, g * d->group.size);
+            server_grant(t, d, g * d->group.size);
             some = some || !d->bound.runners[g].waits;
         }
     }
 }
 
-static void on_ask(struct trainer *t, int worker, const struct async_note *note)
+static void server_on_ask(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
     d->now.orders |= trainer_read_orders(t, worker, note->orders);
-    grant(t, d, worker);
+    server_grant(t, d, worker);
     grant_waiting(t, d); /* it may be over for them, too */
 }
 
-static void on_pull(struct trainer *t, int worker, const struct async_note *note)
+static void server_on_pull(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -188,7 +188,7 @@ static bool defer_push(const struct trainer *t, const struct downpour *d, int wo
     return true;
 }
 
-static void on_push(struct trainer *t, int worker, const struct async_note *note)
+static void server_on_push(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -205,7 +205,7 @@ static void on_push(struct trainer *t, int worker, const struct async_note *note
     }
     if (!d->now.diverged)
         apply(t, d);
-    count(&d->now.staleness, d->at.step - d->seen[worker]);
+    server_count(&d->now.staleness, d->at.step - d->seen[worker]);
     d->seen[worker] = -1;
     step_add(&d->at.epoch_totals, note->batch);
     d->at.step++;
@@ -214,7 +214,7 @@ static void on_push(struct trainer *t, int worker, const struct async_note *note
     grant_waiting(t, d);
 }
 
-static void on_meet(struct trainer *t, int worker, const struct async_note *note)
+static void server_on_meet(struct trainer *t, int worker, const struct async_note *note)
 {
     struct downpour *d = t->own;
 
@@ -227,8 +227,11 @@ static void on_meet(struct trainer *t, int worker, const struct async_note *note
 static void on_note(struct trainer *t, struct downpour *d, int worker,
                     const struct async_note *note)
 {
-    static void (*const on[])(struct trainer *, int, const struct async_note *) = {
-        [NOTE_ASK] = on_ask, [NOTE_PULL] = on_pull, [NOTE_PUSH] = on_push, [NOTE_MEET] = on_meet};
+    static void (*const on[])(struct trainer *, int,
+                              const struct async_note *) = {[NOTE_ASK] = server_on_ask,
+                                                            [NOTE_PULL] = server_on_pull,
+                                                            [NOTE_PUSH] = server_on_push,
+                                                            [NOTE_MEET] = server_on_meet};
 
     if ((unsigned)note->kind >= ARRAY_LEN(on))
         comm_refuse(t->comm, worker, "a note of kind %d; allowed: 0 to %d", (int)note->kind,
@@ -242,7 +245,7 @@ static void on_note(struct trainer *t, struct downpour *d, int worker,
 }
 
 /* A worker that is a server as well: what others have sent meanwhile. */
-static void look(void *arg)
+static void server_look(void *arg)
 {
     struct trainer *t = arg;
     struct downpour *d = t->own;
@@ -273,7 +276,7 @@ void server_begin(struct trainer *t, struct downpour *d)
         d->seen[w] = -1;
     }
     if (!servers_is_one(t))
-        ps_transport_serve(d->transport, look, t);
+        ps_transport_serve(d->transport, server_look, t);
 }
 
 void server_end(struct trainer *t, struct downpour *d)

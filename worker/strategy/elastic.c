@@ -29,7 +29,7 @@ struct elastic {
     float *kept[1 + OPTIM_MAX_SLOTS]; /* weights, state */
 };
 
-static float *slab_of(const struct trainer *t, int slot)
+static float *elastic_slab_of(const struct trainer *t, int slot)
 {
     return slot < 0 ? t->model.weights : t->optimizer.slots[slot];
 }
@@ -63,7 +63,7 @@ static void elastic_release(struct trainer *t)
     free(e);
 }
 
-static void copy(const struct trainer *t, float *to, const float *from)
+static void elastic_copy(const struct trainer *t, float *to, const float *from)
 {
     memcpy(to, from, t->model.n_floats * sizeof *to);
 }
@@ -72,10 +72,10 @@ static void copy(const struct trainer *t, float *to, const float *from)
 static void go_out(struct trainer *t, struct elastic *e)
 {
     if (!e->begun)
-        copy(t, e->centre, t->model.weights);
+        elastic_copy(t, e->centre, t->model.weights);
     e->begun = true;
     for (int slot = -1; e->at_centre && slot < t->optimizer.n_slots; slot++)
-        copy(t, slab_of(t, slot), e->kept[slot + 1]);
+        elastic_copy(t, elastic_slab_of(t, slot), e->kept[slot + 1]);
     e->at_centre = false;
 }
 
@@ -86,14 +86,14 @@ static void elastic_gather(struct trainer *t)
     if (!e->begun || e->at_centre)
         return;
     for (int slot = -1; slot < t->optimizer.n_slots; slot++)
-        copy(t, e->kept[slot + 1], slab_of(t, slot));
-    copy(t, t->model.weights, e->centre);
+        elastic_copy(t, e->kept[slot + 1], elastic_slab_of(t, slot));
+    elastic_copy(t, t->model.weights, e->centre);
     for (int slot = 0; slot < t->optimizer.n_slots; slot++)
         local_update_sum(t, &e->local, t->optimizer.slots[slot], (float)(1.0 / t->workers));
     e->at_centre = true;
 }
 
-static void pull(struct trainer *t, struct elastic *e)
+static void elastic_pull(struct trainer *t, struct elastic *e)
 {
     const double given = t->job->strategy.elastic_force;
     const float force = (float)(given > 0 ? given : 0.9 / t->workers);
@@ -117,7 +117,7 @@ static int elastic_step(struct trainer *t, struct err *err)
     if (t->together && local_update_meet(t, &e->local, err) != 0)
         return -1;
     if (over)
-        pull(t, e);
+        elastic_pull(t, e);
     return 0;
 }
 

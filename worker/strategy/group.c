@@ -4,14 +4,14 @@
 #include "worker/strategy/servers.h"
 #include "worker/train/step.h"
 
-static int groups_of(const struct trainer *t)
+static int group_count(const struct trainer *t)
 {
     return t->job->strategy.groups ? (int)t->job->strategy.groups : t->workers;
 }
 
 static struct lane_tree tree_of(const struct trainer *t)
 {
-    return (struct lane_tree){.total = t->lane_tree.total, .workers = t->workers / groups_of(t)};
+    return (struct lane_tree){.total = t->lane_tree.total, .workers = t->workers / group_count(t)};
 }
 
 void group_share(struct trainer *t)
@@ -23,7 +23,7 @@ void group_share(struct trainer *t)
 }
 
 /* Thread 0: the batch's gradient is final there. */
-static void ready(void *arg, size_t offset, size_t n)
+static void group_ready(void *arg, size_t offset, size_t n)
 {
     const struct group *g = arg;
 
@@ -31,9 +31,9 @@ static void ready(void *arg, size_t offset, size_t n)
         reducer_submit(g->reducer, offset, n);
 }
 
-static void poll_reducer(void *arg) { reducer_poll(arg); }
+static void group_poll_reducer(void *arg) { reducer_poll(arg); }
 
-static void init_reducer(struct group *g, struct trainer *t)
+static void group_init_reducer(struct group *g, struct trainer *t)
 {
     const struct reducer_config config = {.algorithm = ALGO_TREE,
                                           .wire = WIRE_FP32,
@@ -41,7 +41,7 @@ static void init_reducer(struct group *g, struct trainer *t)
                                           .fusion_bytes = (size_t)t->job->strategy.fusion_bytes};
 
     g->reducer = reducer_new(g->comm, t->kernels, &config, g->tree, t->model.n_floats);
-    t->pass.poll = poll_reducer;
+    t->pass.poll = group_poll_reducer;
     t->pass.poll_arg = g->reducer;
     t->gradient_floats += t->model.n_floats; /* what is on its way */
 }
@@ -50,18 +50,18 @@ void group_init(struct group *g, struct trainer *t)
 {
     const size_t n = t->model.n_floats, slabs = t->lanes.n_blocks ? (size_t)t->lanes.n_blocks : 1;
 
-    *g = (struct group){.n = groups_of(t), .tree = tree_of(t)};
+    *g = (struct group){.n = group_count(t), .tree = tree_of(t)};
     g->size = g->tree.workers;
     g->comm = comm_part(t->comm, servers_is_one(t) ? -1 : comm_rank(t->comm) / g->size);
     g->slabs = xaligned(n * slabs * sizeof *g->slabs);
     t->gradient_floats += n * slabs;
-    t->sink.ready = ready;
+    t->sink.ready = group_ready;
     t->sink.arg = g;
     t->sink.n_blocks = t->lanes.n_blocks;
     for (size_t i = 0; i < slabs; i++)
         t->sink.blocks[i] = g->slabs + n * i;
     if (g->comm && g->size > 1)
-        init_reducer(g, t);
+        group_init_reducer(g, t);
 }
 
 void group_release(struct group *g)

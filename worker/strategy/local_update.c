@@ -5,7 +5,7 @@
 #include "paceline/mem.h"
 #include "worker/train/step.h"
 
-static bool is_alone(const struct trainer *t) { return t->workers == 1; }
+static bool local_update_is_alone(const struct trainer *t) { return t->workers == 1; }
 
 void local_update_share(struct trainer *t)
 {
@@ -17,7 +17,10 @@ bool local_update_takes(const struct trainer *t, uint32_t batch)
     return batch % (uint32_t)t->workers == (uint32_t)comm_rank(t->comm);
 }
 
-static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
+static void local_update_keep_gradient(void *arg, size_t offset, size_t n)
+{
+    (void)arg, (void)offset, (void)n;
+}
 
 static void init_sink(struct local_update *l, struct trainer *t)
 {
@@ -28,7 +31,7 @@ static void init_sink(struct local_update *l, struct trainer *t)
         return;
     }
     l->gradients = xaligned(t->model.n_floats * sizeof *l->gradients);
-    t->sink.ready = keep_gradient;
+    t->sink.ready = local_update_keep_gradient;
     t->sink.blocks[0] = l->gradients;
     t->gradient_floats += t->model.n_floats;
 }
@@ -45,7 +48,7 @@ void local_update_init(struct local_update *l, struct trainer *t)
 
     init_sink(l, t);
     l->notes = xcalloc((size_t)t->workers, sizeof *l->notes);
-    if (is_alone(t))
+    if (local_update_is_alone(t))
         return;
     l->transport = ps_transport_new(t->comm, NULL, job->strategy.wait_seconds);
     l->sums = reducer_new(t->comm, t->kernels, &config,
@@ -62,7 +65,7 @@ void local_update_release(struct local_update *l)
     free(l->notes);
 }
 
-static uint32_t least(int64_t a, int64_t b) { return (uint32_t)(a < b ? a : b); }
+static uint32_t local_update_least(int64_t a, int64_t b) { return (uint32_t)(a < b ? a : b); }
 
 /* How many updates a worker has made before this row: by its optimiser's count. */
 static int64_t rows_before(const struct trainer *t)
@@ -72,7 +75,7 @@ static int64_t rows_before(const struct trainer *t)
     return t->at.epoch * per_epoch + t->at.batch / n;
 }
 
-static void update(struct trainer *t, struct local_update *l, const struct batch *b)
+static void local_update_apply(struct trainer *t, struct local_update *l, const struct batch *b)
 {
     struct totals sum;
 
@@ -88,8 +91,8 @@ static void update(struct trainer *t, struct local_update *l, const struct batch
 bool local_update_step(struct trainer *t, struct local_update *l, int64_t every)
 {
     const uint32_t n = (uint32_t)t->workers, batches = trainer_batches_per_epoch(t);
-    const uint32_t row_end = least((t->at.batch / n + 1) * n, batches);
-    const uint32_t end = least(row_end, t->at.batch + (t->until - t->at.step));
+    const uint32_t row_end = local_update_least((t->at.batch / n + 1) * n, batches);
+    const uint32_t end = local_update_least(row_end, t->at.batch + (t->until - t->at.step));
     bool over;
 
     if (t->together) {
@@ -101,12 +104,12 @@ bool local_update_step(struct trainer *t, struct local_update *l, int64_t every)
         const struct batch *b = step_batch(t);
 
         if (local_update_takes(t, i) && b->n > 0) /* its share may be over */
-            update(t, l, b);
+            local_update_apply(t, l, b);
     }
     t->at.step += end - t->at.batch;
     t->at.batch = end;
     over = end == batches || t->at.step == t->until || (end % n == 0 && end / n % every == 0);
-    t->together = over || is_alone(t);
+    t->together = over || local_update_is_alone(t);
     return over;
 }
 

@@ -67,7 +67,7 @@ static struct micro_batch micro_batch(const struct trainer *t, uint32_t n, int i
 }
 
 /* How many a batch of n is cut into: none of them is without a sample. */
-static int micro_batches(const struct trainer *t, uint32_t n)
+static int model_parallel_micro_batches(const struct trainer *t, uint32_t n)
 {
     int count = (int)t->job->strategy.micro_batches;
 
@@ -108,7 +108,7 @@ static int model_parallel_place(struct trainer *t, struct err *err)
 }
 
 /* Thread 0: the running micro-batch's gradient is final there. */
-static void ready(void *arg, size_t offset, size_t n)
+static void model_parallel_ready(void *arg, size_t offset, size_t n)
 {
     struct trainer *t = arg;
     const struct model_parallel *m = t->own;
@@ -121,10 +121,10 @@ static void ready(void *arg, size_t offset, size_t n)
 static void poll_p2p(void *arg) { p2p_poll(arg); }
 
 /* The largest micro-batch; a smaller batch may be cut into fewer. */
-static size_t most_samples(const struct trainer *t)
+static size_t model_parallel_most_samples(const struct trainer *t)
 {
     const uint32_t n = (uint32_t)t->job->training.batch_size;
-    const int count = micro_batches(t, n);
+    const int count = model_parallel_micro_batches(t, n);
     uint32_t most = 2;
 
     for (int i = 0; i < count; i++)
@@ -149,7 +149,7 @@ static void add_route(struct trainer *t, struct model_parallel *m, int layer, in
 
 static void add_link(struct trainer *t, struct model_parallel *m, struct link l)
 {
-    const size_t floats = t->model.layers[l.from].out_floats * most_samples(t);
+    const size_t floats = t->model.layers[l.from].out_floats * model_parallel_most_samples(t);
 
     if (m->owner[l.from] == m->owner[l.to] || l.from < t->model.lowest_trained ||
         (!is_mine(t, m, l.from) && !is_mine(t, m, l.to)))
@@ -204,7 +204,7 @@ static void model_parallel_init(struct trainer *t)
         t->sink.apply = step_apply;
         return;
     }
-    t->sink.ready = ready;
+    t->sink.ready = model_parallel_ready;
     accumulator_init(&m->sums, t->kernels->reduce, lane_tree_of_batches(count, 1), 0,
                      model->n_floats);
     t->gradient_floats += model->n_floats * (size_t)m->sums.n_slabs;
@@ -241,7 +241,7 @@ static void begin_pass(struct trainer *t, const struct batch *b, int index, int 
     step_cut(t, 0, m.lanes, b->n, m.first);
 }
 
-static void settle(struct trainer *t)
+static void model_parallel_settle(struct trainer *t)
 {
     const struct model_parallel *m = t->own;
     const enum phase was = phases_enter(&t->phases, PHASE_COMMUNICATION);
@@ -251,7 +251,7 @@ static void settle(struct trainer *t)
 }
 
 /* Values of layer i's output in the running pass. */
-static size_t values_of(const struct trainer *t, int i)
+static size_t model_parallel_values_of(const struct trainer *t, int i)
 {
     return t->model.layers[i].out_floats * t->pass.n;
 }
@@ -269,8 +269,8 @@ static void receive_inputs(struct trainer *t, int i, const float *x)
                 continue;
             r->there = true;
             p2p_receive(m->p2p, m->owner[r->layer], 1 + r->layer,
-                        model_output(&t->model, r->layer, &t->pass, x), values_of(t, r->layer),
-                        "activations");
+                        model_output(&t->model, r->layer, &t->pass, x),
+                        model_parallel_values_of(t, r->layer), "activations");
         }
     phases_leave(&t->phases, was);
 }
@@ -282,7 +282,7 @@ static void send_output(struct trainer *t, int i, const float *x)
     for (const struct route *r = m->routes; r < m->routes + m->n_routes; r++)
         if (r->layer == i && r->rank != comm_rank(t->comm) && (t->pass.training || !r->auxiliary))
             p2p_send(m->p2p, r->rank, 1 + i, model_output(&t->model, i, &t->pass, x),
-                     values_of(t, i));
+                     model_parallel_values_of(t, i));
 }
 
 static void walk_forward(struct trainer *t, const float *x)
@@ -307,8 +307,8 @@ static void expect_gradients(struct trainer *t)
 
     for (struct link *l = m->links; l < m->links + m->n_links; l++)
         if (is_mine(t, m, l->from))
-            l->expected =
-                p2p_expect(m->p2p, m->owner[l->to], l->tag, l->gradient, values_of(t, l->from));
+            l->expected = p2p_expect(m->p2p, m->owner[l->to], l->tag, l->gradient,
+                                     model_parallel_values_of(t, l->from));
 }
 
 /* Adds what the readers behind layer `reader` give to the gradient of layer i's output. */
@@ -342,7 +342,8 @@ static void layer_back(struct trainer *t, int i, const float *x)
     model_backward_layer(&t->model, &t->pass, i, x, away);
     for (const struct link *out = m->links; out < m->links + m->n_links; out++)
         if (out->to == i)
-            p2p_send(m->p2p, m->owner[out->from], out->tag, out->gradient, values_of(t, out->from));
+            p2p_send(m->p2p, m->owner[out->from], out->tag, out->gradient,
+                     model_parallel_values_of(t, out->from));
 }
 
 /* What is still on its way is in the links' buffers, and has to be taken before more comes. */
@@ -351,7 +352,7 @@ static void walk_back(struct trainer *t, const float *x)
     struct model_parallel *m = t->own;
     const int last = t->model.n_layers - 1;
 
-    settle(t);
+    model_parallel_settle(t);
     model_begin_backward(&t->model);
     expect_gradients(t);
     if (is_mine(t, m, last))
@@ -363,9 +364,9 @@ static void walk_back(struct trainer *t, const float *x)
             layer_back(t, i, x);
 }
 
-static void forward(struct trainer *t, const struct batch *b)
+static void model_parallel_forward(struct trainer *t, const struct batch *b)
 {
-    const int count = micro_batches(t, b->n);
+    const int count = model_parallel_micro_batches(t, b->n);
     const enum phase was = phases_enter(&t->phases, PHASE_FORWARD);
 
     for (int k = 0; k < count; k++) {
@@ -378,7 +379,7 @@ static void forward(struct trainer *t, const struct batch *b)
 static void back(struct trainer *t, const struct batch *b)
 {
     struct model_parallel *m = t->own;
-    const int count = micro_batches(t, b->n);
+    const int count = model_parallel_micro_batches(t, b->n);
     const enum phase was = phases_enter(&t->phases, PHASE_BACKWARD);
 
     for (int k = 0; k < count; k++) {
@@ -393,7 +394,7 @@ static void back(struct trainer *t, const struct batch *b)
 
 /* Those of the side outputs, each from its owner to that of the last layer, which adds them up,
  * sample by sample. */
-static void side_losses(struct trainer *t, const struct batch *b)
+static void model_parallel_side_losses(struct trainer *t, const struct batch *b)
 {
     const struct model_parallel *m = t->own;
     const size_t bytes = (size_t)b->n * (size_t)t->model.positions * sizeof *t->side_losses;
@@ -440,7 +441,7 @@ static void share_losses(struct trainer *t)
 
 static void model_parallel_evaluate(struct trainer *t, const struct batch *b, struct tally *tally)
 {
-    forward(t, b);
+    model_parallel_forward(t, b);
     losses(t, b, 0, tally);
     share_losses(t);
 }
@@ -453,8 +454,8 @@ static int model_parallel_step(struct trainer *t, struct err *err)
 
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), 1);
     t->pass.training = true;
-    forward(t, b);
-    side_losses(t, b);
+    model_parallel_forward(t, b);
+    model_parallel_side_losses(t, b);
     losses(t, b, b->n, NULL);
     if (t->job->debug.fail_nan && t->at.step >= 2)
         t->lane_values[0] = NAN;
@@ -479,7 +480,7 @@ static int model_parallel_step(struct trainer *t, struct err *err)
 /* Every tensor stays with its owner. */
 static void model_parallel_gather(struct trainer *t) { (void)t; }
 
-static int owner_of(const struct trainer *t, const struct param *param)
+static int model_parallel_owner_of(const struct trainer *t, const struct param *param)
 {
     return ((const struct model_parallel *)t->own)->owner[param->layer];
 }
@@ -487,7 +488,8 @@ static int owner_of(const struct trainer *t, const struct param *param)
 static const float *model_parallel_collect(struct trainer *t, int slot, const struct param *param)
 {
     struct model_parallel *m = t->own;
-    const int owner = owner_of(t, param), me = comm_rank(t->comm), writers[] = {0, t->mirror};
+    const int owner = model_parallel_owner_of(t, param), me = comm_rank(t->comm),
+              writers[] = {0, t->mirror};
     const size_t n = param_elements(param);
     float *to = trainer_room(t);
 

@@ -56,7 +56,7 @@ static const struct runner *find_slowest(const struct staleness *p)
 
 /* How far a time is from the nearest of the next pushes, `most` + 1 at most, of a worker that goes
  * on as it did. */
-static double distance(const struct runner *r, int64_t most, double time)
+static double staleness_distance(const struct runner *r, int64_t most, double time)
 {
     const double first = r->began + r->took;
     double k = r->took > 0 ? round((time - first) / r->took) : 0;
@@ -75,7 +75,7 @@ static int64_t choose_credit(const struct staleness *p, const struct runner *r, 
     int64_t best = 0;
 
     for (int64_t i = 0; slowest && r->timed && i <= most; i++) {
-        double d = distance(slowest, most, now + (double)i * r->took);
+        double d = staleness_distance(slowest, most, now + (double)i * r->took);
 
         if (d < least) {
             least = d;

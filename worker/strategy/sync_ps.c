@@ -97,7 +97,10 @@ struct sync_ps {
     size_t turn; /* debug.pushOrder */
 };
 
-static void keep_gradient(void *arg, size_t offset, size_t n) { (void)arg, (void)offset, (void)n; }
+static void sync_ps_keep_gradient(void *arg, size_t offset, size_t n)
+{
+    (void)arg, (void)offset, (void)n;
+}
 
 static void forget_pushers(const struct trainer *t, const struct sync_ps *b)
 {
@@ -138,7 +141,7 @@ static void sync_ps_init(struct trainer *t)
         init_sums(t, b);
     batch_queue_init(&b->queue, t->workers + (int)t->job->strategy.backup_workers);
     b->deck_epoch = -1;
-    t->sink.ready = keep_gradient;
+    t->sink.ready = sync_ps_keep_gradient;
     t->sink.blocks[0] = b->slab;
     t->sink.n_blocks = t->lanes.n_blocks;
 }
@@ -171,13 +174,13 @@ static uint32_t update_size(const struct trainer *t)
 }
 
 /* Between two updates only. */
-static bool is_over(const struct trainer *t, const struct sync_ps *b)
+static bool sync_ps_is_over(const struct trainer *t, const struct sync_ps *b)
 {
     return t->at.step >= t->until || (!b->counted && (b->now.orders || b->now.diverged));
 }
 
 /* Deals a batch to a worker; with one that counts already only where too few are under way. */
-static bool deal(struct trainer *t, struct sync_ps *b, struct sync_client *c)
+static bool sync_ps_deal(struct trainer *t, struct sync_ps *b, struct sync_client *c)
 {
     const int64_t backups = c->gave == t->at.step ? 0 : t->job->strategy.backup_workers;
 
@@ -190,13 +193,14 @@ static bool deal(struct trainer *t, struct sync_ps *b, struct sync_client *c)
 }
 
 /* Answers those asks that may be answered now. */
-static void grant(struct trainer *t, struct sync_ps *b)
+static void sync_ps_grant(struct trainer *t, struct sync_ps *b)
 {
     for (int w = 0; w < t->workers; w++) {
         struct sync_client *c = &b->clients[w];
-        struct sync_answer a = {.meet = is_over(t, b), .gradients = update_size(t), .at = t->at};
+        struct sync_answer a = {
+            .meet = sync_ps_is_over(t, b), .gradients = update_size(t), .at = t->at};
 
-        if (!c->waits || !(a.meet || deal(t, b, c)))
+        if (!c->waits || !(a.meet || sync_ps_deal(t, b, c)))
             continue;
         a.at.batch = c->batch;
         a.place = c->batch - t->at.batch;
@@ -218,18 +222,18 @@ static void give(const struct trainer *t, struct sync_ps *b)
     }
 }
 
-static void on_ask(struct trainer *t, int worker, const struct sync_note *note)
+static void sync_ps_on_ask(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
     b->now.orders |= trainer_read_orders(t, worker, note->orders);
     b->clients[worker].waits = b->quiet[worker] = true;
     b->turn++;
-    grant(t, b);
+    sync_ps_grant(t, b);
 }
 
 /* A server that is behind gives the weights when it has them. */
-static void on_pull(struct trainer *t, int worker, const struct sync_note *note)
+static void sync_ps_on_pull(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -273,7 +277,7 @@ static void drop_late(const struct trainer *t, struct sync_ps *b)
     b->counted = b->busy = 0;
 }
 
-static void update(struct trainer *t, struct sync_ps *b)
+static void sync_ps_update(struct trainer *t, struct sync_ps *b)
 {
     const uint32_t gradients = b->summed;
     struct totals sum = {0};
@@ -290,7 +294,7 @@ static void update(struct trainer *t, struct sync_ps *b)
     t->at.step++;
     t->at.batch += gradients;
     give(t, b);
-    grant(t, b);
+    sync_ps_grant(t, b);
 }
 
 /* The first gradients that come, in that order. */
@@ -315,7 +319,7 @@ static void take_in_place(const struct trainer *t, struct sync_ps *b)
     }
 }
 
-static void on_push(struct trainer *t, int worker, const struct sync_note *note)
+static void sync_ps_on_push(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -329,10 +333,10 @@ static void on_push(struct trainer *t, int worker, const struct sync_note *note)
         take_in_place(t, b);
     }
     if (b->summed == update_size(t))
-        update(t, b);
+        sync_ps_update(t, b);
 }
 
-static void on_meet(struct trainer *t, int worker, const struct sync_note *note)
+static void sync_ps_on_meet(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;
 
@@ -385,8 +389,8 @@ static void check_offer(const struct trainer *t, const struct sync_ps *b, int wo
 }
 
 /* Checks the indices and counts of a note before they are used. */
-static void check_note(const struct trainer *t, const struct sync_ps *b, int worker,
-                       const struct sync_note *note)
+static void sync_ps_check_note(const struct trainer *t, const struct sync_ps *b, int worker,
+                               const struct sync_note *note)
 {
     const int64_t places = t->job->training.accumulate;
 
@@ -403,14 +407,14 @@ static void check_note(const struct trainer *t, const struct sync_ps *b, int wor
         check_push(t, b, worker, note);
 }
 
-static void serve(struct trainer *t, struct sync_ps *b)
+static void sync_ps_serve(struct trainer *t, struct sync_ps *b)
 {
     static void (*const on_note[])(struct trainer *, int,
-                                   const struct sync_note *) = {[NOTE_ASK] = on_ask,
-                                                                [NOTE_PULL] = on_pull,
+                                   const struct sync_note *) = {[NOTE_ASK] = sync_ps_on_ask,
+                                                                [NOTE_PULL] = sync_ps_on_pull,
                                                                 [NOTE_OFFER] = on_offer,
-                                                                [NOTE_PUSH] = on_push,
-                                                                [NOTE_MEET] = on_meet};
+                                                                [NOTE_PUSH] = sync_ps_on_push,
+                                                                [NOTE_MEET] = sync_ps_on_meet};
 
     b->now.orders = b->n_met = 0;
     b->applied = b->announced = b->offers = b->dropped = 0;
@@ -428,7 +432,7 @@ static void serve(struct trainer *t, struct sync_ps *b)
         int turn = servers_is_clock(t) ? servers_turn(t, &b->turn, b->quiet) : -1;
         int worker = ps_transport_hear(b->transport, turn, &note, sizeof note);
 
-        check_note(t, b, worker, &note);
+        sync_ps_check_note(t, b, worker, &note);
         on_note[note.kind](t, worker, &note);
         watchdog_feed(t->at.step + 1);
     }
@@ -440,7 +444,7 @@ static void serve(struct trainer *t, struct sync_ps *b)
 
 /* --- a worker --- */
 
-static void tell_servers(const struct trainer *t, const struct sync_note *note)
+static void sync_ps_tell_servers(const struct trainer *t, const struct sync_note *note)
 {
     const struct sync_ps *b = t->own;
 
@@ -465,7 +469,7 @@ static void check_answer(const struct trainer *t, const struct sync_answer *a, b
                     a->place, a->gradients, (long long)most);
 }
 
-static struct sync_answer ask_clock(const struct trainer *t, const struct sync_note *note)
+static struct sync_answer sync_ps_ask_clock(const struct trainer *t, const struct sync_note *note)
 {
     const struct sync_ps *b = t->own;
     struct sync_answer a;
@@ -484,7 +488,7 @@ static uint32_t update_samples(const struct trainer *t, const struct sync_ps *b,
                        : batcher_samples(t->batches, a->at.batch - a->place, a->gradients);
 }
 
-static void compute(struct trainer *t, struct sync_ps *b, const struct sync_answer *a)
+static void sync_ps_compute(struct trainer *t, struct sync_ps *b, const struct sync_answer *a)
 {
     struct sync_note note = {.kind = NOTE_OFFER, .version = a->at.step, .place = a->place};
 
@@ -494,37 +498,37 @@ static void compute(struct trainer *t, struct sync_ps *b, const struct sync_answ
     note.batch = step_fold(t, batch->n, t->lane_values);
     step_backward(t, batch);
     b->offered++;
-    if (ask_clock(t, &note).counts) {
-        tell_servers(t, &(struct sync_note){.kind = NOTE_PUSH, .place = a->place});
+    if (sync_ps_ask_clock(t, &note).counts) {
+        sync_ps_tell_servers(t, &(struct sync_note){.kind = NOTE_PUSH, .place = a->place});
         ps_transport_push(b->transport, b->slab);
         b->pushed++;
     }
 }
 
 /* A batch, if the clock has one: false: it is time to meet. */
-static bool work(struct trainer *t, struct sync_ps *b)
+static bool sync_ps_work(struct trainer *t, struct sync_ps *b)
 {
     const struct sync_answer a =
-        ask_clock(t, &(struct sync_note){.kind = NOTE_ASK, .orders = t->wish});
+        sync_ps_ask_clock(t, &(struct sync_note){.kind = NOTE_ASK, .orders = t->wish});
 
     if (a.meet) {
-        tell_servers(
+        sync_ps_tell_servers(
             t, &(struct sync_note){.kind = NOTE_MEET, .offered = b->offered, .pushed = b->pushed});
         b->offered = b->pushed = 0;
         return false;
     }
     t->at.step = a.at.step;
     t->at.epoch_totals = a.at.epoch_totals;
-    tell_servers(t, &(struct sync_note){.kind = NOTE_PULL, .version = a.at.step});
+    sync_ps_tell_servers(t, &(struct sync_note){.kind = NOTE_PULL, .version = a.at.step});
     ps_transport_pull(b->transport, t->model.weights);
-    compute(t, b, &a);
+    sync_ps_compute(t, b, &a);
     return true;
 }
 
 /* --- both --- */
 
 /* Everybody learns what the clock knows. */
-static int meet(struct trainer *t, struct sync_ps *b, struct err *err)
+static int sync_ps_meet(struct trainer *t, struct sync_ps *b, struct err *err)
 {
     bool lost = b->applied != b->announced;
 
@@ -557,11 +561,11 @@ static int sync_ps_step(struct trainer *t, struct err *err)
 
     if (t->together)
         t->began = t->at;
-    t->together = servers_is_one(t) || !work(t, b);
+    t->together = servers_is_one(t) || !sync_ps_work(t, b);
     if (servers_is_one(t))
-        serve(t, b);
+        sync_ps_serve(t, b);
     if (t->together)
-        rc = meet(t, b, err);
+        rc = sync_ps_meet(t, b, err);
     phases_leave(&t->phases, was);
     return rc;
 }

@@ -55,7 +55,7 @@ static void wait_for_round(struct threads *t, unsigned seen)
     pthread_mutex_unlock(&t->lock);
 }
 
-static void *member_main(void *arg)
+static void *threads_member_main(void *arg)
 {
     const struct thread_member *m = arg;
     struct threads *t = m->team;
@@ -92,7 +92,7 @@ struct threads *threads_new(int n)
     pthread_cond_init(&t->started, NULL);
     for (int i = 1; i < n; i++) {
         t->members[i] = (struct thread_member){.team = t, .index = i};
-        if (pthread_create(&t->members[i].id, NULL, member_main, &t->members[i]) != 0) {
+        if (pthread_create(&t->members[i].id, NULL, threads_member_main, &t->members[i]) != 0) {
             t->n = i; /* fewer threads give the same bytes */
             break;
         }

@@ -17,7 +17,7 @@
 #define PIECE ((size_t)1 << 20) /* bytes of a file that are read at once, for its digest */
 
 /* The slab of slot -1 (weights) or of an optimiser slot. */
-static float *slab_of(struct trainer *t, int slot)
+static float *checkpoint_slab_of(struct trainer *t, int slot)
 {
     return slot < 0 ? t->model.weights : t->optimizer.slots[slot];
 }
@@ -149,7 +149,7 @@ static const void *load_tensor(void *arg)
     } else if (trainer_is_apart(t)) {
         values = t->strategy->collect(t, s->slot, s->param);
     } else {
-        model_export(&t->model, s->param, trainer_room(t), slab_of(t, s->slot));
+        model_export(&t->model, s->param, trainer_room(t), checkpoint_slab_of(t, s->slot));
         values = t->checkpoint_tensor;
     }
     if (s->sum && values && !s->loaded)
@@ -224,8 +224,8 @@ int checkpoint_write(struct trainer *t, const char *dir, bool best, char **path,
 }
 
 /* "F32 [32, 784]". */
-static void shape_text(char *text, size_t size, enum st_dtype dtype, int n_dims,
-                       const int64_t *dims)
+static void checkpoint_shape_text(char *text, size_t size, enum st_dtype dtype, int n_dims,
+                                  const int64_t *dims)
 {
     size_t n = (size_t)snprintf(text, size, "%s [", st_dtype_name(dtype));
 
@@ -249,8 +249,8 @@ static int check_tensor(const struct tensor *tensor, const struct st_file *f, co
     if (s->dtype == ST_F32 && s->n_dims == tensor->n_dims &&
         memcmp(s->dims, tensor->dims, sizeof(int64_t) * (size_t)s->n_dims) == 0)
         return 0;
-    shape_text(found, sizeof found, s->dtype, s->n_dims, s->dims);
-    shape_text(needed, sizeof needed, ST_F32, tensor->n_dims, tensor->dims);
+    checkpoint_shape_text(found, sizeof found, s->dtype, s->n_dims, s->dims);
+    checkpoint_shape_text(needed, sizeof needed, ST_F32, tensor->n_dims, tensor->dims);
     return err_set(err, ERR_INVALID,
                    "%s: %s is %s, but the job's model has %s there; it is a checkpoint of another "
                    "model",
@@ -344,7 +344,7 @@ static void keep_tensor(struct trainer *t, const struct tensor *s)
     if (s->statistic || !p->floats)
         return;
     if (s->slot < 0 || !t->sharded) {
-        model_import(&t->model, p, slab_of(t, s->slot), t->checkpoint_tensor);
+        model_import(&t->model, p, checkpoint_slab_of(t, s->slot), t->checkpoint_tensor);
         return;
     }
     slab = t->sink.blocks[0]; /* of gradients; there are none now */
@@ -363,8 +363,8 @@ static void hold_batches(const struct trainer *t)
 
 /* To t->checkpoint_tensor. The file was whole a moment ago; if it is not any more the others, who
  * have a part of it by now, end with this rank. */
-static void read_values(struct trainer *t, const struct checkpoint_reading *r, const char *path,
-                        const struct tensor *s)
+static void checkpoint_read_values(struct trainer *t, const struct checkpoint_reading *r,
+                                   const char *path, const struct tensor *s)
 {
     struct err err;
 
@@ -377,8 +377,8 @@ static void read_values(struct trainer *t, const struct checkpoint_reading *r, c
 
 /* The verdict of rank root; then its tensors, one after the other, and its position become
  * everybody's. Nothing of the trainer has changed when it fails. */
-static int share(struct trainer *t, struct checkpoint_reading *r, const char *path, int rc,
-                 int root, struct err *err)
+static int checkpoint_share(struct trainer *t, struct checkpoint_reading *r, const char *path,
+                            int rc, int root, struct err *err)
 {
     comm_broadcast(t->comm, &rc, sizeof rc, root);
     if (rc != 0) {
@@ -391,7 +391,7 @@ static int share(struct trainer *t, struct checkpoint_reading *r, const char *pa
         const size_t bytes = bytes_of(s);
 
         if (comm_rank(t->comm) == root)
-            read_values(t, r, path, s);
+            checkpoint_read_values(t, r, path, s);
         comm_broadcast(t->comm, trainer_room(t), bytes, root);
         keep_tensor(t, s);
     }
@@ -423,7 +423,7 @@ static int resume_from(struct trainer *t, const char *dir, int64_t step, bool ha
         AUTO(reading_release) struct checkpoint_reading r;
         reading_init(&r, t, OF_ALL);
         int rc = root == me ? reading_open(&r, t, path, err) : 0;
-        if (share(t, &r, path, rc, root, err) == 0) {
+        if (checkpoint_share(t, &r, path, rc, root, err) == 0) {
             if (root == me && if_any) /* nobody watches: where it came from is worth a line */
                 log_info("resumed from %s rank=%d", path, me);
             return 0;
@@ -486,21 +486,21 @@ int checkpoint_resume(struct trainer *t, const char *dir, const char *durable, b
     return if_any ? 0 : err_set(err, ERR_NOT_FOUND, "%s: no checkpoint to resume from", dir);
 }
 
-static int load(struct trainer *t, const char *path, enum extent extent, struct err *err)
+static int checkpoint_load(struct trainer *t, const char *path, enum extent extent, struct err *err)
 {
     AUTO(reading_release) struct checkpoint_reading r;
 
     reading_init(&r, t, extent);
     int rc = comm_rank(t->comm) == 0 ? reading_open(&r, t, path, err) : 0;
-    return share(t, &r, path, rc, 0, err);
+    return checkpoint_share(t, &r, path, rc, 0, err);
 }
 
 int checkpoint_load_weights(struct trainer *t, const char *path, struct err *err)
 {
-    return load(t, path, OF_WEIGHTS, err);
+    return checkpoint_load(t, path, OF_WEIGHTS, err);
 }
 
 int checkpoint_load_model(struct trainer *t, const char *path, struct err *err)
 {
-    return load(t, path, OF_MODEL, err);
+    return checkpoint_load(t, path, OF_MODEL, err);
 }

@@ -7,9 +7,9 @@
 #include "paceline/mem.h"
 #include "worker/checkpoint/config.h"
 
-static void add(struct checkpoint_meta *m, const char *key, const char *fmt, ...)
+static void checkpoint_meta_add(struct checkpoint_meta *m, const char *key, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-static void add(struct checkpoint_meta *m, const char *key, const char *fmt, ...)
+static void checkpoint_meta_add(struct checkpoint_meta *m, const char *key, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -27,10 +27,10 @@ static void describe_switch(const struct position *at, struct checkpoint_meta *m
     for (int i = 0, len = 0; i < at->losses.n; i++)
         len +=
             snprintf(losses + len, sizeof losses - (size_t)len, "%.17g ", at->losses.of_epoch[i]);
-    add(m, "switchStep", "%" PRId64, at->switched.step);
-    add(m, "switchEpoch", "%" PRId64, at->switched.epoch);
-    add(m, "switchReason", "%d", (int)at->switched.reason);
-    add(m, "losses", "%s", losses);
+    checkpoint_meta_add(m, "switchStep", "%" PRId64, at->switched.step);
+    checkpoint_meta_add(m, "switchEpoch", "%" PRId64, at->switched.epoch);
+    checkpoint_meta_add(m, "switchReason", "%d", (int)at->switched.reason);
+    checkpoint_meta_add(m, "losses", "%s", losses);
 }
 
 /* For classes, only the hits are recorded. */
@@ -39,23 +39,24 @@ static void describe_scores(const struct trainer *t, struct checkpoint_meta *m)
     const double *scores = t->at.epoch_totals.scores;
 
     if (labels_are_classes(job_labels(t->job))) {
-        add(m, "epochCorrect", "%" PRId64, (int64_t)scores[0]);
+        checkpoint_meta_add(m, "epochCorrect", "%" PRId64, (int64_t)scores[0]);
         return;
     }
-    add(m, "epochScores", "%.17g %.17g", scores[0], scores[1]);
+    checkpoint_meta_add(m, "epochScores", "%.17g %.17g", scores[0], scores[1]);
 }
 
 static void describe_early_stop(const struct trainer *t, struct checkpoint_meta *m)
 {
     const struct early_stop *e = &t->at.early;
 
-    add(m, "earlyMonitor", "%s", metric_defs[t->job->training.early_stop.monitor].name);
-    add(m, "earlyBest", "%.17g", e->best);
-    add(m, "earlyEpoch", "%" PRId64, e->epoch);
-    add(m, "earlyWait", "%" PRId64, e->wait);
+    checkpoint_meta_add(m, "earlyMonitor", "%s",
+                        metric_defs[t->job->training.early_stop.monitor].name);
+    checkpoint_meta_add(m, "earlyBest", "%.17g", e->best);
+    checkpoint_meta_add(m, "earlyEpoch", "%" PRId64, e->epoch);
+    checkpoint_meta_add(m, "earlyWait", "%" PRId64, e->wait);
 }
 
-static const char *best_of(const struct trainer *t)
+static const char *checkpoint_meta_best_of(const struct trainer *t)
 {
     return metric_of_best(job_labels(t->job)) == METRIC_LOSS ? "bestLoss" : "bestAccuracy";
 }
@@ -64,25 +65,25 @@ void checkpoint_meta_init(struct checkpoint_meta *m, const struct trainer *t)
 {
     const struct position *at = &t->at;
     m->n = 0;
-    add(m, "format", "pt");
-    add(m, "job", "%.60s", t->job->name);
-    add(m, "step", "%" PRId64, at->step);
-    add(m, "epoch", "%" PRId64, at->epoch);
-    add(m, "batch", "%" PRIu32, at->batch);
-    add(m, "batchSize", "%" PRId64, t->job->training.batch_size);
-    add(m, "trainSamples", "%" PRIu32, t->data.n_train);
-    add(m, "batchesPerEpoch", "%" PRIu32, trainer_batches_per_epoch(t));
-    add(m, "batchesPerUpdate", "%" PRId64, t->job->training.accumulate);
-    add(m, "seed", "%" PRIu64, t->job->training.seed);
-    add(m, "lanes", "%d", t->lanes.total);
-    add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
-    add(m, "sumOrder", "%d", SUM_ORDER_VERSION);
-    add(m, "precision", "%s", precision_name(t->job->training.precision));
-    add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
-    add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
+    checkpoint_meta_add(m, "format", "pt");
+    checkpoint_meta_add(m, "job", "%.60s", t->job->name);
+    checkpoint_meta_add(m, "step", "%" PRId64, at->step);
+    checkpoint_meta_add(m, "epoch", "%" PRId64, at->epoch);
+    checkpoint_meta_add(m, "batch", "%" PRIu32, at->batch);
+    checkpoint_meta_add(m, "batchSize", "%" PRId64, t->job->training.batch_size);
+    checkpoint_meta_add(m, "trainSamples", "%" PRIu32, t->data.n_train);
+    checkpoint_meta_add(m, "batchesPerEpoch", "%" PRIu32, trainer_batches_per_epoch(t));
+    checkpoint_meta_add(m, "batchesPerUpdate", "%" PRId64, t->job->training.accumulate);
+    checkpoint_meta_add(m, "seed", "%" PRIu64, t->job->training.seed);
+    checkpoint_meta_add(m, "lanes", "%d", t->lanes.total);
+    checkpoint_meta_add(m, "optimizer", "%d", (int)t->job->training.optimizer.type);
+    checkpoint_meta_add(m, "sumOrder", "%d", SUM_ORDER_VERSION);
+    checkpoint_meta_add(m, "precision", "%s", precision_name(t->job->training.precision));
+    checkpoint_meta_add(m, "epochLoss", "%.17g", at->epoch_totals.loss);
+    checkpoint_meta_add(m, "epochSamples", "%" PRId64, at->epoch_totals.samples);
     describe_scores(t, m);
-    add(m, best_of(t), "%.17g", at->best);
-    add(m, "bestStep", "%" PRId64, at->best_step);
+    checkpoint_meta_add(m, checkpoint_meta_best_of(t), "%.17g", at->best);
+    checkpoint_meta_add(m, "bestStep", "%" PRId64, at->best_step);
     if (t->strategies[1])
         describe_switch(at, m);
     if (t->job->training.early_stop.patience > 0)
@@ -181,7 +182,7 @@ static void read_switch(const struct st_file *f, struct position *at)
         losses_add(&at->losses, LOSSES_MAX, loss);
 }
 
-static void read_scores(const struct st_file *f, struct totals *sum)
+static void checkpoint_meta_read_scores(const struct st_file *f, struct totals *sum)
 {
     const char *scores = st_meta_get(f, "epochScores");
     char *end;
@@ -226,10 +227,12 @@ int checkpoint_meta_read(const struct trainer *t, const struct st_file *f, const
         .epoch_totals = {.loss = meta_double(f, "epochLoss"),
                          .samples = meta_int(f, "epochSamples"),
                          .scores = {(double)meta_int(f, "epochCorrect")}},
-        .best = st_meta_get(f, best_of(t)) ? meta_double(f, best_of(t)) : -1,
+        .best = st_meta_get(f, checkpoint_meta_best_of(t))
+                    ? meta_double(f, checkpoint_meta_best_of(t))
+                    : -1,
         .best_step = meta_int(f, "bestStep"),
     };
-    read_scores(f, &at->epoch_totals);
+    checkpoint_meta_read_scores(f, &at->epoch_totals);
     read_switch(f, at);
     read_early_stop(t, f, at);
     return 0;

@@ -2,7 +2,8 @@
 
 #include "paceline/losses.h"
 
-static bool is_better(const struct early_stop *e, const struct job_early_stop *rule, double value)
+static bool early_stop_is_better(const struct early_stop *e, const struct job_early_stop *rule,
+                                 double value)
 {
     if (e->epoch == 0)
         return value == value;
@@ -13,7 +14,7 @@ static bool is_better(const struct early_stop *e, const struct job_early_stop *r
 void early_stop_add(struct early_stop *e, const struct job_early_stop *rule, int64_t epoch,
                     double value)
 {
-    if (is_better(e, rule, value))
+    if (early_stop_is_better(e, rule, value))
         *e = (struct early_stop){.best = value, .epoch = epoch};
     else
         e->wait++;

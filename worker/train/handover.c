@@ -33,7 +33,7 @@ static void add_switch(const struct trainer *t, cJSON *e)
     cJSON_AddStringToObject(e, "reason", switch_reason_name(t->at.switched.reason));
 }
 
-static void hand_over(struct trainer *t, enum switch_reason reason)
+static void handover_send(struct trainer *t, enum switch_reason reason)
 {
     const double start = trainer_seconds();
     const struct job_switch *s = change_of(t);
@@ -65,7 +65,7 @@ static void consider(struct trainer *t)
     enum switch_reason reason = switch_due(change_of(t), epochs, t->at.epoch, &t->at.losses);
 
     if (!t->at.switched.step && reason != SWITCH_NOT)
-        hand_over(t, reason);
+        handover_send(t, reason);
 }
 
 void handover_end_epoch(struct trainer *t, double loss)

@@ -2,7 +2,7 @@
 
 #include "worker/train/checkpoint.h"
 
-static int thread_count(const struct job *job)
+static int inference_thread_count(const struct job *job)
 {
     const int wanted = (int)job->training.threads;
 
@@ -19,7 +19,7 @@ int inference_init(struct trainer *t, const struct job *job, struct comm *comm,
                                   .bf16 = job->training.precision == PRECISION_BF16};
 
     *t = (struct trainer){.job = job, .comm = comm, .kernels = kernels, .mirror = -1};
-    t->threads = config.threads = threads_new(thread_count(job));
+    t->threads = config.threads = threads_new(inference_thread_count(job));
     if (job_network(job, in, classes, &t->net, err) != 0)
         return -1;
     model_init(&t->model, &t->net, &config);

@@ -55,7 +55,7 @@ static void look_after_copy(const struct telemetry *w, bool wait)
     (void)tell_copy(w, wait, &err);
 }
 
-static void copy(const struct trainer *t, struct telemetry *w, const char *path, bool best)
+static void train_copy(const struct trainer *t, struct telemetry *w, const char *path, bool best)
 {
     if (!w->copier)
         return;
@@ -95,7 +95,7 @@ static int write_checkpoint(struct trainer *t, struct telemetry *w, int why, str
     if (w->lead)
         telemetry_checkpoint(t, path, trainer_seconds() - start);
     if (why & SAVE_OWN)
-        copy(t, w, path, why & SAVE_BEST);
+        train_copy(t, w, path, why & SAVE_BEST);
     free(w->checkpoint);
     w->checkpoint = path;
     w->saved = trainer_seconds();
@@ -232,7 +232,7 @@ static int end_epoch(struct trainer *t, struct telemetry *w, struct evaluation *
     return 0;
 }
 
-static int prepare(struct trainer *t, struct telemetry *w, struct err *err)
+static int train_prepare(struct trainer *t, struct telemetry *w, struct err *err)
 {
     const struct run_options *o = w->options;
     const char *initial = t->job->model.initial_weights;
@@ -266,7 +266,7 @@ static int prepare(struct trainer *t, struct telemetry *w, struct err *err)
     return 0;
 }
 
-static int stop(struct trainer *t, struct telemetry *w, struct err *err)
+static int train_stop(struct trainer *t, struct telemetry *w, struct err *err)
 {
     if (w->saved_step != t->at.step || w->options->durable)
         if (save(t, w, SAVE_OWN, err) != 0)
@@ -282,7 +282,7 @@ static int stop(struct trainer *t, struct telemetry *w, struct err *err)
     return 0;
 }
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t train_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* The next step behind which something has to be done by all ranks together. */
 static int64_t next_meeting(const struct trainer *t)
@@ -290,15 +290,16 @@ static int64_t next_meeting(const struct trainer *t)
     const int64_t every[] = {t->job->checkpoint.every_steps, t->job->debug.check_replicas};
     const int64_t each = t->job->training.accumulate;
     int64_t left = trainer_batches_per_epoch(t) - t->at.batch;
-    int64_t step = least(t->steps, t->at.step + (left + each - 1) / each);
+    int64_t step = train_least(t->steps, t->at.step + (left + each - 1) / each);
 
     for (size_t i = 0; i < ARRAY_LEN(every); i++)
         if (every[i])
-            step = least(step, (t->at.step / every[i] + 1) * every[i]);
+            step = train_least(step, (t->at.step / every[i] + 1) * every[i]);
     return step;
 }
 
-static int loop(struct trainer *t, struct telemetry *w, struct evaluation *test, struct err *err)
+static int train_steps(struct trainer *t, struct telemetry *w, struct evaluation *test,
+                       struct err *err)
 {
     const uint32_t batches = trainer_batches_per_epoch(t);
     const int64_t check = t->job->debug.check_replicas;
@@ -329,21 +330,21 @@ static int loop(struct trainer *t, struct telemetry *w, struct evaluation *test,
     return 0;
 }
 
-static int train(struct trainer *t, struct telemetry *w, struct err *err)
+static int train_run(struct trainer *t, struct telemetry *w, struct err *err)
 {
     struct evaluation test = {0};
 
-    if (prepare(t, w, err) != 0)
+    if (train_prepare(t, w, err) != 0)
         return -1;
     if (t->at.step >= t->steps) { /* resumed behind its end: only the result is missing */
         test = trainer_test(t);
         if (save(t, w, SAVE_OWN, err) != 0) /* another rank may have had it */
             return -1;
     }
-    if (loop(t, w, &test, err) != 0)
+    if (train_steps(t, w, &test, err) != 0)
         return -1;
     if (t->at.step < t->steps)
-        return stop(t, w, err);
+        return train_stop(t, w, err);
     if (tell_copy(w, true, err) != 0)
         return err_wrap(err, "the model is not where it should be");
     telemetry_done(w, t, &test);
@@ -356,7 +357,7 @@ int trainer_run(struct trainer *t, const struct run_options *o, struct err *err)
 
     watchdog_start(o->step_timeout, comm_rank(t->comm));
     watchdog_feed(t->at.step + 1);
-    int rc = train(t, &w, err);
+    int rc = train_run(t, &w, err);
     checkpoint_copier_free(w.copier);
     free(w.checkpoint);
     free(w.sent_before);

@@ -8,7 +8,7 @@
 enum { USAGE = MEASURE_CONVERT + 1, N_MEASURES = USAGE + N_USAGE };
 static_assert(N_MEASURES <= MEASURES_MAX, "room for all of them");
 
-static const char *name_of(int measure)
+static const char *measure_name_of(int measure)
 {
     static const char *const names[] = {
         [MEASURE_PREPARE] = "prepare",
@@ -37,19 +37,21 @@ void measure_now(struct trainer *t, struct measured *m)
 }
 
 /* To the microsecond: that is what fits a line for all ranks. */
-static double rounded(double value) { return round(value * 1e6) / 1e6; }
+static double measure_rounded(double value) { return round(value * 1e6) / 1e6; }
 
 /* One value of each rank as an array; what is not there as null. */
-static void add(cJSON *object, const char *name, const struct measured *all, int n, int measure)
+static void measure_add(cJSON *object, const char *name, const struct measured *all, int n,
+                        int measure)
 {
     cJSON *values = cJSON_AddArrayToObject(object, name);
 
     for (int r = 0; r < n; r++)
-        cJSON_AddItemToArray(values, cJSON_CreateNumber(rounded(all[r].values[measure])));
+        cJSON_AddItemToArray(values, cJSON_CreateNumber(measure_rounded(all[r].values[measure])));
 }
 
 /* Collective: those of all ranks on rank 0; how many of them are told. */
-static int gather(const struct trainer *t, const struct measured *mine, struct measured **all)
+static int measure_gather(const struct trainer *t, const struct measured *mine,
+                          struct measured **all)
 {
     const int size = comm_size(t->comm);
 
@@ -68,12 +70,12 @@ cJSON *measure_ranks(const struct trainer *t, const struct measured *from,
 
     for (int i = 0; i < N_MEASURES; i++)
         mine.values[i] -= counts(i) ? from->values[i] : 0;
-    n = gather(t, &mine, &all);
+    n = measure_gather(t, &mine, &all);
     if (comm_rank(t->comm) > 0)
         return NULL;
     ranks = cJSON_CreateObject();
     for (int i = 0; i < N_MEASURES; i++)
-        add(ranks, name_of(i), all, n, i);
+        measure_add(ranks, measure_name_of(i), all, n, i);
     return ranks;
 }
 
@@ -81,13 +83,13 @@ cJSON *measure_idle(const struct trainer *t, const double idle[N_USAGE])
 {
     const struct measured mine = {.values = {idle[USAGE_MEMORY], idle[USAGE_GROUP_MEMORY]}};
     AUTO(auto_free) struct measured *all = NULL;
-    const int n = gather(t, &mine, &all);
+    const int n = measure_gather(t, &mine, &all);
     cJSON *ranks;
 
     if (comm_rank(t->comm) > 0)
         return NULL;
     ranks = cJSON_CreateObject();
-    add(ranks, "idleBytes", all, n, 0);
-    add(ranks, "idleGroupBytes", all, n, 1);
+    measure_add(ranks, "idleBytes", all, n, 0);
+    measure_add(ranks, "idleGroupBytes", all, n, 1);
     return ranks;
 }

@@ -22,7 +22,7 @@ static double clock_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void become(struct phases *p, enum phase phase)
+static void phases_become(struct phases *p, enum phase phase)
 {
     const double now = clock_seconds();
 
@@ -46,18 +46,18 @@ enum phase phases_enter(struct phases *p, enum phase phase)
         return PHASE_OTHER;
     was = p->now;
     if (was != PHASE_EVALUATE && was != phase)
-        become(p, phase);
+        phases_become(p, phase);
     return was;
 }
 
 void phases_leave(struct phases *p, enum phase was)
 {
     if (pthread_equal(p->thread, pthread_self()) && was != p->now)
-        become(p, was);
+        phases_become(p, was);
 }
 
 void phases_read(struct phases *p, double seconds[N_PHASES])
 {
-    become(p, p->now);
+    phases_become(p, p->now);
     memcpy(seconds, p->seconds, sizeof p->seconds);
 }

@@ -47,7 +47,7 @@ static int type_of(const struct trainer *t, const struct layer *l)
     return -1;
 }
 
-static const char *row_of(const struct trainer *t, int type, int part)
+static const char *profile_event_row_of(const struct trainer *t, int type, int part)
 {
     if (part == PROFILE_UPDATE)
         return t->job->training.optimizer.type == OPT_ADADELTA ? "ResourceApplyAdadelta" : NULL;
@@ -77,7 +77,7 @@ static void add_layer(const struct trainer *t, int layer, cJSON *layers, cJSON *
     cJSON_AddStringToObject(one, "kind", type < 0 ? l->ops->kind : layer_type_names[type]);
     for (int part = 0; part < N_PROFILE_PARTS; part++) {
         const double us = profile_us(t->profile, layer, (enum profile_part)part);
-        const char *row = row_of(t, type, part);
+        const char *row = profile_event_row_of(t, type, part);
 
         if (us <= 0)
             continue;

@@ -4,7 +4,10 @@
 
 const struct scores no_scores = {NAN, NAN, NAN, NAN};
 
-static double share(int64_t part, int64_t all) { return all > 0 ? (double)part / (double)all : 0; }
+static double scores_share(int64_t part, int64_t all)
+{
+    return all > 0 ? (double)part / (double)all : 0;
+}
 
 /* The sums over so many classes or outputs as means. */
 static struct scores averaged(double precision, double recall, double f1, int n)
@@ -30,9 +33,9 @@ struct scores scores_of_classes(const int64_t *counts, int n)
         if (samples + named == 0)
             continue;
         classes++;
-        precision += share(right, named);
-        recall += share(right, samples);
-        f1 += share(2 * right, samples + named);
+        precision += scores_share(right, named);
+        recall += scores_share(right, samples);
+        f1 += scores_share(2 * right, samples + named);
     }
     return averaged(precision, recall, f1, classes);
 }
@@ -42,9 +45,9 @@ struct scores scores_of_bits(const struct bit_counts *counts, int n)
     double precision = 0, recall = 0, f1 = 0;
 
     for (int k = 0; k < n; k++) {
-        precision += share(counts[k].right, counts[k].named);
-        recall += share(counts[k].right, counts[k].real);
-        f1 += share(2 * counts[k].right, counts[k].named + counts[k].real);
+        precision += scores_share(counts[k].right, counts[k].named);
+        recall += scores_share(counts[k].right, counts[k].real);
+        f1 += scores_share(2 * counts[k].right, counts[k].named + counts[k].real);
     }
     return averaged(precision, recall, f1, n);
 }

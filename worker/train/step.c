@@ -100,7 +100,7 @@ void step_side_losses(struct trainer *t, const struct batch *b, uint32_t n_mean)
 }
 
 /* What the side outputs add to the loss of position i, in their order. */
-static double side_losses(const struct trainer *t, int i)
+static double step_sum_side_losses(const struct trainer *t, int i)
 {
     double sum = 0;
 
@@ -123,7 +123,7 @@ static void losses_share(void *arg, int thread, int n_threads)
         t->losses[i] =
             position_loss(task, i, task->y + (size_t)i * row, row, task->n_mean ? p : NULL, p);
         if (task->n_mean)
-            t->losses[i].loss += side_losses(t, i);
+            t->losses[i].loss += step_sum_side_losses(t, i);
     }
 }
 
@@ -221,7 +221,7 @@ static double squares(const struct trainer *t, const struct param *p, const floa
     return counts ? t->kernels->reduce->sum_squares(slab + p->offset, p->floats) : 0;
 }
 
-static double sum_squares(const struct trainer *t, const float *slab, bool weights_only)
+static double step_sum_squares(const struct trainer *t, const float *slab, bool weights_only)
 {
     double sum = 0;
     for (int i = 0; i < t->model.n_params; i++)
@@ -240,7 +240,7 @@ double trainer_l2(struct trainer *t)
     if (!l2)
         return 0;
     if (!t->owners)
-        return l2 / 2 * sum_squares(t, t->model.weights, true);
+        return l2 / 2 * step_sum_squares(t, t->model.weights, true);
     for (size_t i = 0; i < n; i++)
         mine[i] = squares(t, &t->model.params[i], t->model.weights, true);
     all = xcalloc(n * ranks, sizeof *all);
@@ -254,7 +254,7 @@ double trainer_l2(struct trainer *t)
 void step_update_clipped(struct trainer *t, const float *gradients)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_UPDATE);
-    double scale = clip_scale(sum_squares(t, gradients, false), t->job->training.clip_norm);
+    double scale = clip_scale(step_sum_squares(t, gradients, false), t->job->training.clip_norm);
 
     optimizer_begin_step(&t->optimizer, t->at.step + 1, trainer_learning_rate(t), scale);
     step_update(t, 0, t->model.n_floats, gradients);

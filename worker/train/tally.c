@@ -55,7 +55,7 @@ void tally_clear(struct tally *t)
         memset(t->errors, 0, (size_t)t->lanes * (size_t)t->n * sizeof *t->errors);
 }
 
-static void add_bits(struct tally *t, const float *y, const float *label)
+static void tally_add_bits(struct tally *t, const float *y, const float *label)
 {
     for (int k = 0; k < t->n; k++) {
         const bool named = y[k] > 0, real = label[k] > 0;
@@ -81,7 +81,7 @@ void tally_add(struct tally *t, int lane, const struct batch *b, size_t sample, 
     if (t->confusion)
         t->confusion[b->labels[sample] * (uint32_t)t->n + (uint32_t)r->predicted]++;
     else if (t->bits)
-        add_bits(t, y, b->values + sample * (size_t)t->n);
+        tally_add_bits(t, y, b->values + sample * (size_t)t->n);
     else if (t->errors)
         add_errors(t->errors + (size_t)lane * (size_t)t->n, t->n, y,
                    b->values + sample * (size_t)t->n);

@@ -29,7 +29,7 @@ static void add_number(cJSON *e, const char *key, double value)
 static bool of_text(const struct trainer *t) { return t->net.rows; }
 
 /* The loss of a training with side outputs is a sum with theirs, and no measure of words. */
-static void add_training(cJSON *e, const struct trainer *t, struct totals sum)
+static void telemetry_add_training(cJSON *e, const struct trainer *t, struct totals sum)
 {
     const struct evaluation training = evaluation_of(sum);
 
@@ -186,7 +186,7 @@ void telemetry_progress(struct telemetry *w, const struct trainer *t)
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "steps", (double)t->steps);
     cJSON_AddNumberToObject(e, "epochs", epochs(t));
-    add_training(e, t, sum);
+    telemetry_add_training(e, t, sum);
     add_number(e, "learningRate", trainer_learning_rate(t));
     add_rate(e, t, t->at.step - w->reported_step, now - w->reported);
     cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
@@ -229,7 +229,7 @@ void telemetry_epoch(const struct telemetry *w, struct trainer *t, struct totals
     e = event_new("epoch");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
-    add_training(e, t, train);
+    telemetry_add_training(e, t, train);
     add_number(e, "l2", l2);
     metrics_add(e, "validation", job_labels(t->job), validation);
     metrics_add(e, "test", job_labels(t->job), test);

@@ -48,7 +48,7 @@ static void training_range(void *arg, uint32_t index, uint32_t n, uint32_t *firs
     *count = t->strategy->takes(t, index) ? n : 0;
 }
 
-static int largest_level(const struct lanes *l)
+static int trainer_largest_level(const struct lanes *l)
 {
     int level = 0;
     for (int i = 0; i < l->n_blocks; i++)
@@ -186,7 +186,7 @@ struct batcher_seconds trainer_prepared(const struct trainer *t)
                                     t->prepared.converting + now.converting};
 }
 
-static void leave(struct trainer *t)
+static void trainer_leave(struct trainer *t)
 {
     if (t->batches)
         t->prepared = trainer_prepared(t);
@@ -199,7 +199,7 @@ static void leave(struct trainer *t)
 
 void trainer_enter(struct trainer *t, const struct strategy *strategy)
 {
-    leave(t);
+    trainer_leave(t);
     t->strategy = strategy;
     t->strategy->share(t);
     set_blocks(t);
@@ -216,7 +216,7 @@ void trainer_enter(struct trainer *t, const struct strategy *strategy)
     batcher_seek(t->batches, t->at.epoch, t->at.batch);
 }
 
-static int thread_count(const struct trainer *t, int lanes)
+static int trainer_thread_count(const struct trainer *t, int lanes)
 {
     int n = (int)t->job->training.threads;
     if (!n)
@@ -227,7 +227,7 @@ static int thread_count(const struct trainer *t, int lanes)
 }
 
 /* The most samples of a training or evaluation pass: a smaller batch may have one more for us. */
-static uint32_t most_samples(const struct trainer *t)
+static uint32_t trainer_most_samples(const struct trainer *t)
 {
     const struct lanes *l[] = {&t->lanes, &t->shared};
     uint32_t most = 1;
@@ -241,14 +241,14 @@ static uint32_t most_samples(const struct trainer *t)
 }
 
 /* What the model needs for any of the strategies: the most of each. Returns the most lanes. */
-static int measure(struct trainer *t, struct model_config *config)
+static int trainer_measure(struct trainer *t, struct model_config *config)
 {
     int lanes = 0;
 
     for (int i = 0; i < STRATEGIES_MAX && t->strategies[i]; i++) {
         t->strategies[i]->share(t);
-        const uint32_t samples = most_samples(t);
-        const int levels = largest_level(&t->lanes);
+        const uint32_t samples = trainer_most_samples(t);
+        const int levels = trainer_largest_level(&t->lanes);
         config->max_samples = samples > config->max_samples ? samples : config->max_samples;
         config->levels = levels > config->levels ? levels : config->levels;
         lanes = t->lanes.count > lanes ? t->lanes.count : lanes;
@@ -296,7 +296,7 @@ static void place_parameters(struct trainer *t)
     t->placement.first = servers ? t->workers : 0;
 }
 
-static size_t pixels_of(const struct dataset *d)
+static size_t trainer_pixels_of(const struct dataset *d)
 {
     return (size_t)d->shape.c * (size_t)d->shape.h * (size_t)d->shape.w;
 }
@@ -313,7 +313,7 @@ static int training_floats(void *arg, uint32_t i, float *x, struct err *err)
 
     if (arrays_sample(train, f->data->train_index[i], x, err))
         return -1;
-    identity_add(&f->digest, x, pixels_of(train) * sizeof *x);
+    identity_add(&f->digest, x, trainer_pixels_of(train) * sizeof *x);
     return 0;
 }
 
@@ -336,7 +336,7 @@ static int init_normalizer(struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
     const size_t ranks = (size_t)comm_size(t->comm), rank = (size_t)comm_rank(t->comm);
-    const size_t pixels = pixels_of(&d->train);
+    const size_t pixels = trainer_pixels_of(&d->train);
 
     normalizer_init(&t->normalizer, t->job, d->train.shape);
     if (t->normalizer.floats)
@@ -403,7 +403,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
         comm_simulate(comm, (double)job->debug.bandwidth, job->debug.latency_seconds);
     if (job->strategy.wait_seconds > 0)
         comm_set_patience(comm, job->strategy.wait_seconds);
-    t->threads = threads_new(thread_count(t, measure(t, &config)));
+    t->threads = threads_new(trainer_thread_count(t, trainer_measure(t, &config)));
     config.threads = t->threads;
     config.batch = (uint32_t)job->training.batch_size;
     const struct data_facts facts = data_facts_of(&t->data);
@@ -441,7 +441,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
 
 void trainer_release(struct trainer *t)
 {
-    leave(t);
+    trainer_leave(t);
     batcher_free(t->validation);
     batcher_free(t->test);
     if (t->optimizer.kernels)

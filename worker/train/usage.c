@@ -42,7 +42,7 @@ static const struct group_file {
     {USAGE_GROUP_PEAK, "memory", "memory.max_usage_in_bytes", NULL, 1},
 };
 
-static double number_at(const char *text)
+static double usage_number_at(const char *text)
 {
     char *end;
     double value;
@@ -58,7 +58,7 @@ double usage_parse(const char *text, const char *key)
     const size_t n = key ? strlen(key) : 0;
 
     if (!key)
-        return number_at(text);
+        return usage_number_at(text);
     for (const char *line = text; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, key, n) != 0)
@@ -66,12 +66,12 @@ double usage_parse(const char *text, const char *key)
         const char *value = line + n + (line[n] == ':');
         const size_t blanks = strspn(value, " \t");
         if (blanks || value > line + n)
-            return number_at(value + blanks);
+            return usage_number_at(value + blanks);
     }
     return NAN;
 }
 
-static double read_value(const char *path, const char *key)
+static double usage_read_value(const char *path, const char *key)
 {
     AUTO(buf_release) struct buf text = {0};
     struct err err;
@@ -93,12 +93,15 @@ static double read_group(const char *root, const struct group_file *f)
     do {
         AUTO(auto_free) char *path = xasprintf("%s/%s", folder, f->name);
 
-        value = read_value(path, f->key);
+        value = usage_read_value(path, f->key);
     } while (isnan(value) && cgroup_up(folder, top));
     return value * (f->unit > 0 ? f->unit : 1.0 / (double)sysconf(_SC_CLK_TCK));
 }
 
-static double seconds_of(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+static double usage_seconds_of(struct timeval t)
+{
+    return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
+}
 
 void usage_read(const char *root, double values[N_USAGE])
 {
@@ -108,10 +111,10 @@ void usage_read(const char *root, double values[N_USAGE])
     for (int i = 0; i < N_USAGE; i++)
         values[i] = NAN;
     getrusage(RUSAGE_SELF, &own);
-    values[USAGE_USER] = seconds_of(own.ru_utime);
-    values[USAGE_SYSTEM] = seconds_of(own.ru_stime);
-    values[USAGE_MEMORY] = 1024 * read_value(status, "VmRSS");
-    values[USAGE_PEAK] = 1024 * read_value(status, "VmHWM");
+    values[USAGE_USER] = usage_seconds_of(own.ru_utime);
+    values[USAGE_SYSTEM] = usage_seconds_of(own.ru_stime);
+    values[USAGE_MEMORY] = 1024 * usage_read_value(status, "VmRSS");
+    values[USAGE_PEAK] = 1024 * usage_read_value(status, "VmHWM");
     for (size_t i = 0; i < ARRAY_LEN(group_files); i++)
         if (isnan(values[group_files[i].usage]))
             values[group_files[i].usage] = read_group(root, &group_files[i]);

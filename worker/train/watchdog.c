@@ -14,7 +14,7 @@ static struct {
     char line[256], event[320]; /* ready before they are needed: a handler cannot format */
 } dog;
 
-static void say(int fd, const char *text)
+static void watchdog_say(int fd, const char *text)
 {
     if (write(fd, text, strlen(text)) < 0)
         return; /* nobody listens */
@@ -23,9 +23,9 @@ static void say(int fd, const char *text)
 static void on_alarm(int number)
 {
     (void)number;
-    say(STDERR_FILENO, dog.line);
+    watchdog_say(STDERR_FILENO, dog.line);
     if (dog.rank == 0)
-        say(STDOUT_FILENO, dog.event);
+        watchdog_say(STDOUT_FILENO, dog.event);
     _exit(EXIT_UNEXPECTED);
 }
 
