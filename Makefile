@@ -269,7 +269,7 @@ SOURCES := $(COMMON_SRC) $(WIRE_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(
 OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch] tests/cluster/node/*.c)
 HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
-.PHONY: tidy format format-check shellcheck
+.PHONY: tidy format format-check shellcheck names-check
 tidy: $(SOURCES:%=$(BUILD)/%.tidy) ## clang-tidy: bugs, function length, complexity
 TIDY = clang-tidy --quiet $< -- $(CPPFLAGS) -std=gnu11 $(TIDY_FLAGS) && touch $@
 $(BUILD)/worker/kernels/%.c.tidy: TIDY_FLAGS = $(ISA_FLAGS_$(word 2,$(ISAS)))
@@ -286,6 +286,9 @@ format-check: ## fail when clang-format would change a file
 
 shellcheck: ## lint the shell scripts
 	@shellcheck -S warning .ci/run $(wildcard scripts/*.sh images/*.sh tests/*.sh tests/*/*.sh tests/cluster/node/*.sh bench/*/*.sh)
+
+names-check: ## fail when a struct, or a static function of the programs, has the name of another
+	@scripts/check-names.sh
 
 .PHONY: bench
 BENCH ?=
