@@ -15,6 +15,7 @@ void run_files_init(struct run_files *f, const struct folder *folder, bool resum
         .new_events = folder_file(folder, "events.jsonl.new"),
         .resume = resume,
     };
+    f->append = resume && access(f->events, F_OK) == 0;
 }
 
 void run_files_release(struct run_files *f)
@@ -40,7 +41,7 @@ int run_files_open(const struct run_files *f, struct session *s, const char *tex
 {
     if (write_spec(f->new_spec, text, err) < 0)
         return -1;
-    return session_follow(s, f->resume ? f->events : f->new_events, f->resume, err);
+    return session_follow(s, f->append ? f->events : f->new_events, f->append, err);
 }
 
 const char *run_files_spec(const struct run_files *f, const struct session *s)
@@ -59,7 +60,7 @@ void run_files_keep(void *arg)
     const struct run_files *f = arg;
 
     keep_file(f->new_spec, f->spec);
-    if (!f->resume)
+    if (!f->append)
         keep_file(f->new_events, f->events);
 }
 
@@ -67,7 +68,7 @@ void run_files_undo(const struct run_files *f, struct session *s, struct folder 
 {
     session_unfollow(s);
     unlink(f->new_spec);
-    if (!f->resume)
+    if (!f->append)
         unlink(f->new_events);
     folder_give_back(folder);
 }

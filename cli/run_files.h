@@ -11,7 +11,8 @@
 struct run_files {
     char *spec, *new_spec;
     char *events, *new_events;
-    bool resume; /* events are added to those of the earlier run */
+    bool resume;
+    bool append; /* the events of this run go after those of the run that it resumes */
 };
 
 void run_files_init(struct run_files *f, const struct folder *folder, bool resume);

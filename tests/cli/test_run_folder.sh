@@ -48,6 +48,13 @@ before=$(sum runs)
 FAKE=no-reason "$PACELINE" run job.yaml --resume --set training.epochs=9 >/dev/null 2>&1
 same "a refused resume, exit code" $? 7
 same "a refused resume" "$(sum runs)" "$before"
+cp -a runs/small silent # its events were removed
+rm silent/events.jsonl
+silent=$(find silent -type f | sort)
+FAKE=no-reason "$PACELINE" run job.yaml --resume --out silent >/dev/null 2>&1
+same "a refused resume without events, files" "$(find silent -type f | sort)" "$silent"
+"$PACELINE" run job.yaml --resume --out silent >/dev/null 2>&1
+same "a resume without events has its own" "$(wc -l <silent/events.jsonl)" 16
 FAKE=no-reason "$PACELINE" run job.yaml --set training.epochs=9 >/dev/null 2>&1
 same "a run that has not begun, exit code" $? 7
 same "a run that has not begun" "$(sum runs)" "$before"
