@@ -76,9 +76,11 @@ spoils version "1 0 2 8 77" "rank 1 sent a gradient of version 77; allowed: 0 ra
 alone=(--workers 1 "${sync[@]:2}")
 backup=(--workers 2 --set strategy.type=ParameterServer --set replicas.ps.replicas=1 --set strategy.batch=join
     --set strategy.backupWorkers=1)
-spoils unpulled "0 0 1 0 3" "rank 0 sent a gradient of weights that it was not given rank=1" "${alone[@]}"
+spoils unpulled "0 0 2 0 3" "rank 0 sent a gradient of weights that it was not given rank=2" "${alone[@]}" \
+    --set replicas.ps.replicas=2
 spoils unaccepted "0 0 2 0 3" "rank 0 sent a gradient that the clock did not accept rank=1" "${alone[@]}"
-spoils backup-unpulled "1 0 1 0 3" "rank 1 sent a gradient of weights that it was not given rank=2" "${backup[@]}"
+spoils backup-unpulled "1 0 2 0 3" "rank 1 sent a gradient of weights that it was not given rank=3" "${backup[@]}" \
+    --set replicas.ps.replicas=2
 spoils backup-unaccepted "1 0 2 0 3" "rank 1 sent a gradient that the clock did not accept rank=2" "${backup[@]}"
 spoils other-offer "0 0 2 16 1" "rank 0 sent a gradient of place 1; allowed: 0 rank=1" "${alone[@]}"
 spoils other-push "0 0 3 16 1" "rank 0 sent a gradient of place 1; allowed: 0 rank=1" "${alone[@]}"

@@ -359,10 +359,10 @@ static void check_push(const struct trainer *t, const struct sync_ps *b, int wor
 {
     const struct sync_client *c = &b->clients[worker];
 
-    if (c->has != t->at.step)
-        comm_refuse(t->comm, worker, "a gradient of weights that it was not given");
     if (servers_is_clock(t) && !c->owes)
         comm_refuse(t->comm, worker, "a gradient that the clock did not accept");
+    if (c->has != t->at.step)
+        comm_refuse(t->comm, worker, "a gradient of weights that it was not given");
     if (b->backs_up)
         return;
     if (servers_is_clock(t) && note->place != dealt_place(t, c))
