@@ -80,7 +80,7 @@ static void run_say(const struct engine_run *r, enum event_type type, const cJSO
     } else if (type == EVENT_EPOCH) {
         print_epoch(r, e);
     } else if (type == EVENT_SWITCH) {
-        printf("switched strategy behind epoch %lld (%s)%s\n", (long long)event_integer(e, "epoch"),
+        printf("switched strategy after epoch %lld (%s)%s\n", (long long)event_integer(e, "epoch"),
                event_text(e, "reason"),
                event_true(e, "relaunch") ? "; the engine is launched again" : "");
     } else if (type == EVENT_DONE && pushed >= 0) {

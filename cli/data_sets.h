@@ -19,7 +19,7 @@ struct data_file {
 
 struct data_set {
     const char *name, *description;
-    const char *homes[DATA_MAX_HOMES]; /* files' names come behind them; tried in turn */
+    const char *homes[DATA_MAX_HOMES]; /* files' names come after them; tried in turn */
     enum packing packing;
     const char *root;                       /* of an archive (unpack.h) */
     uint64_t most;                          /* bytes that a file may have, packed or unpacked */

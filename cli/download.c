@@ -72,7 +72,7 @@ static size_t download_on_header(char *line, size_t one, size_t len, void *arg)
     size_t n;
 
     (void)one;
-    if (len > 12 && memcmp(line, "HTTP/", 5) == 0) { /* of the answer behind a redirect, too */
+    if (len > 12 && memcmp(line, "HTTP/", 5) == 0) { /* also of the answer after a redirect */
         t->validator[0] = '\0';
         t->range_begin = t->range_total = 0;
         value = memchr(line, ' ', len - 4);
@@ -215,7 +215,7 @@ static int download_judge(struct download_transfer *t, CURLcode code, const char
         return err_set(err, ERR_TRANSIENT, "%s: %s", d->url,
                        *message ? message : d->curl->easy_strerror(code));
     if (t->status == 416 && t->range_total == t->have && !d->size)
-        return 0; /* nothing is behind the last byte */
+        return 0; /* nothing comes after the last byte */
     if (t->status != 200 && t->status != 206)
         return err_set(err, t->status >= 500 ? ERR_TRANSIENT : ERR_NOT_FOUND,
                        "%s: the server answers with status %ld", d->url, t->status);

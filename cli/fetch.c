@@ -22,7 +22,7 @@
 struct work {
     const struct fetch *f;
     struct libcurl curl;
-    char *to;       /* without "/" behind */
+    char *to;       /* without a trailing "/" */
     char *part;     /* to.part */
     char *unpacked; /* in it */
     int lock;       /* descriptor of part; the lock ends with it */

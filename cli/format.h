@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Behind results of jobs that job_simulated(): what is simulated. */
+/* After results of jobs that job_simulated(): what is simulated. */
 #define FORMAT_SIMULATED "times are those of slower computers or networks (spec.debug)"
 
 struct format_text {

@@ -183,7 +183,7 @@ struct format_text history_switch(const struct history *h)
     struct format_text text = {""};
 
     if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(s, "fired")))
-        snprintf(text.s, sizeof text.s, "behind epoch %lld (%.16s)",
+        snprintf(text.s, sizeof text.s, "after epoch %lld (%.16s)",
                  (long long)event_integer(s, "epoch"), event_text(s, "reason"));
     else if (s)
         snprintf(text.s, sizeof text.s, "never");

@@ -170,7 +170,7 @@ static int take_option(struct options *o, char **argv, int *i, const char *allow
     return options_store(o, argv[0], def, value);
 }
 
-/* The word behind the command's name in its usage: JOB, CHECKPOINT. */
+/* The word after the command's name in its usage: JOB, CHECKPOINT. */
 static int missing_operand(const char *command, const char *usage)
 {
     const char *at = strstr(usage, command);

@@ -215,7 +215,7 @@ static void show_epoch(struct progress *p, const cJSON *e)
 
 static void show_switch(struct progress *p, const cJSON *e)
 {
-    fprintf(p->out, "switched strategy behind epoch %s (%s); ",
+    fprintf(p->out, "switched strategy after epoch %s (%s); ",
             format_count(event_number(e, "epoch")).s, shown(event_text(e, "reason")).s);
     if (cJSON_IsTrue(cJSON_GetObjectItem(e, "relaunch")))
         fprintf(p->out, "launching again\n");

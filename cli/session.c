@@ -25,7 +25,7 @@ void session_release(struct session *s)
     s->tee = NULL;
 }
 
-/* Open behind its last whole line: what a crash has cut is no event. */
+/* Open after its last whole line: what a crash has cut is no event. */
 static FILE *open_behind(const char *path)
 {
     FILE *f = fopen(path, "r+e");

@@ -1,6 +1,6 @@
 /*
  * A study's binary search: of variants in the order of x, the first that is as good as another
- * variant, or nearly. Taken for granted is that those behind it are, too. Pure: what has run
+ * variant, or nearly. Taken for granted is that those after it are, too. Pure: what has run
  * decides what is to run next, so a search that was stopped goes on by itself.
  */
 #ifndef PACELINE_CLI_STUDY_SEARCH_H

@@ -29,13 +29,13 @@ struct tar {
     uint64_t left; /* of them, not read yet */
 
     uint64_t total; /* bytes read so far */
-    size_t padding; /* behind the entry's bytes */
+    size_t padding; /* after the entry's bytes */
 };
 
 void tar_open(struct tar *t, tar_read_fn *read, void *arg, const char *name, uint64_t most);
 
 /*
- * Goes to the next entry. *more is false behind the last; the archive is then read to its end.
+ * Goes to the next entry. *more is false after the last; the archive is then read to its end.
  * ERR_DAMAGED: no tar archive, cut short, too large, or an entry that is refused; the message names
  * it. Errors of read are passed on.
  */

@@ -102,7 +102,7 @@ static double everybody_to_everybody(const struct estimate_costs *costs, int wor
 }
 
 /* Groups of 1, 2, 4, ... workers exchange their sums. Beyond a power of two the first workers go in
- * pairs, whose second gives its sums away before and gets the result behind. */
+ * pairs, whose second gives its sums away before and gets the result after. */
 static double recursive_doubling(const struct estimate_costs *costs, int workers)
 {
     int half = 1, pairs, most = 0;

@@ -161,7 +161,7 @@ static int lstm_derive(struct net_layer *l, struct err *err)
     return set_weights(l, weights, err);
 }
 
-/* What may stand behind an embedding. */
+/* What may stand after an embedding. */
 static bool takes_rows(enum layer_type type)
 {
     return type == LAYER_DENSE || type == LAYER_DROPOUT || type == LAYER_ADD ||
@@ -239,7 +239,7 @@ static int lrn_derive(struct net_layer *l, struct err *err)
     if (s->size < 1 || s->size > LRN_MAX || s->size % 2 == 0)
         return err_set(err, ERR_INVALID,
                        "layer %s: found size %d; allowed: an odd number from 1 to %d, as many "
-                       "channels before a channel as behind it and itself",
+                       "channels before a channel as after it and itself",
                        s->name, s->size, LRN_MAX);
     if (!(s->alpha >= 0) || !(s->beta >= 0) || !(s->k > 0))
         return err_set(err, ERR_INVALID,
@@ -316,7 +316,7 @@ static int input_derive(const struct net *net, struct net_layer *l, struct err *
             first += values(net->layers[i].out);
     if (first + values(shape) > values(l->in))
         return err_set(err, ERR_INVALID,
-                       "layer %s: found an input of %.0f values behind %.0f; samples of %dx%dx%d "
+                       "layer %s: found an input of %.0f values after %.0f; samples of %dx%dx%d "
                        "have no more than %.0f",
                        l->spec.name, values(shape), first, l->in.c, l->in.h, l->in.w,
                        values(l->in));

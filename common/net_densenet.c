@@ -1,7 +1,7 @@
 /*
  * DenseNet-BC, Huang and others 2016, arXiv 1608.06993: three dense blocks, bottlenecks of four
  * times the growth, transitions that halve the channels; def->size is the depth. Study 002: depth
- * 40, growth 12, dropout 0.1 behind each 3x3 convolution.
+ * 40, growth 12, dropout 0.1 after each 3x3 convolution.
  */
 #include "common/layer_list.h"
 

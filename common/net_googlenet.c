@@ -5,7 +5,7 @@
 #include "paceline/mem.h"
 
 /* Channels of an inception module's branches: 1x1, 3x3 and 5x5 with a 1x1 before each, and a 1x1
- * behind the pool. */
+ * after the pool. */
 struct inception {
     int one, few3, three, few5, five, pool;
     bool side; /* a side classifier takes it, too */

@@ -273,7 +273,7 @@ static bool nothing_in_bf16(const struct job *job, const struct net *net, struct
         return false;
     err_set(err, ERR_INVALID,
             "spec.training.precision: found bf16 with a network that has no dense layer, no lstm "
-            "and no convolution behind another layer, so that nothing would be in bf16; allowed: "
+            "and no convolution after another layer, so that nothing would be in bf16; allowed: "
             "fp32");
     return true;
 }

@@ -400,7 +400,7 @@ const struct field spec_fields[] = {
      .max_items = 256,
      .doc = "The worker of each layer of the network; absent: as `paceline split` prints it."},
     {"spec.strategy.switch", FIELD_OBJECT, .required = true,
-     .doc = "When and how one strategy follows the other, behind an epoch."},
+     .doc = "When and how one strategy follows the other, after an epoch."},
     {"spec.strategy.switch.order", FIELD_ENUM, CHANGE(order),
      .names = NAMES("AllReduceFirst", "ServersFirst"), .default_ = "AllReduceFirst",
      .doc = "Which strategy begins."},

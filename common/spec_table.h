@@ -105,7 +105,7 @@ struct rule {
     const char *cel; /* holds where the rule is not broken; NULL: the API server does not ask */
     const char *cel_found; /* what was found, at least in general; [[CEL]] is an integer */
 };
-/* The i-th of all rules; NULL behind the last. */
+/* The i-th of all rules; NULL after the last. */
 const struct rule *spec_rule(size_t i);
 
 /* Whether the rule is asked of a job with (or without) spec.model and spec.mpi. */

@@ -471,7 +471,7 @@ static const struct rule rules[] = {
      .cel = "{spec.strategy.type} != 'StrategySwitch' || {spec.strategy.mode|'async'} != 'sync'",
      .cel_found = "sync"},
     {{"spec.strategy.switch.epoch", "spec.training.epochs", "spec.strategy.switch"},
-     .allowed = "needed: one before the switch and one behind it",
+     .allowed = "needed: one before the switch and one after it",
      .job = RULE_BUILTIN,
      .broken = broken_switch_epoch,
      .cel = "!{?spec.strategy.switch} || {spec.training.steps} > 0 || "

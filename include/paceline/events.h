@@ -55,7 +55,7 @@ struct lines {
 typedef void line_fn(void *arg, const char *line, size_t len);
 
 /* Adds bytes and calls fn for each line that is complete, unless it is empty. Bytes of 0 are left
- * out: mpirun of Open MPI 5 puts them behind its own paragraphs, also into the output of ranks.
+ * out: mpirun of Open MPI 5 puts them after its own paragraphs, also into the output of ranks.
  * Fails (ERR_INVALID) when a line is longer than EVENT_LINE_MAX. */
 MUST_CHECK int lines_add(struct lines *l, const char *bytes, size_t n, line_fn *fn, void *arg,
                          struct err *err);

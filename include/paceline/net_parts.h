@@ -1,6 +1,6 @@
 /*
  * A network as the parts that the engine computes as one: a convolution with the ReLU and the 2x2
- * pooling behind it, a dense layer or a sum with its ReLU; a flatten layer goes with the part
+ * pooling after it, a dense layer or a sum with its ReLU; a flatten layer goes with the part
  * before it. A worker of a split network has whole parts. Knows the engine's layout only as far as
  * channels are padded to blocks of 16. The samples are everybody's: who reads them reads no part.
  */

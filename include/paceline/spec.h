@@ -130,7 +130,7 @@ struct job_switch {
     enum switch_order order;
     enum switch_when when;
     double fraction; /* of the epochs; plateau: at the latest then */
-    int64_t epoch;   /* behind so many; -1: absent */
+    int64_t epoch;   /* after so many; -1: absent */
     int64_t window;  /* plateau: losses of so many epochs */
     double threshold;
     enum switch_velocity momentum;
@@ -270,7 +270,7 @@ struct job {
     } scheduling;
     struct {
         bool list_evaluator; /* TF_CONFIG names the evaluator, as TFJob does */
-        char *domain;        /* behind "svc" in host names; NULL: the operator's, or none */
+        char *domain;        /* after "svc" in host names; NULL: the operator's, or none */
     } cluster_spec;
     struct {
         enum network_policy type;
@@ -376,7 +376,7 @@ const char *job_promise(const struct job *job);
 /* The shape of the job's samples for who has no data: as far as the job says it, else that which
  * its built-in network was designed for, else a guess. */
 struct shape job_published_shape(const struct job *job);
-/* What the input layers of an inline network take, one behind the other: a vector, which may be
+/* What the input layers of an inline network take, one after the other: a vector, which may be
  * longer than net_build allows; c 0: there are none, or one has no shape. */
 struct shape job_inputs_shape(const struct job *job);
 bool job_publishes_shape(const struct job *job); /* it says it: others only their readers know */

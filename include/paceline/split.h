@@ -1,6 +1,6 @@
 /*
  * Model parallelism's question: which worker computes which part of a network. Parts are a graph
- * without cycles, in an order in which each comes behind what it reads. Pure.
+ * without cycles, in an order in which each comes after what it reads. Pure.
  *
  * The answer has the least load of the slowest worker, for a pipeline is as fast as its slowest
  * stage, and among those that, the fewest bytes sent. An output goes once to each other worker

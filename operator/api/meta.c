@@ -138,7 +138,7 @@ static bool part(const char **text, int n, int min, int max, char after, int *ou
     return true;
 }
 
-/* Milliseconds of ".123456"; *text moves behind it. Without a fraction 0. */
+/* Milliseconds of ".123456"; *text moves after it. Without a fraction 0. */
 static int64_t fraction(const char **text)
 {
     int64_t ms = 0, unit = 100;

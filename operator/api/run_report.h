@@ -19,7 +19,7 @@ extern const char *const run_phase_names[N_RUN_PHASES]; /* as agents say them; "
 /* StrategySwitch, as the engine says it. */
 struct switch_report {
     bool known;          /* it has said whether the switch has been */
-    int64_t epoch, step; /* behind which; step 0: it has not */
+    int64_t epoch, step; /* after which; step 0: it has not */
     char reason[16];
     double seconds; /* of the hand-over in place; 0: not known */
 };

@@ -17,7 +17,7 @@ struct credentials {
     struct identity *now;
     uint64_t generations;
 
-    struct stat seen[4]; /* of the files behind ca, cert, key, token */
+    struct stat seen[4]; /* of the files of ca, cert, key, token */
     int64_t checked_ms;
     bool complained; /* about files that cannot be read any more */
 

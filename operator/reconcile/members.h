@@ -1,5 +1,5 @@
 /*
- * Who takes part in a launch: a job's workers and behind them its parameter servers, in the order
+ * Who takes part in a launch: a job's workers and after them its parameter servers, in the order
  * of ranks, each by the pod that it has now. A launch may go on without some workers, but never
  * without a server, which has a share of the parameters.
  */

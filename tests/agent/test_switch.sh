@@ -18,7 +18,7 @@ came "up to the switch"
 check "it trained before" "$(grep '"event":"start"' "$said")" '"switch":{"fired":false}'
 check "the switch" "$(grep '"event":"switch"' "$said")" "$switched,\"relaunch\":true"
 check "the end" "$(grep '"phase":"stopped"' "$said")" '"message":"stopped after step 200 to change the strategy","relaunch":true'
-check "the pod's log" "$(<log0)" "switched strategy behind epoch 2 (epoch); the engine is launched again"
+check "the pod's log" "$(<log0)" "switched strategy after epoch 2 (epoch); the engine is launched again"
 survivors "up to the switch" 0 1
 
 chief ours --until '"event":"epoch"' </dev/null >again 2>&1
@@ -26,7 +26,7 @@ check "the end, again" "$(grep '"phase":"stopped"' again)" '"relaunch":true'
 check "the switch, again" "$(grep '"event":"switch"' again)" "$switched,\"relaunch\":true"
 
 begin 2 400 "done" 0 1
-came "behind the switch"
+came "after the switch"
 started=$(grep '"generation":2.*"event":"start"' "$said")
 check "from where" "$started" '"resumedStep":200'
 check "in which part" "$started" "\"switch\":{\"fired\":true,$switched}"

@@ -261,7 +261,7 @@ good "$MODEL
   debug: {bandwidth: 125000000, latencySeconds: 0.001}"
 bad cel "$MODEL
   debug: {pushOrder: [0]}"
-# switched FIELDS: behind the fields of a strategy that switches.
+# switched FIELDS: after the fields of a strategy that switches.
 switched() {
     echo "$MODEL
   strategy:

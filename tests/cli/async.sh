@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced behind lib.sh by the tests of asynchronous servers: the job, its options, what a run reports.
+# Sourced after lib.sh by the tests of asynchronous servers: the job, its options, what a run reports.
 conv_job async
 
 # servers WORKERS SERVERS: the options, in the array `s`.

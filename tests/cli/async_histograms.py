@@ -5,7 +5,7 @@ them.
 
 Each epoch begins with a batch for every worker; then one after the other pushes a gradient and, while
 batches are left, pulls the weights for the next. With a bound a worker may have to wait (DSSP; LOW = HIGH:
-SSP); its turns are then passed over, and the turn behind that is its pull. A turn is a second.
+SSP); its turns are then passed over, and the turn after that is its pull. A turn is a second.
 """
 import itertools
 import json

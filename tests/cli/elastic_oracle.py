@@ -2,7 +2,7 @@
 """elastic_oracle.py JOB DATA BATCH WORKERS ROWS EPOCHS FORCE OUT: the centre of elastic averaging.
 
 Workers' updates are made by one-worker runs of plain SGD over each worker's own batches (every
-WORKERS-th of DATA, ROWS of them in an epoch), and the pulls behind each epoch here, in the rounding of
+WORKERS-th of DATA, ROWS of them in an epoch), and the pulls after each epoch here, in the rounding of
 float32. OUT: the centre, as a safetensors file with the tensors alone.
 """
 import glob

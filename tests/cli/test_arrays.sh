@@ -6,7 +6,7 @@
 
 mkdir data
 python3 "$repo/tests/cli/make_arrays.py" data 600 200 || exit 1
-# job INPUTS LAYERS: the layers behind the inputs.
+# job INPUTS LAYERS: the layers after the inputs.
 job() {
     cat >job.yaml <<JOB
 apiVersion: paceline.dev/v1
@@ -152,7 +152,7 @@ ends "a label" "bad/test-y.npy: label 4 of sample 0; 0 to 3 are allowed" "${at_b
 write bad/train-y.npy '|i1' '(600,)' "00ff$(printf '%01196d' 0)"
 ends "a negative label" "bad/train-y.npy: label -1 of sample 1; 0 to 65535 are allowed" "${at_bad[@]}"
 rm -rf bad && cp -r data bad && truncate -s -1 bad/train-spectrum.npy
-refused "cut short" "bad/train-spectrum.npy: cut short: 95999 bytes behind the header, whose shape needs 96000" "${at_bad[@]}"
+refused "cut short" "bad/train-spectrum.npy: cut short: 95999 bytes after the header, whose shape needs 96000" "${at_bad[@]}"
 rm -rf bad && cp -r data bad && printf '\0\0\300\177' | dd of=bad/train-spectrum.npy bs=1 seek=$((128 + 4 * 40 * 7)) conv=notrunc status=none
 for n in 1 2; do
     ends "not a number on $n" "bad/train-spectrum.npy: sample 7 (counted from 0) has a value that is not finite" \

@@ -168,7 +168,7 @@ damaged "an impossible position" "step 2 cannot be batch 3 of epoch 0" \
     sed -i '1s/"batch":"2"/"batch":"3"/'
 damaged "a position between batches" "step 2 cannot be batch 1 of epoch 0" \
     sed -i '1s/"batch":"2"/"batch":"1"/'
-damaged "a position behind the epoch" "step 2 cannot be batch 7 of epoch 0" \
+damaged "a position past the epoch" "step 2 cannot be batch 7 of epoch 0" \
     sed -i '1s/"batch":"2"/"batch":"7"/'
 
 # Nothing to resume: the command begins anew and says so, the engine alone refuses.

@@ -45,7 +45,7 @@ same "parameter servers" "$(result servers --workers 2 --set replicas.ps.replica
     --set "strategy={type: ParameterServer, mode: sync}" "${bf16[@]}")" "$want"
 result split --workers 2 --set "strategy={type: ModelParallel, microBatches: 4}" "${bf16[@]}" >/dev/null
 same "a model of two parts" "$(digest split)" "$(digest base)"
-# What is packed is of the layer at work, whoever was it before: so an evaluation behind a training is one alone.
+# What is packed is of the layer at work, whoever was it before: so an evaluation after a training is one alone.
 # loss EVENT FIELD <EVENTS
 loss() { grep "\"event\":\"$1\"" | tail -1 | grep -o "\"$2\":[0-9.e+-]*" | cut -d: -f2; }
 of_test=$(loss "done" testLoss <base/events.jsonl)
@@ -99,7 +99,7 @@ spec:
 JOB
 "$PACELINE" validate nothing.yaml >/dev/null || fail "fp32 was refused"
 check "nothing in bf16" "$("$PACELINE" validate nothing.yaml "${bf16[@]}" 2>&1)" \
-    "spec.training.precision: found bf16 with a network that has no dense layer, no lstm and no convolution behind another layer"
+    "spec.training.precision: found bf16 with a network that has no dense layer, no lstm and no convolution after another layer"
 for layers in "{type: conv, filters: 10, kernel: 1}, {type: conv, filters: 10, kernel: 28}, {type: flatten}" \
     "{type: conv, filters: 7, kernel: 28}, {type: flatten}, {type: dense, units: 10}"; do
     "$PACELINE" validate nothing.yaml "${bf16[@]}" --set "model={layers: [$layers]}" >out 2>&1 || fail "$layers: $(cat out)"

@@ -29,7 +29,7 @@ run best --set checkpoint.best=true --set checkpoint.keep=0 --set dataset.valida
 case $(files best) in "best "[0-9]*) ;; *) fail "the best: $(files best)" ;; esac
 for out in epochs steps odd kept none; do same "$out, bytes" "$(last $out)" "$(last plain)"; done
 
-# Continued: from the end of an epoch, from its middle, behind its end, with steps that end there.
+# Continued: from the end of an epoch, from its middle, after its end, with steps that end there.
 for from in 5 10 4 8; do
     mkdir "from$from"
     cp "$(ls steps/checkpoint-*0"$from".safetensors odd/checkpoint-*0"$from".safetensors 2>/dev/null)" "from$from"
@@ -53,9 +53,9 @@ check "without it" "$(cat damaged.json)" '"resumedStep":10'
 same "without it" "$(last damaged)" "$(last plain)"
 cp -a plain ended
 run ended --resume
-same "resumed behind its end" "$(last ended)" "$(last plain)"
+same "resumed after its end" "$(last ended)" "$(last plain)"
 accuracy() { sed -n '/"event":"done"/s/.*"testAccuracy":\([0-9.]*\).*/\1/p' "$1"; }
-same "resumed behind its end, accuracy" "$(accuracy ended.json)" "$(accuracy plain.json)"
+same "resumed after its end, accuracy" "$(accuracy ended.json)" "$(accuracy plain.json)"
 run seven --set training.steps=7
 same "seven steps" "$(files seven)" 7
 run seven --resume --set training.steps=10

@@ -1,6 +1,6 @@
 #!/bin/bash
 # TIMEOUT: 500
-# earlyStopping: it stops behind the epoch that the rule, taken from the events' own figures, says; the
+# earlyStopping: it stops after the epoch that the rule, taken from the events' own figures, says; the
 # checkpoint is that of a run that was to end there; the same on any number of workers and servers and in
 # every strategy; a run that is stopped and resumed stops at the same step with the same file.
 . tests/cli/lib.sh
@@ -74,7 +74,7 @@ for n in 2 3 4; do
 done
 run servers --workers 2 --set strategy.type=ParameterServer --set replicas.ps.replicas=2 "${s[@]}"
 same "servers" "$(whole servers)" "$want"
-early "patience: 1, minDelta: 1e9" # behind the second epoch, whatever it trains
+early "patience: 1, minDelta: 1e9" # after the second epoch, whatever it trains
 while read -r name servers splits strategy; do
     for split in ${splits/,/ }; do
         run "$name-$split" --workers 2 --set replicas.ps.replicas="$servers" --set "strategy={$strategy}" \
@@ -92,9 +92,9 @@ before 1 0 type: StrategySwitch, switch: {when: epoch, epoch: 2}
 behind 1 0.2 type: StrategySwitch, switch: {when: epoch, epoch: 1}
 relaunched 1 0 type: StrategySwitch, switch: {when: epoch, epoch: 1, how: relaunch}
 CASES
-same "no switch behind the end" "$(grep -c '"event":"switch"' before-0.events)" 0
+same "no switch after the end" "$(grep -c '"event":"switch"' before-0.events)" 0
 
-# Stopped amid an epoch, at its end and behind the last one, and gone on with other workers.
+# Stopped amid an epoch, at its end and after the last one, and gone on with other workers.
 early "patience: 2, minDelta: 0.2"
 per=$((stop / epoch))
 for step in $((per + 2)) $((stop - per)) $((stop - 1)); do
@@ -103,7 +103,7 @@ for step in $((per + 2)) $((stop - per)) $((stop - 1)); do
     same "resumed at $step" "$(whole "parts-$step") $(told "parts-$step")" "$want $(told base)"
 done
 run base --resume "${s[@]}"
-same "resumed behind its end" "$(whole base) $(told base | wc -l)" "$want 1"
+same "resumed after its end" "$(whole base) $(told base | wc -l)" "$want 1"
 same "and trains no more" "$(tail -1 base.events | sed -n 's/.*"step":\([0-9]*\),.*/\1/p')" "$stop"
 early "patience: 1000"
 run base --resume "${s[@]}" --set training.epochs=$((epoch + 1))

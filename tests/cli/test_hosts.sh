@@ -15,7 +15,7 @@ for file in idx/*; do gzip -9 <"$file" >"packed/${file#idx/}.gz" || exit 1; done
 cd .. || exit 1
 
 # change.py FILE HOW...: swap BYTES A B FROM, two samples of so many bytes, the first of which begins at FROM; poke AT,
-# another value there; with OTHER, two files; words A B, two words of a text; longer: a byte behind the end; named, another name.
+# another value there; with OTHER, two files; words A B, two words of a text; longer: a byte after the end; named, another name.
 cat >change.py <<'PY'
 import gzip, os, re, sys
 

@@ -48,7 +48,7 @@ split=(--set strategy.type=ModelParallel)
 for n in 2 3 4; do
     same "split over $n" "$(result "split$n" --workers $n "${split[@]}" --set strategy.microBatches=4)" "$want"
 done
-# A worker for each branch, the first also for what is behind them. A convolution works on samples as they come, so
+# A worker for each branch, the first also for what comes after them. A convolution works on samples as they come, so
 # only what the two others have seen goes over, and its gradient: 2 x 64 maps of 2x2.
 place=0,0,0,0,0,0,0,1,1,1,1,1,1,1,2,2,2,2,2,2,2,0,0,0,0,0,0,0,0
 placed=(--workers 3 "${split[@]}" --set "strategy.layerPlacement=[$place]")

@@ -22,8 +22,8 @@ same "resume adds to the events" "$(wc -l <runs/small/events.jsonl)" 32
 # The power went while the last line was written: what comes then has lines of its own.
 printf '{"event":"progress","epo' >>runs/small/events.jsonl
 errors=$("$PACELINE" run job.yaml --resume 2>&1 >/dev/null)
-same "behind a line that was cut" "$?$errors" 0
-same "events behind a line that was cut" "$(python3 -c '
+same "after a line that was cut" "$?$errors" 0
+same "events after a line that was cut" "$(python3 -c '
 import json
 print([json.loads(line)["event"] for line in open("runs/small/events.jsonl")].count("start"))' 2>&1 | tail -1)" 3
 errors=$("$PACELINE" run job.yaml --resume --out fresh 2>&1 >/dev/null)

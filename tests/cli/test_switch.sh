@@ -1,6 +1,6 @@
 #!/bin/bash
 # TIMEOUT: 400
-# StrategySwitch: whatever is before and behind it, one worker trains to the bytes of sequential SGD; the
+# StrategySwitch: whatever is before and after it, one worker trains to the bytes of sequential SGD; the
 # first phase has the bytes of that strategy alone; the hand-over changes no bit of the weights, and the
 # momentum as it was told; when it comes, it is told of; who is killed around it resumes in the right phase.
 . tests/cli/lib.sh
@@ -52,7 +52,7 @@ for schedule in "type: cosine, warmupEpochs: 3" "type: piecewise, boundaries: [1
     same "as told, $schedule" "$(rates rate-switch)" "$(rates rate)"
 done
 
-# Several workers: up to the switch all-reduce alone, behind it every gradient counts. What is handed over is
+# Several workers: up to the switch all-reduce alone, after it every gradient counts. What is handed over is
 # what the epoch ended with.
 run three --workers 3
 for servers in 1 3; do
@@ -69,7 +69,7 @@ check "none yet" "$(grep '"event":"start"' three-1.events)" '"switch":{"fired":f
 switching 3 2 "when: epoch, epoch: 1, order: ServersFirst"
 run reverse "${s[@]}" --set debug.checkReplicas=2
 check "servers first" "$(event reverse)" '"pushed":9,"applied":9,"staleness":['
-same "all-reduce behind them" "$(tail -1 reverse.events | grep -c '"pushed"')" 0
+same "all-reduce after them" "$(tail -1 reverse.events | grep -c '"pushed"')" 0
 
 # Momentum: the buffer in the checkpoint of the switch is kept, zero, or scaled; the coefficient is ramped
 # by epochs, as if the job had been told so each time.
@@ -125,7 +125,7 @@ switching 2 1 "when: epoch, epoch: 3"
 run never "${s[@]}" --set training.steps=20
 same "an end before it" "$(told never)" '"switch":{"fired":false}'
 "$PACELINE" run job.yaml --out shown "${s[@]}" >shown.text 2>&1 || fail "shown: $(cat shown.text)"
-check "on the screen" "$(<shown.text)" "switched strategy behind epoch 3 (epoch); the hand-over took"
-check "in the table" "$(<shown.text)" "switched       behind epoch 3 (epoch)"
-check "in the report" "$(<shown/report.html)" "behind epoch 3 (epoch)"
+check "on the screen" "$(<shown.text)" "switched strategy after epoch 3 (epoch); the hand-over took"
+check "in the table" "$(<shown.text)" "switched       after epoch 3 (epoch)"
+check "in the report" "$(<shown/report.html)" "after epoch 3 (epoch)"
 verdict

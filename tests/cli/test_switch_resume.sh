@@ -1,7 +1,7 @@
 #!/bin/bash
 # TIMEOUT: 600
-# StrategySwitch resumed: a rank is killed before, at and behind the switch; runs end before it, on its very
-# epoch and behind it; it is launched again for the switch itself. One worker's bytes are those of sequential
+# StrategySwitch resumed: a rank is killed before, at and after the switch; runs end before it, on its very
+# epoch and after it; it is launched again for the switch itself. One worker's bytes are those of sequential
 # SGD all the same, on any number of servers, and each part trains what it should.
 . tests/cli/lib.sh
 
@@ -104,13 +104,13 @@ for momentum in keep reset; do
 done
 same "twice" "$(grep -c '"event":"start"' again-keep.events)" 2
 check "why" "$(grep -A2 '"event":"switch"' again-keep.events)" '"event":"stopped","step":18'
-check "behind it" "$(tail -1 again-keep.events)" '"pushed":18,"applied":18'
+check "after it" "$(tail -1 again-keep.events)" '"pushed":18,"applied":18'
 for order in AllReduceFirst ServersFirst; do
     switching 1 1 "$halfway, order: $order, how: relaunch"
     run "relaunch-$order" "${s[@]}"
     same "one worker, launched again, $order" "$(digest "relaunch-$order" 36)" "$want"
 done
 "$PACELINE" run job.yaml --out shown "${s[@]}" >shown.text 2>&1 || fail "shown: $(cat shown.text)"
-check "on the screen" "$(<shown.text)" "switched strategy behind epoch 2 (epoch); launching again"
+check "on the screen" "$(<shown.text)" "switched strategy after epoch 2 (epoch); launching again"
 check "and on" "$(<shown.text)" "resumed at step 18"
 verdict

@@ -32,7 +32,7 @@ for step in 1 2 3 4 5 6 7 8 9; do
     if [ ! -s "$(last_field checkpoint)" ]; then fail "stop $step: no checkpoint"; fi
 done
 PACELINE_STOP_FILE=$dir/please engine 2 parts --resume
-same "stopped behind the last step" "$(last_field event)" "done"
+same "stopped after the last step" "$(last_field event)" "done"
 same "ten runs" "$(last parts)" "$want"
 same "ten runs, digest" "$(last_field digest)" "$digest"
 

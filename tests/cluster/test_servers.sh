@@ -50,7 +50,7 @@ for job in place again; do
     await "$job" Succeeded
     same "the strategy of $job" "$(of "tj/$job" '{.status.strategy.phase} {.status.strategy.epoch} {.status.strategy.step} {.status.strategy.reason}')" "ParameterServer 1 128 epoch"
     echo "  $job: the hand-over took $(of "tj/$job" '{.status.strategy.seconds}') s"
-    check "the story of $job" "$(t describe "tj/$job")" "to ParameterServer behind epoch 1, step 128 (epoch)"
+    check "the story of $job" "$(t describe "tj/$job")" "to ParameterServer after epoch 1, step 128 (epoch)"
     same "weights of $job" "$(digest_of "$job")" "$want"
 done
 check "launched again" "$(t describe tj/again)" "generation 2 trains on 1 worker from step 128"

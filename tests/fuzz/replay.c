@@ -10,7 +10,7 @@ enum { MOST = 1 << 24 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* An allocation of just the file's bytes: AddressSanitizer sees a read behind them. NULL: not
+/* An allocation of just the file's bytes: AddressSanitizer sees a read past them. NULL: not
  * readable. */
 static uint8_t *read_input(const char *path, size_t *size)
 {

@@ -93,7 +93,7 @@ static void check_exchange(struct comm *c, bool semaphore, double bandwidth)
     free(weights);
 }
 
-/* A note that tells of a push is heard again in front of what the worker tells behind it, also when
+/* A note that tells of a push is heard again in front of what the worker tells after it, also when
  * all of it comes while the server sleeps, and nothing else waits for it meanwhile. */
 static void check_deferred(struct comm *c)
 {

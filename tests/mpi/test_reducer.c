@@ -401,7 +401,7 @@ static void descend(void *arg, size_t offset, size_t n, const float *gradients)
     s->updated += n;
 }
 
-/* Two updates by servers behind the workers, or among them: each value by one rank, and its new
+/* Two updates by servers after the workers, or among them: each value by one rank, and its new
  * weight on every worker. A server has no blocks, but a place to sum in. */
 static void check_servers(struct comm *c, const struct kernels *k, int servers, size_t n)
 {

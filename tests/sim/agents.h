@@ -27,7 +27,7 @@ struct sim_run {
     int64_t told_ms;           /* the next progress event */
     int64_t fails_ms;          /* by itself; 0: it does not */
     int64_t stuck_ms;          /* makes no progress from then on; 0: it does */
-    int64_t switch_step;       /* behind which its strategy changes; 0: never */
+    int64_t switch_step;       /* after which its strategy changes; 0: never */
     bool relaunch;             /* it ends then; so it ended */
     bool switched;             /* its strategy has changed, in it or before */
     int exit_code;

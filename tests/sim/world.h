@@ -319,7 +319,7 @@ struct run_fate {
     int64_t step_ms, interval;
     int64_t fails_ms;    /* after its start; 0: it does not */
     int64_t stuck_ms;    /* the same: it goes on and makes no step any more */
-    int64_t switch_step; /* StrategySwitch: behind which; 0: another strategy */
+    int64_t switch_step; /* StrategySwitch: after which; 0: another strategy */
     bool relaunch;       /* for that it ends */
     int exit_code;
     bool refused; /* the agent does not take it */

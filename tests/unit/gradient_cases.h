@@ -93,7 +93,7 @@ static const struct net_case {
      "squaredError",
      "{type: dropout, rate: 0.3}, {type: flatten}, {type: dense, units: 40}, {type: relu},"
      "{type: dense, units: 4}"},
-    /* dropout: in place and not, behind flattening, twice, last */
+    /* dropout: in place and not, after flattening, twice, last */
     {{1, 9, 9},
      "softmaxCrossEntropy",
      "{type: conv, filters: 20, kernel: 3}, {type: relu}, {type: maxpool, kernel: 2},"
@@ -105,7 +105,7 @@ static const struct net_case {
      "{type: flatten}, {type: dense, units: 20}, {type: sigmoid}, {type: dropout, rate: 0.2},"
      "{type: dropout, rate: 0.2}, {type: dense, units: 19}, {type: tanh},"
      "{type: dropout, rate: 0.2}, {type: dense, units: 4}, {type: dropout, rate: 0.1}"},
-    /* dropout of what layers behind it take as it was */
+    /* dropout of what layers after it take as it was */
     {{2, 7, 6},
      "softmaxCrossEntropy",
      "{type: conv, filters: 5, kernel: 3}, {type: relu, name: a}, {type: dropout, rate: 0.4},"
@@ -188,7 +188,7 @@ static const struct net_case {
      "stride: 2, padding: same}, {type: maxpool, kernel: 3, stride: 2, padding: same},"
      "{type: avgpool, kernel: 3, stride: 2, padding: same}, {type: conv, filters: 7, kernel: 5,"
      "stride: 3, padding: same}, {type: flatten}, {type: dense, units: 3}"},
-    /* channels of zeros: within a block, across one, of the samples; what is behind them is read */
+    /* channels of zeros: within a block, across one, of the samples; what is after them is read */
     {{2, 6, 5},
      "softmaxCrossEntropy",
      "{type: conv, name: a, filters: 5, kernel: 3, padding: same}, {type: maxpool, kernel: 1,"
@@ -264,7 +264,7 @@ static const struct net_case {
      "alpha: 2, beta: 0.5, k: 0.5}, {type: flatten}, {type: dense, units: 20}, {type: lrn, size: "
      "41,"
      "alpha: 0.1, beta: 1.25}, {type: dense, units: 3}"},
-    /* side outputs: behind what others take, on the samples, of flattened maps, before and behind
+    /* side outputs: after what others take, on the samples, of flattened maps, before and after
      * frozen layers, with the network's own output elsewhere than in the last layer */
     {{2, 6, 6},
      "softmaxCrossEntropy",

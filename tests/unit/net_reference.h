@@ -247,7 +247,7 @@ static inline void reference_lstm(const struct reference *r, size_t number, uint
     }
 }
 
-/* Value f of a sum of inputs or of their channels one behind the other. */
+/* Value f of a sum of inputs or of their channels one after the other. */
 static inline double reference_joined(const struct net *net, size_t number, double *const *out,
                                       uint32_t i, size_t f)
 {

@@ -403,7 +403,7 @@ static void test_orders(void)
     end();
 }
 
-/* Behind the workers that the launch has. */
+/* After the workers that the launch has. */
 static void test_servers(void)
 {
     begin(BUILTIN);

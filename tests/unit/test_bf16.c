@@ -75,7 +75,7 @@ static void check_steps(const struct kernels *k)
         /* the first product first: it takes the one away that the second would be lost beside */
         {0x1p30f, {-0x1p15f, 1}, {0x1p15f, 1}, 1},
         {0x1p30f, {1, -0x1p15f}, {1, 0x1p15f}, 0},
-        /* rounded behind each product, not once: 2^24 + 1 is a tie, twice */
+        /* rounded after each product, not once: 2^24 + 1 is a tie, twice */
         {0x1p24f, {1, 1}, {1, 1}, 0x1p24f},
         /* each product exact: 1.0078125^2 needs more than bf16 has */
         {-1, {0x1.02p0f, 0}, {0x1.02p0f, 0}, 0x1.01p-6f},

@@ -24,7 +24,7 @@ static const struct bf16_net_case {
      "{type: conv, filters: 20, kernel: 3}, {type: tanh},"
      "{type: conv, filters: 33, kernel: [3, 4], padding: same}, {type: tanh},"
      "{type: conv, filters: 16, kernel: 1}, {type: flatten}, {type: dense, units: 4}"},
-    /* strides; pooling behind them; what two layers take */
+    /* strides; pooling after them; what two layers take */
     {{2, 15, 14},
      0.01,
      "{type: conv, filters: 18, kernel: 3}, {type: tanh, name: a},"

@@ -201,7 +201,7 @@ int main(void)
     for (uint32_t i = 0; i < N + 50; i++) /* labels that are not equally frequent */
         labels[i] = (uint16_t)(i % 9 ? random_u32(&key, i) % CLASSES : 0);
     for (uint32_t i = 0; i < N; i++)
-        indices[i] = i + i / 25; /* as behind a validation split */
+        indices[i] = i + i / 25; /* as after a validation split */
     for (int kind = DISTRIBUTION_IID; kind <= DISTRIBUTION_DIRICHLET; kind++)
         for (int workers = 1; workers <= MOST_WORKERS; workers += 2)
             for (int sizes = 0; sizes < 2; sizes++) {

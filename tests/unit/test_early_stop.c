@@ -8,7 +8,7 @@
 
 #define EPOCHS 8
 
-/* The epoch behind which it stops, or 0. */
+/* The epoch after which it stops, or 0. */
 static int64_t when(const struct job_early_stop *rule, const double values[EPOCHS],
                     struct early_stop *e)
 {

@@ -68,7 +68,7 @@ static int requests(const char *file, char *range)
 }
 
 static volatile sig_atomic_t stop;
-static uint64_t stop_at; /* bytes of a file behind which `stop` is set; 0: never */
+static uint64_t stop_at; /* bytes of a file after which `stop` is set; 0: never */
 
 static void note(void *arg, const struct data_file *file, uint64_t bytes)
 {

@@ -110,7 +110,7 @@ static void test_switch(void)
     check_switch("{\"event\":\"done\",\"switch\":{\"fired\":false}}", "never");
     check_switch("{\"event\":\"done\",\"switch\":{\"fired\":true,\"epoch\":2,"
                  "\"reason\":\"plateau\"}}",
-                 "behind epoch 2 (plateau)");
+                 "after epoch 2 (plateau)");
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 // LINK: worker/kernels common
 // Local response normalisation beside its definition in double precision, over few and many
 // channels, neighbours that reach beyond them and powers with and without square roots; its
-// gradient beside finite differences of that definition. Lanes behind the last channel stay zero;
+// gradient beside finite differences of that definition. Lanes after the last channel stay zero;
 // the same bytes on every instruction set.
 #include <math.h>
 
@@ -105,7 +105,7 @@ static void test_case(const struct lrn_case *l, uint32_t seed)
         if (!k)
             continue;
         room[lrn_room(&lrn)] =
-            77; /* nothing is written behind it, and what is in it does not count */
+            77; /* nothing is written past it, and what is in it does not count */
         memset(room, 0x3f, lrn_room(&lrn) * sizeof *room);
         k->lrn->forward(&lrn, y, x, room);
         memset(room, 0x3f, lrn_room(&lrn) * sizeof *room);

@@ -354,7 +354,7 @@ static void test_refused(void)
         {{{.type = LAYER_INPUT, .name = (char *)"a", .shape = {5}, .n_shape = 1},
           {.type = LAYER_INPUT, .name = (char *)"b", .shape = {1, 1, 2}, .n_shape = 3}},
          {1, 2, 3},
-         "layer b: found an input of 2 values behind 5; samples of 1x2x3 have no more than 6"},
+         "layer b: found an input of 2 values after 5; samples of 1x2x3 have no more than 6"},
         {{{.type = LAYER_INPUT, .shape = {1, 1, 5}, .n_shape = 3}},
          {1, 2, 3},
          "layers of type input: found 5 values in all; samples of 1x2x3 have 6"},

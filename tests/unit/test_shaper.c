@@ -37,7 +37,7 @@ static void test_out(void)
     shaper_release(&s);
 }
 
-/* An idle line in has carried the message while it was sent; a busy one carries it behind the last.
+/* An idle line in has carried the message while it was sent; a busy one carries it after the last.
  */
 static void test_in(void)
 {

@@ -79,7 +79,7 @@ static void test_by_hand(void)
 {
     const double takes[] = {1, 4};
 
-    /* SSP: behind the third batch it waits for each push of the slow one. */
+    /* SSP: after the third batch it waits for each push of the slow one. */
     LEADS(takes, 2, 2, 2, 0, 1, 2, 2, 2, 2, 2);
     /* DSSP. At 3 nothing is known of worker 1, so it waits until 4, where its lead is 2 again. At 5
      * with lead 3 the next slow push is at 8: three batches more, until 8, with leads 3, 4, 5.
@@ -124,7 +124,7 @@ static void test_who(void)
     staleness_release(&p);
 }
 
-/* Behind a meeting the leads are what they were, and credit and waits are gone. */
+/* After a meeting the leads are what they were, and credit and waits are gone. */
 static void test_restart(void)
 {
     const double takes[] = {1, 4};

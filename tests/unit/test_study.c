@@ -239,7 +239,7 @@ static void test_results(void)
     check_rises(a, c, STUDY_UNDECIDED);
 }
 
-/* Rows by rank: servers behind workers, what each sent, memory without what was there before. */
+/* Rows by rank: servers after workers, what each sent, memory without what was there before. */
 static void test_ranks(void)
 {
     AUTO(study_release) struct study s;

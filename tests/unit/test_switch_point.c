@@ -6,7 +6,7 @@
 
 #include "tests/test.h"
 
-/* The epoch behind which it switches, of so many, and why; 0: it never does. */
+/* The epoch after which it switches, of so many, and why; 0: it never does. */
 static int64_t when(const struct job_switch *s, double epochs, const double *loss,
                     enum switch_reason *reason)
 {
@@ -72,7 +72,7 @@ static void test_plateau(void)
 {
     static const double falling[8] = {128, 64, 32, 16, 8, 4, 2, 1};
     static const double still[8] = {4, 4, 4, 4, 4, 4, 4, 4};
-    /* changes of 0.5, 0.1, 0.1, 0.1 of the loss before: 0.2333 behind epoch 4, 0.1 behind 5 */
+    /* changes of 0.5, 0.1, 0.1, 0.1 of the loss before: 0.2333 after epoch 4, 0.1 after 5 */
     static const double slower[8] = {2, 1, 1.1, 0.99, 1.08899, 9, 1, 9};
     static const double zero[8] = {0, 0, 0, 0, 0, 0, 0, 0};
     static const double from_zero[8] = {0, 0, 1, 0, 1, 0, 1, 0};
