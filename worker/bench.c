@@ -155,7 +155,7 @@ static void send_layer(const struct net *net, const struct net_layer *n)
     add_shape(e, "out", n->out);
     add_pair(e, "kernel", n->spec.kernel[0], n->spec.kernel[1]);
     add_pair(e, "stride", n->spec.stride[0], n->spec.stride[1]);
-    add_pair(e, "padding", n->pad_top, n->pad_left); /* before; behind: what is left to need */
+    add_pair(e, "padding", n->pad_top, n->pad_left); /* before; after: what is left to need */
     cJSON_AddBoolToObject(e, "bias", n->spec.bias);
     cJSON_AddNumberToObject(e, "rate", n->spec.rate);
     cJSON_AddNumberToObject(e, "epsilon", n->spec.epsilon);

@@ -175,7 +175,7 @@ def events(command, folder):
 
 
 def overlap(args):
-    """Of fashion-cnn's 13 MB 12.8 are one dense layer's: behind it only convolutions are left to compute."""
+    """Of fashion-cnn's 13 MB 12.8 are one dense layer's: after it only convolutions are left to compute."""
     if not has_cable():
         return
     programs = pathlib.Path(args.program).parent.parent.parent / "bin"
@@ -201,7 +201,7 @@ def overlap(args):
             hidden.append(seconds["end"] - seconds["overlap"])
             back.append(out[-1]["perRank"]["backward"][0] / args.steps)
             print(f"step: {1e3 * seconds['end']:.1f} ms, overlapped {1e3 * seconds['overlap']:.1f} ms", flush=True)
-        print(f"hidden: {1e3 * statistics.median(hidden):.1f} ms (median). Left to compute behind the dense layer: at "
+        print(f"hidden: {1e3 * statistics.median(hidden):.1f} ms (median). Left to compute after the dense layer: at "
               f"least {1e3 * left:.1f} ms, its convolutions alone; and at most {1e3 * statistics.median(back):.1f} "
               "ms, the whole way back")
 

@@ -155,7 +155,7 @@ static int safetensors_read_shape(struct st_tensor *t, const cJSON *shape, const
     return 0;
 }
 
-/* The bytes of a file behind its header. */
+/* The bytes of a file after its header. */
 struct span {
     size_t begin, bytes;
 };

@@ -118,7 +118,7 @@ struct reducer_config {
     const struct reducer_servers *servers; /* NULL: sums go to every rank */
 };
 /* Parameters have owners, who alone update them: to `tree` the shards of the placement are what its
- * segments are else, and what goes back to the workers is weights. Servers are behind the workers,
+ * segments are else, and what goes back to the workers is weights. Servers are after the workers,
  * or the workers. bf16 is not for these. */
 struct reducer_servers {
     const struct placement *placement;

@@ -6,7 +6,7 @@
  * A group's ranks are neighbours, so its lanes are contiguous: a few aligned subtrees, whose sums
  * are what travels. Both sides of an exchange add the same two in tree order, which gives the
  * bytes of `tree`. Where p is no power of two, the first ranks go in pairs: the second of a pair
- * gives its sums to the first before round 0, and gets the result behind the last round (the
+ * gives its sums to the first before round 0, and gets the result after the last round (the
  * scheme of Rabenseifner, 2004, for counts that are no power of two).
  *
  * bf16: who sends rounds, and goes on with the rounded values itself, so that both sides have the

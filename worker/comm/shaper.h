@@ -4,7 +4,7 @@
  * nobody sleeps, whoever polls asks whether it is time. Pure: the clock is an argument.
  *
  * Out, messages under way together share the line equally, as TCP streams do about; one is handed
- * to MPI when it is through. In, they come one behind another, but the line in has carried a
+ * to MPI when it is through. In, they come one after another, but the line in has carried a
  * message while the sender's line did, so far as it was idle then.
  */
 #ifndef PACELINE_SHAPER_H

@@ -6,7 +6,7 @@
  *     train-y.npy, test-y.npy          the labels: integers from 0, one of each sample; with a loss
  *                                      of numbers or bits (losses.h) a row of values
  *
- * A sample is its rows, one behind the other in the order of the input layers, which are read when
+ * A sample is its rows, one after the other in the order of the input layers, which are read when
  * it is asked for: what has been read before is the system's, shared by all ranks of a host.
  */
 #ifndef PACELINE_ARRAYS_H

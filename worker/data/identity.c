@@ -9,7 +9,7 @@
 #include "worker/data/image_stream.h"
 #include "worker/data/normalize.h"
 
-/* The samples of a set: n times `each` bytes, at `at` or, where it is NULL, read into room; behind
+/* The samples of a set: n times `each` bytes, at `at` or, where it is NULL, read into room; after
  * which a stream's pixels are that become a row. */
 struct samples {
     const struct dataset *set;
@@ -34,7 +34,7 @@ uint64_t identity_labels(const struct dataset *set)
                        : set->values_digest;
 }
 
-/* Those behind dataset.limit do not. */
+/* Those beyond dataset.limit do not. */
 static uint32_t taking_part(const struct dataset *s, const struct job *job)
 {
     const int64_t limit = job->dataset.limit;

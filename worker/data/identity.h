@@ -3,7 +3,7 @@
  * whatever the number of ranks and threads. Against accidents: another byte goes unseen by one in
  * 2^32 chances, as libdeflate's CRC-32 of each sample has it.
  *
- * Training samples behind dataset.limit do not count. Samples that are in memory count whole. Those
+ * Training samples beyond dataset.limit do not count. Samples that are in memory count whole. Those
  * in files that are mapped or read on demand (dataset.cachePath, arrays, streams, also where a host
  * has them compressed and so in memory) do up to IDENTITY_WHOLE_BYTES; of more, as many as these
  * hold but at most IDENTITY_SPREAD and at least two do, as far apart as can be, the first and the

@@ -44,8 +44,8 @@ static size_t image_stream_place(struct image_stream *to, const uint32_t *n)
     return at;
 }
 
-/* Walks the files' names: writes them, and where each sample is, to the stream behind to, unless it
- * is NULL. The bytes of the stream. */
+/* Walks the files' names: writes them, and where each sample is, to the stream after `to`, unless
+ * it is NULL. The bytes of the stream. */
 static size_t walk_folder(struct image_stream *to, struct layout *layout, const struct source *s)
 {
     const struct image_folder *f = s->files;

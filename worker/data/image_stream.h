@@ -2,7 +2,7 @@
  * Samples that are read when a batch asks for them (dataset.staging stream): images, which are
  * files that are decoded, or parts of files that have pixels as they are.
  *
- * What it needs lies in the host's memory, behind the layout: where the files are, and which are
+ * What it needs lies in the host's memory, after the layout: where the files are, and which are
  * decoded already. A sample's bytes are a function of its file, so whoever needs it may decode it:
  * the first to claim it does so into the host's copy, and who comes while that one is at it decodes
  * for himself. Nobody waits for anybody, who may have died. Without dataset.cache there is no copy.
@@ -16,7 +16,7 @@
 
 struct image_stream;
 
-/* Bytes of the layout and of the stream behind it, for an open source. */
+/* Bytes of the layout and of the stream after it, for an open source. */
 size_t image_stream_bytes(const struct layout *plan, const struct source *s);
 
 /* Labels, and where samples are, into the memory at to, zeroed before, which has that many bytes.

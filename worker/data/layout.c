@@ -5,7 +5,7 @@
 
 #define MAX_CLASSES 65536
 
-/* Room for n bytes behind what is there, with the source's headroom; their offset. */
+/* Room for n bytes after what is there, with the source's headroom; their offset. */
 static size_t layout_place(struct layout *l, size_t n)
 {
     size_t at = (l->bytes + SOURCE_HEADROOM + 63) & ~(size_t)63;

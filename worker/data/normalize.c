@@ -22,7 +22,7 @@ static void fill_table(float *table, double mean, double std)
         table[i] = (float)((i / 255.0 - mean) / std);
 }
 
-/* The channels of so many inputs' shapes, one behind the other; ends NULL: they are counted. */
+/* The channels of so many inputs' shapes, one after the other; ends NULL: they are counted. */
 static size_t list_channels(size_t *ends, const struct shape *shapes, size_t n)
 {
     size_t channels = 0, end = 0;

@@ -37,7 +37,7 @@ static double draw_share(struct draw *d) { return random_u32(&d->key, d->next++)
 /* Uniform in 0..n-1. */
 static int draw_below(struct draw *d, int n) { return (int)(draw_share(d) * n); }
 
-/* The parts of a key that are no sample's: streams behind the two sets. */
+/* The parts of a key that are no sample's: streams after the two sets. */
 enum { STREAM_CLASSES = N_SETS };
 enum { LAYER_TRUTH, LAYER_NOISE };
 
@@ -145,7 +145,7 @@ static int make_spectrum(const struct source *s, int set, uint32_t item, double 
 }
 
 /*
- * A patch of land seen by three instruments, one behind the other as channels: 8 bands of a
+ * A patch of land seen by three instruments, one after the other as channels: 8 bands of a
  * spectrometer, the height, 3 colours. A class is a material, which the bands show, and whether it
  * stands high (label % 2), which the height alone shows: no one instrument tells all classes apart.
  */

@@ -64,8 +64,8 @@ VINLINE void pair_step(int U, int lo, int hi, vf acc[TILE_U][TILE_T], const uint
 
 #define FLUSH_BY_THREAD 1 /* so no other sums between flush_begin and flush_end */
 
-/* Subnormals are zeros in this thread until flush_end(what this returned). What is computed in
- * between has to be behind a call that the compiler does not look into. */
+/* Subnormals are zeros in this thread until flush_end(what this returned). The sums in between
+ * have to be in a function that the compiler does not inline. */
 VINLINE unsigned flush_begin(void)
 {
     unsigned before = _mm_getcsr();

@@ -4,7 +4,7 @@
  * A map is [C/16][H][W][16] (channels padded to 16 with zeros); the network's input is plain
  * [C][H][W]. Weights: [K/16][S][C/16][R][16 in][16 out], for plain input [K/16][C][R][S][16 out].
  * R, S: kernel height and width. Sum order of an output: s, channel block, r, channel (plain:
- * channel, r, s); of the padding behind the last channel one step is enough, as each adds the same
+ * channel, r, s); of the padding after the last channel one step is enough, as each adds the same
  * zero. A tap outside the image is skipped; for plain input the image is extended by +0.
  */
 #ifndef PACELINE_KERNEL_CONV_H
@@ -89,14 +89,14 @@ struct conv_kernels {
                              bool first, int ob0, int ob1, float *scratch);
     /* dw of output blocks [ob0, ob1), all lanes of a block together: the bytes of backward_weights
      * over each lane's samples, added in the binary tree. x and dy: all samples of the rank, one
-     * behind another; no lane is empty; dw points at block 0. */
+     * after another; no lane is empty; dw points at block 0. */
     void (*backward_weights_lanes)(const struct conv *c, float *dw, const float *x, const float *dy,
                                    const struct lane_ends *lanes, int ob0, int ob1, float *scratch);
     /* dx of a convolution that is not stride 1, from transposed weights, phase by phase; stride 1
      * is forward on conv_transposed. Sum order of an element: forward's, of its phase. */
     void (*backward_data_strided)(const struct conv *c, float *dx, const float *dy,
                                   const float *wt);
-    /* The same bytes for n <= conv_samples samples, one behind another; x is not plain. */
+    /* The same bytes for n <= conv_samples samples, one after another; x is not plain. */
     void (*forward_samples)(const struct conv *c, int n, float *y, const float *x, const float *w,
                             const float *bias, bool relu, float *scratch);
     /* dx of n samples, of any stride. */

@@ -1,7 +1,7 @@
 /*
  * Maps of few pixels give a weight few products a sample, less than loading and storing its sum
  * costs. Tap by tap this is a dense layer's gradient: the pixels that meet the tap, of all samples,
- * one behind another, and the lanes' tree in registers.
+ * one after another, and the lanes' tree in registers.
  *
  * The part of conv.c and conv_bf16.c that does not depend on the operands; besides what conv_rows.h
  * asks for, whoever includes it has

@@ -4,7 +4,7 @@
  * asks for, whoever includes it has
  *
  * put_channels(to, v)       the 16 channels of a pixel as operands of x
- * flush_begin, flush_end    around sums, which are behind a call
+ * flush_begin, flush_end    around sums, which a function that is not inlined computes
  */
 #ifndef PACELINE_CONV_SAMPLES_H
 #define PACELINE_CONV_SAMPLES_H
@@ -53,7 +53,7 @@ typedef void samples_fn(const struct conv *c, const struct samples_work *work, i
 TILE_FUNCTIONS(SAMPLES_FN)
 static samples_fn *const samples_fns[TILE_U][TILE_T] = TILE_TABLE(SAMPLES_ENTRY);
 
-/* [C/16][H][W][n][16] of n samples [C/16][H][W][16], one behind another. */
+/* [C/16][H][W][n][16] of n samples [C/16][H][W][16], one after another. */
 static void samples_beside(const struct conv *c, int n, operand *to, const float *x)
 {
     const size_t floats = conv_in_floats(c);

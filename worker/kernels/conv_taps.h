@@ -35,7 +35,7 @@ static size_t tap_weights(const struct conv *c, int cb, int r, int s)
 /* Channels of block cb that are there. */
 static int block_channels(const struct conv *c, int cb) { return imin(VEC, c->c - cb * VEC); }
 
-/* The weights' gradients of the padding behind them, of n_u blocks of outputs. */
+/* The weights' gradients of the padding after them, of n_u blocks of outputs. */
 static void clear_padding(const struct conv *c, float *dw, int n_u, int channels)
 {
     for (int u = 0; u < n_u; u++)

@@ -207,7 +207,7 @@ static bool sparse_tree(struct product *p, int n_u, int n_t, const struct lane_e
     return true;
 }
 
-/* The inputs of a chunk, each piece of columns one sample behind the other. */
+/* The inputs of a chunk, each piece of columns one sample after the other. */
 static void pack_columns(const struct dense *d, int chunk, float *to, const float *x,
                          uint32_t samples, int pieces)
 {

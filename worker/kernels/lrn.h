@@ -13,13 +13,13 @@
 #include <stddef.h>
 
 struct lrn {
-    int blocks; /* channel blocks of 16; lanes behind the last channel are zero and stay zero */
+    int blocks; /* channel blocks of 16; lanes after the last channel are zero and stay zero */
     int pixels;
     int half; /* neighbours on either side */
     float alpha, beta, k;
 };
 
-/* Pixels that are laid out by channel at a time, each in a row with zeros before and behind it. */
+/* Pixels that are laid out by channel at a time, each in a row with zeros before and after it. */
 #define LRN_STRIP 4
 static inline size_t lrn_margin(const struct lrn *l) { return (size_t)(l->half + 15) / 16 * 16; }
 static inline size_t lrn_row(const struct lrn *l) { return (size_t)l->blocks * 16 + lrn_margin(l); }

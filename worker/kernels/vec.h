@@ -298,7 +298,7 @@ VINLINE void vfold4(float *out, const vf a[4])
 #endif
 }
 
-/* Transposes 16 rows of n words, 8 or 16, that are one behind another in a: each round of zips
+/* Transposes 16 rows of n words, 8 or 16, that are one after another in a: each round of zips
  * moves a bit of the row's number to the end of the column's, and one of the column's to the row's.
  */
 VINLINE void vtranspose(vi a[VEC], int n)

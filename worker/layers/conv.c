@@ -1,4 +1,4 @@
-/* Convolution, with ReLU and 2x2 max pooling fused behind it where the net has them. In bf16 the
+/* Convolution, with ReLU and 2x2 max pooling fused after it where the net has them. In bf16 the
  * kernels are others (conv_bf16.h), of weights that are packed in front of each pass. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"

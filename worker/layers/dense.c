@@ -1,4 +1,4 @@
-/* Dense layers, with ReLU fused behind them where the net has one; of a text, on each position. In
+/* Dense layers, with ReLU fused after them where the net has one; of a text, on each position. In
  * bf16 the kernels are others (dense_bf16.h), of weights and maps that are packed in front of each
  * pass: forward the weights, then x; on the way back dy by lanes, then by rows. */
 #include "paceline/mem.h"

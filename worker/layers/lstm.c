@@ -74,8 +74,8 @@ static struct units units_of(const struct lstm *m, int thread, int n_threads)
                           (size_t)share_begin(blocks, thread + 1, n_threads) * 16};
 }
 
-/* Behind the weights of the hidden state: its rows before a position, since others may still read
- * those of the one before; or those of the gates' gradient. */
+/* Lies after the weights of the hidden state: its rows before a position, since others may still
+ * read those of the one before; or those of the gates' gradient. */
 static uint32_t *packed_states(const struct lstm_task *t, int position)
 {
     const struct lstm *m = t->l->lstm;
@@ -149,7 +149,7 @@ static void lstm_forward_share(void *arg, int thread, int n_threads)
                                  (int)m->units, (int)u.from, (int)u.to);
 }
 
-/* The dense layers' passes have the room that is ours, before or behind what we do there. */
+/* The dense layers' passes have the room that is ours, before or after what we do there. */
 static void share_room(struct layer *l)
 {
     for (int i = 0; i < 2; i++)

@@ -1,4 +1,4 @@
-/* Layers of several inputs: their sum, or their channels one behind the other; and its reverse,
+/* Layers of several inputs: their sum, or their channels one after the other; and its reverse,
  * some channels of one. */
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
@@ -28,7 +28,7 @@ static void merge_run(struct merge_task t) { threads_run(t.p->threads, merge_sha
 
 static void merge_release(struct layer *l) { free(l->part_channels); }
 
-/* Sums, in the order of the inputs, with ReLU where the net has it behind them */
+/* Sums, in the order of the inputs, with ReLU where the net has it after them */
 
 static void add_forward_sample(const struct merge_task *t, uint32_t i)
 {

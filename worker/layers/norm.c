@@ -24,7 +24,7 @@ struct norm {
     float *means, *deviations; /* of each sample; then the group's mean, and the variance's root */
     float *inverse;            /* 1/root */
     float *gradients;          /* [N_PARAMS][channels] of a group */
-    uint32_t *ends;            /* behind each group of the pass */
+    uint32_t *ends;            /* after each group of the pass */
     uint32_t n_groups;
 };
 

@@ -87,7 +87,7 @@ void layer_pool(struct layer *l, const struct net_layer *n)
 
 /* Activations */
 
-/* Padding lanes stay zero, so that the weights behind them do. */
+/* Padding lanes stay zero, so that the weights after them do. */
 static void clear_padding(struct shape map, float *y)
 {
     size_t pixels = (size_t)(map.h * map.w);

@@ -34,7 +34,7 @@ struct lanes {
 /*
  * A tree of sums and the workers that share its leaves. The leaves are the lanes of one batch, or,
  * with batches > 0, the batches of one update, filled from the front: an update that has fewer
- * leaves the last ones empty. Ranks behind the workers have none.
+ * leaves the last ones empty. Ranks after the workers have none.
  */
 struct lane_tree {
     int total; /* leaves: a power of two, at least `batches` */

@@ -75,7 +75,7 @@ static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion
     }
 }
 
-/* Whether layer i's output has to be in order: unless dense layers read it as it lies, behind
+/* Whether layer i's output has to be in order: unless dense layers read it as it lies, after
  * layers that work value by value at most. */
 static bool needs_order(const struct net *net, size_t i)
 {
@@ -164,8 +164,8 @@ static void add_pack(struct model *m, const struct model_config *config)
     }
 }
 
-/* Dropout may overwrite its input where nobody needs that input again: behind ReLU, pooling and
- * linear layers, but not behind sigmoid, tanh and normalisation by neighbours. */
+/* Dropout may overwrite its input where nobody needs that input again: after ReLU, pooling and
+ * linear layers, but not after sigmoid, tanh and normalisation by neighbours. */
 static bool may_overwrite(const struct layer *below)
 {
     return !below->reads_output && !below->image_input && below->n_users == 1;

@@ -75,7 +75,7 @@ void model_init_weights(struct model *m, uint64_t seed);
 /* Outputs [n][out_floats of the last layer] of p->n samples x ([n][c*h*w]). Side outputs are there
  * in training only. */
 const float *model_forward(struct model *m, struct pass *p, const float *x);
-/* The output of layer i for sample p->first, and the others behind it; layer -1: x itself. */
+/* The output of layer i for sample p->first, and the others after it; layer -1: x itself. */
 float *model_output(const struct model *m, int i, const struct pass *p, const float *x);
 /* One layer of it; x: of the whole pass. */
 void model_forward_layer(struct model *m, struct pass *p, int i, const float *x);

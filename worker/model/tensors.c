@@ -101,7 +101,7 @@ static void add_lstm_params(struct model *m, struct layer *l, const struct net_l
     }
 }
 
-/* As the layer wants them: one behind the other. */
+/* As the layer wants them: one after the other. */
 static void add_norm_params(struct model *m, struct layer *l, const struct net_layer *n)
 {
     l->weight = add_per_channel(m, n, "weight", PARAM_BIAS, INIT_ONE);

@@ -185,7 +185,7 @@ static void keep_values(struct trainer *t, struct all_reduce *a, int place)
            LANE_VALUES * sizeof *a->values);
 }
 
-/* Forward and backward of a batch; behind the rank's last one its sums go to the others. */
+/* Forward and backward of a batch; after the rank's last one its sums go to the others. */
 static void walk(struct trainer *t, const struct update *u, const struct batch *b, int i)
 {
     struct all_reduce *a = t->own;
@@ -265,7 +265,7 @@ static int all_reduce_step(struct trainer *t, struct err *err)
     return 0;
 }
 
-/* Workers have all weights; servers behind them their own. */
+/* Workers have all weights; servers after them their own. */
 static void all_reduce_gather(struct trainer *t)
 {
     if (t->sharded && t->placement.first > 0)

@@ -70,7 +70,7 @@ struct downpour {
     size_t turn; /* debug.pushOrder: how many pulls there were */
 };
 
-/* Behind what both need. */
+/* Called after the parts that workers and servers share are set up. */
 void server_init(struct trainer *t, struct downpour *d);
 void server_release(struct downpour *d);
 

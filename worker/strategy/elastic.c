@@ -8,7 +8,7 @@
  *
  * Zhang, Choromanska and LeCun 2015 (arXiv 1412.6651), equations 5 and 6 with beta = N * a, every
  * averageEvery updates as in their algorithm 1 (which takes the gradient before the pull, not
- * behind it); EAMSGD, algorithm 2, is the sgd optimiser with momentum and nesterov. With N * a
+ * after it); EAMSGD, algorithm 2, is the sgd optimiser with momentum and nesterov. With N * a
  * <= 1 the new centre (1 - N*a)*c + a*(x_1 + ... + x_N) lies between the old one and the workers.
  *
  * The model is the centre: it is evaluated and saved, with the mean of the workers' optimiser

@@ -7,11 +7,11 @@
  * Batches r*N to r*N + N-1 of an epoch are its row r: each worker's r-th update, made at one time
  * and at the learning rate of the row's first batch. An epoch's last row may be shorter.
  *
- * A round ends, and all meet, behind every `every`-th row, counted from the epoch's start; at the
+ * A round ends, and all meet, after every `every`-th row, counted from the epoch's start; at the
  * epoch's end; and where the loop has something for all to do (training.steps,
  * checkpoint.everySteps, debug.checkReplicas). All of these are known ahead. What somebody or the
  * clock asks for (a stop, checkpoint.everySeconds) waits for a round's end, so it changes nothing.
- * One worker has nobody to wait for: it is together with itself behind each update.
+ * One worker has nobody to wait for: it is together with itself after each update.
  */
 #ifndef PACELINE_LOCAL_UPDATE_H
 #define PACELINE_LOCAL_UPDATE_H

@@ -311,7 +311,7 @@ static void expect_gradients(struct trainer *t)
                                      model_parallel_values_of(t, l->from));
 }
 
-/* Adds what the readers behind layer `reader` give to the gradient of layer i's output. */
+/* Adds what the readers after layer `reader` give to the gradient of layer i's output. */
 static void add_gradients(struct trainer *t, int i, int reader)
 {
     struct model_parallel *m = t->own;

@@ -1,5 +1,5 @@
 /*
- * Parameters that owners update (t->placement): servers, the ranks behind the workers, or, without
+ * Parameters that owners update (t->placement): servers, the ranks after the workers, or, without
  * any, the workers, a share each; and how all of it comes together again.
  */
 #ifndef PACELINE_SERVERS_H
@@ -8,7 +8,7 @@
 #include "worker/comm/ps_transport.h"
 #include "worker/train/trainer.h"
 
-/* Whether this rank is one of those behind the workers; whether it owns parameters, as one of them
+/* Whether this rank is one of those after the workers; whether it owns parameters, as one of them
  * or, where there are none, as a worker; and whether it is the first owner, who has the clock. */
 bool servers_is_one(const struct trainer *t);
 bool servers_has_shards(const struct trainer *t);
@@ -22,7 +22,7 @@ bool servers_takes(const struct trainer *t, uint32_t batch);
  * the list again and again, without those who are quiet; -1: of anybody. */
 int servers_turn(const struct trainer *t, size_t *turn, const bool *quiet);
 
-/* This server's shards, by a slab of gradients; behind optimizer_begin_step. */
+/* This server's shards, by a slab of gradients; after optimizer_begin_step. */
 void servers_update(struct trainer *t, const float *gradients);
 
 /* The most transfers of parameters that any server had under way at once. */

@@ -26,7 +26,7 @@ static float *checkpoint_slab_of(struct trainer *t, int slot)
 struct checkpoint_sum {
     struct digest digest;
     size_t left;   /* tensors */
-    char text[17]; /* behind the last of them */
+    char text[17]; /* after the last of them */
 };
 
 /* A tensor of a checkpoint: a parameter or an optimiser's state for it, or a statistic. */

@@ -1,5 +1,5 @@
 /*
- * spec.training.earlyStopping: behind which epoch the training ends, since it no longer becomes
+ * spec.training.earlyStopping: after which epoch the training ends, since it no longer becomes
  * better. Pure. The rule is that of Keras's EarlyStopping (keras/callbacks/early_stopping.py): the
  * best value changes when a new one is better by more than minDelta, and after `patience` epochs in
  * a row without that the training ends.
@@ -23,7 +23,7 @@ struct early_stop {
 void early_stop_add(struct early_stop *e, const struct job_early_stop *rule, int64_t epoch,
                     double value);
 
-/* Whether to stop behind the epoch that was added last. */
+/* Whether to stop after the epoch that was added last. */
 bool early_stop_due(const struct early_stop *e, const struct job_early_stop *rule);
 
 #endif

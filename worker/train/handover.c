@@ -58,7 +58,7 @@ static void handover_send(struct trainer *t, enum switch_reason reason)
         cJSON_Delete(e);
 }
 
-/* All are behind an epoch, or before the first. */
+/* All ranks have just ended an epoch, or have not begun the first. */
 static void consider(struct trainer *t)
 {
     const double epochs = (double)t->steps / trainer_updates_per_epoch(t);

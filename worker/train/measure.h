@@ -8,7 +8,7 @@
 #define MEASURE_RANKS_MAX 128 /* that an event tells of: a line is bounded */
 #define MEASURES_MAX 24
 
-/* Behind the phases, then usage. */
+/* Numbered after the phases; usage comes after these. */
 enum { MEASURE_PREPARE = N_PHASES, MEASURE_DECODE, MEASURE_CONVERT };
 
 /* Of one rank at one moment. */

@@ -7,7 +7,7 @@
 #include "paceline/mem.h"
 #include "worker/train/events.h"
 
-/* TensorFlow's names, which study 000's tables have. ReLU and pooling behind a convolution are
+/* TensorFlow's names, which study 000's tables have. ReLU and pooling after a convolution are
  * fused into it. */
 static const struct {
     enum layer_type type;

@@ -37,7 +37,7 @@ const char *switch_reason_name(enum switch_reason reason)
     return names[reason];
 }
 
-/* The epoch behind which a fraction of them is done. */
+/* The epoch after which a fraction of them is done. */
 static double epoch_of(double fraction, double epochs)
 {
     double last = ceil(epochs) - 1;

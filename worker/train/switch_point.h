@@ -1,5 +1,5 @@
 /*
- * StrategySwitch: behind which epoch the second strategy takes over, and how much momentum there is
+ * StrategySwitch: after which epoch the second strategy takes over, and how much momentum there is
  * from then on. Pure.
  *
  * plateau: with the mean losses L_0 .. L_(w-1) of the last w epochs, w being the window,
@@ -30,13 +30,13 @@ double losses_change(const struct losses *l, int window);
 enum switch_reason { SWITCH_NOT, SWITCH_FRACTION, SWITCH_EPOCH, SWITCH_PLATEAU, SWITCH_FALLBACK };
 const char *switch_reason_name(enum switch_reason reason);
 
-/* Whether to switch behind this many epochs of so many in all, which need not be whole. A fraction
+/* Whether to switch after this many epochs of so many in all, which need not be whole. A fraction
  * is rounded to an epoch, and leaves each strategy at least one; with fewer than two epochs there
  * is no switch. */
 enum switch_reason switch_due(const struct job_switch *s, double epochs, int64_t epoch,
                               const struct losses *l);
 
-/* By what the momentum in use is multiplied in the epoch that has so many behind the switch. */
+/* By what the momentum in use is multiplied in the epoch that has so many after the switch. */
 double switch_momentum(const struct job_switch *s, int64_t since);
 
 #endif

@@ -27,7 +27,7 @@ bool usage_counts(enum usage u);
  * system's own. */
 void usage_read(const char *root, double values[N_USAGE]);
 
-/* Pure. The number behind `key` at the beginning of a line, with or without a colon between; NAN:
+/* Pure. The number after `key` at the beginning of a line, with or without a colon between; NAN:
  * there is none. key NULL: the text is a number. */
 double usage_parse(const char *text, const char *key);
 
