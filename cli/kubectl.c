@@ -100,7 +100,7 @@ static int input_file(const char *input)
     return fd;
 }
 
-/* *fd is -1 behind its end. */
+/* *fd is -1 after its end. */
 static void kubectl_take_output(int *fd, struct buf *to)
 {
     char bytes[65536];

@@ -83,7 +83,7 @@ bool tar_path_is_safe(const char *path)
     }
 }
 
-/* The entry's path: prefix (POSIX only) and name, without "./" in front and "/" behind. */
+/* The entry's path: prefix (POSIX only) and name, without a leading "./" and a trailing "/". */
 static int read_path(struct tar *t, const uint8_t h[BLOCK], struct err *err)
 {
     const char *name = (const char *)h + NAME, *prefix = (const char *)h + PREFIX;
@@ -112,7 +112,7 @@ static int read_path(struct tar *t, const uint8_t h[BLOCK], struct err *err)
     return 0;
 }
 
-/* A pax header for the entry behind it. What only says more (times, owners) is passed over. */
+/* A pax header for the entry after it. What only says more (times, owners) is passed over. */
 static int pass_extension(struct tar *t, struct err *err)
 {
     static const char *const unknown[] = {" path=", " size=", " linkpath=", " GNU.sparse."};
@@ -134,7 +134,7 @@ static int pass_extension(struct tar *t, struct err *err)
     return 0;
 }
 
-/* Sets t->left and t->padding as well; *extension: it belongs to the entry behind it. */
+/* Sets t->left and t->padding as well; *extension: it belongs to the entry after it. */
 static int tar_read_header(struct tar *t, const uint8_t h[BLOCK], bool *extension, struct err *err)
 {
     uint64_t sum;
@@ -177,7 +177,7 @@ static int tar_skip(struct tar *t, uint64_t n, struct err *err)
     return 0;
 }
 
-/* What stands behind the last entry is of no meaning, but the source checks itself at its end. */
+/* Bytes after the last entry mean nothing, but the source checks itself at its end. */
 static int read_rest(struct tar *t, struct err *err)
 {
     uint8_t chunk[4096];

@@ -112,7 +112,7 @@ bool index_map_equal(const struct index_map *a, const struct index_map *b)
     return true;
 }
 
-/* A number of min..max at *text, which moves behind it; -1: there is none. */
+/* A number of min..max at *text, which moves after it; -1: there is none. */
 static int64_t index_map_number(const char **text, int64_t min, int64_t max)
 {
     int64_t value = 0;

@@ -99,7 +99,7 @@ static void tell_launch(const struct ctx *ctx)
     ctx->plan->events[ctx->plan->n_events - 1].at_ms = s->launch.trained_ms;
 }
 
-/* Behind one step there is one switch: who resumes from before it makes the same. */
+/* There is one switch after a step: a run that resumes from before it makes the same one. */
 static void tell_switch(const struct ctx *ctx)
 {
     const struct strategy_status *s = &ctx->tj->status.strategy;
@@ -110,7 +110,7 @@ static void tell_switch(const struct ctx *ctx)
         return;
     snprintf(key, sizeof key, "switched-%lld", (long long)s->step);
     plan_event(ctx->plan, false, key, "StrategySwitched",
-               "to %s behind epoch %lld, step %lld (%s)%s", s->phase, (long long)s->epoch,
+               "to %s after epoch %lld, step %lld (%s)%s", s->phase, (long long)s->epoch,
                (long long)s->step, s->reason,
                s->seconds > 0 ? arena_printf(a, ", in %.3g s", s->seconds) : "");
     ctx->plan->events[ctx->plan->n_events - 1].at_ms = s->since_ms;

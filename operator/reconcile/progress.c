@@ -28,7 +28,7 @@ static void keep_scaling(struct ctx *ctx, const struct run_report *r)
     ctx->next.scaling = points;
 }
 
-/* The strategy that trains before the switch, or behind it. */
+/* The strategy that trains before the switch, or after it. */
 static const char *progress_phase_of(const struct job *job, bool switched)
 {
     bool servers_first = job->strategy.change.order == SERVERS_FIRST;
@@ -38,7 +38,7 @@ static const char *progress_phase_of(const struct job *job, bool switched)
 
 /*
  * A run that begins says whether the checkpoint that it resumed from is of before the switch or
- * behind it; so what status said of a switch that was lost with its checkpoint is taken back. How
+ * after it; so what status said of a switch that was lost with its checkpoint is taken back. How
  * long a switch by relaunch took nobody knows but us.
  */
 static void describe_strategy(struct ctx *ctx, const struct run_report *r)

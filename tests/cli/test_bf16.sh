@@ -80,7 +80,7 @@ result half --set training.steps=3 >/dev/null
 check "fp32 resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with spec.training.precision fp32, but the job has bf16"
 replace half '"precision":"fp32",' ''
 replace half '"spec":"{' '"none":"{'
-check "an old one resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with precision fp32, but the job has bf16"
+check "an old one resumed as bf16" "$(result half --resume "${bf16[@]}")" "written with spec.training.precision fp32, but the job has bf16"
 check "an old one resumed" "$(result half --resume)" "  -"
 same "an old one resumed" "$(digest half)" "$(digest fp32)"
 result other --set training.steps=3 "${bf16[@]}" >/dev/null

@@ -370,7 +370,7 @@ static void ps_transport_check_note(const struct ps_transport *e, int asked,
 }
 
 /* The next one of a rank, or of any (-1), if it is there: whose it is, else -1. A note that is
- * behind a push says that this has come, too, whatever the probe has seen. */
+ * after a push says that this has come, too, whatever the probe has seen. */
 static int take_note(struct ps_transport *e, int rank, void *note, size_t n, int tag)
 {
     const int again = tag == TAG_NOTE ? take_deferred(e, rank, note, n) : -1;

@@ -7,7 +7,7 @@
  * same chunks in the same order.
  *
  * How large chunks are is the transport's. On one host a message is a copy, so few large ones cost
- * least. Over a network Open MPI asks before it sends more than its eager limit, and says behind
+ * least. Over a network Open MPI asks before it sends more than its eager limit, and says after
  * all that it has queued that a message is complete: chunks that are to overlap then wait for each
  * other, and the line for the next question. So there messages stay below the limit, and more are
  * under way.

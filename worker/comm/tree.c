@@ -5,7 +5,7 @@
  * sends every segment's owner its block partials of it; the owner adds the blocks of all ranks in
  * tree order. Step 1: owners send their sums to all. With servers segments are shards, and what
  * their owners send to the workers are the weights that they have updated. A chunk that is smaller
- * still every rank owns: more bytes, and one message behind another less.
+ * still every rank owns: more bytes, and one message after another less.
  */
 #include "worker/comm/reducer.h"
 

@@ -37,7 +37,7 @@ static void skip_space(struct npy_text *t)
         t->at++;
 }
 
-/* Whether the next token is this character; then it is behind us. */
+/* Whether the next token is this character; then it is consumed. */
 static bool npy_take(struct npy_text *t, char c)
 {
     skip_space(t);
@@ -210,7 +210,7 @@ static int check_type(struct npy *f, const struct npy_header *h, struct err *err
     return 0;
 }
 
-/* Against the bytes behind the header, `found`. */
+/* Against the bytes after the header, `found`. */
 static int npy_check_shape(struct npy *f, size_t found, struct err *err)
 {
     size_t bytes = (size_t)f->size;
@@ -226,13 +226,13 @@ static int npy_check_shape(struct npy *f, size_t found, struct err *err)
             return err_set(
                 err, ERR_DAMAGED,
                 "%s: dimensions of more bytes than there are addresses; the file has %zu "
-                "behind its header",
+                "after its header",
                 f->name, found);
         bytes *= f->dims[i];
     }
     if (found != bytes)
         return err_set(err, ERR_DAMAGED,
-                       "%s: %s: %zu bytes behind the header, whose shape needs %zu", f->name,
+                       "%s: %s: %zu bytes after the header, whose shape needs %zu", f->name,
                        found < bytes ? "cut short" : "trailing bytes", found, bytes);
     f->n_each = bytes / (size_t)f->size / f->dims[0];
     return 0;

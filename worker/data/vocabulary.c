@@ -20,7 +20,7 @@ struct word_reader {
 
 static bool vocabulary_is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* The next word, NULL behind the last. */
+/* The next word, NULL after the last. */
 static const char *next_word(struct word_reader *r, size_t *len)
 {
     const char *word;

@@ -45,8 +45,8 @@ static void pair_channels(uint32_t *map, const float *x, size_t n)
         put_channels(map + i / 2, vload(x + i));
 }
 
-/* The sums of both directions are behind these calls, between what makes subnormals zeros and what
- * ends that. */
+/* Sums of both directions. Not inlined: the caller makes subnormals zeros before this call and
+ * ends that after it. */
 static __attribute__((noinline)) void conv_bf16_sum_rows(const struct conv *c, const uint32_t *x,
                                                          const uint32_t *w, int ob, int n_u, int oh,
                                                          int step, float *dst, size_t dst_u)
@@ -100,7 +100,7 @@ static void conv_backward_data(const struct conv *c, float *dx, const float *dy,
 /*
  * Pairs of pixels, for the weight gradient. Those of dy are columns 2i and 2i + 1 of a row. Those
  * of x, [C/16][H][columns][16], are what the same two outputs read: column j is of the image's
- * column j * apart - pad_l and of the one a stride behind it. A kernel of one column needs every
+ * column j * apart - pad_l and of the one a stride after it. A kernel of one column needs every
  * other output's alone.
  */
 struct pixel_pairs {

@@ -109,7 +109,7 @@ struct layer {
     size_t scratch_kernels;        /* conv: of these, what its kernels take */
     bool in_place;                 /* y may be x */
     bool reads_output;             /* its gradient is taken from what it gave */
-    bool relu, pool;               /* fused behind the layer */
+    bool relu, pool;               /* fused after the layer */
     bool passes;                   /* an input's gradient is the output's */
     bool auxiliary;                /* only side outputs need it: it is left out of evaluation */
     double loss_weight;            /* above 0: a side output */
@@ -171,7 +171,7 @@ void layer_pool(struct layer *l, const struct net_layer *n);
 void layer_lrn(struct layer *l, const struct net_layer *n);
 void layer_activation(struct layer *l, const struct net_layer *n);
 void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples);
-/* The four parameters of a batchnorm lie one behind the other. */
+/* The four parameters of a batchnorm lie one after the other. */
 void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
                      int levels);
 /* Words, as the samples have them, to rows of values. */
@@ -185,14 +185,14 @@ size_t layer_lstm_floats(const struct layer *l); /* that it keeps, per sample */
 struct dense layer_lstm_dense(const struct layer *l, bool hidden);
 void layer_lstm_params(struct layer *l, struct param *weight, struct param *recurrent,
                        struct param *bias);
-/* add (with ReLU behind it, or not) and concat, of inputs of so many channels. */
+/* add (with ReLU after it, or not) and concat, of inputs of so many channels. */
 void layer_merge(struct layer *l, const struct net_layer *n, bool relu, const int *channels);
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
 /* Some channels of the input, which may be the samples as they come; of these also an input
  * layer's part. */
 void layer_slice(struct layer *l, const struct net_layer *n);
-/* Zeros for the channels behind those of the input. */
+/* Zeros for the channels after those of the input. */
 void layer_pad_channels(struct layer *l, const struct net_layer *n);
 /* Blocked map -> row of [C][H][W], padded to 16. */
 void layer_flatten(struct layer *l, const struct net_layer *n);

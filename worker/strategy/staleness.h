@@ -39,7 +39,7 @@ void staleness_restart(struct staleness *p);
 /* Batches that the worker is ahead of the slowest. */
 int64_t staleness_lead(const struct staleness *p, int worker);
 /* Whether the worker may begin a batch, which it then does; else it waits, and is to be asked about
- * again behind each push. */
+ * again after each push. */
 bool staleness_begin(struct staleness *p, int worker, double now);
 /* Its gradient is there. */
 void staleness_push(struct staleness *p, int worker, double now);

@@ -9,7 +9,7 @@
  * computes, and offers the gradient to the clock; only if it counts, it is pushed. So all servers
  * sum the same gradients, and a dropped one is not even sent. Its batch is dealt again: in an epoch
  * every batch counts once. (A run that is resumed amid an epoch does not know which ones came back;
- * it begins behind as many as have counted.) The last update of an epoch may have to wait: nothing
+ * it begins after as many as have counted.) The last update of an epoch may have to wait: nothing
  * else is left to do.
  *
  * Without backup workers every gradient counts. That is the synchronous server of study 003, whose
@@ -232,7 +232,7 @@ static void sync_ps_on_ask(struct trainer *t, int worker, const struct sync_note
     sync_ps_grant(t, b);
 }
 
-/* A server that is behind gives the weights when it has them. */
+/* A server that lags gives the weights once it has them. */
 static void sync_ps_on_pull(struct trainer *t, int worker, const struct sync_note *note)
 {
     struct sync_ps *b = t->own;

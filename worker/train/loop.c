@@ -138,7 +138,7 @@ static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
         sigaction(SIGTERM, &action, NULL);
 }
 
-/* What rank 0 sees before a step, for all ranks to do behind it. */
+/* What rank 0 sees before a step, for all ranks to do after it. */
 static int wish(const struct trainer *t, struct telemetry *w)
 {
     const char *stop = w->options->stop_file;
@@ -180,7 +180,7 @@ static bool is_best(struct trainer *t, const struct evaluation *judge)
     return best;
 }
 
-/* At the end of an epoch: what was planned behind it is left out when it is due. */
+/* At the end of an epoch: what was planned after it is left out when it is due. */
 static void stop_early(struct trainer *t)
 {
     if (t->at.batch == 0 && t->at.step < t->steps &&
@@ -188,7 +188,7 @@ static void stop_early(struct trainer *t)
         t->steps = t->at.step;
 }
 
-/* Behind the last batch of an epoch, or the last step of all: evaluate, report, save. */
+/* After the last batch of an epoch, or the last step of all: evaluate, report, save. */
 static int end_epoch(struct trainer *t, struct telemetry *w, struct evaluation *test,
                      struct err *err)
 {
@@ -284,7 +284,7 @@ static int train_stop(struct trainer *t, struct telemetry *w, struct err *err)
 
 static int64_t train_least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* The next step behind which something has to be done by all ranks together. */
+/* The next step after which something has to be done by all ranks together. */
 static int64_t next_meeting(const struct trainer *t)
 {
     const int64_t every[] = {t->job->checkpoint.every_steps, t->job->debug.check_replicas};
@@ -336,7 +336,7 @@ static int train_run(struct trainer *t, struct telemetry *w, struct err *err)
 
     if (train_prepare(t, w, err) != 0)
         return -1;
-    if (t->at.step >= t->steps) { /* resumed behind its end: only the result is missing */
+    if (t->at.step >= t->steps) { /* resumed after its end: only the result is missing */
         test = trainer_test(t);
         if (save(t, w, SAVE_OWN, err) != 0) /* another rank may have had it */
             return -1;

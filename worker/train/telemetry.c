@@ -311,7 +311,7 @@ void telemetry_done(const struct telemetry *w, struct trainer *t, const struct e
     double train = seconds - (now.values[PHASE_EVALUATE] - w->begun.values[PHASE_EVALUATE]);
     cJSON *ranks = measure_ranks(t, &w->begun, &now);
     AUTO(auto_free) uint64_t *sent = gather_sent(w, t);
-    /* Behind all that is measured: where tensors have owners, it sends them. */
+    /* After all that is measured: where tensors have owners, it sends them. */
     uint64_t weights = w->lead || trainer_is_apart(t) ? checkpoint_digest(t) : 0;
     if (!w->lead)
         return;

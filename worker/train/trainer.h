@@ -39,7 +39,7 @@ struct evaluation {
 
 /* The change of strategy; step 0: it has not been. */
 struct switched {
-    int64_t step, epoch; /* behind these */
+    int64_t step, epoch; /* after these */
     enum switch_reason reason;
 };
 
@@ -144,7 +144,7 @@ struct trainer {
 #define LANE_VALUES 4
 #define LANE_ORDERS 3
 
-/* To be done behind the step. */
+/* To be done after the step. */
 enum { ORDER_STOP = 1, ORDER_SAVE = 2, ORDERS_ALL = 3 };
 
 /* Takes ownership of *data (emptied). The network must fit its shape; at most one thread per lane.
@@ -220,7 +220,7 @@ struct run_options {
     bool mirror;            /* a rank of another host writes the checkpoints too, into its dir */
     bool time_transfer;     /* `start` says how long parameters take from one rank to another */
     int64_t step_timeout;   /* seconds; 0: none */
-    const char *stop_file;  /* rank 0: when it is there, all stop behind the step; or NULL */
+    const char *stop_file;  /* rank 0: when it is there, all stop after the step; or NULL */
     const double *idle;     /* usage.h: of the process before it had anything; or NULL */
 };
 
