@@ -4,10 +4,10 @@
 set -uo pipefail
 export LC_ALL=C
 pages="docs/tasks/troubleshooting.md docs/tasks/troubleshooting-running.md"
-# What is written alike and is none: kinds of objects, values of fields, names of causes in status.
-other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never True False Start Resume Loss Rescale Switch AllReduce ParameterServer '
+# What is written alike and is none: kinds of objects, values of fields, states.
+other=' ConfigMap NetworkPolicy PodGroup Secret Service ExitCode Never AllReduce ParameterServer Pending Blocked '
 missing=0 found=0
-for word in $(grep -ohE '"[A-Z][a-z]+([A-Z][a-z]+)*"' operator/reconcile/*.[ch] operator/api/status_json.c | tr -d '"' | sort -u); do
+for word in $(grep -ohE '"[A-Z][a-z]+([A-Z][a-z]+)*"' operator/reconcile/*.[ch] operator/api/status.c | tr -d '"' | sort -u); do
     case $other in *" $word "*) continue ;; esac
     found=$((found + 1))
     cat $pages | grep -x "### $word" >/dev/null || {
