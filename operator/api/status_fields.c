@@ -42,14 +42,13 @@ static bool bit_at(const struct field *f, const void *base)
 
 static bool object_is_zero(const struct field *f, const void *base)
 {
-    const struct field *end = status_field_end(f);
-
     if (f->size)
         return !*(const bool *)status_fields_at(f, base);
     if (f->n_offset && *(const int64_t *)((const char *)base + f->n_offset))
         return false;
-    for (f++; f < end; f = status_field_end(f))
-        if (!status_field_is_zero(f, base))
+    for (const struct field *below = f + 1; status_field_is_below(below, f);
+         below = status_field_next(below))
+        if (below->kind != FIELD_OBJECT && !status_field_is_zero(below, base))
             return false;
     return true;
 }
@@ -126,8 +125,6 @@ static bool lists_equal(const struct field *f, const void *a, const void *b, boo
 
 static bool field_equal(const struct field *f, const void *a, const void *b, bool durable)
 {
-    if (f->kind == FIELD_OBJECT && !fields_equal(f + 1, status_field_end(f), a, b, durable))
-        return false;
     if (f->size == 0 || (durable && !f->durable))
         return true;
     if (f->mask && bit_at(f, a) != bit_at(f, b))
@@ -151,10 +148,11 @@ static bool field_equal(const struct field *f, const void *a, const void *b, boo
     }
 }
 
+/* All fields from f to end, those of objects too. */
 static bool fields_equal(const struct field *f, const struct field *end, const void *a,
                          const void *b, bool durable)
 {
-    for (; f < end; f = status_field_end(f))
+    for (; f < end; f = status_field_next(f))
         if (!field_equal(f, a, b, durable))
             return false;
     return true;
@@ -162,12 +160,12 @@ static bool fields_equal(const struct field *f, const struct field *end, const v
 
 bool status_equal_durable(const struct tj_status *a, const struct tj_status *b)
 {
-    return field_equal(status_fields, a, b, true);
+    return fields_equal(status_fields, status_fields + n_status_fields, a, b, true);
 }
 
 bool status_equal(const struct tj_status *a, const struct tj_status *b)
 {
-    return field_equal(status_fields, a, b, false);
+    return fields_equal(status_fields, status_fields + n_status_fields, a, b, false);
 }
 
 /* Copied */
@@ -205,7 +203,7 @@ static void list_own(const struct field *f, void *base, struct arena *a)
 /* What the fields from f to end point to is copied into the arena, and they point there. */
 static void fields_own(const struct field *f, const struct field *end, void *base, struct arena *a)
 {
-    for (; f < end; f = f->kind == FIELD_LIST ? status_field_end(f) : f + 1) {
+    for (; f < end; f = status_field_next(f)) {
         void *place = (char *)base + f->offset;
 
         if (f->size == 0)

@@ -415,8 +415,9 @@ static void write_field(const struct writer *w, const struct field *f, const voi
 {
     size_t before = w->out->len, start;
 
-    buf_printf(w->out, "%s\"%s\":", before && w->out->data[before - 1] == '{' ? "" : ",",
-               field_key(f));
+    buf_puts(w->out, before && w->out->data[before - 1] == '{' ? "\"" : ",\"");
+    buf_puts(w->out, field_key(f));
+    buf_puts(w->out, "\":");
     start = w->out->len;
     if (f->size == 0 && f->kind != FIELD_OBJECT)
         write_computed(w, f, base);

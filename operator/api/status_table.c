@@ -234,15 +234,25 @@ const struct field status_fields[] = {
 /* clang-format on */
 const size_t n_status_fields = ARRAY_LEN(status_fields);
 
+bool status_field_is_below(const struct field *f, const struct field *above)
+{
+    size_t len = strlen(above->path);
+
+    return f < status_fields + n_status_fields && strncmp(f->path, above->path, len) == 0 &&
+           (f->path[len] == '.' || f->path[len] == '[');
+}
+
 const struct field *status_field_end(const struct field *f)
 {
-    const struct field *end = status_fields + n_status_fields, *next = f + 1;
-    size_t len = strlen(f->path);
+    const struct field *next = f + 1;
 
-    if (f->kind != FIELD_OBJECT && f->kind != FIELD_LIST && f->kind != FIELD_CONDITIONS)
-        return next;
-    while (next < end && strncmp(next->path, f->path, len) == 0 &&
-           (next->path[len] == '.' || next->path[len] == '['))
-        next++;
+    if (f->kind == FIELD_OBJECT || f->kind == FIELD_LIST || f->kind == FIELD_CONDITIONS)
+        while (status_field_is_below(next, f))
+            next++;
     return next;
+}
+
+const struct field *status_field_next(const struct field *f)
+{
+    return f->kind == FIELD_OBJECT ? f + 1 : status_field_end(f);
 }

@@ -15,8 +15,12 @@
 extern const struct field status_fields[];
 extern const size_t n_status_fields;
 
+/* Whether f is a field of the object or the list above, or of one in it. */
+bool status_field_is_below(const struct field *f, const struct field *above);
 /* The row after f and all that is below it. */
 const struct field *status_field_end(const struct field *f);
+/* The row after f; fields of objects are rows like others, those of a list's elements are not. */
+const struct field *status_field_next(const struct field *f);
 
 /* Whether the field of status, or of an element of a list, is zero: what an absent one reads as. */
 bool status_field_is_zero(const struct field *f, const void *base);
