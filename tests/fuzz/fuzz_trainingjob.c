@@ -28,9 +28,6 @@ static void check_status(const struct tj *tj)
         else if (!first.conditions[i].reason)
             first.conditions[i].reason = condition_names[i];
     }
-    /* Without a world there is nothing to write of it. */
-    if (first.world.generation == 0)
-        memset(&first.world, 0, sizeof first.world);
     status_encode_patch(tj, &first, &patch);
     if (json_parse(&body, patch.data, patch.len, "patch", &err)) {
         fprintf(stderr, "%s\n%s\n", patch.data, err.msg);
