@@ -86,6 +86,7 @@ check "unknown field" "$out" "did you mean spec.training.batchSize?"
 out=$("$PACELINE" explain status.launch)
 check "a field of status" "$out" "FIELD:    status.launch <object>"
 check "a field below it" "$out" "  from                   <time>"
+out=$("$PACELINE" explain status.launch.reason)
 [[ $out != *ALLOWED* ]] || fail "explain says what is allowed in status: $out"
 check "a field of status as JSON" "$("$PACELINE" explain status.progress.loss --json)" '"type": "number"'
 check "a field that status lacks" "$("$PACELINE" explain status.progress.los 2>&1)" "did you mean status.progress.loss?"
