@@ -107,7 +107,7 @@ static const char *const resumed_texts[] = {
     [ON_RESUME_FREE] = "with the same value or another",
 };
 
-/* What a user may write there; of status that is nothing. */
+/* Prints the values that a user may write there. */
 static void print_allowed(const struct field *f)
 {
     AUTO(buf_release) struct buf allowed, preset, applies;

@@ -1,4 +1,4 @@
-/* The fields of a status in memory: which are zero, equal, copied. */
+/* The fields of a status in memory: comparing and copying them. */
 #include <string.h>
 
 #include "operator/api/status_table.h"
@@ -200,7 +200,8 @@ static void list_own(const struct field *f, void *base, struct arena *a)
         fields_own(f + 1, status_field_end(f), copy + at, a);
 }
 
-/* What the fields from f to end point to is copied into the arena, and they point there. */
+/* Copies the memory that the fields from f to end point to into the arena; they then point there.
+ */
 static void fields_own(const struct field *f, const struct field *end, void *base, struct arena *a)
 {
     for (; f < end; f = status_field_next(f)) {

@@ -93,7 +93,7 @@ static void read_index_map(struct status_reader *r, const struct field *f, struc
 static void read_fields(struct status_reader *r, const struct field *f, const struct field *end,
                         void *base, const cJSON *from);
 
-/* Ascending by their first field; what is out of order is not ours. */
+/* The elements ascend by their first field; one that is out of order is not ours and is skipped. */
 static void read_list(struct status_reader *r, const struct field *f, void *base, const cJSON *list)
 {
     const struct field *first = f + 1, *end = status_field_end(f);
@@ -144,7 +144,8 @@ static void status_json_read_object(struct status_reader *r, const struct field 
     read_fields(r, f + 1, status_field_end(f), base, object);
 }
 
-/* A field of an object that has this key; what is not stored is not read. */
+/* Reads the field from the object that has its key. A field that is not stored is computed: it is
+ * not read. */
 static void read_field(struct status_reader *r, const struct field *f, void *base,
                        const cJSON *from)
 {
@@ -212,7 +213,7 @@ struct writer {
     struct buf *out;
     const struct tj *tj;
     const struct tj_status *status;
-    bool launched; /* status, or that which it replaces */
+    bool launched; /* the status has a launch, or the one that it replaces has */
 };
 
 static void write_time(struct buf *out, int64_t ms)
@@ -278,7 +279,7 @@ static double predicted_of(const struct tj *tj, const struct tj_status *s, int64
     return round(100 * predict_rate(&job, &costs) / one->samples_per_second) / 100;
 }
 
-/* Fields that are not stored; base is status, or the element of the list. */
+/* The fields that are not stored. base is the status, or the element of the list. */
 static void compute_state(const struct writer *w, const void *base, struct buf *out)
 {
     (void)base;
@@ -301,7 +302,7 @@ static void compute_selector(const struct writer *w, const void *base, struct bu
     json_print_string(selector.data, out);
 }
 
-/* Nothing where the ratio is not known. */
+/* Appends nothing when the ratio is not known. */
 static void write_ratio(double ratio, struct buf *out)
 {
     if (ratio > 0)
@@ -410,7 +411,7 @@ static void write_value(const struct writer *w, const struct field *f, const voi
     }
 }
 
-/* Appends "key":value; an absent one as null, or not at all. */
+/* Appends "key":value. An absent field is null, or left out where nulls is false. */
 static void write_field(const struct writer *w, const struct field *f, const void *base, bool nulls)
 {
     size_t before = w->out->len, start;

@@ -10,8 +10,8 @@
 #define STATUS(member) AT(struct tj_status, member)
 #define DURABLE .durable = true
 #define OPTIONAL .optional = true
-/* What the schema allows is wider than what is read, so that an older CRD takes what a newer
- * operator writes. */
+/* The schema allows more than reading keeps, so that an older CRD accepts what a newer operator
+ * writes. */
 #define AT_MOST(most) .max = EXACT_INTEGERS, .bound = (most)
 #define COUNT AT_MOST(1e12)
 #define GENERATION AT_MOST(INDEX_MAP_MAX_VALUE)
@@ -23,12 +23,12 @@
 #define TIME OPTIONAL
 #define INDICES .max = 32768, OPTIONAL
 #define TRAINING .launched = true, OPTIONAL
-/* A metric is absent where its bit is not set: it may be 0. */
+/* A metric may be 0, so a bit says whether it is there. */
 #define METRIC(metric)                                \
     REAL, STATUS(progress.metrics[metric]), OPTIONAL, \
         .n_offset = offsetof(struct tj_status, progress.has_metrics), .mask = 1u << (metric)
 #define ALWAYS .optional = false
-/* What a cluster spec lists has its counts from the start. */
+/* A role that the cluster spec lists has its counts before any of its pods run. */
 #define LISTED(role) OPTIONAL, .n_offset = offsetof(struct tj_status, world.replicas[role])
 #define ROLE_STATUS(key, role, who, there)                                                         \
     {"status.replicaStatuses." key, FIELD_OBJECT, there, .doc = "The " who "."},                   \
@@ -178,7 +178,7 @@ const struct field status_fields[] = {
     {"status.progress.loss", FIELD_FLOAT, REAL, STATUS(progress.loss),
      .doc = "The mean training loss of late."},
     {"status.progress.learningRate", FIELD_FLOAT, REAL, STATUS(progress.learning_rate), OPTIONAL,
-     .doc = "The learning rate after that many updates."},
+     .doc = "The learning rate of the next update."},
     {"status.progress.accuracy", FIELD_FLOAT, METRIC(METRIC_ACCURACY),
      .doc = "Of the validation (else the test) samples after the last epoch; so are the following."},
     {"status.progress.perplexity", FIELD_FLOAT, METRIC(METRIC_PERPLEXITY), .doc = "Of a text."},

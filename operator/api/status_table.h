@@ -3,8 +3,8 @@
  * (common/spec_table.h). Reading, writing, comparing, copying and the CRD's schema are loops over
  * it.
  *
- * Offsets are into struct tj_status; those of a path with "[]" are into an element of its list.
- * What is not stored, such as status.state, is computed when status is written (status_json.c).
+ * Offsets are into struct tj_status; those of a path with "[]" are into an element of its list. A
+ * row without an offset, such as status.state, is computed when status is written (status_json.c).
  */
 #ifndef PACELINE_OPERATOR_API_STATUS_TABLE_H
 #define PACELINE_OPERATOR_API_STATUS_TABLE_H
@@ -22,7 +22,8 @@ const struct field *status_field_end(const struct field *f);
 /* The row after f; fields of objects are rows like others, those of a list's elements are not. */
 const struct field *status_field_next(const struct field *f);
 
-/* Whether the field of status, or of an element of a list, is zero: what an absent one reads as. */
+/* Whether the field is zero, which an absent field reads as. base is a status, or an element of a
+ * list. */
 bool status_field_is_zero(const struct field *f, const void *base);
 
 #endif

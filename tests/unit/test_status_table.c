@@ -194,7 +194,7 @@ static void check_read_back(const struct tj *tj, const struct tj_status *s, cons
     }
 }
 
-/* Of each member of struct tj_status there is a row: what no row covers is padding. */
+/* Each member of struct tj_status has a row: bytes that no row covers are padding. */
 static void test_members(void)
 {
     static bool covered[sizeof(struct tj_status)];
@@ -452,7 +452,7 @@ static void check_written(const struct tj *tj, const struct tj_status *s, const 
     CHECK_CONTAINS(patch.data, part);
 }
 
-/* What is absent, and the words of a launch, which docs and dashboards know. */
+/* Absent fields, and the words of launch.reason, which docs and dashboards name. */
 static void test_written(void)
 {
     static const char *const words[N_LAUNCH_REASONS] = {
