@@ -42,6 +42,12 @@ answers "a prediction" 1 "$shown_class " predict run "images/test/$class/3.png" 
 answers "the name of a file" 1 '4\x0aforged: cat 99.9%'$shown.png predict run "$file"
 answers "an evaluation" $((units + 4)) 'eel\x0aforged: cat 99.9%'"${shown:0:1}" evaluate run
 check "the report" "$(<run/report.html)" 'eel\x0aforged: cat 99.9%'"${shown:0:1}"
+# Events are UTF-8, also of a path that is not.
+latin=$'caf\xe9.png'
+cp "images/test/$class/3.png" "$latin"
+"$PACELINE" predict run "$latin" "images/test/$class/3.png" --json >events || fail "a path that is not UTF-8: $(cat events)"
+same "events with a path that is not UTF-8" \
+    "$(python3 -c 'import json; print([json.loads(e).get("input") for e in open("events", encoding="utf-8")][0])' 2>&1)" 'caf\xe9.png'
 printf 'no image' >"$file"
 answers "a message" 1 '4\x0aforged: cat 99.9%'$shown.png predict run "$file"
 answers "a message beside an answer" 3 '4\x0aforged: cat 99.9%'$shown.png predict run "$file" "images/test/$class/3.png"

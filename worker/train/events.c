@@ -2,10 +2,12 @@
 #include "worker/train/events.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "paceline/buf.h"
 #include "paceline/clock.h"
 #include "paceline/mem.h"
+#include "paceline/text.h"
 #include "worker/checkpoint/config.h"
 
 cJSON *event_new(const char *name)
@@ -15,15 +17,32 @@ cJSON *event_new(const char *name)
     return e;
 }
 
+/* JSON is UTF-8, but a path may have any bytes: one that is no character is printed as in a
+ * message, \xe9. */
+static void event_print(const char *json)
+{
+    size_t left = strlen(json);
+
+    while (left) {
+        const size_t n = text_character(json, left);
+
+        if (n)
+            fwrite(json, 1, n, stdout);
+        else
+            printf("\\\\x%02x", (unsigned char)*json);
+        json += n ? n : 1;
+        left -= n ? n : 1;
+    }
+    fputc('\n', stdout);
+    fflush(stdout);
+}
+
 void event_send(cJSON *event)
 {
     cJSON_AddStringToObject(event, "time", clock_rfc3339(clock_realtime_ns()).s);
     char *line = cJSON_PrintUnformatted(event);
-    if (line) {
-        fputs(line, stdout);
-        fputc('\n', stdout);
-        fflush(stdout);
-    }
+    if (line)
+        event_print(line);
     cJSON_free(line);
     cJSON_Delete(event);
 }

@@ -125,9 +125,9 @@ static void take_sigterm(int signal, siginfo_t *info, void *context)
         raise(signal); /* the default action, after the handler */
 }
 
-/* A service manager may send SIGTERM to the command and to all workers: a worker that can be asked
- * to stop takes the first one as the stop file, and the second one ends it. From mpirun it means
- * that another rank has failed, or that the command ends the ranks: then it ends this one. */
+/* A service manager may send SIGTERM to the command and to all workers: rank 0 takes the first one
+ * as the stop file, the others ignore it, and the second one ends a rank. From mpirun it means that
+ * another rank has failed, or that the command ends the ranks: then it ends this one. */
 static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
 {
     const struct sigaction action = {.sa_sigaction = take_sigterm,
