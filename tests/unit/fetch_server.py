@@ -44,6 +44,20 @@ def as_type(kind):
     return change
 
 
+def sparse_archive():
+    """A file of 16 MiB in 3 KiB. Readers that know sparse files take its name from GNU.sparse.name."""
+    data = b"1\n0\n1\n".ljust(512, b"\0") + b"x"
+    info = tarfile.TarInfo("root/file")
+    info.size = len(data)
+    info.pax_headers = {
+        "GNU.sparse.major": "1",
+        "GNU.sparse.minor": "0",
+        "GNU.sparse.name": "../evil",
+        "GNU.sparse.realsize": str(16 << 20),
+    }
+    return info.tobuf(tarfile.PAX_FORMAT) + data.ljust(1024, b"\0") + bytes(1024)
+
+
 def make_files():
     noise = random.Random(7).randbytes
     write("a", noise(5000))
@@ -62,6 +76,9 @@ def make_files():
     write("twice.tar.gz", archive(good[:1] * 2))
     write("none.tar.gz", archive(good[2:3]))
     write("short.tar", archive(good, packed=False)[:3000])
+    write("boundary.tar", archive(good, packed=False)[:512 + 5120])  # cut between two entries
+    write("sparse.tar", sparse_archive())
+    write("many.tar.gz", archive([("root/%d" % i, b"") for i in range(250)]))
     whole = archive(good)
     write("cut.tar.gz", whole[:-20])
     write("damaged.tar.gz", whole[:2000] + b"\0" * 16 + whole[2016:])
