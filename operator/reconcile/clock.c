@@ -1,4 +1,8 @@
-/* The deadline's clock: it runs while the job is not suspended. */
+/*
+ * Rule 5: the deadline. A job fails with DeadlineExceeded when its clock has run for
+ * activeDeadlineSeconds: active_ms + (now - active_since_ms). The clock stands while the job is
+ * suspended.
+ */
 #include "operator/reconcile/ctx.h"
 
 /* A wall clock that went back has not taken time away. */

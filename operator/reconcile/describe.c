@@ -1,4 +1,9 @@
-/* The part of status that only people and dashboards read. */
+/*
+ * Rule 11: descriptive status, which only people and dashboards read: counts, Running, PodsBlocked,
+ * Restarting False once all pods run again, observedGeneration. It is written when nothing else is
+ * to be done, at most every STATUS_INTERVAL_MS, but at once when a condition came or flipped. A
+ * write of durable status includes it.
+ */
 #include <string.h>
 
 #include "operator/reconcile/ctx.h"

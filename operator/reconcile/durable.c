@@ -1,4 +1,5 @@
-/* Condition Durable of built-in jobs: whether checkpoints and the model outlive the pods. */
+/* Rule 12, condition Durable of built-in jobs: whether checkpoints and the model outlive the pods.
+ */
 #include "operator/reconcile/ctx.h"
 
 /* What the chief says counts; until it says something, what was known stays. */

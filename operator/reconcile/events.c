@@ -1,6 +1,11 @@
 /*
- * Events, told from what status says, so that none is told of what did not happen, and none is
- * lost when the operator dies between a write and its event. Keys make them unique.
+ * Events are made from the observed status, so that none tells of what did not happen, and none is
+ * lost when the operator dies between a write and its event. They tell what status reached less
+ * than ten minutes ago, in the order in which it happened. Keys make them unique.
+ *
+ * Two events come with the plan that writes their status: Scaled and PlaceGiven. Three tell of what
+ * no status has, once for each generation: LaunchWaits, AgentUnreachable and
+ * NetworkPolicyNotEnforced.
  */
 #include <string.h>
 

@@ -1,4 +1,8 @@
-/* After the end: what cleanPodPolicy leaves, and how long the job itself stays. */
+/*
+ * Rule 10: after a terminal condition. cleanPodPolicy says which pods are deleted: Running those
+ * that have not finished, All all, None none; pods of older incarnations are always deleted. Each
+ * finished pod is released. The job is deleted ttlSeconds after completion.
+ */
 #include "operator/reconcile/ctx.h"
 
 #define LEAVE_MS 60000 /* that the chief has to end, once its model is not kept any more */

@@ -1,7 +1,28 @@
 /*
- * Launched jobs: the engine, or another MPI program, is started by the agent of worker 0's pod, the
- * chief, on the pods that then run; one launch is a generation. What it is told stands in status
- * before it is told. A program that is not ours tells of no progress, so none is forgiven.
+ * Rule 12: launched jobs. The pods of rule 9 are agents. Worker 0's agent, the chief, starts the
+ * engine, or another MPI program, on the pods that run then; one launch is a generation.
+ *
+ *  - A launch needs the pods that members_choose() asks for, and a chief that is connected and
+ *    idle. Then launch.generation goes up by 1, and launch.world stands for these pods. The chief
+ * is told after that is in status. Nothing else is launched before it has answered.
+ *  - A pod with a readiness probe counts as running, here and in condition Running, when it is
+ *    Ready. A pod that ceases to be Ready while a run has it changes nothing.
+ *  - A run is stopped when all wanted pods run and are others than its own, or when the pods that
+ *    can run are more than its own, or fewer because the job was scaled down. Pods beyond the count
+ *    stay until the run has stopped, and while a running chief may still connect. Pods that are
+ *    wanted again by then stay, too, if the run was asked to stop.
+ *  - A failed run is launched again, later each time. More than backoffLimit failures in a row
+ *    without a step of progress fail the job; a step also forgives the restarts and disruptions so
+ *    far. A program that is not ours reports no progress, so nothing is forgiven. A run that failed
+ *    after it lost a pod is no failure: the loss is what is told and counted.
+ *  - A pod whose agent was silent is deleted once the run that failed for it is noted. It may run
+ *    without its node or its network, and is replaced like a pod that was evicted.
+ *  - A run that reports no progress for progressDeadlineSeconds is Stalled. It is killed once that
+ *    is in status, and has then failed.
+ *  - A run that stopped by itself is launched again with the second strategy of StrategySwitch.
+ *  - Status says what a launch follows (pods that run, a loss, a stop) and when it made its first
+ *    step before an event does. A first step and the end of a run that are heard of together are
+ *    written one after the other, so that each launch has its event.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,13 @@
 /*
- * Who takes part in a launch: a job's workers and after them its parameter servers, in the order
- * of ranks, each by the pod that it has now. A launch may go on without some workers, but never
- * without a server, which has a share of the parameters.
+ * Rule 12: the members of a launch, which are a job's workers and after them its parameter servers,
+ * in the order of ranks, each with the pod that it has now.
+ *
+ * A launch waits for a worker's pod that does not run until replaceTimeoutSeconds after the pod was
+ * created, or after the training stood still if it could not be created. It waits for a server's
+ * pod for ever, since a server has a share of the parameters. Then it goes on with the other
+ * workers if there are at least minReplicas (default: one) and worker 0 is among them: worker 0
+ * leads and has the newest checkpoint. launch.without lists the workers that are left out. So a
+ * training never stops because a worker's pod does not run.
  */
 #ifndef PACELINE_OPERATOR_RECONCILE_MEMBERS_H
 #define PACELINE_OPERATOR_RECONCILE_MEMBERS_H

@@ -1,7 +1,47 @@
 /*
- * How pods ended and what follows: completed, restarted, given up, or the end of the job. First all
- * that succeeded is noted, then what failed is looked at as a whole, so that the order of pods
- * never decides.
+ * Rule 3: how pods ended and what follows. All successes are noted first, then all failures are
+ * judged together, so that the order of pods never decides.
+ *
+ * Success (phase Succeeded): the index joins `completed`, and the pod's restart_count is added to
+ * the restarts. A pod that was asked to stop has succeeded only if it certainly ended before that:
+ * we saw it finished before, or it finished more than CLOCK_SKEW_MS before the request
+ * (deletion_ms - deletion_grace_ms; the node's clock gives one time, the API server's the other).
+ * A graceful exit after SIGTERM is no success; it counts as a disruption. A pod of an older
+ * incarnation that succeeded by itself counts as well: it ended while a suspension or a scaling was
+ * being written.
+ *
+ * Failure (phase Failed):
+ *  - A pod that was disrupted (pod->disrupted, or deleted while it ran), or whose failure the
+ *    role's restart policy retries, is replaced: the index's incarnation goes up by 1, condition
+ *    Restarting names the cause, the new pod waits for its back-off. ExitCode retries codes from
+ *    128 on and pods without a code. OnFailure and Always retry everything: there the kubelet
+ *    restarts containers, so only a lost pod ends Failed. Launched jobs follow ExitCode whatever
+ *    their policy, because an agent ends with a code below 128 only where a retry cannot help.
+ *  - A disruption adds 1 to the disruptions; any other failure adds 1 to the restarts of the job
+ *    and of the role. Both add the pod's restart_count to the restarts.
+ *  - When the restarts would exceed backoffLimit, no pod is replaced and the job fails with
+ *    BackoffLimitExceeded; when the disruptions would exceed disruptionLimit, with
+ *    DisruptionLimitExceeded. The default of disruptionLimit is 10 for each pod, at least 100: a
+ *    drained rack is no failure of the job, but a pod that is evicted wherever it runs is not
+ *    replaced for ever.
+ *  - Any other failure is permanent: the job fails with ReplicaFailed. The exception is a worker of
+ *    a Dynamic job with restart policy Never: it becomes `lost` as long as minReplicas others are
+ *    left.
+ *  - Permanent failures come before restarts; success (rule 4) and the deadline (rule 5) come
+ *    before both.
+ *
+ * A pod that is deleted before it had a node is replaced, and nothing is counted. A pod that is
+ * deleted and has not finished when pod_is_lost() says so is on a lost node: a disruption. Only
+ * pods of the current incarnation fail; an older one has been decided already. A pod of a newer
+ * incarnation shows that our status is stale: its index is not touched.
+ *
+ * The kubelet's restarts in live pods count, too: when they and the restarts so far exceed
+ * backoffLimit, the job fails with BackoffLimitExceeded. They are added to the restarts when a
+ * suspension or a scaling ends their pod.
+ *
+ * Each index has its own back-off. Its first restart is immediate, and so is one after
+ * BACKOFF_RESET_MS of running, and the job's first one after progress (rule 12). The others wait
+ * BACKOFF_FIRST_MS, then twice that, and so on up to BACKOFF_MAX_MS.
  */
 #include "operator/reconcile/ctx.h"
 

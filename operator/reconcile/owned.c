@@ -1,4 +1,15 @@
-/* A job's objects besides its pods. */
+/*
+ * Rule 8: a job's objects besides its pods. The Service, Secret, ConfigMap (of this generation),
+ * NetworkPolicy and PodGroup that the job needs and that are not there are created before any pod.
+ *
+ * Secrets and PodGroups are not watched. They are created again when a pod waits, or is about to be
+ * created, and they were last known to be there more than OWNED_DOUBT_MS ago. The name of a Secret
+ * stands for one key: if a live pod mounts another key than our master key makes, neither Secret
+ * nor pods are created, and the job is PodsBlocked.
+ *
+ * The PodGroup and then the ConfigMap of an older generation are deleted when no pod of an older
+ * world is left. They are created in the other order, so that a PodGroup always has its ConfigMap.
+ */
 #include <string.h>
 
 #include "operator/reconcile/ctx.h"

@@ -1,6 +1,7 @@
 /*
- * Why a pod does not run. Mostly its status says so; not where the kubelet cannot mount a volume or
- * make a sandbox: only events tell of that, so those of the first such pod are asked for.
+ * Rule 9: why a pod does not run. Mostly its status says so. It does not where the kubelet cannot
+ * mount a volume or create a sandbox: only events tell of that. So the events about the first pod
+ * that its node has not started and whose status is silent are read.
  */
 #include <string.h>
 

@@ -1,7 +1,14 @@
 /*
- * Who gets a place on a node first. No launch goes without worker 0, which leads, nor without a
- * server; so the pods of these are made before the others', and where they find no room because
- * others have it, others give way. A gang is placed as a whole: its scheduler sees to that.
+ * Rule 12: which pods get a node first. No launch goes without worker 0, which leads, nor without a
+ * parameter server. So the pods of the other workers are created only when these have nodes.
+ *
+ * When one of these finds no node, other workers that wait for a node give way at once, and nothing
+ * is counted. When it has found none for replaceTimeoutSeconds, the last worker that has a node
+ * gives its place, one worker after the other. It does so only if minReplicas others keep theirs
+ * and it is not the only one that may have a checkpoint. A worker that is part of a run keeps its
+ * place; one that a run is without gives it while the run goes on.
+ *
+ * The scheduler of a gang places all of its pods or none, so they are created together.
  */
 #include "operator/reconcile/members.h"
 

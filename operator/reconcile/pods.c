@@ -1,4 +1,18 @@
-/* Which pods go and which come. */
+/*
+ * Rule 9: which pods go and which come.
+ *
+ * An unwanted pod (of an older incarnation, of an index out of range, of an index that is done) is
+ * deleted once, released when it has finished, and deleted by force when it is lost (pod_is_lost).
+ *
+ * A wanted index that is neither completed nor lost gets a pod when it has no unfinished pod of any
+ * incarnation. The pod is not created
+ *  - before backoff_until_ms, if the index's incarnation is above the world's;
+ *  - before hold_until_ms;
+ *  - while an object of rule 8 is missing;
+ *  - while a pod of an older world may still run, since both would have the same host name;
+ *  - while places_hold() keeps it back (rule 12).
+ * Only creation waits; deleting and releasing never do.
+ */
 #include "operator/reconcile/ctx.h"
 
 void pod_let_go(struct ctx *ctx, const struct pod *p)

@@ -1,6 +1,7 @@
 /*
- * What the engine tells of the training: how far it is, what became of StrategySwitch's switch, and
- * what each number of workers reached. Kept in status when the run that told of it is over.
+ * Rule 12: status of the training as the engine last reported it: how far it is, whether
+ * StrategySwitch has switched, and which speed each number of workers reached. It stays in status
+ * when the run is over. A run that resumes from before the switch takes the switch back.
  */
 #include <string.h>
 

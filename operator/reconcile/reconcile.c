@@ -1,3 +1,13 @@
+/*
+ * Rule 1: jobs that are left alone. A job that another controller manages (managedBy) gets nothing,
+ * and so does one that cannot be read (tj->unread). Of a job that is being deleted, reconcile
+ * releases each pod that is being deleted or has finished, and does nothing else.
+ *
+ * Rule 2: what cannot be used. A job whose spec is invalid (tj->problem, no tj->job) fails, reason
+ * InvalidSpec, but only while it has no world; a job with a world keeps it and gets an event. A job
+ * with a damaged status (tj->problem beside tj->job) gets an event and nothing else, so that
+ * nothing runs twice.
+ */
 #include "operator/reconcile/reconcile.h"
 
 #include "operator/reconcile/ctx.h"

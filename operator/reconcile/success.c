@@ -1,4 +1,12 @@
-/* When a job has succeeded: by its chief, by worker 0, or by all its workers. */
+/*
+ * Rule 4: when a job has succeeded. The chief decides if there is one; otherwise worker 0, or all
+ * workers. With success policy AllWorkers every worker decides, and the chief if there is one.
+ * Workers that are `lost` are not waited for, but at least one worker must have completed. Worker 0
+ * alone decides for a launched job.
+ *
+ * Success wins over a failure that is seen at the same time. A job gets one terminal condition and
+ * keeps it, whatever pods and users do later.
+ */
 #include "operator/reconcile/ctx.h"
 
 /* Every worker has completed, or was given up; at least one has completed. */

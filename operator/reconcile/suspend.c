@@ -1,4 +1,11 @@
-/* Suspend: the clock stops and every pod becomes one of the past. Resume: the clock goes on. */
+/*
+ * Rule 6: suspend and resume. Suspend stops the clock and sets Suspended True and Running False. It
+ * raises world.incarnation above every incarnation so far and empties the roles' maps of
+ * incarnations, so that all pods are of an older incarnation and rule 9 deletes them. Resume sets
+ * Suspended False (reason Resumed) and starts the clock again. A job that is created suspended
+ * creates nothing: no dry run, no objects. Changed counts in the spec of a suspended job wait until
+ * it is resumed.
+ */
 #include "operator/reconcile/ctx.h"
 
 /*

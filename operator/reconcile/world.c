@@ -1,6 +1,19 @@
 /*
- * The world: which processes the job has, as all of them are told. It begins when the API server
- * would take the pods, and changes with the counts in the spec.
+ * Rule 7: the world, which is the set of processes that a job has and that each of them is told.
+ *
+ * A job without a world: a pod of each role is tried in a dry run. If the API server accepts them,
+ * the world begins with generation 1: start_ms is set, Created is True, the clock starts. Pods that
+ * are there without a world (status was wiped) get an older incarnation than it. A template that
+ * the API server will never accept fails the job, reason InvalidTemplate; once there is a world, it
+ * only makes the job PodsBlocked.
+ *
+ * A job whose spec has other counts than its world:
+ *  - Recreate: generation + 1 and a world.incarnation above all; every pod starts anew.
+ *  - Dynamic, and launched jobs: only the counts change. Each index that goes gets incarnation + 1,
+ *    so that its name is not used again. So does each index that was `lost`: it is tried again,
+ *    because a job that is scaled down to its lost workers would wait for ever.
+ *  - A change of ps or chief of a Dynamic job concerns all processes and is done as in Recreate.
+ * `completed` is never forgotten.
  */
 #include "operator/reconcile/ctx.h"
 
