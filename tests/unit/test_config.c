@@ -111,7 +111,7 @@ static void names_are_compared(void)
         {ANY_NAMES "more\0", 9, false, NULL},
         {NULL, 8, false, NULL},
         {"cat\0dog\0", 2, false,
-         "f: its class 1 is \"x\xc3y\xed\xa0\x80\", but \"dog\" in the data; "
+         "f: its class 1 is \"x\\xc3y\\xed\\xa0\\x80\", but \"dog\" in the data; "
          "needed: data with the classes that the model was trained on"},
         {"\0", 1, true,
          "f: its word 0 is \"cat\", but \"\" in the data; needed: data with the "

@@ -147,7 +147,8 @@ int main(void)
                   "MCA parameter \"orte_launch_agent\" is not allowed");
     check_refused("[\"prted\",\"--prtemca\",\"mca_base_component_path\",\"/tmp\"]",
                   "MCA parameter \"mca_base_component_path\" is not allowed");
-    check_refused("[\"orted\",\"-mca\",\"ess\",\"env\\n\"]", "ess: value \"env\n\" is not allowed");
+    check_refused("[\"orted\",\"-mca\",\"ess\",\"env\\n\"]",
+                  "ess: value \"env\\x0a\" is not allowed");
     check_refused("[\"orted\",\"-mca\",\"ess_base_vpid\",\"\"]", "ess_base_vpid: value \"\"");
     check_refused("[\"orted\",\"-mca\",\"orte_hnp_uri\",\"0;tcp://$(id):1\"]", "orte_hnp_uri");
     check_refused("[\"orted\",7]", "at most 256 strings");
