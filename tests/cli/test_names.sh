@@ -42,15 +42,27 @@ answers "a prediction" 1 "$shown_class " predict run "images/test/$class/3.png" 
 answers "the name of a file" 1 '4\x0aforged: cat 99.9%'$shown.png predict run "$file"
 answers "an evaluation" $((units + 4)) 'eel\x0aforged: cat 99.9%'"${shown:0:1}" evaluate run
 check "the report" "$(<run/report.html)" 'eel\x0aforged: cat 99.9%'"${shown:0:1}"
-# Events are UTF-8, also of a path that is not.
-latin=$'caf\xe9.png'
-cp "images/test/$class/3.png" "$latin"
-"$PACELINE" predict run "$latin" "images/test/$class/3.png" --json >events || fail "a path that is not UTF-8: $(cat events)"
-same "events with a path that is not UTF-8" \
-    "$(python3 -c 'import json; print([json.loads(e).get("input") for e in open("events", encoding="utf-8")][0])' 2>&1)" 'caf\xe9.png'
 printf 'no image' >"$file"
 answers "a message" 1 '4\x0aforged: cat 99.9%'$shown.png predict run "$file"
 answers "a message beside an answer" 3 '4\x0aforged: cat 99.9%'$shown.png predict run "$file" "images/test/$class/3.png"
+
+# A name that is not UTF-8: the events are.
+raw=$'raw\xff\xe2\x82(.png'
+utf8() {
+    local got
+    got=$("$PACELINE" "${@:3}" 2>/dev/null)
+    python3 -c '
+import json, sys
+events = [json.loads(line.decode()) for line in sys.stdin.buffer]
+print(events[0]["event"], events[0].get("input", events[0].get("message")))' <<<"$got" >out 2>&1
+    check "$1" "$(<out)" "$2"
+}
+cp "images/test/$class/3.png" "$raw"
+utf8 "a prediction for a name that is not UTF-8" 'prediction raw\xff\xe2\x82(.png' predict run "$raw" --json
+answers "a name that is not UTF-8" 1 'raw\xff\xe2\x82(.png: ' predict run "$raw"
+printf 'no image' >"$raw"
+utf8 "what is skipped" 'skipped raw\xff\xe2\x82(.png' predict run "$raw" "images/test/$class/3.png" --json
+utf8 "a refused name" 'error raw\xff\xe2\x82(.png' predict run "$raw" --json
 
 # Tables of text.
 printf 'a,"b\nforged: 1%s"\n1,2\n' "$title" >table.csv
