@@ -42,6 +42,26 @@ check "from the root" "$(cat root/job.json)" "\"path\": \"$dir/here/other\""
 check "from the root, a message" "$(cd / && "$PACELINE" run "$dir/jobs/deep/job.yaml" --set dataset.path=no-such-folder --out "$dir/none" 2>&1)" \
     'dataset idx: /no-such-folder/'
 
+# A slash at the end of a folder's name is not doubled: in a message about a file of each kind of data.
+# slash NAME SENTENCE OVERRIDE...
+slash() {
+    local said
+    said=$("$PACELINE" run jobs/deep/job.yaml --out "$dir/none" --set dataset.path=half/ "${@:3}" 2>&1)
+    same "$1, exit code" $? 3
+    check "$1" "$said" "$2"
+    case $said in *//*) fail "$1: two slashes: $said" ;; esac
+}
+mkdir -p half/train/class
+slash "idx" "$dir/half/train-images-idx3-ubyte"
+slash "cifar10" "$dir/half/data_batch_1.bin" --set 'dataset={name: cifar10, path: half/}'
+slash "arrays" "$dir/half/train-y.npy" --set 'dataset={name: arrays, path: half/}'
+slash "images" "$dir/half/train/class: a class without images" --set 'dataset={name: images, path: half/}'
+slash "images of one folder" "$dir/half/train/class: a class without images" \
+    --set 'dataset={name: images, path: half/train/}'
+echo "a b c" >half/train.txt
+slash "text" "$dir/half/test.txt" --set 'model={layers: [{type: embedding, vocabulary: 9, units: 4}, {type: lstm, units: 4}, {type: dense, units: 3}]}' \
+    --set 'dataset={name: text, path: half/}'
+
 # Weights to start from.
 cp whole/$last jobs/deep/start.safetensors
 sed 's/hidden: \[20\]/hidden: [20], initialWeights: start.safetensors/' jobs/deep/job.yaml >jobs/deep/tuned.yaml

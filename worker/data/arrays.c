@@ -64,9 +64,10 @@ static int open_files(struct array *a, const char *folder, const char *name, str
     static const char *const sets[N_SETS] = {[SET_TRAIN] = "train", [SET_TEST] = "test"};
 
     for (int set = 0; set < N_SETS; set++) {
+        AUTO(auto_free) char *file = xasprintf("%s-%s.npy", sets[set], name);
         struct array_file *f = &a->of[set];
 
-        f->path = xasprintf("%s/%s-%s.npy", folder, sets[set], name);
+        f->path = file_in(folder, file);
         f->fd = -1;
         if (file_map_open(&f->map, f->path, err) ||
             npy_open(&f->npy, f->map.bytes, f->map.len, f->path, err))

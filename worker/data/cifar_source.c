@@ -47,14 +47,15 @@ static const struct cifar_set *cifar_set_find(const char *name)
 static int cifar_source_map_file(struct cifar_files *files, int i, const char *folder,
                                  struct err *err)
 {
+    AUTO(auto_free) char *own = file_in(folder, files->set->folder);
     const char *name = files->set->files[i].name;
     struct err failure;
 
-    files->at[i].path = xasprintf("%s/%s/%s", folder, files->set->folder, name);
+    files->at[i].path = file_in(own, name);
     if (file_map_open(&files->at[i].map, files->at[i].path, &failure) == 0)
         return 0;
     free(files->at[i].path);
-    files->at[i].path = xasprintf("%s/%s", folder, name);
+    files->at[i].path = file_in(folder, name);
     return file_map_open(&files->at[i].map, files->at[i].path, err);
 }
 

@@ -35,8 +35,10 @@ static int idx_source_map_file(struct mapped_idx *f, const char *folder, const c
     struct err failure = {0};
 
     for (size_t i = 0; i < ARRAY_LEN(endings); i++) {
+        AUTO(auto_free) char *file = xasprintf("%s%s", name, endings[i]);
+
         free(f->path);
-        f->path = xasprintf("%s/%s%s", folder, name, endings[i]);
+        f->path = file_in(folder, file);
         if (file_map_open(&f->map, f->path, &failure) == 0)
             return 0;
         if (failure.code != ERR_NOT_FOUND) {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "paceline/digest.h"
+#include "paceline/file.h"
 #include "paceline/mem.h"
 
 #define MAX_CLASSES 65535
@@ -21,9 +22,17 @@ struct names {
     const char *skipped;
 };
 
+/* The path without the slash that may end it: names follow it after one. */
+static const char *bare_path(struct arena *arena, const char *path)
+{
+    const size_t n = strlen(path);
+
+    return arena_printf(arena, "%.*s", (int)(n - (n > 1 && path[n - 1] == '/')), path);
+}
+
 static bool image_folder_is_folder(const char *folder, const char *name)
 {
-    AUTO(auto_free) char *path = xasprintf("%s/%s", folder, name);
+    AUTO(auto_free) char *path = file_in(folder, name);
     struct stat st;
 
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -171,12 +180,12 @@ static int add_test(struct image_folder *f, const char *path, struct err *err)
 
 static int scan_both(struct image_folder *f, const char *path, struct err *err)
 {
-    AUTO(auto_free) char *train = xasprintf("%s/train", path);
+    AUTO(auto_free) char *train = file_in(path, "train");
 
     if (image_folder_add_training(f, train, 0, err))
         return -1;
     for (size_t i = 0; i < ARRAY_LEN(test_folders); i++) {
-        AUTO(auto_free) char *test = xasprintf("%s/%s", path, test_folders[i]);
+        AUTO(auto_free) char *test = file_in(path, test_folders[i]);
         if (image_folder_is_folder(path, test_folders[i]))
             return add_test(f, test, err);
     }
@@ -189,6 +198,7 @@ int image_folder_scan(struct image_folder *f, const char *path, double test_spli
     int rc;
 
     *f = (struct image_folder){0};
+    path = bare_path(&f->names, path);
     rc = both ? scan_both(f, path, err) : image_folder_add_training(f, path, test_split, err);
     if (rc == 0 && (!f->n[SET_TRAIN] || !f->n[SET_TEST]))
         rc =
@@ -236,12 +246,10 @@ static int add_tree(struct image_tree *t, const char *folder, int depth, struct 
 
 int image_tree_scan(struct image_tree *t, const char *path, struct err *err)
 {
-    const size_t len = strlen(path);
     int rc;
 
     *t = (struct image_tree){0};
-    rc = add_tree(t, arena_printf(&t->names, "%.*s", (int)(len - (path[len - 1] == '/')), path),
-                  TREE_DEPTH, err);
+    rc = add_tree(t, bare_path(&t->names, path), TREE_DEPTH, err);
     if (rc == 0 && !t->n)
         rc = err_set(err, ERR_NOT_FOUND,
                      "%s: no images in this folder, nor in those within it; files ending in .jpg, "
@@ -261,7 +269,7 @@ void image_tree_release(struct image_tree *t)
 
 int image_folder_classes(struct buf *names, const char *path, struct err *err)
 {
-    AUTO(auto_free) char *train = xasprintf("%s/train", path);
+    AUTO(auto_free) char *train = file_in(path, "train");
     AUTO(image_folder_release) struct image_folder f = {0};
 
     if (list_classes(&f, image_folder_is_folder(path, "train") ? train : path, err))

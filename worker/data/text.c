@@ -44,7 +44,7 @@ static void texts_close(struct texts *t)
 
 static int text_open(struct text_source *s, const char *folder, const char *name, struct err *err)
 {
-    s->path = xasprintf("%s/%s", folder, name);
+    s->path = file_in(folder, name);
     if (file_map_read(&s->map, s->path, err)) /* it is read several times, and must not change */
         return -1;
     return vocabulary_count(s->map.bytes, s->map.len, s->path, &s->words, err);
@@ -54,7 +54,7 @@ static int text_open(struct text_source *s, const char *folder, const char *name
 static const char *const *find_names(const char *folder)
 {
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        AUTO(auto_free) char *path = xasprintf("%s/%s", folder, names[i][TRAIN_TEXT]);
+        AUTO(auto_free) char *path = file_in(folder, names[i][TRAIN_TEXT]);
         struct file_map map = {0};
         struct err err;
 
