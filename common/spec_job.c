@@ -4,6 +4,7 @@
 #include "common/spec_table.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
+#include "paceline/yaml.h"
 
 /* Puts value at a dotted path below root, making the objects between. */
 static void put_at(cJSON *root, const char *path, cJSON *value)
@@ -76,8 +77,14 @@ void job_to_json(const struct job *job, struct buf *out)
 void job_to_text(const struct job *job, struct buf *out)
 {
     AUTO(auto_json) cJSON *root = job_tree(job, NULL);
+    AUTO(buf_release) struct buf indented;
 
-    json_print(root, 2, out);
+    buf_init(&indented, 0);
+    json_print(root, 2, &indented);
+    if (indented.len < YAML_MAX_BYTES)
+        buf_add(out, indented.data, indented.len);
+    else
+        json_print(root, 0, out);
     buf_puts(out, "\n");
 }
 

@@ -340,7 +340,8 @@ bool job_launched(const struct job *job);
  * to an equal job.
  */
 void job_to_json(const struct job *job, struct buf *out);
-/* The same, indented for people: job.json of a run folder. */
+/* The same and a newline, indented for people: job.json of a run folder. On one line if it would
+ * otherwise be too long to be loaded (YAML_MAX_BYTES). */
 void job_to_text(const struct job *job, struct buf *out);
 
 /*

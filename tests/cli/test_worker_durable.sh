@@ -90,6 +90,25 @@ other longer 0
 check "more epochs" "$(grep '"event":"start"' events)" '"resumedStep":10'
 same "more epochs" "$(last_field event) $(last_field step)" "done 15"
 
+# A job that indentation would make too long to be loaded is written on one line, and resumes.
+{
+    sed '/^spec:/q' job.yaml
+    echo "  replicas: {worker: {template: {spec: {containers: [{name: worker, env: ["
+    for n in $(seq 2000); do printf '{name: E%s, value: "%0450d"},\n' "$n" "$n"; done
+    echo "]}]}}}}"
+    sed '1,/^spec:/d' job.yaml
+} >long.yaml
+rm -rf other
+for start in 1 2; do
+    rm -rf memory
+    "$PACELINE_WORKER" run --spec long.yaml --out memory --durable other --resume-if-any >events 2>log
+    same "a long job, start $start" "$?$(tail -1 events | grep -o '"message".*')" 0
+done
+same "a long job" "$(wc -l <other/job.json)" 1
+check "a long job" "$(grep '"event":"start"' events)" '"resumedStep":10'
+"$PACELINE" run long.yaml --out long >log 2>&1 || fail "a long job: $(cat log)"
+cmp other/job.json long/job.json || fail "a long job differs from that of paceline run"
+
 # What no checkpoint records is compared as well: a job created again resumes without being asked.
 # kept WORDS...: job.yaml with these changes (sed) has trained into earlier; the engine's end is in events.
 # again CODE WORDS...: a job with these changes, too, on that folder.
