@@ -26,9 +26,9 @@ struct comm;
 
 #define COMM_HOST_MAX 256
 
-/* One world per process; argc, argv as main got them. A process that no launcher started, or that
- * is its launcher's only one, is a world of one rank and does not start MPI at all. An MPI error
- * later prints one line and ends every rank. */
+/* Joins the world; once per process, with argc and argv as main got them. A process without a
+ * launcher, or alone under its launcher, is a world of one rank and does not start MPI. A later MPI
+ * error prints one line and ends every rank. */
 struct comm *comm_init(int *argc, char ***argv);
 /* Collective. */
 void comm_finalize(struct comm *c);
@@ -39,8 +39,9 @@ int comm_local_rank(const struct comm *c);
 int comm_local_size(const struct comm *c);
 /* The rank that a launcher has given this process, known before comm_init; 0 without a launcher. */
 int comm_launched_rank(void);
-/* Collective. A world of the ranks that say the same `part`, in their order; NULL to those who say
- * -1. Its messages take no simulated time. comm_part_free, also collective, takes NULL. */
+/* Collective. Returns a world of the ranks that pass the same `part`, in their order; NULL on ranks
+ * that pass -1. Its messages take no simulated time. comm_part_free is collective too, and accepts
+ * NULL. */
 struct comm *comm_part(struct comm *c, int part);
 void comm_part_free(struct comm *part);
 /* The name of this rank's host: PACELINE_HOST, else the system's. */
@@ -51,18 +52,20 @@ int comm_rank_elsewhere(struct comm *c);
  * NULL: no world yet. */
 _Noreturn void comm_abort(struct comm *c, int exit_code);
 
-/* Bulk messages of this rank (those of reducers, but of `mpi`, and of exchanges) from now on take
- * the time of a network of so many bytes per second in each direction (0: no limit), and so many
- * seconds more. */
+/* Simulates a slower network for this rank's bulk messages, which are those of ps_transport and of
+ * all reducers except `mpi`: each direction carries bytes_per_second (0: no limit), and each
+ * message takes `latency` seconds more. */
 void comm_simulate(struct comm *c, double bytes_per_second, double latency);
 
-/* Bytes of bulk messages that this rank has sent to each so far, those of its parts included. MPI
- * hides to whom an all-reduce of its own sends: what is handed to it counts as sent to itself. */
+/* The bytes of bulk messages that this rank has sent to each rank so far, those of its parts
+ * included. MPI does not say to whom its own all-reduce sends, so those bytes count as sent to this
+ * rank itself. */
 const uint64_t *comm_sent(const struct comm *c);
 uint64_t comm_bytes_sent(const struct comm *c); /* the sum */
 
-/* The calls below wait so many seconds for other ranks, then end the world with one line that says
- * for what; at first, and with COMM_FOR_EVER, there is no end. Parts made later have the same. */
+/* Sets how long the calls below wait for other ranks. After that they end the world with one line
+ * that says what they waited for. The default is COMM_FOR_EVER, no limit. Parts that are made later
+ * inherit the value. */
 #define COMM_FOR_EVER INT64_MAX
 void comm_set_patience(struct comm *c, int64_t seconds);
 
@@ -70,13 +73,14 @@ void comm_set_patience(struct comm *c, int64_t seconds);
 void comm_barrier(struct comm *c);
 void comm_broadcast(struct comm *c, void *bytes, size_t n, int root);
 int64_t comm_max(struct comm *c, int64_t value);
-/* n bytes of rank `from` to rank `to`; called by these two, which are not one. */
+/* Sends n bytes from rank `from` to rank `to`; called by these two ranks, which differ. */
 void comm_pass(struct comm *c, void *bytes, size_t n, int from, int to);
 /* If the root fails, every rank gets its error. */
 void comm_broadcast_err(struct comm *c, struct err *err, int root);
-/* Over the ranks of this host alone. */
+/* The sum over the ranks of this host. */
 uint64_t comm_local_sum(struct comm *c, uint64_t value);
-/* n bytes of each rank; all has room for them on the root, and may be NULL elsewhere. */
+/* Collects n bytes of each rank on the root. `all` has room for them there, and may be NULL on
+ * other ranks. */
 void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root);
 
 /*
@@ -88,25 +92,26 @@ void comm_gather(struct comm *c, const void *mine, size_t n, void *all, int root
 _Noreturn void comm_refuse(struct comm *c, int rank, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Refuses a yes or no that is neither 1 nor 0. Messages have no bool: to read one of another value
- * is undefined. */
+/* Refuses (comm_refuse) a flag that is neither 0 nor 1. Messages carry flags as bytes, because
+ * reading a bool of any other value is undefined. */
 void comm_check_flag(struct comm *c, int rank, uint8_t flag, const char *what);
 
-/* Compares bytes (sum-order version, job, digests, ...) over all ranks: on a difference err
- * (ERR_INVALID) names the first rank that differs from rank 0, and both hosts; the same verdict on
- * every rank. bytes NULL, but on rank 0: this one has nothing to compare. */
+/* Compares bytes (sum-order version, job, digests, ...) over all ranks. On a difference every rank
+ * fails with ERR_INVALID, which names the first rank that differs from rank 0, and both hosts. A
+ * rank other than 0 that has nothing to compare passes NULL. */
 MUST_CHECK int comm_agree(struct comm *c, const char *what, const void *bytes, size_t n,
                           struct err *err);
-/* After what some ranks alone may have failed in: 0 if rc is 0 on all of them. Else -1, and the
- * error of the lowest rank that has one becomes everybody's: rank 0 is the one who tells. */
+/* Agrees on the result of a step that may have failed on some ranks only. Returns 0 if rc is 0 on
+ * all of them; else -1 with the error of the lowest rank that failed, the same on every rank, so
+ * that rank 0 can report it. */
 MUST_CHECK int comm_verdict(struct comm *c, int rc, struct err *err);
 
 /*
- * Reduction of a gradient slab. The rank's gradient comes as one partial sum per lane block
- * (lanes.h): blocks[i][0..n). After reduction the sum over all ranks is in blocks[0][...] on
- * every rank, the same bytes everywhere; with `tree`, `recursiveDoubling` and `naive`, the bytes
- * that one rank would have (fp32 on the wire). Blocks without a sample are not read; the other
- * blocks are scratch afterwards.
+ * Reduction of a gradient slab. Each rank passes one partial sum per lane block (lanes.h):
+ * blocks[i][0..n). After the reduction blocks[0] has the sum over all ranks, the same bytes on
+ * every rank. With `tree`, `recursiveDoubling` and `naive`, and fp32 on the wire, these are the
+ * bytes that one rank alone would compute. Blocks without a sample are not read. The other blocks
+ * are scratch afterwards.
  */
 struct reducer;
 struct reducer_config {
@@ -117,42 +122,44 @@ struct reducer_config {
     bool thread;                           /* a communication thread of its own */
     const struct reducer_servers *servers; /* NULL: sums go to every rank */
 };
-/* Parameters have owners, who alone update them: to `tree` the shards of the placement are what its
- * segments are else, and what goes back to the workers is weights. Servers are after the workers,
- * or the workers. bf16 is not for these. */
+/* For parameters that only their owner updates. `tree` then sums the shards of the placement
+ * instead of equal segments, and sends weights instead of sums back to the workers. The owners are
+ * the ranks after the workers, or the workers themselves. Not with bf16. */
 struct reducer_servers {
     const struct placement *placement;
-    float *weights; /* of this rank; those of a submitted range change from then on */
-    /* At the owner: [offset, offset + n) is summed. By the thread that polls. */
+    float *weights; /* of this rank; a range's weights may change once the range is submitted */
+    /* Called at the owner when [offset, offset + n) is summed, by the thread that polls. */
     void (*update)(void *arg, size_t offset, size_t n, const float *gradients);
     void *arg;
 };
-/* Collective; for slabs of n floats whose partial sums are blocks of this tree. All buffers are
- * allocated here, at most about one slab. */
+/* Collective. A reducer for slabs of n floats, whose partial sums are the blocks of this tree. It
+ * allocates all its buffers here, about one slab at most. */
 struct reducer *reducer_new(struct comm *c, const struct kernels *k,
                             const struct reducer_config *config, struct lane_tree tree, size_t n);
 /* Collective; not within a step. */
 void reducer_free(struct reducer *r);
 
-/* Starts a step over n samples, or batches (at least 1): which blocks of which rank are absent
- * follows from it. The pointers are copied; the slabs stay the reducer's until all is taken. */
+/* Starts a step over n samples or batches (at least 1); n determines which blocks of which rank are
+ * absent. Copies the pointers. The reducer may use the slabs until the last range is taken. */
 void reducer_begin(struct reducer *r, uint32_t n, float *const *blocks);
-/* The range's partial sums are final in all local blocks; every rank submits the same values in
- * the same order, in ranges of any length. Ranges of a step are disjoint. */
+/* Submits a range whose partial sums are final in all local blocks. Every rank submits the same
+ * values in the same order, in ranges of any length. The ranges of a step are disjoint. */
 void reducer_submit(struct reducer *r, size_t offset, size_t n);
 /* Moves things on without waiting; cheap; called between kernels. */
 void reducer_poll(struct reducer *r);
-/* No more ranges come: sends what is left. Then reducer_take gives back finished ranges in any
- * order, waiting for one if need be; false when all were taken, which ends the step. Together they
- * are what was submitted, but a range may be a part of a submitted one or span neighbours. */
+/* reducer_finish sends what is left; no range may be submitted after it. Then each reducer_take
+ * returns a finished range, in any order, and waits for one if it has to. It returns false when all
+ * are taken, which ends the step. A taken range may be a part of a submitted one or span
+ * neighbours; together they cover what was submitted. */
 void reducer_finish(struct reducer *r);
 bool reducer_take(struct reducer *r, size_t *offset, size_t *n);
 
-/* Seconds waited in reducer_take by this rank so far. */
+/* The seconds that this rank has waited in reducer_take so far. */
 double reducer_wait_seconds(const struct reducer *r);
 
-/* Values of this rank's leaves -> those of all leaves on every rank, in order; n doubles per leaf.
- * Begins now (mine is copied), ends in comm_lanes_end, which waits; one may be under way. */
+/* Gathers n doubles per leaf: from this rank's leaves to those of all leaves, in order, on every
+ * rank. comm_lanes_begin copies `mine` and returns; comm_lanes_end waits. Only one gather may be
+ * under way. */
 void comm_lanes_begin(struct comm *c, struct lane_tree tree, const double *mine, int n);
 void comm_lanes_end(struct comm *c, double *all);
 

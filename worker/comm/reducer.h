@@ -1,16 +1,16 @@
 /*
- * The inside of a reducer, for the algorithms of this folder.
+ * The internals of a reducer, for the algorithms of this folder.
  *
  * Submitted ranges collect in `pending` until they are worth a message, move to `queue`, and are
- * cut into chunks. A chunk is a small state machine of one algorithm; some of them run at once,
- * each with its own buffers, so receive buffers do not grow with the model. Every rank cuts the
- * same chunks in the same order.
+ * cut into chunks. A chunk is a small state machine of one algorithm. Several run at once, each
+ * with its own buffers, so receive buffers do not grow with the model. Every rank cuts the same
+ * chunks in the same order.
  *
- * How large chunks are is the transport's. On one host a message is a copy, so few large ones cost
- * least. Over a network Open MPI asks before it sends more than its eager limit, and says after
- * all that it has queued that a message is complete: chunks that are to overlap then wait for each
- * other, and the line for the next question. So there messages stay below the limit, and more are
- * under way.
+ * The size of a chunk depends on the transport. On one host a message is a copy, so few large
+ * chunks cost least. Over a network Open MPI asks before it sends more than its eager limit, and
+ * reports a message as complete only after everything that it has queued. Large chunks, which
+ * should overlap, would then wait for each other, and the line would be idle until the next
+ * request. So over a network messages stay below the limit, and more of them are under way.
  */
 #ifndef PACELINE_COMM_REDUCER_H
 #define PACELINE_COMM_REDUCER_H
@@ -46,25 +46,25 @@ struct chunk {
     size_t offset, n;
     int step; /* how far the algorithm is */
     int n_requests;
-    MPI_Request *requests; /* its own of the reducer's */
+    MPI_Request *requests; /* this chunk's share of the reducer's */
     size_t *received;      /* of each request, bytes that it brings */
-    int n_open, n_held;    /* messages under way, and those that are to be sent */
-    double ready;          /* before then what has arrived is not acted on */
+    int n_open, n_held;    /* messages under way, and messages held back (shaper) */
+    double ready;          /* simulated network: nothing is acted on before this time */
     unsigned char *buffer;
 };
 
 /* One algorithm. */
 struct reducer_ops {
-    bool local_fold;   /* a rank folds its own blocks first: the others' are no part of the plan */
-    bool cut_is_order; /* where chunks are cut is part of the sum's order */
+    bool local_fold;                 /* a rank first sums its own blocks; only the sums travel */
+    bool cut_is_order;               /* where chunks are cut changes the order of the sum */
     void (*plan)(struct reducer *r); /* sets piece_max, buffer_bytes and max_requests */
     void (*start)(struct reducer *r, struct chunk *p);
-    /* The chunk's messages have arrived: goes on; true when the chunk is done. */
+    /* Called when the chunk's messages have arrived. Returns true when the chunk is done. */
     bool (*advance)(struct reducer *r, struct chunk *p);
 };
 extern const struct reducer_ops tree_ops, ring_ops, mpi_ops, doubling_ops, naive_ops;
 
-/* A block of any rank, with where its values of the running chunk are. */
+/* A block of any rank, and where its values of the running chunk are. */
 struct leaf {
     int rank;
     float *data;          /* a block of this rank, or what was received */
@@ -138,18 +138,20 @@ struct range chunk_segment(const struct reducer *r, const struct chunk *p, int i
 void chunks_init(struct reducer *r);
 void chunks_release(struct reducer *r);
 
-/* Looks once whether messages of any chunk have arrived: MPI moves on when it has nothing to say,
- * so that what it then finds it says the next time. One call for all of them: each call looks at
- * the network, and gives up the core where ranks are many. */
+/* Tests once whether messages of any chunk have arrived. MPI makes progress only in a call that
+ * finds nothing complete, so a message that it finds then is reported by the next call. There is
+ * one call for all chunks, because each call polls the network and yields the core where ranks are
+ * many.
+ */
 bool chunks_poll(struct reducer *r);
-/* Whether all messages of the chunk had arrived then; if so it has none any more. */
+/* Whether the last chunks_poll found all messages of the chunk; if so, the chunk has none left. */
 bool chunk_arrived(struct chunk *p);
 static inline bool chunk_waits(const struct chunk *p) { return p->n_open > 0 || p->n_held > 0; }
 
 /* Where MPI puts the request of the chunk's next message, which brings so many bytes. */
 MPI_Request *chunk_request(const struct reducer *r, struct chunk *p, size_t received);
 
-/* n values on the wire; tags tell apart what two ranks have under way at once. */
+/* Send or receive n values. Tags tell apart messages that two ranks have under way at once. */
 void chunk_send(struct reducer *r, struct chunk *p, const void *values, size_t n, int rank,
                 int tag);
 void chunk_receive(struct reducer *r, struct chunk *p, void *values, size_t n, int rank, int tag);
@@ -157,18 +159,18 @@ void chunk_receive(struct reducer *r, struct chunk *p, void *values, size_t n, i
 /* Points this rank's leaves at floats offset.. of its blocks. */
 void fold_locate_mine(struct reducer *r, size_t offset);
 
-/* The other ranks' leaves have a segment each at the beginning of a chunk's buffer, of values as
- * they travel: where that is, and pointing the leaves there. */
+/* Each leaf of another rank has a segment at the beginning of a chunk's buffer, with its values as
+ * they were sent. leaf_buffer returns that place; fold_locate_received points the leaves there. */
 unsigned char *leaf_buffer(const struct reducer *r, const struct chunk *p, int leaf);
 void fold_locate_received(struct reducer *r, const struct chunk *p);
 
 /* Sums n values of all present leaves in tree order into out; zeros when none is present. */
 void fold_leaves(struct reducer *r, size_t n, float *out);
 
-/* acc[i] = acc[i] + wire[i]; the wire has floats or bf16. */
+/* acc[i] += wire[i]; wire has floats or bf16. */
 void wire_add(const struct reducer *r, float *acc, const void *wire, size_t n);
 
-/* Rounds x to what bf16 can hold, and puts that into wire too. */
+/* Rounds x to bf16 in place and writes the rounded values to wire, too. */
 void wire_round(const struct reducer *r, uint16_t *wire, float *x, size_t n);
 
 #endif

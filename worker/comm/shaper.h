@@ -1,11 +1,11 @@
 /*
- * A slower network, simulated: each rank has a line out and a line in, of so many bytes per second,
- * and a message is there `latency` seconds after the line has carried it. Only times are counted;
- * nobody sleeps, whoever polls asks whether it is time. Pure: the clock is an argument.
+ * Simulates a slower network. Each rank has a line out and a line in, which carry bytes_per_second;
+ * a message arrives `latency` seconds after the line has carried it. Nobody sleeps: a rank that
+ * polls asks whether the time has come. Pure: the clock is an argument.
  *
- * Out, messages under way together share the line equally, as TCP streams do about; one is handed
- * to MPI when it is through. In, they come one after another, but the line in has carried a
- * message while the sender's line did, so far as it was idle then.
+ * Messages that go out together share the line out equally, about as TCP streams do. A message is
+ * handed to MPI when the line out has carried it. Messages come in one after another; the line in
+ * carries a message at the same time as the sender's line, unless it is busy then.
  */
 #ifndef PACELINE_SHAPER_H
 #define PACELINE_SHAPER_H
@@ -33,12 +33,13 @@ static inline bool shaper_is_on(const struct shaper *s)
     return s->bytes_per_second > 0 || s->latency > 0;
 }
 
-/* A message begins to go out; the number to ask for it by. */
+/* A message begins to go out. Returns the number for shaper_sent. */
 int shaper_send(struct shaper *s, double now, size_t bytes);
-/* Whether the line has carried it; a number that was answered true is free for another. */
+/* Whether the line has carried it. Once this was true, the number may be given to another message.
+ */
 bool shaper_sent(struct shaper *s, double now, int number);
-/* A message has come, which has shared its sender's line with others, `sharing` in all: when it may
- * be acted on. */
+/* A message has come, which shared its sender's line: `sharing` messages in all. Returns the time
+ * from which it may be acted on. */
 double shaper_receive(struct shaper *s, double now, size_t bytes, double sharing);
 
 #endif

@@ -1,21 +1,22 @@
-/* Waits that end: what is not there after `patience` seconds ends the world, with one line that
- * says what was waited for. For the files of this folder. */
+/* Waits with a limit: after `patience` seconds the world ends, with one line that says what was
+ * waited for. For the files of this folder. */
 #ifndef PACELINE_COMM_TIMEOUT_H
 #define PACELINE_COMM_TIMEOUT_H
 
 #include "worker/comm/world.h"
 
-/* Time that this rank itself was stopped does not count: what it waits for may be there. */
+/* Time in which this rank itself was stopped does not count: the message may be there already. */
 struct timeout {
     double since, waited;
     int tests;
 };
 
-/* Between two looks, starting with struct timeout {0}; whom: for people. */
+/* Call between two tests of a condition, first with a zeroed struct timeout. whom: the peer's name,
+ * for the line. */
 void timeout_poll(struct comm *c, int64_t patience, struct timeout *w, const char *what,
                   const char *whom);
 
-/* Until all requests are done. */
+/* Waits until all requests are done. */
 void timeout_wait(struct comm *c, int64_t patience, MPI_Request *requests, int n, const char *what,
                   const char *whom);
 

@@ -1,4 +1,4 @@
-/* What the files of this folder share about the world; nobody else includes it. */
+/* The world's internals. Only files of this folder include it. */
 #ifndef PACELINE_COMM_WORLD_H
 #define PACELINE_COMM_WORLD_H
 
@@ -17,9 +17,10 @@ struct comm {
     MPI_Comm world; /* MPI_COMM_NULL: MPI was not started, size is 1 */
     int64_t patience;
     uint64_t *sent; /* bulk bytes to each rank of the whole world */
-    int *ranks;     /* a part's: of its ranks in the whole world, whose `sent` it has; else NULL */
+    int *ranks; /* of a part: its ranks' numbers in the whole world, whose `sent` it shares; else
+                   NULL */
 
-    /* First come, first served: whoever calls MPI or touches a reducer's lists holds it. */
+    /* A ticket lock. A thread holds it while it calls MPI or touches a reducer's lists. */
     atomic_uint next_ticket, serving;
 
     struct shaper shaper; /* of bulk messages */
@@ -44,7 +45,7 @@ void comm_check_received(struct comm *c, int rank, int code, const MPI_Status *s
  */
 void comm_check_sum(struct comm *c, int code);
 
-/* Bytes are on their way to a rank; to this one itself: nobody knows to whom. */
+/* Counts bytes that are sent to a rank; to this rank itself if the receiver is unknown. */
 static inline void comm_count(struct comm *c, int rank, uint64_t bytes)
 {
     c->sent[c->ranks ? c->ranks[rank] : rank] += bytes;

@@ -1,6 +1,6 @@
 /*
- * The gradients of a rank's batches of one update, summed in the order of the tree of batches
- * (worker/model/lanes.h), in as few slabs as that takes: one per block and one per level below.
+ * Sums the gradients of a rank's batches of one update, in the order of the tree of batches
+ * (worker/model/lanes.h). It needs few slabs: one per block and one per level below.
  */
 #ifndef PACELINE_ACCUMULATOR_H
 #define PACELINE_ACCUMULATOR_H
@@ -13,21 +13,22 @@
 
 struct accumulator {
     const struct reduce_kernels *kernels;
-    struct lanes batches; /* of this rank, as leaves */
+    struct lanes batches; /* this rank's batches, as leaves */
     size_t n;             /* floats of a slab */
     int n_slabs;
-    float *slabs; /* the first ones end up with the sums of the blocks */
+    float *slabs; /* the first ones get the sums of the blocks */
     int running;  /* the slab of the batch under way */
-    int adds;     /* so many slabs are then added into the one below */
+    int adds;     /* how many slabs are then added into the one below */
 };
 
-/* For the batches that a rank has of the tree. A rank without any has one slab all the same. */
+/* For this rank's batches of the tree. A rank without any still has one slab. */
 void accumulator_init(struct accumulator *a, const struct reduce_kernels *k, struct lane_tree tree,
                       int rank, size_t n);
 void accumulator_release(struct accumulator *a);
 
-/* Where the gradient of this batch goes: the rank's are begun in order, up to the last one below
- * `end`, the batches of the update. A batch of another rank is nowhere added to. */
+/* The slab for the gradient of this batch. The rank's batches are begun in order, up to the last
+ * one below `end`, the number of batches of the update. A batch of another rank is not added
+ * anywhere. */
 float *accumulator_begin(struct accumulator *a, int batch, int end);
 
 /* The running batch's gradient is final in [offset, offset + n). */

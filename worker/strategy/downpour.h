@@ -1,6 +1,6 @@
 /*
- * The two sides of downpour.c, a worker's and a server's, and what they tell each other. For these
- * two files alone.
+ * What the worker's side (downpour.c) and the server's side (downpour_server.c) share: their state
+ * and their messages. Only these two files include it.
  */
 #ifndef PACELINE_DOWNPOUR_H
 #define PACELINE_DOWNPOUR_H
@@ -11,14 +11,14 @@
 #include "worker/strategy/staleness.h"
 #include "worker/train/trainer.h"
 
-#define BINS 64 /* of histograms; what is beyond counts in the last */
+#define BINS 64 /* of histograms; larger values count in the last bin */
 
 enum async_note_kind { NOTE_ASK, NOTE_PULL, NOTE_PUSH, NOTE_MEET, N_NOTES };
 
-/* A worker's, to a server. */
+/* From a worker to a server. */
 struct async_note {
     enum async_note_kind kind;
-    int orders;          /* ask: rank 0's */
+    int orders;          /* ask: from rank 0 */
     int64_t pushed;      /* meet: gradients since the last meeting */
     uint8_t here;        /* push: the gradient, which had been on its way */
     uint32_t idle;       /* push, meet: turns without samples before it, of the worker's share */
@@ -30,14 +30,14 @@ _Static_assert(sizeof(struct async_note) <= PS_TRANSPORT_NOTE_MAX, "a note can b
 struct async_answer {
     uint8_t meet;
     uint32_t idle;
-    struct position at; /* a batch of it, and how far the training is */
+    struct position at; /* the batch to compute, and how far the training is */
 };
 
 struct batch_histogram {
     int64_t count[BINS], most;
 };
 
-/* What the clock knows at a meeting, and then everybody. */
+/* What the clock knows at a meeting, and sends to all ranks. */
 struct async_meeting {
     struct position at;
     int orders;
@@ -52,20 +52,22 @@ struct downpour {
     struct ps_transport *transport;
     struct group group; /* its first slab: a gradient, the group's or one that a server takes */
     struct async_meeting now;
-    /* A worker's. */
+    /* Of a worker. */
     int64_t pushed; /* since the last meeting */
-    uint32_t idle;  /* that servers have not been told of */
-    float *pulled;  /* weights to compute with, where the model's are a server's; else NULL */
-    /* A server's. */
-    struct position at; /* of a worker that is a server as well: t->at is the worker's */
-    float *taken;       /* slab of a gradient */
+    uint32_t idle;  /* not reported to the servers yet */
+    float *pulled;  /* weights to compute with, where a server has the model's; else NULL */
+    /* Of a server. */
+    struct position
+        at; /* the server's position; in a rank that is a worker as well t->at is the worker's */
+    float *taken;  /* slab of a gradient */
     int64_t *seen; /* per worker: updates of the weights that it pulled; -1: none since its push */
-    bool *quiet;   /* workers that have met, wait to begin a batch, or do not lead a group */
+    bool *quiet;   /* workers that send no note now: they have met, wait to begin a batch, or do not
+                      lead a group */
     struct staleness bound; /* clock; of groups */
     int64_t applied;        /* since the last meeting */
     int64_t announced;      /* of them by the workers */
-    uint32_t granted;       /* clock: batches of the epoch that are dealt */
-    uint32_t *own;          /* clock: of the share of each group the next one; NULL: no shares */
+    uint32_t granted;       /* clock: batches of the epoch that are given out */
+    uint32_t *own;          /* clock: the next batch of each group's share; NULL: no shares */
     int n_met;
     size_t turn; /* debug.pushOrder: how many pulls there were */
 };
@@ -74,8 +76,9 @@ struct downpour {
 void server_init(struct trainer *t, struct downpour *d);
 void server_release(struct downpour *d);
 
-/* A round, from one meeting, where all are together, to the next: it begins at t->at, and ends when
- * all workers have met. What comes between is answered at its end, by a worker also before. */
+/* A round goes from one meeting, where all ranks are together, to the next. It begins at t->at and
+ * ends when all workers have met. A server answers the notes between in server_end; a worker that
+ * is a server answers earlier, too. */
 void server_begin(struct trainer *t, struct downpour *d);
 void server_end(struct trainer *t, struct downpour *d);
 

@@ -1,7 +1,7 @@
 /*
- * Workers in groups of equal size (study 002: mixed mode). A group is one worker to the servers:
- * its first rank talks to them, all its ranks compute a share of each of its batches, and their
- * sum, in the one tree of lanes, is the gradient. So a group's size changes no byte.
+ * Workers in groups of equal size (study 002: mixed mode). To the servers a group is one
+ * worker: its first rank talks to them. All its ranks compute a share of each of its batches, and
+ * the gradient is their sum in the one tree of lanes. So a group's size changes no byte.
  */
 #ifndef PACELINE_GROUP_H
 #define PACELINE_GROUP_H
@@ -18,16 +18,16 @@ struct group {
 
 /* For struct strategy: sets t->lanes. */
 void group_share(struct trainer *t);
-/* Collective over the world. On a server the first slab is what it takes. */
+/* Collective over the world. A server receives gradients into the first slab. */
 void group_init(struct group *g, struct trainer *t);
 void group_release(struct group *g);
 
 /* Whether this rank, or worker number `rank`, is a group's first. */
 bool group_leads(const struct group *g, int rank);
 
-/* From its first rank to all of the group. */
+/* Sends bytes from the group's first rank to all of the group. */
 void group_tell(const struct group *g, void *bytes, size_t n);
-/* The gradient of the batcher's next batch, and what its samples add up to, on all of the group. */
+/* Computes the gradient and the totals of the batcher's next batch, on all ranks of the group. */
 struct totals group_compute(struct group *g, struct trainer *t);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * How far each worker is and how long it takes, and so who may begin another batch. Pure: the clock
- * is an argument.
+ * Bounded staleness: decides which worker may begin another batch, from how far each worker is and
+ * how long it takes. Pure: the clock is an argument.
  *
  * SSP (Ho et al. 2013): a worker that is more than `low` batches ahead of the slowest waits until
- * it no longer is. DSSP (Zhao et al. 2019, arXiv 1908.11848): the fastest one, where it would have
- * to wait, is let go on for as many batches as bring one of its pushes nearest to one of the
- * slowest worker's, so that it waits where that costs least. With low = high there is no such
- * credit, and DSSP is SSP.
+ * it no longer is. DSSP (Zhao et al. 2019, arXiv 1908.11848): when the fastest worker would have to
+ * wait, it gets a credit of as many batches as bring one of its pushes closest to one of the
+ * slowest worker's. So it waits where that costs least. With low = high there is no credit, and
+ * DSSP is SSP.
  */
 #ifndef PACELINE_STALENESS_H
 #define PACELINE_STALENESS_H
@@ -17,11 +17,11 @@
 /* A worker's pace. */
 struct runner {
     int64_t done;   /* batches */
-    double began;   /* the one that is under way, or to come */
+    double began;   /* when the batch under way, or the next one, began */
     bool timed;     /* took is known */
-    double took;    /* for the last one; waiting apart */
-    int64_t credit; /* batches that it may begin whatever its lead is */
-    bool waits;     /* to begin one */
+    double took;    /* seconds of the last batch, without waiting */
+    int64_t credit; /* batches that it may begin whatever its lead */
+    bool waits;     /* it waits to begin a batch */
 };
 
 struct staleness {
@@ -33,19 +33,19 @@ struct staleness {
 /* No worker begins a batch more than `high` batches ahead; 0 <= low <= high. */
 void staleness_init(struct staleness *p, int workers, int64_t low, int64_t high);
 void staleness_release(struct staleness *p);
-/* All have met: nobody waits, and the times of before say nothing of what comes. */
+/* Call when all workers have met: nobody waits any more, and earlier times are forgotten. */
 void staleness_restart(struct staleness *p);
 
-/* Batches that the worker is ahead of the slowest. */
+/* How many batches the worker is ahead of the slowest. */
 int64_t staleness_lead(const struct staleness *p, int worker);
-/* Whether the worker may begin a batch, which it then does; else it waits, and is to be asked about
- * again after each push. */
+/* Begins a batch of the worker if it may; returns whether it did. Otherwise the worker waits: call
+ * this again after each push. */
 bool staleness_begin(struct staleness *p, int worker, double now);
-/* Its gradient is there. */
+/* The worker's gradient has arrived. */
 void staleness_push(struct staleness *p, int worker, double now);
-/* Its share has nothing for so many turns: they count as batches, for those who compare. */
+/* The worker's share has no samples for this many turns; they count as done batches. */
 void staleness_skip(struct staleness *p, int worker, uint32_t turns);
-/* It does not wait any more: there is no batch left. */
+/* The worker stops waiting, because no batch is left. */
 void staleness_leave(struct staleness *p, int worker);
 
 #endif

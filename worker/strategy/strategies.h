@@ -1,4 +1,4 @@
-/* The strategies by their names; for worker/strategy alone. */
+/* All strategies. Only files of worker/strategy include it. */
 #ifndef PACELINE_STRATEGIES_H
 #define PACELINE_STRATEGIES_H
 

@@ -7,13 +7,13 @@
 
 #include "worker/train/trainer.h"
 
-/* The job's in a world of so many ranks; of StrategySwitch: the first. */
+/* The strategy of a job in a world of this many ranks; with StrategySwitch the first one. */
 const struct strategy *strategy_of(const struct job *job, int ranks);
-/* That of StrategySwitch which follows; NULL: none. */
+/* The second strategy of StrategySwitch; NULL for other jobs. */
 const struct strategy *strategy_after(const struct job *job);
 
-/* Whether a world of so many ranks can share the job's work; it may be another than the job asks
- * for. ERR_INVALID says what is too many or too few. */
+/* Checks whether a world of this many ranks, which may not be what the job asks for, can share the
+ * job's work. ERR_INVALID says what is too many or too few. */
 MUST_CHECK int strategy_check(const struct job *job, int ranks, struct err *err);
 
 #endif
