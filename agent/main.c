@@ -10,100 +10,73 @@
 #include "agent/install.h"
 #include "agent/model.h"
 #include "agent/mpirun_wrapper.h"
+#include "paceline/command_line.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
-#include "paceline/nearest.h"
 #include "paceline/version.h"
 
 #define GRACE_SECONDS 30
 #define KILL_SECONDS 5 /* of the grace period are left for killing and leaving */
 
-#define FIELD(f) offsetof(struct agent_options, f)
-static const struct agent_option {
-    const char *name;
-    size_t offset;
-    const char *value, *help;
-} defs[] = {
-    {"listen", FIELD(listen), "ADDRESS:PORT", "where to listen (:7420)"},
-    {"key", FIELD(key), "FILE", "the job's key (/etc/paceline-key/tls.key)"},
-    {"certificate", FIELD(certificate), "FILE", "its certificate (/etc/paceline-key/tls.crt)"},
-    {"state", FIELD(state), "DIR", "the run folder (/dev/shm/paceline)"},
-    {"output", FIELD(output), "DIR", "where spec.output.volume is (/output)"},
-    {"scratch", FIELD(scratch), "DIR", "files of a run (/tmp/paceline)"},
-    {"pod", FIELD(pod), "NAME", "this pod (PACELINE_POD, else the host name)"},
-    {"worker", FIELD(worker), "PROGRAM", "the engine (paceline-worker beside this program)"},
-    {"termination-log", FIELD(termination_log), "FILE", "(/dev/termination-log)"},
+struct serve_words {
+    struct agent_options options;
+    struct word_list program;
+};
+
+#define INTO(f) .offset = offsetof(struct serve_words, options.f)
+static const struct option_row rows[] = {
+    {"listen", OPTION_TEXT, INTO(listen), .value = "ADDRESS:PORT",
+     .help = "where to listen (:7420)"},
+    {"key", OPTION_TEXT, INTO(key), .value = "FILE",
+     .help = "the job's key (/etc/paceline-key/tls.key)"},
+    {"certificate", OPTION_TEXT, INTO(certificate), .value = "FILE",
+     .help = "its certificate (/etc/paceline-key/tls.crt)"},
+    {"state", OPTION_TEXT, INTO(state), .value = "DIR",
+     .help = "the run folder (/dev/shm/paceline)"},
+    {"output", OPTION_TEXT, INTO(output), .value = "DIR",
+     .help = "where spec.output.volume is (/output)"},
+    {"scratch", OPTION_TEXT, INTO(scratch), .value = "DIR",
+     .help = "files of a run (/tmp/paceline)"},
+    {"pod", OPTION_TEXT, INTO(pod), .value = "NAME",
+     .help = "this pod (PACELINE_POD, else the host name)"},
+    {"worker", OPTION_TEXT, INTO(worker), .value = "PROGRAM",
+     .help = "the engine (paceline-worker beside this program)"},
+    {"termination-log", OPTION_TEXT, INTO(termination_log), .value = "FILE",
+     .help = "(/dev/termination-log)"},
+};
+
+static const struct command_line line = {
+    .program = "paceline-agent serve",
+    .rows = rows,
+    .n_rows = ARRAY_LEN(rows),
+    .operands = offsetof(struct serve_words, program),
+    .max_operands = SIZE_MAX,
+    .after_dashes = true,
+    .before =
+        "usage: paceline-agent serve [options] [-- PROGRAM ARGUMENT...]\n"
+        "       paceline-agent exec HOST COMMAND...\n"
+        "       paceline-agent mpirun ARGUMENT...\n"
+        "       paceline-agent model [--state DIR] [--fetched]\n"
+        "       paceline-agent install DIR\n"
+        "Process 1 of the pods of a job with spec.model, or with spec.mpi, whose MPI program is "
+        "then\nPROGRAM; exec and mpirun are for itself; model writes what was trained to "
+        "standard output,\nor says that somebody has it; install puts an agent that runs in any "
+        "image into DIR.\nOptions of serve:\n",
+    .after = "PACELINE_GRACE_SECONDS (30): from SIGTERM to SIGKILL.\n"
+             "PACELINE_KEEP_SECONDS (0): how long the model is kept after the training.\n"
+             "PACELINE_RANKS (1): of PROGRAM in each pod.\n"
+             "examples:\n"
+             "  paceline-agent serve --state /tmp/run --listen 127.0.0.1:7420\n"
+             "  paceline-agent install /paceline\n",
 };
 
 static void agent_main_print_usage(FILE *out)
 {
-    fputs("usage: paceline-agent serve [options] [-- PROGRAM ARGUMENT...]\n"
-          "       paceline-agent exec HOST COMMAND...\n"
-          "       paceline-agent mpirun ARGUMENT...\n"
-          "       paceline-agent model [--fetched]\n"
-          "       paceline-agent install DIR\n"
-          "Process 1 of the pods of a job with spec.model, or with spec.mpi, whose MPI program is "
-          "then\nPROGRAM; exec and mpirun are for itself; model writes what was trained to "
-          "standard output,\nor says that somebody has it; install puts an agent that runs in any "
-          "image into DIR.\n",
-          out);
-    for (size_t i = 0; i < ARRAY_LEN(defs); i++) {
-        char left[64];
+    AUTO(buf_release) struct buf text;
 
-        snprintf(left, sizeof left, "--%s %s", defs[i].name, defs[i].value);
-        fprintf(out, "  %-25s %s\n", left, defs[i].help);
-    }
-    fputs("PACELINE_GRACE_SECONDS (30): from SIGTERM to SIGKILL.\n"
-          "PACELINE_KEEP_SECONDS (0): how long the model is kept after the training.\n"
-          "PACELINE_RANKS (1): of PROGRAM in each pod.\n"
-          "examples:\n"
-          "  paceline-agent serve --state /tmp/run --listen 127.0.0.1:7420\n"
-          "  paceline-agent install /paceline\n",
-          out);
-}
-
-static const struct agent_option *agent_main_find(const char *name, size_t len)
-{
-    for (size_t i = 0; i < ARRAY_LEN(defs); i++)
-        if (strlen(defs[i].name) == len && memcmp(defs[i].name, name, len) == 0)
-            return &defs[i];
-    return NULL;
-}
-
-static int agent_main_unknown(const char *argument)
-{
-    const char *names[ARRAY_LEN(defs)], *near;
-
-    for (size_t i = 0; i < ARRAY_LEN(defs); i++)
-        names[i] = defs[i].name;
-    near = nearest(argument + strspn(argument, "-"), names, ARRAY_LEN(names));
-    fprintf(stderr, "paceline-agent: unknown argument \"%s\"%s%s%s\n", argument,
-            near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
-    return -1;
-}
-
-static int agent_main_parse(struct agent_options *o, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        const char *name = strncmp(argv[i], "--", 2) == 0 ? argv[i] + 2 : "";
-        size_t len = strcspn(name, "=");
-        const struct agent_option *def = agent_main_find(name, len);
-        const char *value = def && name[len] ? name + len + 1 : argv[i + 1];
-
-        if (strcmp(argv[i], "--") == 0 && i + 1 < argc) {
-            o->program = (const char *const *)argv + i + 1;
-            return 0;
-        }
-        if (!def)
-            return agent_main_unknown(argv[i]);
-        if (!value || !*value) {
-            fprintf(stderr, "paceline-agent: --%s needs a value\n", def->name);
-            return -1;
-        }
-        memcpy((char *)o + def->offset, &value, sizeof value);
-        i += !name[len];
-    }
-    return 0;
+    buf_init(&text, 0);
+    command_line_help(&line, &text);
+    fputs(text.data, out);
 }
 
 static int64_t agent_main_number_of(const char *name, long otherwise)
@@ -139,7 +112,12 @@ static void find_worker(char *path, size_t size)
 static int agent_main_serve(int argc, char **argv)
 {
     char host[HOST_NAME_MAX + 1] = "", worker[PATH_MAX], context[128];
-    struct agent_options o = {
+    struct serve_words s = {0};
+    struct agent_options *o = &s.options;
+    struct err err;
+    int code;
+
+    *o = (struct agent_options){
         .listen = ":7420",
         .key = "/etc/paceline-key/tls.key",
         .certificate = "/etc/paceline-key/tls.crt",
@@ -153,24 +131,22 @@ static int agent_main_serve(int argc, char **argv)
         .keep_ms = 1000 * agent_main_number_of("PACELINE_KEEP_SECONDS", 0),
         .ranks = (int)agent_main_number_of("PACELINE_RANKS", 1),
     };
-    struct err err;
-    int code;
-
     find_worker(worker, sizeof worker);
     gethostname(host, sizeof host - 1);
-    if (!o.pod || !*o.pod)
-        o.pod = host;
-    if (agent_main_parse(&o, argc, argv) < 0) {
-        agent_main_print_usage(stderr);
-        return EXIT_INVALID;
+    if (!o->pod || !*o->pod)
+        o->pod = host;
+    if (command_line_parse(&line, &s, argc, argv, &code)) {
+        o->program = (const char *const *)s.program.items;
+        snprintf(context, sizeof context, "pod=%s", o->pod);
+        log_init(LOG_INFO, context);
+        code = agent_serve(o, &err);
+        if (code < 0) {
+            log_error("%s", err.msg);
+            code = err_exit_code(err.code);
+        }
     }
-    snprintf(context, sizeof context, "pod=%s", o.pod);
-    log_init(LOG_INFO, context);
-    code = agent_serve(&o, &err);
-    if (code >= 0)
-        return code;
-    log_error("%s", err.msg);
-    return err_exit_code(err.code);
+    word_list_release(&s.program);
+    return code;
 }
 
 int main(int argc, char **argv)

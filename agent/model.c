@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "paceline/command_line.h"
 #include "paceline/digest.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
@@ -188,25 +189,34 @@ static int model_let_go(const char *state, struct err *err)
     return fd < 0 ? err_set(err, ERR_IO, "cannot create %s: %s", mark, strerror(errno)) : 0;
 }
 
+struct model_options {
+    const char *state;
+    bool fetched;
+};
+
 int agent_model(int argc, char **argv)
 {
-    const char *state = STATE;
-    bool fetched = false;
+    static const struct option_row rows[] = {
+        {"state", OPTION_TEXT, offsetof(struct model_options, state), .value = "DIR",
+         .help = "the run folder (" STATE ")"},
+        {"fetched", OPTION_FLAG, offsetof(struct model_options, fetched),
+         .help = "say that somebody has the model"},
+    };
+    static const struct command_line line = {
+        .program = "paceline-agent model",
+        .rows = rows,
+        .n_rows = ARRAY_LEN(rows),
+        .before = "usage: paceline-agent model [--state DIR] [--fetched]\n",
+        .after = "examples:\n  paceline-agent model --fetched\n",
+    };
+    struct model_options o = {.state = STATE};
     struct err err;
     int rc;
 
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--fetched") == 0) {
-            fetched = true;
-        } else if (strcmp(argv[i], "--state") == 0 && argv[i + 1]) {
-            state = argv[++i];
-        } else {
-            fprintf(stderr, "usage: paceline-agent model [--state DIR] [--fetched]\n");
-            return EXIT_INVALID;
-        }
-    }
+    if (!command_line_parse(&line, &o, argc, argv, &rc))
+        return rc;
     signal(SIGPIPE, SIG_IGN);
-    rc = fetched ? model_let_go(state, &err) : send_model(state, &err);
+    rc = o.fetched ? model_let_go(o.state, &err) : send_model(o.state, &err);
     if (rc == 0)
         return EXIT_OK;
     fprintf(stderr, "paceline-agent model: %s\n", err.msg);

@@ -30,16 +30,16 @@ static void take_place(struct job *job, const char *beside)
 }
 
 /* Sets a path that is never opened, for a job that has none. */
-static void add_place(struct cli_sets *sets, const struct cli_sets *given, const struct job *job)
+static void add_place(struct word_list *sets, const struct word_list *given, const struct job *job)
 {
     if (!job->dataset.path)
-        cli_sets_add(sets, "spec.dataset.path=/");
+        word_list_add(sets, "spec.dataset.path=/");
     for (size_t i = 0; i < given->n; i++)
-        cli_sets_add(sets, given->items[i]);
+        word_list_add(sets, given->items[i]);
 }
 
 static struct job *apply_sets(const struct job *job, const char *checkpoint,
-                              const struct cli_sets *sets, int *exit_code)
+                              const struct word_list *sets, int *exit_code)
 {
     AUTO(problems_release) struct problems problems = {0};
     AUTO(buf_release) struct buf text;
@@ -63,9 +63,9 @@ static struct job *apply_sets(const struct job *job, const char *checkpoint,
 }
 
 struct job *cli_checkpoint_job(const char *checkpoint, const char *spec,
-                               const struct cli_sets *sets, bool needs_data, int *exit_code)
+                               const struct word_list *sets, bool needs_data, int *exit_code)
 {
-    AUTO(cli_sets_release) struct cli_sets with_place = {0};
+    AUTO(word_list_release) struct word_list with_place = {0};
     AUTO(auto_free) char *beside = file_beside(checkpoint);
     AUTO(st_close) struct st_file f = {0};
     AUTO(config_release) struct config config = {0};

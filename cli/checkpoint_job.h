@@ -12,6 +12,6 @@
  * EXIT_DATA if the checkpoint cannot be read.
  */
 struct job *cli_checkpoint_job(const char *checkpoint, const char *spec,
-                               const struct cli_sets *sets, bool needs_data, int *exit_code);
+                               const struct word_list *sets, bool needs_data, int *exit_code);
 
 #endif

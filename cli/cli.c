@@ -8,19 +8,7 @@
 #include "paceline/mem.h"
 #include "paceline/yaml.h"
 
-void cli_sets_add(struct cli_sets *sets, const char *path_value)
-{
-    sets->items = xrealloc(sets->items, (sets->n + 1) * sizeof *sets->items);
-    sets->items[sets->n++] = path_value;
-}
-
-void cli_sets_release(struct cli_sets *sets)
-{
-    free(sets->items);
-    *sets = (struct cli_sets){0};
-}
-
-static struct job *read_stdin(const struct cli_sets *sets, struct problems *problems,
+static struct job *read_stdin(const struct word_list *sets, struct problems *problems,
                               int *exit_code)
 {
     AUTO(buf_release) struct buf text;
@@ -36,7 +24,7 @@ static struct job *read_stdin(const struct cli_sets *sets, struct problems *prob
     return job;
 }
 
-struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct problems *problems,
+struct job *cli_read_job(const char *path, const struct word_list *sets, struct problems *problems,
                          int *exit_code)
 {
     struct job *job;
@@ -52,7 +40,7 @@ struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct p
     return job;
 }
 
-struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code)
+struct job *cli_load_job(const char *path, const struct word_list *sets, int *exit_code)
 {
     AUTO(problems_release) struct problems problems = {0};
     struct job *job = cli_read_job(path, sets, &problems, exit_code);

@@ -11,6 +11,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "paceline/command_line.h"
 #include "paceline/spec.h"
 
 int cmd_init(int argc, char **argv);
@@ -30,19 +31,11 @@ int cmd_data(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 
-/* The `--set path=value` options of a command line, in their order; strings are argv's. */
-struct cli_sets {
-    const char **items;
-    size_t n;
-};
-void cli_sets_add(struct cli_sets *sets, const char *path_value);
-void cli_sets_release(struct cli_sets *sets);
-
 /*
  * Loads path (- is standard input) with the overrides; on failure lists every problem, returns NULL
  * and says why in *exit_code. The caller owns the job (job_free) and the problems.
  */
-struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct problems *problems,
+struct job *cli_read_job(const char *path, const struct word_list *sets, struct problems *problems,
                          int *exit_code);
 
 /*
@@ -51,7 +44,7 @@ struct job *cli_read_job(const char *path, const struct cli_sets *sets, struct p
  * *exit_code: EXIT_DATA when the file cannot be read, else EXIT_INVALID. The caller owns the job
  * (job_free).
  */
-struct job *cli_load_job(const char *path, const struct cli_sets *sets, int *exit_code);
+struct job *cli_load_job(const char *path, const struct word_list *sets, int *exit_code);
 
 /*
  * The samples' shape from the data's headers; as published for a named set that is not here, with a

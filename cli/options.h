@@ -8,16 +8,15 @@
 #include "cli/cli.h"
 
 struct options {
-    const char *operand;   /* the first argument that is no option */
-    const char **operands; /* all of them; one, where the command does not allow more */
-    size_t n_operands;
+    const char *operand;       /* the first argument that is no option */
+    struct word_list operands; /* all of them; one, where the command does not allow more */
     const char *out, *spec, *input, *workers, *threads;
     const char *t_grad, *t_comm, *type, *server, *algorithm, *model, *output, *calibrate, *scale;
     const char *on, *namespace_, *context;                           /* a cluster */
     const char *to, *mirror;                                         /* data */
     int64_t steps, limit, top, batches, batch_size, patience, seeds; /* 0: not given */
     bool resume, keep, check, json, force;
-    struct cli_sets sets;
+    struct word_list sets;
     char **owned; /* texts of options_set */
     size_t n_owned;
 };

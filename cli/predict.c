@@ -106,7 +106,7 @@ static void predict_show(void *arg, enum event_type type, const cJSON *event)
 /* The engine's own options, then the inputs. */
 static const char **make_arguments(const struct options *o, char limit[24], char top[24], size_t *n)
 {
-    const char **list = xcalloc(o->n_operands + 7, sizeof *list);
+    const char **list = xcalloc(o->operands.n + 7, sizeof *list);
 
     *n = 0;
     if (o->limit) {
@@ -122,8 +122,8 @@ static const char **make_arguments(const struct options *o, char limit[24], char
     list[(*n)++] = "--";
     if (o->input)
         list[(*n)++] = o->input;
-    for (size_t i = 1; i < o->n_operands; i++)
-        list[(*n)++] = o->operands[i];
+    for (size_t i = 1; i < o->operands.n; i++)
+        list[(*n)++] = o->operands.items[i];
     return list;
 }
 
@@ -140,7 +140,7 @@ int cmd_predict(int argc, char **argv)
     session_init(&s, EVENT_PREDICTION);
     if (!options_parse(&o, argc, argv, "operands spec set input limit top json", usage, &code))
         return code;
-    if (!o.input && o.n_operands < 2)
+    if (!o.input && o.operands.n < 2)
         return cli_usage_error("predict", "INPUT is missing, the files to ask about");
     arguments = make_arguments(&o, limit, top, &n);
     s.show = o.json ? NULL : predict_show;

@@ -174,7 +174,7 @@ static struct job *study_load(const struct study_command *c, int variant, int se
     cJSON_ArrayForEach(item, v->at) options_set(&o, "%s=%g", item->valuestring, v->x);
     options_set(&o, "training.seed=%d", seed + 1);
     for (size_t i = 0; i < c->options.sets.n; i++)
-        cli_sets_add(&o.sets, c->options.sets.items[i]);
+        word_list_add(&o.sets, c->options.sets.items[i]);
     return cli_load_job(c->job_path, &o.sets, code);
 }
 

@@ -249,15 +249,15 @@ int cmd_validate(int argc, char **argv)
         options_set(&o, "replicas.worker.replicas=%s", o.workers);
     if (o.json)
         results = cJSON_CreateArray();
-    for (size_t i = 0; i < o.n_operands; i++) {
-        const bool stdin_ = strcmp(o.operands[i], "-") == 0;
-        struct facts f = {.path = stdin_ ? "standard input" : o.operands[i],
-                          .many = o.n_operands > 1};
+    for (size_t i = 0; i < o.operands.n; i++) {
+        const bool stdin_ = strcmp(o.operands.items[i], "-") == 0;
+        struct facts f = {.path = stdin_ ? "standard input" : o.operands.items[i],
+                          .many = o.operands.n > 1};
 
-        code = validate(&f, o.operands[i], &o, results);
+        code = validate(&f, o.operands.items[i], &o, results);
         first = first ? first : code;
     }
     if (results)
-        cli_print_json(o.n_operands > 1 ? results : results->child);
+        cli_print_json(o.operands.n > 1 ? results : results->child);
     return first;
 }

@@ -2,17 +2,17 @@
 #ifndef PACELINE_COMMANDS_H
 #define PACELINE_COMMANDS_H
 
+#include "paceline/command_line.h"
 #include "worker/train/trainer.h"
 #include "worker/train/usage.h"
 
 struct worker_options {
     const char *spec, *out, *durable, *checkpoint;
-    char *const *inputs; /* [n_inputs] */
-    size_t n_inputs;
+    struct word_list inputs;
     bool resume, resume_if_any, mirror, time_transfer, layers, describe;
-    long limit, batch, steps, top;                  /* limit -1: all */
-    long workers, checkpoint_seconds, step_timeout; /* 0: not given */
-    double idle[N_USAGE];                           /* when the process began */
+    int64_t limit, batch, steps, top;                  /* limit -1: all */
+    int64_t workers, checkpoint_seconds, step_timeout; /* 0: not given */
+    double idle[N_USAGE];                              /* when the process began */
 };
 
 typedef int worker_command_fn(struct trainer *t, const struct worker_options *o, struct err *err);

@@ -11,8 +11,6 @@
  * Rank 0 prints events on standard output (docs/reference/events.md has them); logs go
  * to standard error. Exit codes: include/paceline/err.h.
  */
-#include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -30,27 +28,64 @@
 
 #define ROOT_ABORT_SECONDS 5
 
-static const char usage[] =
-    "usage: paceline-worker run --spec JOB --out DIR [options]\n"
-    "       paceline-worker evaluate --spec JOB --checkpoint FILE\n"
-    "       paceline-worker predict --spec JOB --checkpoint FILE [--limit N] [--top N] INPUT...\n"
-    "       paceline-worker bench --spec JOB [--batch N] [--steps N] [--layers] [--describe]\n"
-    "       paceline-worker calibrate --spec JOB [--steps N]\n"
-    "One rank of the engine: `paceline` and mpirun start it. Rank 0 prints events, one JSON "
-    "object\n"
-    "per line. Options of run:\n"
-    "  --durable DIR           rank 0 copies the checkpoints that the job asks for to this folder\n"
-    "  --resume                go on from the newest checkpoint, which must be there and whole\n"
-    "  --resume-if-any         the same where there is one; a damaged one is skipped\n"
-    "  --mirror                a rank of another host writes every checkpoint too, into its DIR\n"
-    "  --workers N             fail unless the world has N ranks\n"
-    "  --checkpoint-seconds N  checkpoint.everySeconds for jobs that set none\n"
-    "  --step-timeout N        a rank whose step takes longer ends the world (default 0: never)\n"
-    "  --time-transfer         time a transfer of the parameters before the first step\n"
-    "  --version, --help\n"
-    "examples:\n"
-    "  paceline-worker run --spec job.yaml --out runs/one\n"
-    "  mpirun -np 2 paceline-worker run --spec job.yaml --out runs/two --resume-if-any\n";
+#define INTO(f) .offset = offsetof(struct worker_options, f)
+static const struct option_row rows[] = {
+    {"spec", OPTION_TEXT, INTO(spec)},
+    {"out", OPTION_TEXT, INTO(out)},
+    {"checkpoint", OPTION_TEXT, INTO(checkpoint)},
+    {"limit", OPTION_COUNT, INTO(limit), .max = INT_MAX},
+    {"top", OPTION_COUNT, INTO(top), .max = INT_MAX},
+    {"batch", OPTION_COUNT, INTO(batch), .max = INT_MAX},
+    {"steps", OPTION_COUNT, INTO(steps), .max = INT_MAX},
+    {"layers", OPTION_FLAG, INTO(layers)},
+    {"describe", OPTION_FLAG, INTO(describe)},
+    {"durable", OPTION_TEXT, INTO(durable), .value = "DIR",
+     .help = "rank 0 copies the checkpoints that the job asks for to this folder"},
+    {"resume", OPTION_FLAG, INTO(resume),
+     .help = "go on from the newest checkpoint, which must be there and whole"},
+    {"resume-if-any", OPTION_FLAG, INTO(resume_if_any),
+     .help = "the same where there is one; a damaged one is skipped"},
+    {"mirror", OPTION_FLAG, INTO(mirror),
+     .help = "a rank of another host writes every checkpoint too, into its DIR"},
+    {"workers", OPTION_COUNT, INTO(workers), .max = INT_MAX, .value = "N",
+     .help = "fail unless the world has N ranks"},
+    {"checkpoint-seconds", OPTION_COUNT, INTO(checkpoint_seconds), .max = INT_MAX, .value = "N",
+     .help = "checkpoint.everySeconds for jobs that set none"},
+    {"step-timeout", OPTION_COUNT, INTO(step_timeout), .max = INT_MAX, .value = "N",
+     .help = "a rank whose step takes longer ends the world (default 0: never)"},
+    {"time-transfer", OPTION_FLAG, INTO(time_transfer),
+     .help = "time a transfer of the parameters before the first step"},
+};
+
+static int worker_options_check(const void *values, struct err *err)
+{
+    const struct worker_options *o = values;
+
+    return o->spec ? 0 : err_set(err, ERR_INVALID, "--spec JOB is missing");
+}
+
+/* Of every command; predict has operands too. */
+static const struct command_line any_command = {
+    .program = "paceline-worker",
+    .rows = rows,
+    .n_rows = ARRAY_LEN(rows),
+    .operands = offsetof(struct worker_options, inputs),
+    .check = worker_options_check,
+    .version = "paceline-worker " PACELINE_VERSION,
+    .before =
+        "usage: paceline-worker run --spec JOB --out DIR [options]\n"
+        "       paceline-worker evaluate --spec JOB --checkpoint FILE\n"
+        "       paceline-worker predict --spec JOB --checkpoint FILE [--limit N] [--top N] "
+        "INPUT...\n"
+        "       paceline-worker bench --spec JOB [--batch N] [--steps N] [--layers] [--describe]\n"
+        "       paceline-worker calibrate --spec JOB [--steps N]\n"
+        "One rank of the engine: `paceline` and mpirun start it. Rank 0 prints events, one JSON "
+        "object\nper line. Options of run:\n",
+    .after = "  --version, --help\n"
+             "examples:\n"
+             "  paceline-worker run --spec job.yaml --out runs/one\n"
+             "  mpirun -np 2 paceline-worker run --spec job.yaml --out runs/two --resume-if-any\n",
+};
 
 static struct comm *world; /* for the abort hook only */
 
@@ -93,67 +128,6 @@ static void loading_start(struct loading *l, const struct job *job)
         load_main(l);
 }
 
-static int set_number(long *to, const char *name, const char *text)
-{
-    char *end;
-
-    errno = 0;
-    *to = strtol(text, &end, 10);
-    if (*text >= '0' && *text <= '9' && !*end && errno == 0 && *to <= INT_MAX)
-        return 0;
-    fprintf(stderr, "--%s: \"%.40s\" is no number; allowed: 0 to %d\n", name, text, INT_MAX);
-    return -1;
-}
-
-static int parse_options(int argc, char **argv, struct worker_options *o)
-{
-    const struct {
-        const char *name;
-        const char **text;
-        long *number;
-        bool *flag;
-    } known[] = {
-        {"spec", .text = &o->spec},
-        {"out", .text = &o->out},
-        {"durable", .text = &o->durable},
-        {"resume", .flag = &o->resume},
-        {"resume-if-any", .flag = &o->resume_if_any},
-        {"mirror", .flag = &o->mirror},
-        {"time-transfer", .flag = &o->time_transfer},
-        {"workers", .number = &o->workers},
-        {"checkpoint-seconds", .number = &o->checkpoint_seconds},
-        {"step-timeout", .number = &o->step_timeout},
-        {"checkpoint", .text = &o->checkpoint},
-        {"limit", .number = &o->limit},
-        {"top", .number = &o->top},
-        {"batch", .number = &o->batch},
-        {"steps", .number = &o->steps},
-        {"layers", .flag = &o->layers},
-        {"describe", .flag = &o->describe},
-    };
-    struct option options[ARRAY_LEN(known) + 1] = {0};
-    int i;
-
-    for (size_t k = 0; k < ARRAY_LEN(known); k++) {
-        options[k].name = known[k].name;
-        options[k].has_arg = known[k].flag ? no_argument : required_argument;
-        options[k].val = (int)k;
-    }
-    while ((i = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        if (i < 0 || i >= (int)ARRAY_LEN(known))
-            return -1;
-        if (known[i].text)
-            *known[i].text = optarg;
-        else if (known[i].flag)
-            *known[i].flag = true;
-        else if (set_number(known[i].number, known[i].name, optarg) != 0)
-            return -1;
-    }
-    o->inputs = argv + optind;
-    o->n_inputs = (size_t)(argc - optind);
-    return o->spec ? 0 : -1;
-}
-
 static const struct worker_command {
     const char *name;
     worker_command_fn *run;
@@ -173,6 +147,30 @@ static const struct worker_command *find_command(const char *name)
             return &commands[i];
     }
     return NULL;
+}
+
+static int refuse_command(const void *values, struct err *err)
+{
+    const struct worker_options *o = values;
+
+    if (o->inputs.n == 0)
+        return err_set(err, ERR_INVALID, "the command is missing");
+    return err_set(err, ERR_INVALID, "unknown command \"%s\"", o->inputs.items[0]);
+}
+
+/* command: NULL when the first word is none. False when the program ends here. */
+static bool parse_options(const struct worker_command *command, struct worker_options *o, int argc,
+                          char **argv, int *exit_code)
+{
+    struct command_line line = any_command;
+
+    if (!command || command->predicts)
+        line.max_operands = SIZE_MAX;
+    if (!command)
+        line.check = refuse_command;
+    else if (command->predicts)
+        line.operand = "INPUT";
+    return command_line_parse(&line, o, argc - !!command, argv + !!command, exit_code);
 }
 
 /* A launcher that MPI does not recognise starts worlds of one rank: trying again may help. */
@@ -267,14 +265,11 @@ int main(int argc, char **argv)
     struct loading loading = {.rc = 0};
     struct err err = {0};
     const struct worker_command *command = find_command(argc > 1 ? argv[1] : NULL);
+    int code;
 
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        puts("paceline-worker " PACELINE_VERSION);
-        return EXIT_OK;
-    }
-    if (argc > 1 && (strcmp(argv[argc - 1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return EXIT_OK;
+    if (!parse_options(command, &o, argc, argv, &code)) {
+        word_list_release(&o.inputs);
+        return code;
     }
     usage_read("", o.idle);
     log_init(LOG_INFO, "");
@@ -282,11 +277,6 @@ int main(int argc, char **argv)
     kernels_thread_init();
     file_map_guard(worker_say_cut_short);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
-    if (!command || parse_options(argc - 1, argv + 1, &o) != 0 ||
-        command->predicts != (o.n_inputs > 0)) {
-        fputs(usage, stderr);
-        return EXIT_INVALID;
-    }
     AUTO(auto_job) struct job *job = job_load(o.spec, NULL, 0, &problems);
     if (!job) {
         print_problems(&problems);
@@ -308,7 +298,7 @@ int main(int argc, char **argv)
         pthread_join(loading.thread, NULL);
     datasets_release(&loading.data);
     if (rc != 0) {
-        int code = err_exit_code(err.code);
+        code = err_exit_code(err.code);
         if (comm_rank(world) == 0)
             event_error(code, err.msg);
         else
@@ -316,5 +306,6 @@ int main(int argc, char **argv)
         comm_abort(world, code);
     }
     comm_finalize(world);
+    word_list_release(&o.inputs);
     return EXIT_OK;
 }

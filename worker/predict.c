@@ -290,14 +290,14 @@ static int ask_named(struct predictor *p, struct err *err)
     const char *file = NULL;
     size_t given = 0;
 
-    for (size_t k = 0; k < p->options->n_inputs; k++) {
-        const int i = named_input(p, p->options->inputs[k], &file);
+    for (size_t k = 0; k < p->options->inputs.n; k++) {
+        const int i = named_input(p, p->options->inputs.items[k], &file);
 
         if (i < 0)
             continue;
         if (list.paths[i])
             return err_set(err, ERR_INVALID, "%s: a second file for this input; one is needed",
-                           p->options->inputs[k]);
+                           p->options->inputs.items[k]);
         list.paths[i] = xstrdup(file);
         given++;
     }
@@ -389,14 +389,15 @@ static int ask_all(struct predictor *p, struct err *err)
 
     if (ask_named(p, err))
         return -1;
-    for (size_t i = 0; i < o->n_inputs && !is_full(p); i++) {
-        if (named_input(p, o->inputs[i], &file) >= 0 || ask_word(p, o->inputs[i], &why) == 0)
+    for (size_t i = 0; i < o->inputs.n && !is_full(p); i++) {
+        if (named_input(p, o->inputs.items[i], &file) >= 0 ||
+            ask_word(p, o->inputs.items[i], &why) == 0)
             continue;
-        if (o->n_inputs == 1 && p->answered + p->n == 0 && p->failed == 0) {
+        if (o->inputs.n == 1 && p->answered + p->n == 0 && p->failed == 0) {
             *err = why;
             return -1;
         }
-        predict_skip(p, o->inputs[i], -1, &why);
+        predict_skip(p, o->inputs.items[i], -1, &why);
     }
     predict_flush(p);
     if (!p->failed)

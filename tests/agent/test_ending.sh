@@ -64,5 +64,12 @@ same "a foreign key" $? 2
 check "a foreign key" "$(<out)" "do not belong together"
 "$agent" serve --stat x 2>out
 same "an unknown option" $? 2
-check "an unknown option" "$(<out)" "did you mean --state?"
+same "an unknown option" "$(<out)" \
+    "paceline-agent serve: unknown option --stat; did you mean --state?; \`paceline-agent serve --help\` says more"
+"$agent" serve --pod x /bin/true 2>out
+same "a program without --" $? 2
+check "a program without --" "$(<out)" "one argument too many: /bin/true"
+"$agent" serve -- 2>out
+same "no program after --" $? 2
+check "no program after --" "$(<out)" "nothing follows --"
 verdict

@@ -118,7 +118,7 @@ done
 check "no model" "$(<agent.log)" "there is no model to keep: the engine named no checkpoint of its last step"
 model --weather >out 2>err
 same "an unknown word" $? 2
-check "an unknown word" "$(<err)" "usage: paceline-agent model"
+check "an unknown word" "$(<err)" "paceline-agent model: unknown option --weather; \`paceline-agent model --help\` says more"
 
 # The job's volume: given to the engine where the pod has it.
 export PACELINE_KEEP_SECONDS=0

@@ -67,8 +67,24 @@ check "no job file" "$errors" "absent.yaml"
 for option in $("$real_worker" --help | grep -o -e '--[a-z-]*' | sort -u); do
     case $option in --version | --help) continue ;; esac
     errors=$("$real_worker" run "$option" 2>&1 >/dev/null)
-    case $errors in *"unrecognized option"*) fail "the worker's usage names $option, which it does not have" ;; esac
+    case $errors in *"unknown option"*) fail "the worker's usage names $option, which it does not have" ;; esac
 done
+# What the worker is given is checked before MPI starts.
+while IFS='|' read -r arguments sentence; do
+    # shellcheck disable=SC2086
+    errors=$("$real_worker" $arguments 2>&1 >/dev/null)
+    same "worker $arguments, exit code" $? 2
+    same "worker $arguments" "$errors" "paceline-worker: $sentence; \`paceline-worker --help\` says more"
+done <<'END'
+|the command is missing
+train --spec job.yaml|unknown command "train"
+run --out runs|--spec JOB is missing
+run --spec job.yaml --resume-if|unknown option --resume-if; did you mean --resume?
+run --spec job.yaml --workers 2x|--workers is "2x"; it takes a whole number from 0 to 2147483647
+run --spec job.yaml --workers=-1|--workers is "-1"; it takes a whole number from 0 to 2147483647
+run --spec job.yaml picture.png|one argument too many: picture.png
+predict --spec job.yaml|INPUT is missing
+END
 check "the worker's usage" "$("$real_worker" --help)" "predict --spec JOB --checkpoint FILE [--limit N] [--top N] INPUT..."
 
 while IFS='|' read -r arguments sentence; do

@@ -43,9 +43,9 @@ ends 0 "paceline-operator " --version
 
 refused "unknown option --frobnicate" --frobnicate
 refused "did you mean --lease-duration?" --lease-durration 15s
-refused 'unexpected argument "x"' x
-refused 'unexpected argument "-v"' -v
-refused 'unexpected argument "--"' --
+refused 'one argument too many: x' x
+refused 'unknown option -v' -v
+refused 'one argument too many: --help' -- --help
 refused "--namespace needs a value" --namespace
 refused '--cluster-domain is "Corp.example"; it takes a name' --cluster-domain Corp.example
 refused "--all-namespaces takes no value" --all-namespaces=true

@@ -8,7 +8,7 @@
 
 static char problem[256];
 
-/* Stand-ins for cli.c, which knows every command. */
+/* A stand-in for cli.c, which knows every command. */
 int cli_usage_error(const char *command, const char *fmt, ...)
 {
     va_list args;
@@ -19,14 +19,6 @@ int cli_usage_error(const char *command, const char *fmt, ...)
     va_end(args);
     return EXIT_INVALID;
 }
-
-void cli_sets_add(struct cli_sets *sets, const char *path_value)
-{
-    sets->items = xrealloc(sets->items, (sets->n + 1) * sizeof *sets->items);
-    sets->items[sets->n++] = path_value;
-}
-
-void cli_sets_release(struct cli_sets *sets) { free(sets->items); }
 
 #define ALLOWED "set workers steps out resume json"
 #define ARGS_MAX 10
@@ -88,10 +80,10 @@ static void test_operands(void)
 
     CHECK(parse_allowed(&o, &code, args, "operands steps"));
     CHECK_STR(o.operand, "a");
-    CHECK_INT(o.n_operands, 3);
-    CHECK_STR(o.operands[0], "a");
-    CHECK_STR(o.operands[1], "b");
-    CHECK_STR(o.operands[2], "--c");
+    CHECK_INT(o.operands.n, 3);
+    CHECK_STR(o.operands.items[0], "a");
+    CHECK_STR(o.operands.items[1], "b");
+    CHECK_STR(o.operands.items[2], "--c");
     CHECK_INT(o.steps, 3);
     CHECK(!parse_allowed(&alone, &code, args, "steps"));
     CHECK_STR(problem, "one argument too many: b");
