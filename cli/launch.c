@@ -108,10 +108,11 @@ static int launch_start(struct engine *e, struct err *err)
     AUTO(spawn_close_pipe) int out[2] = {-1, -1};
     AUTO(spawn_close_pipe) int log[2] = {-1, -1};
     bool many = e->launch->ranks > 1;
-    /* mpirun ends its ranks; a single worker has no other ranks. A service manager sends SIGTERM to
+    /* mpirun ends its ranks; a single worker has no other ranks. A service manager sends these to
      * all of them, and mpirun would kill the ranks before they have saved anything. */
+    static const int managers[] = {SIGTERM, SIGHUP, 0};
     struct spawn process = {.death_signal = many ? SIGINT : SIGKILL,
-                            .blocked_signal = many ? SIGTERM : 0};
+                            .blocked = many ? managers : NULL};
 
     launch_make_environment(&env, e->launch);
     if (build_command(&c, e->launch, err) < 0)
@@ -259,6 +260,14 @@ static void launch_read_status(struct launch_end *end, int status, int ranks)
     }
 }
 
+/* A signal that is blocked is kept even if it is ignored, and nohup asks to ignore SIGHUP. */
+static bool is_ignored(int signal)
+{
+    struct sigaction now;
+
+    return sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
 {
     struct engine *e = xcalloc(1, sizeof *e);
@@ -272,7 +281,8 @@ int launch_run(const struct launch *l, struct launch_end *end, struct err *err)
     sigemptyset(&caught);
     sigaddset(&caught, SIGINT);
     sigaddset(&caught, SIGTERM);
-    sigaddset(&caught, SIGHUP);
+    if (!is_ignored(SIGHUP))
+        sigaddset(&caught, SIGHUP);
     sigaddset(&caught, SIGCHLD);
     sigprocmask(SIG_BLOCK, &caught, &before);
     signals = signalfd(-1, &caught, SFD_CLOEXEC);

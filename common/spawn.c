@@ -30,8 +30,8 @@ static _Noreturn void spawn_become(const struct spawn *p, pid_t parent, int fail
         dup2(p->fds[i], i);
     signal(SIGPIPE, SIG_DFL);
     sigemptyset(&blocked);
-    if (p->blocked_signal)
-        sigaddset(&blocked, p->blocked_signal);
+    for (const int *s = p->blocked; s && *s; s++)
+        sigaddset(&blocked, *s);
     sigprocmask(SIG_SETMASK, &blocked, NULL);
     if (p->environment)
         execvpe(p->argv[0], (char *const *)p->argv, p->environment);

@@ -11,7 +11,7 @@ struct spawn {
     char *const *environment; /* NULL: ours */
     int fds[3];               /* its standard streams */
     int death_signal;         /* what the kernel sends it when we end */
-    int blocked_signal;       /* 0: none */
+    const int *blocked;       /* signals, ended by 0; NULL: none */
 };
 
 /* Starts it, with no other signal blocked. Fails (ERR_NOT_FOUND when there is no such program,

@@ -34,20 +34,32 @@ for workers in 1 2; do
     cmp $out/$last whole/$last || fail "resumed, $workers: other bytes"
 done
 
-# A service manager sends SIGTERM to every process, one by one: to a worker, or to mpirun and its ranks. All save their
-# checkpoint, whether the command is among them or not.
+# A service manager sends SIGTERM to every process, one by one: to a worker, or to mpirun and its ranks; at the end of a
+# session also SIGHUP. All save their checkpoint, whether the command is among them or not.
 for whom in all1 worker1 all2 workers2; do
     begin --out $whom --workers "${whom: -1}" --set debug.gradientSeconds=0.05
     engine=$(pgrep -P $command)
-    # shellcheck disable=SC2046 # several
-    kill -TERM "$engine" $(pgrep -P "$engine")
-    case $whom in all*) kill -TERM $command ;; esac
+    mapfile -t processes < <(echo "$engine" && pgrep -P "$engine")
+    case $whom in all*) processes+=("$command") ;; esac
+    kill -TERM "${processes[@]}"
+    kill -HUP "${processes[@]}"
     wait $command
     same "SIGTERM to $whom, exit code" $? 130
     check "SIGTERM to $whom" "$(cat errors)" "stopped after step "
     check "SIGTERM to $whom: a checkpoint" "$(echo $whom/checkpoint-*.safetensors)" "checkpoint-0"
     "$PACELINE" run job.yaml --json --out $whom --resume >events 2>errors || fail "resumed, $whom: $(cat errors)"
     cmp $whom/$last whole/$last || fail "resumed, $whom: other bytes"
+done
+
+# nohup: the end of its terminal does not stop it.
+for workers in 1 2; do
+    trap '' HUP
+    begin --out nohup$workers --workers $workers --set debug.gradientSeconds=0.01
+    trap - HUP
+    kill -HUP $command
+    wait $command
+    same "SIGHUP with nohup, $workers, exit code" $? 0
+    cmp nohup$workers/$last whole/$last || fail "SIGHUP with nohup, $workers: other bytes"
 done
 
 # To mpirun alone it is nothing.

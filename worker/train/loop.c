@@ -125,17 +125,30 @@ static void take_sigterm(int signal, siginfo_t *info, void *context)
         raise(signal); /* the default action, after the handler */
 }
 
+static void take_sighup(int signal)
+{
+    (void)signal;
+    terminated = 1;
+}
+
 /* A service manager may send SIGTERM to the command and to all workers: rank 0 takes the first one
  * as the stop file, the others ignore it, and the second one ends a rank. From mpirun it means that
- * another rank has failed, or that the command ends the ranks: then it ends this one. */
+ * another rank has failed, or that the command ends the ranks: then it ends this one. SIGHUP, which
+ * comes with it when a session ends, ends no rank. */
 static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
 {
     const struct sigaction action = {.sa_sigaction = take_sigterm,
                                      .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_RESTART)};
 
+    const struct sigaction hangup = {.sa_handler = take_sighup, .sa_flags = SA_RESTART};
+    struct sigaction before;
+
     mpi_launcher = comm_size(t->comm) > 1 ? getppid() : 0;
-    if (w->options->stop_file)
-        sigaction(SIGTERM, &action, NULL);
+    if (!w->options->stop_file)
+        return;
+    sigaction(SIGTERM, &action, NULL);
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &hangup, NULL);
 }
 
 /* What rank 0 sees before a step, for all ranks to do after it. */
