@@ -169,6 +169,10 @@ static void test_live(void)
     CHECK_CONTAINS(end, "epoch 1/3  loss");
 }
 
+/* 150 steps in an epoch. */
+static const char accumulated[] =
+    "{\"event\":\"start\",\"batchesPerEpoch\":299,\"batchesPerUpdate\":2,\"epochs\":3}";
+
 /* With several batches for a step the bar counts steps, too. */
 static void test_accumulated(void)
 {
@@ -178,11 +182,35 @@ static void test_accumulated(void)
     struct progress p = {.out = memory, .live = true};
 
     CHECK(memory);
-    show(&p, "{\"event\":\"start\",\"batchesPerEpoch\":99,\"batchesPerUpdate\":2,\"epochs\":3}");
-    show(&p, "{\"event\":\"progress\",\"epoch\":1,\"step\":75}");
+    show(&p, accumulated);
+    show(&p, "{\"event\":\"progress\",\"epoch\":1,\"step\":250}");
     fclose(memory);
     CHECK_CONTAINS(text, "epoch 2/3 ");
-    CHECK_CONTAINS(text, " 50%  ");
+    CHECK_CONTAINS(text, " 66%  ");
+}
+
+/* However slow the steps are, a file gets one line for each quarter of an epoch. */
+static void test_quarters(void)
+{
+    AUTO(auto_free) char *text = NULL, *steps = NULL;
+    size_t size, steps_size;
+    FILE *memory = open_memstream(&text, &size), *list = open_memstream(&steps, &steps_size);
+    struct progress p = {.out = memory, .quarter = -1};
+
+    CHECK(memory && list);
+    show(&p, accumulated);
+    for (int i = 1; i <= 150; i++) {
+        char event[80];
+
+        snprintf(event, sizeof event, "{\"event\":\"progress\",\"epoch\":0,\"step\":%d}", i);
+        p.quiet_until_ms = 0;
+        show(&p, event);
+    }
+    fclose(memory);
+    for (const char *at = text; (at = strstr(at, "  step ")); at++)
+        fprintf(list, "%.*s ", (int)strcspn(at + 7, " "), at + 7);
+    fclose(list);
+    CHECK_STR(steps, "1 38 75 113 150 ");
 }
 
 /* What the summary says of events that were shown. */
@@ -216,20 +244,24 @@ static char *summary(const char *const *lines, size_t n)
 static void test_summary(void)
 {
     static const struct {
-        const char *epoch, *done, *want;
+        const char *start, *epoch, *done, *want;
     } cases[] = {
-        {epoch, "{\"event\":\"done\",\"step\":100}", "trained        1 epoch, 100 steps\n"},
-        {"{\"event\":\"epoch\",\"epoch\":1,\"step\":150}", "{\"event\":\"done\",\"step\":150}",
+        {start, epoch, "{\"event\":\"done\",\"step\":100}", "trained        1 epoch, 100 steps\n"},
+        {start, "{\"event\":\"epoch\",\"epoch\":1,\"step\":150}",
+         "{\"event\":\"done\",\"step\":150}",
          "trained        1 epoch and 50% of epoch 2, 150 steps\n"},
-        {"{\"event\":\"epoch\",\"epoch\":0,\"step\":99}", "{\"event\":\"done\",\"step\":99}",
+        {start, "{\"event\":\"epoch\",\"epoch\":0,\"step\":99}", "{\"event\":\"done\",\"step\":99}",
          "trained        0 epochs and 99% of epoch 1, 99 steps\n"},
-        {"{\"event\":\"epoch\",\"epoch\":2,\"step\":200}",
+        {accumulated, "{\"event\":\"epoch\",\"epoch\":1,\"step\":250}",
+         "{\"event\":\"done\",\"step\":250}",
+         "trained        1 epoch and 66% of epoch 2, 250 steps\n"},
+        {start, "{\"event\":\"epoch\",\"epoch\":2,\"step\":200}",
          "{\"event\":\"done\",\"step\":200,\"stoppedEarly\":{\"epoch\":2,\"patience\":1}}",
          "trained        2 epochs, 200 steps\n  stopped early  at epoch 2: "},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const char *const lines[] = {start, cases[i].epoch, cases[i].done};
+        const char *const lines[] = {cases[i].start, cases[i].epoch, cases[i].done};
         AUTO(auto_free) char *text = summary(lines, ARRAY_LEN(lines));
 
         CHECK_CONTAINS(text, cases[i].want);
@@ -244,6 +276,7 @@ int main(void)
     test_words();
     test_values();
     test_accumulated();
+    test_quarters();
     test_summary();
     return test_result();
 }
