@@ -92,26 +92,3 @@ int cli_usage_error(const char *command, const char *fmt, ...)
     fprintf(stderr, "; `paceline %s --help` says more\n", command);
     return EXIT_INVALID;
 }
-
-bool cli_parse_lookup(struct lookup *l, int argc, char **argv, const char *usage, int *exit_code)
-{
-    *l = (struct lookup){0};
-    *exit_code = EXIT_OK;
-    for (int i = 1; i < argc && *exit_code == EXIT_OK; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            fputs(usage, stdout);
-            return false;
-        }
-        if (strcmp(argv[i], "--json") == 0)
-            l->json = true;
-        else if (strcmp(argv[i], "--markdown") == 0 && strstr(usage, "--markdown"))
-            l->markdown = true;
-        else if (argv[i][0] == '-')
-            *exit_code = cli_usage_error(argv[0], "unknown option %s", argv[i]);
-        else if (l->word)
-            *exit_code = cli_usage_error(argv[0], "one name too many: %s", argv[i]);
-        else
-            l->word = argv[i];
-    }
-    return *exit_code == EXIT_OK;
-}

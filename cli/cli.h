@@ -63,16 +63,4 @@ int cli_usage_error(const char *command, const char *fmt, ...)
 /* A number of seconds above 0; false after the problem was printed. value may be NULL: missing. */
 bool cli_parse_seconds(double *out, const char *command, const char *option, const char *value);
 
-/* The command line of explain and models: at most one word. */
-struct lookup {
-    const char *word; /* NULL: none */
-    bool json, markdown;
-};
-
-/*
- * Parses argv. False when the command ends here, with its exit code: after --help, which prints
- * usage, or after a problem, which was printed. --markdown is known when usage names it.
- */
-bool cli_parse_lookup(struct lookup *l, int argc, char **argv, const char *usage, int *exit_code);
-
 #endif

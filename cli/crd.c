@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "cli/yaml_text.h"
 #include "operator/api/status_table.h"
 #include "paceline/json.h"
@@ -124,13 +124,11 @@ int cmd_crd(int argc, char **argv)
 {
     AUTO(auto_json) cJSON *crd = NULL;
     AUTO(buf_release) struct buf text = {0};
+    AUTO(options_release) struct options o;
+    int code;
 
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return EXIT_OK;
-    }
-    if (argc > 1)
-        return cli_usage_error("crd", "unknown argument %s", argv[1]);
+    if (!options_parse(&o, argc, argv, "no-operand", usage, &code))
+        return code;
     buf_init(&text, 0);
     crd = crd_new();
     buf_puts(&text, "# Made by `paceline crd` from the table of fields; do not edit.\n");

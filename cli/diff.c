@@ -3,8 +3,8 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "paceline/file.h"
 #include "paceline/mem.h"
@@ -271,23 +271,16 @@ int cmd_diff(int argc, char **argv)
 {
     AUTO(st_close) struct st_file a = {0};
     AUTO(st_close) struct st_file b = {0};
-    const char *paths[2];
+    AUTO(options_release) struct options o;
+    const char **paths;
     struct err err;
-    int n = 0;
+    int code;
 
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            fputs(usage, stdout);
-            return EXIT_OK;
-        }
-        if (argv[i][0] == '-')
-            return cli_usage_error("diff", "unknown option %s", argv[i]);
-        if (n == 2)
-            return cli_usage_error("diff", "one file too many: %s", argv[i]);
-        paths[n++] = argv[i];
-    }
-    if (n < 2)
-        return cli_usage_error("diff", "%d of 2 files are given", n);
+    if (!options_parse(&o, argc, argv, "operands", usage, &code))
+        return code;
+    if (o.operands.n != 2)
+        return cli_usage_error("diff", "the number of files is %zu; it takes 2", o.operands.n);
+    paths = o.operands.items;
     file_map_guard(diff_say_cut_short);
     if (st_open(&a, paths[0], &err) || st_open(&b, paths[1], &err)) {
         fprintf(stderr, "paceline diff: %s\n", err.msg);

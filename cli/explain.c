@@ -1,5 +1,5 @@
 /* paceline explain: the tables of fields as text, as JSON and as the reference pages. */
-#include "cli/cli.h"
+#include "cli/options.h"
 #include "common/spec_table.h"
 #include "operator/api/status_table.h"
 #include "paceline/json.h"
@@ -406,25 +406,25 @@ static int explain_unknown(const char *word)
 int cmd_explain(int argc, char **argv)
 {
     const struct field *f;
-    struct lookup l;
+    AUTO(options_release) struct options o;
     int code;
 
-    if (!cli_parse_lookup(&l, argc, argv, usage, &code))
+    if (!options_parse(&o, argc, argv, "maybe-operand json markdown", usage, &code))
         return code;
-    if (l.markdown) {
-        if (l.word && strcmp(l.word, "status") != 0)
+    if (o.markdown) {
+        if (o.operand && strcmp(o.operand, "status") != 0)
             return cli_usage_error("explain", "--markdown prints the page of all fields, or of "
                                               "status; it takes no other field");
-        if (l.word)
+        if (o.operand)
             print_status_markdown();
         else
             print_markdown();
         return EXIT_OK;
     }
-    f = l.word ? explain_find(l.word) : NULL;
-    if (l.word && !f)
-        return explain_unknown(l.word);
-    if (l.json) {
+    f = o.operand ? explain_find(o.operand) : NULL;
+    if (o.operand && !f)
+        return explain_unknown(o.operand);
+    if (o.json) {
         explain_print_json(f ? f->path : "");
     } else if (f) {
         print_field(f);

@@ -1,6 +1,6 @@
 /* paceline models: the built-in networks and their layers. */
-#include "cli/cli.h"
 #include "cli/format.h"
+#include "cli/options.h"
 #include "cli/table.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
@@ -188,23 +188,23 @@ int cmd_models(int argc, char **argv)
 {
     const struct net_def *def;
     AUTO(net_release) struct net net = {0};
-    struct lookup l;
+    AUTO(options_release) struct options o;
     int code;
 
-    if (!cli_parse_lookup(&l, argc, argv, usage, &code))
+    if (!options_parse(&o, argc, argv, "maybe-operand json", usage, &code))
         return code;
-    if (!l.word) {
-        if (l.json)
+    if (!o.operand) {
+        if (o.json)
             models_print_list_json();
         else
             models_print_list();
         return EXIT_OK;
     }
-    def = net_def_find(l.word);
+    def = net_def_find(o.operand);
     if (!def)
-        return models_unknown(l.word);
+        return models_unknown(o.operand);
     net_def_build(&net, def);
-    if (l.json) {
+    if (o.json) {
         AUTO(auto_json) cJSON *value = net_json(def, &net);
 
         cli_print_json(value);

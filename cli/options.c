@@ -41,6 +41,7 @@ static const struct option_row rows[] = {
     {"keep", OPTION_FLAG, INTO(keep)},
     {"check", OPTION_FLAG, INTO(check)},
     {"json", OPTION_FLAG, INTO(json)},
+    {"markdown", OPTION_FLAG, INTO(markdown)},
     {"force", OPTION_FLAG, INTO(force)},
 };
 
@@ -63,7 +64,9 @@ bool options_parse(struct options *o, int argc, char **argv, const char *allowed
         .max_operands = strstr(allowed, "no-operand") ? 0
                         : strstr(allowed, "operands") ? SIZE_MAX
                                                       : 1,
-        .operand = operand ? operand + strlen(argv[0]) + 1 : usage,
+        .operand = strstr(allowed, "maybe-operand") ? NULL
+                   : operand                        ? operand + strlen(argv[0]) + 1
+                                                    : usage,
         .before = usage,
         .field_like = field_like,
     };

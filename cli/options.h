@@ -15,7 +15,7 @@ struct options {
     const char *on, *namespace_, *context;                           /* a cluster */
     const char *to, *mirror;                                         /* data */
     int64_t steps, limit, top, batches, batch_size, patience, seeds; /* 0: not given */
-    bool resume, keep, check, json, force;
+    bool resume, keep, check, json, markdown, force;
     struct word_list sets;
     char **owned; /* texts of options_set */
     size_t n_owned;
@@ -23,10 +23,10 @@ struct options {
 
 /*
  * Parses argv (argv[0] is the command). allowed: the names of the options that this command takes,
- * separated by spaces. With "no-operand" among them the command takes no operand, with "operands"
- * more than one. usage: "usage: paceline COMMAND OPERAND ...". False when the command ends here,
- * with its exit code: after --help, which prints usage, or after a problem, which was printed.
- * Strings are argv's.
+ * separated by spaces. With "no-operand" among them the command takes no operand, with
+ * "maybe-operand" at most one, with "operands" one or more, else one. usage: "usage: paceline
+ * COMMAND OPERAND ...". False when the command ends here, with its exit code: after --help, which
+ * prints usage, or after a problem, which was printed. Strings are argv's.
  */
 bool options_parse(struct options *o, int argc, char **argv, const char *allowed, const char *usage,
                    int *exit_code);

@@ -1,4 +1,4 @@
-// LINK: cli/crd.c cli/crd_schema.c cli/crd_rules.c cli/yaml_text.c cli/cli.c
+// LINK: cli/crd.c cli/crd_schema.c cli/crd_rules.c cli/yaml_text.c cli/cli.c cli/options.c
 // LINK: operator/api/status_table.c common
 /* The CRD: what of each field is in it, CEL written out, YAML that reads back. */
 #include <string.h>

@@ -1,4 +1,5 @@
-// LINK: common cli/cli.c cli/diff.c cli/format.c cli/table.c worker/checkpoint/safetensors.c
+// LINK: common cli/cli.c cli/options.c cli/diff.c cli/format.c cli/table.c
+// LINK: worker/checkpoint/safetensors.c
 #include <fcntl.h>
 #include <math.h>
 
@@ -131,8 +132,8 @@ static void refuses_bad_input(void)
     char *option[] = {(char *)"diff", paths[0], (char *)"--deep", NULL};
     char *help[] = {(char *)"diff", (char *)"--help", NULL};
 
-    check_refused(2, argv, 2, "paceline diff: 1 of 2 files are given");
-    check_refused(4, argv, 2, "paceline diff: one file too many: ");
+    check_refused(2, argv, 2, "paceline diff: the number of files is 1; it takes 2");
+    check_refused(4, argv, 2, "paceline diff: the number of files is 3; it takes 2");
     check_refused(3, option, 2, "paceline diff: unknown option --deep");
     check_refused(3, absent, 3, "paceline diff: absent.safetensors: No such file");
     check_refused(2, help, 0, "usage: paceline diff A.safetensors B.safetensors");

@@ -90,6 +90,30 @@ static void test_operands(void)
     CHECK_INT(code, EXIT_INVALID);
 }
 
+static void test_numbers_of_operands(void)
+{
+    static const struct {
+        const char *allowed, *args[3], *problem;
+    } cases[] = {
+        {"maybe-operand json", {NULL}, ""},
+        {"maybe-operand json", {"a", NULL}, ""},
+        {"maybe-operand json", {"a", "b", NULL}, "one argument too many: b"},
+        {"no-operand json", {NULL}, ""},
+        {"no-operand json", {"a", NULL}, "one argument too many: a"},
+        {"operands", {"a", "b", NULL}, ""},
+        {"operands", {NULL}, "JOB.yaml is missing"},
+        {"json", {"--markdown", NULL}, "unknown option --markdown"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        AUTO(options_release) struct options o;
+        int code;
+
+        CHECK_INT(parse_allowed(&o, &code, cases[i].args, cases[i].allowed), !*cases[i].problem);
+        CHECK_STR(problem, cases[i].problem);
+    }
+}
+
 static void test_refused(void)
 {
     static const struct {
@@ -129,6 +153,7 @@ int main(void)
     test_good();
     test_end_of_options();
     test_operands();
+    test_numbers_of_operands();
     test_refused();
     return test_result();
 }
