@@ -43,7 +43,8 @@ struct checkpoint_copier_result {
     struct err err;
 };
 
-/* Whether a copy has ended that was not told of yet; wait: also one that is still under way. */
+/* Returns the result of a copy that has ended and was not returned yet; false if there is none.
+ * wait: first waits for a copy that is under way. */
 bool checkpoint_copier_ended(struct checkpoint_copier *d, bool wait,
                              struct checkpoint_copier_result *result);
 

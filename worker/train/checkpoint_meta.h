@@ -1,6 +1,6 @@
 /*
- * What a checkpoint says of its training besides tensors: the job's figures that have to be the
- * same where it goes on, and the position. Texts, in the metadata of its file.
+ * The metadata of a checkpoint's file, as texts: the position of the training, and the values of
+ * the job that must be the same when the training is resumed.
  */
 #ifndef PACELINE_CHECKPOINT_META_H
 #define PACELINE_CHECKPOINT_META_H
@@ -19,15 +19,15 @@ struct checkpoint_meta {
     size_t n;
 };
 
-/* The metadata of t as it is now, without its config (worker/checkpoint/config.h), for which there
- * is room. */
+/* Fills in the metadata of t as it is now. It leaves room for the config
+ * (worker/checkpoint/config.h), which the caller adds. */
 void checkpoint_meta_init(struct checkpoint_meta *r, const struct trainer *t);
 
-/* ERR_INVALID, and what differs, when a training of t cannot go on from f. */
+/* Fails with ERR_INVALID, naming what differs, if t cannot be resumed from f. */
 MUST_CHECK int checkpoint_meta_check(const struct trainer *t, const struct st_file *f,
                                      const char *path, struct err *err);
 
-/* ERR_DAMAGED when it is no position that a training of t could have. */
+/* Reads the position. Fails with ERR_DAMAGED if t could not have such a position. */
 MUST_CHECK int checkpoint_meta_read(const struct trainer *t, const struct st_file *f,
                                     const char *path, struct position *at, struct err *err);
 

@@ -1,8 +1,8 @@
 /*
- * spec.training.earlyStopping: after which epoch the training ends, since it no longer becomes
- * better. Pure. The rule is that of Keras's EarlyStopping (keras/callbacks/early_stopping.py): the
- * best value changes when a new one is better by more than minDelta, and after `patience` epochs in
- * a row without that the training ends.
+ * spec.training.earlyStopping: ends a training that no longer improves. Pure. The rule is that of
+ * Keras's EarlyStopping (keras/callbacks/early_stopping.py): a value is the new best if it is
+ * better by more than minDelta, and after `patience` epochs in a row without a new best the
+ * training ends.
  */
 #ifndef PACELINE_EARLY_STOP_H
 #define PACELINE_EARLY_STOP_H
@@ -12,14 +12,14 @@
 
 #include "paceline/spec.h"
 
-/* What the rule remembers; zeroed: nothing yet. */
+/* The state of the rule; all zero at first. */
 struct early_stop {
     double best;
-    int64_t epoch; /* from 1, of the best; 0: there is none */
+    int64_t epoch; /* of the best value, from 1; 0: none yet */
     int64_t wait;  /* epochs since then */
 };
 
-/* The value of the epoch that has ended (from 1). One that is not a number is no better. */
+/* Adds the value of an epoch (from 1) that has ended. NaN is never better. */
 void early_stop_add(struct early_stop *e, const struct job_early_stop *rule, int64_t epoch,
                     double value);
 

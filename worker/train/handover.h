@@ -1,7 +1,7 @@
 /*
  * StrategySwitch: the change from a job's first strategy to its second, in the running world. It
- * comes after an epoch, when every rank has all weights and state; what the position says of it is
- * in each checkpoint, so a run that is resumed goes on in the right one.
+ * comes at the end of an epoch, when every rank has all weights and state. Each checkpoint's
+ * position says whether it has been, so a resumed run continues with the right strategy.
  */
 #ifndef PACELINE_HANDOVER_H
 #define PACELINE_HANDOVER_H
@@ -10,18 +10,19 @@
 
 #include "worker/train/trainer.h"
 
-/* Collective; after an epoch of this mean loss, of which t->at is the end: changes the strategy
- * when it is time. Rank 0 says so (event `switch`). With `relaunch` the run is to stop then. */
+/* Collective. Called when t->at is the end of an epoch with this mean loss: changes the strategy if
+ * it is time. Rank 0 then sends event `switch`. With `relaunch` the run has to stop after that. */
 void handover_end_epoch(struct trainer *t, double loss);
 
-/* Collective; t->at is of a checkpoint: enters the strategy that it was written in. */
+/* Collective. Called when t->at comes from a checkpoint: enters the strategy that wrote it. */
 void handover_resume(struct trainer *t);
 
-/* Collective, before the first step: a checkpoint of another job, or of one with fewer steps, may
- * be of the very end that the switch comes after. */
+/* Collective. Called before the first step: switches if it is time. A checkpoint of another job, or
+ * of one with fewer steps, may be of the end of the epoch after which the switch comes. */
 void handover_begin(struct trainer *t);
 
-/* "switch": whether it has been, when and why; nothing where the job has one strategy. */
+/* Adds "switch" to the event: whether it has been, when and why. Adds nothing for a job with one
+ * strategy. */
 void handover_report(const struct trainer *t, cJSON *event);
 
 #endif

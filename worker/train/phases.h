@@ -1,6 +1,6 @@
 /*
- * What a rank's time goes into. One thread's time (the one that trains) is cut at each change, so
- * every second is in one phase and the phases add up to the clock.
+ * How a rank spends its time. Every moment of the thread that trains belongs to one phase, so the
+ * phases add up to the elapsed time.
  */
 #ifndef PACELINE_PHASES_H
 #define PACELINE_PHASES_H
@@ -11,10 +11,10 @@ enum phase {
     PHASE_OTHER,         /* events, checks, meetings */
     PHASE_DATA,          /* waiting for a batch */
     PHASE_FORWARD,       /* losses included */
-    PHASE_BACKWARD,      /* with the communication that it hides */
+    PHASE_BACKWARD,      /* includes the communication that it hides */
     PHASE_COMMUNICATION, /* exposed: nothing is computed meanwhile */
     PHASE_UPDATE,        /* by this thread; what is updated within backward included */
-    PHASE_EVALUATE,      /* whatever it does there */
+    PHASE_EVALUATE,      /* all of it, whatever it does */
     PHASE_CHECKPOINT,
     N_PHASES
 };
@@ -29,10 +29,11 @@ struct phases {
     double seconds[N_PHASES];
 };
 
-/* The calling thread's time from now on, as PHASE_OTHER; nothing is lost of what was before. */
+/* From now on the calling thread's time counts, as PHASE_OTHER. Seconds counted before are kept. */
 void phases_begin(struct phases *p);
-/* Until the matching phases_leave the time is this phase's; returns what it was, for that one.
- * Within PHASE_EVALUATE it stays that. On other threads both do nothing. */
+/* From here to the matching phases_leave time counts for this phase. Returns the phase before,
+ * which phases_leave wants. Within PHASE_EVALUATE all time stays PHASE_EVALUATE. On other threads
+ * both do nothing. */
 enum phase phases_enter(struct phases *p, enum phase phase);
 void phases_leave(struct phases *p, enum phase was);
 /* The seconds of each phase up to now. */

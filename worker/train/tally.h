@@ -17,7 +17,7 @@ struct tally {
     int64_t *confusion; /* classes: [label][predicted]; NULL with more than METRIC_CLASSES_MAX */
     struct bit_counts *bits; /* bits: [n]; else NULL */
     double *errors;          /* numbers: [lane][n], of this rank's lanes; else NULL */
-    double *spread;          /* numbers: [n] of the whole set, for whoever owns the tally to fill */
+    double *spread;          /* numbers: [n] of the whole set, which the tally's owner fills in */
 };
 
 void tally_init(struct tally *t, enum label_kind kind, int n, int lanes);

@@ -1,5 +1,4 @@
-/* What the loop knows of its run, and tells the launcher of it: the events of
- * docs/reference/events.md. */
+/* Reports the run to the launcher by the events of docs/reference/events.md. */
 #ifndef PACELINE_TELEMETRY_H
 #define PACELINE_TELEMETRY_H
 
@@ -11,19 +10,19 @@ struct telemetry {
     const struct run_options *options;
     bool lead;                        /* rank 0 */
     struct checkpoint_copier *copier; /* rank 0, where there is one; else NULL */
-    bool own_due; /* by the job's own clock; the other one is for memory alone */
+    bool own_due; /* a checkpoint of the job's own schedule is due, not one for memory alone */
     double own_saved;
     int64_t saved_step;
     double started, epoch_started, reported, saved;
     int64_t first_step, reported_step, epoch_first_step;
-    double transfer_s; /* of all parameters to another rank; 0: it was not measured */
+    double transfer_s; /* seconds to send all parameters to another rank; 0: not measured */
     struct totals reported_totals;
     struct measured begun, epoch_begun;
     uint64_t *sent_before; /* to each rank, before it trained */
     char *checkpoint;      /* the newest, or NULL */
 };
 
-/* Only rank 0 sends; all ranks call those that say "collective". */
+/* Only rank 0 sends events. All ranks call the functions that are collective. */
 void telemetry_begin_epoch(struct telemetry *w, struct trainer *t);
 /* Collective. */
 void telemetry_start(const struct telemetry *w, const struct trainer *t);

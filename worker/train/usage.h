@@ -1,5 +1,5 @@
-/* What the operating system says of this process and of its control groups (versions 1 and 2). In a
- * pod that is its container; elsewhere the groups may hold other processes, too. */
+/* The operating system's figures on this process and its control groups (versions 1 and 2). In a
+ * pod the groups are those of the container; elsewhere they may contain other processes. */
 #ifndef PACELINE_USAGE_H
 #define PACELINE_USAGE_H
 
@@ -8,7 +8,7 @@
 enum usage {
     USAGE_USER, /* CPU seconds of all threads */
     USAGE_SYSTEM,
-    USAGE_MEMORY, /* bytes that are resident */
+    USAGE_MEMORY, /* resident bytes */
     USAGE_PEAK,
     USAGE_GROUP_USER,
     USAGE_GROUP_SYSTEM,
@@ -20,11 +20,11 @@ enum usage {
 /* As events name them. */
 extern const char *const usage_names[N_USAGE];
 
-/* Whether it only grows, so that what counts is its change. */
+/* Whether it is a counter: it only grows, so its change matters. */
 bool usage_counts(enum usage u);
 
-/* What it is now; NAN: the system does not say. root: where /proc and /sys are found; "" is the
- * system's own. */
+/* Reads the current values; NAN where the system gives none. root: the folder with /proc and /sys;
+ * "" for the system's own. */
 void usage_read(const char *root, double values[N_USAGE]);
 
 /* Pure. The number after `key` at the beginning of a line, with or without a colon between; NAN:

@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-/* From now on at most so many seconds may pass between two calls of watchdog_feed, else the process
- * says one line, rank 0 an error event too, and exits with EXIT_UNEXPECTED. 0: never. */
+/* From now on, if more than this many seconds pass between two calls of watchdog_feed, the process
+ * prints one line and exits with EXIT_UNEXPECTED. Rank 0 sends an error event, too. 0: no limit. */
 void watchdog_start(int64_t seconds, int rank);
 
-/* Step `step` is under way. */
+/* Says that step `step` is under way. */
 void watchdog_feed(int64_t step);
 
 #endif
