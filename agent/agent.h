@@ -13,12 +13,12 @@ struct agent_options {
     const char *pod, *worker;
     const char *const *program; /* another MPI program, ended by NULL; NULL: the worker */
     int ranks;                  /* of the program, in each pod */
-    int64_t grace_ms;           /* from SIGTERM until everything is killed */
+    int64_t grace_ms;           /* between SIGTERM and the kill of everything */
     int64_t keep_ms;            /* how long the model is kept after the training */
 };
 
-/* Serves until the training is over or SIGTERM comes. Returns the exit code; -1 with err when it
- * cannot begin. No process that it has started is left. */
+/* Serves until the training is over or SIGTERM comes. Returns the exit code, or -1 with err if it
+ * cannot start. Leaves no process that it has started. */
 MUST_CHECK int agent_serve(const struct agent_options *options, struct err *err);
 
 #endif

@@ -10,11 +10,12 @@
 /* The environment variable that names the run's folder. */
 #define EXEC_RUN "PACELINE_AGENT_RUN"
 
-/* How the lines begin with which it says why it ends, and whose agent said nothing. */
+/* The prefixes of the lines in which it says why it ends, and which pod's agent is silent. */
 #define EXEC_COMPLAINT "paceline-agent exec: "
 #define EXEC_SILENT "paceline-agent silent: "
 
-/* The program: returns its exit code; 255 when there is no daemon or nobody knows how it ended. */
+/* Runs the program and returns its exit code: the daemon's, or 255 if no daemon was started or its
+ * end is unknown. */
 int agent_exec(int argc, char **argv);
 
 /* Writes what agent_exec needs into the run's folder. Fails as file_write_atomic does. */

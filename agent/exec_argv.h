@@ -1,4 +1,5 @@
-/* The command line of Open MPI's daemon: as mpirun wrote it for a shell, and as it may be run. */
+/* The command line of Open MPI's daemon: parses it as mpirun wrote it for a shell, and checks it.
+ */
 #ifndef PACELINE_AGENT_EXEC_ARGV_H
 #define PACELINE_AGENT_EXEC_ARGV_H
 
@@ -6,8 +7,8 @@
 
 enum { EXEC_ARGV_MAX = 256, EXEC_WORD_MAX = 4096 };
 
-/* A list of the words as a shell would have made them: the daemon's name without the assignments
- * before it, values without their quotes. The caller owns it. */
+/* Returns the words as a shell would split them, without the assignments before the daemon's name
+ * and without quotes. The caller owns the list. */
 cJSON *exec_argv_words(int n, char *const *words);
 
 /* A command line that was checked. */
@@ -17,9 +18,9 @@ struct exec_argv {
 };
 
 /*
- * Takes the daemon's name, and those options and MCA parameters that it cannot do without and that
- * are known to be harmless; what every agent sets by itself is left out. Fails (ERR_INVALID)
- * naming the word that is not allowed. The list must outlive *out.
+ * Accepts the daemon's name and the options and MCA parameters that it needs and that are known to
+ * be harmless. Leaves out those that every agent sets by itself. Fails (ERR_INVALID), naming the
+ * word that is not allowed. The list must outlive *out.
  */
 MUST_CHECK int exec_argv_check(struct exec_argv *out, const cJSON *list, struct err *err);
 

@@ -4,13 +4,14 @@
 
 #include "paceline/json.h"
 
-/* Makes the folder of a generation below scratch (made where it is not there), anew, with job.yaml
- * in it. Fails (ERR_IO); else the caller owns *folder, an absolute path where scratch is one. */
+/* Creates an empty folder for a generation below scratch, which is created if missing, and writes
+ * job.yaml into it. Fails with ERR_IO. The caller owns *folder, an absolute path if scratch is one.
+ */
 MUST_CHECK int mpi_folder_make(char **folder, const char *scratch, long long generation,
                                const cJSON *job, struct err *err);
-/* Removes what an agent before this one has left below scratch: folders of generations. */
+/* Removes the folders of generations that an earlier agent left below scratch. */
 void mpi_folder_sweep(const char *scratch);
-/* Removes it with all that is in it, as far as possible. */
+/* Removes the folder and its contents, as far as possible. */
 void mpi_folder_remove(const char *folder);
 
 #endif

@@ -1,4 +1,4 @@
-/* What Open MPI has to know about the pod that it runs in. */
+/* The facts about its pod that Open MPI needs. */
 #ifndef PACELINE_AGENT_MPI_POD_H
 #define PACELINE_AGENT_MPI_POD_H
 
@@ -8,7 +8,7 @@
 #include "paceline/err.h"
 
 struct mpi_pod {
-    struct mpirun_pod names; /* its strings are the members below and the caller's folder */
+    struct mpirun_pod names; /* its strings point to the members below and to the caller's folder */
     char agent[4096], interface[IF_NAMESIZE];
 };
 

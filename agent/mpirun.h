@@ -1,6 +1,6 @@
 /*
- * How mpirun of Open MPI 4.1 and 5.0 is told to work over agents: its command line, its hostfile,
- * and the environment of mpirun, of its daemons and of the ranks. Nothing here asks the system.
+ * Makes mpirun of Open MPI 4.1 and 5.0 work over agents: its command line, its hostfile, and the
+ * environment of mpirun, its daemons and the ranks. Nothing here makes a system call.
  */
 #ifndef PACELINE_AGENT_MPIRUN_H
 #define PACELINE_AGENT_MPIRUN_H
@@ -12,8 +12,8 @@
 #include "paceline/env.h"
 
 /*
- * Every port that Open MPI listens on between pods. A daemon of Open MPI 4 opens all of its ranges,
- * and does without those that an ended one has left in TIME_WAIT.
+ * Every port that Open MPI listens on between pods. A daemon of Open MPI 4 opens all ports of its
+ * ranges, except those that an ended daemon has left in TIME_WAIT.
  */
 #define MPIRUN_DAEMON_PORTS "7421-7452"
 #define MPIRUN_DAEMON_PORTS_V6 "7453-7484"
@@ -25,21 +25,21 @@ struct mpirun_pod {
     const char *agent;     /* this program; no white space */
     const char *interface; /* the one with the pod's address */
     const char *folder;    /* the run's, with a short absolute path */
-    bool foreign;          /* ranks are a program of the image's own, not our engine */
+    bool foreign;          /* the ranks run the image's own program, not our engine */
 };
 
 /*
- * Sets an empty environment: what `ours` has of PATH, LD_LIBRARY_PATH and PACELINE_*, or for a
- * foreign program all of it, and what Open MPI needs here; matters of taste may be set there
- * already.
+ * Fills in an empty environment. It copies PATH, LD_LIBRARY_PATH and PACELINE_* from `ours`, or all
+ * of `ours` for a foreign program, and adds what Open MPI needs here. Settings that are a matter of
+ * taste are not overwritten.
  */
 void mpirun_environment(struct env *e, const struct mpirun_pod *pod, char *const *ours);
 
-/* Whether mpirun passes this MCA parameter on because mpirun_environment has set it; each daemon
- * then has a value of its own. */
+/* Whether mpirun passes this MCA parameter on to its daemons because mpirun_environment set
+ * it. Each daemon then has its own value. */
 bool mpirun_sets(const char *parameter);
 
-/* Fails (ERR_INVALID) naming a pod that Open MPI would not reach: one without an IPv4 address. */
+/* Fails (ERR_INVALID), naming a pod without an IPv4 address, which Open MPI could not reach. */
 MUST_CHECK int mpirun_check(const struct world *world, struct err *err);
 
 /* Appends the hostfile: the first `slots` ranks run on line 1, and so on. */

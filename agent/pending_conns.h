@@ -1,7 +1,7 @@
 /*
- * Connections that have not said a byte yet. They cost a descriptor and no TLS; one address has at
- * most PENDING_CONNS_PER_SOURCE of them, and its oldest goes when it opens another. A peer
- * that opens connections as fast as it can is in nobody's way but its own.
+ * Connections that have not sent a byte yet. Each costs a descriptor and no TLS. One address has at
+ * most PENDING_CONNS_PER_SOURCE of them; when it opens another, its oldest is closed. So a peer
+ * that opens connections as fast as it can only displaces its own.
  */
 #ifndef PACELINE_AGENT_PENDING_CONNS_H
 #define PACELINE_AGENT_PENDING_CONNS_H
@@ -13,7 +13,7 @@
 
 enum { PENDING_CONNS_MAX = 256, PENDING_CONNS_PER_SOURCE = 32 };
 
-/* Where a connection comes from; an IPv4 address is as IPv6 maps it. */
+/* The address of a peer; an IPv4 address in its IPv6-mapped form. */
 struct conn_source {
     unsigned char address[16];
 };
@@ -31,12 +31,12 @@ struct pending_conns {
 };
 
 void pending_conns_release(struct pending_conns *l); /* closes all */
-/* Takes fd over. */
+/* Takes ownership of fd. */
 void pending_conns_add(struct pending_conns *l, int fd, const struct conn_source *source,
                        int64_t now_ms);
-/* Takes it out and returns its fd, which is the caller's now. */
+/* Removes connection i and returns its fd, which the caller then owns. */
 int pending_conns_take(struct pending_conns *l, size_t i);
-/* Closes those that came before. */
+/* Closes the connections that came before this time. */
 void pending_conns_expire(struct pending_conns *l, int64_t before_ms);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * One run of the engine, in the pod that is the world's chief: starts the worker, or mpirun where
- * there are several hosts, reads rank 0's events, and ends it. Or one run of another MPI program,
- * which mpirun always starts and which tells of nothing; its output is the pod's.
+ * One run of the engine, in the pod that is the world's chief: starts the worker, or mpirun if
+ * there are several hosts, reads rank 0's events, and ends it. Or one run of another MPI program:
+ * mpirun always starts it, it sends no events, and its output becomes the pod's.
  */
 #ifndef PACELINE_AGENT_RUN_H
 #define PACELINE_AGENT_RUN_H
@@ -25,19 +25,19 @@ struct run_config {
 
 struct engine_run;
 
-/* Begins and takes the world over. Where that fails the run is over at once and its report says
- * why. The config outlives the run. */
+/* Starts a run and takes ownership of the world. If that fails the run is over at once and its
+ * report says why. The config must outlive the run. */
 struct engine_run *run_start(const struct run_config *config, struct world *world);
-/* Once it is over, or when the supervisor is gone. NULL is fine. */
+/* Call when the run is over, or after supervisor_free. NULL is fine. */
 void run_free(struct engine_run *r);
 
 const struct engine_report *run_report(const struct engine_run *r);
 const struct world *run_world(const struct engine_run *r);
 
-/* All ranks stop after the same step; another program's get SIGUSR1. They are killed when they have
- * not ended within the grace. */
+/* Asks all ranks to stop after the same step; the ranks of another program get SIGUSR1. Kills them
+ * if they have not ended within the grace period. */
 void run_stop(struct engine_run *r, int64_t now_ms);
-/* Now. why: static, for the report. */
+/* Kills the run now. why: a static string for the report. */
 void run_kill(struct engine_run *r, const char *why);
 
 void run_wait(const struct engine_run *r, struct pollset *w);

@@ -1,7 +1,8 @@
 /*
  * The processes that the agent has started. Each leads a process group and is killed with the
- * agent; what it leaves behind becomes ours, and is killed when it ends: an orphan belongs to
- * something that is over. So what is started here must not turn itself into a daemon.
+ * agent. When one ends, the agent adopts the processes that it leaves behind and kills them: they
+ * belong to something that is over. So a process that is started here must not turn itself into a
+ * daemon.
  */
 #ifndef PACELINE_AGENT_SUPERVISOR_H
 #define PACELINE_AGENT_SUPERVISOR_H
@@ -13,19 +14,19 @@
 
 struct supervisor;
 
-/* Called once, when the process and everything that it left are gone. code: its exit code, or
- * 128 + signal. */
+/* Called once, when the process and everything that it left behind are gone. code: its exit code,
+ * or 128 + signal. */
 typedef void supervisor_fn(void *arg, int code);
 
 struct supervisor *supervisor_new(void);    /* from now on orphans become ours */
-void supervisor_free(struct supervisor *p); /* kills all; calls nobody */
+void supervisor_free(struct supervisor *p); /* kills all; makes no callback */
 
-/* Starts one (spawn_process). Returns its pid, or -1 as spawn_process does. */
+/* Starts a process with spawn_process. Returns its pid, or -1 as spawn_process does. */
 MUST_CHECK pid_t supervisor_start(struct supervisor *p, const struct spawn *process,
                                   supervisor_fn *on_exit, void *arg, struct err *err);
-/* Sends the signal to its group; 0 when pid has ended meanwhile. */
+/* Sends the signal to the process group of pid. Does nothing if pid has ended. */
 void supervisor_kill(struct supervisor *p, pid_t pid, int signal);
-size_t supervisor_count(const struct supervisor *p); /* those that have not ended */
+size_t supervisor_count(const struct supervisor *p); /* the processes that have not ended */
 /* After SIGCHLD: reaps, and calls on_exit. */
 void supervisor_reap(struct supervisor *p);
 

@@ -18,8 +18,8 @@ struct world {
 };
 
 /*
- * Parses a message of type "world". Names are DNS names, addresses numeric, so that they can go
- * into files and command lines as they are. Fails (ERR_INVALID); else the caller owns it.
+ * Parses a message of type "world". Names are DNS names and addresses are numeric, so both
+ * are safe in files and command lines. Fails with ERR_INVALID. The caller owns *w.
  */
 MUST_CHECK int world_parse(struct world *w, const cJSON *message, struct err *err);
 void world_release(struct world *w); /* also fit for AUTO */
