@@ -1,7 +1,7 @@
 /*
- * The controller's connections to the chiefs of built-in jobs: one per job whose worker 0 runs,
- * made again with back-off. What the agent says is kept as a report; each message that changes it
- * makes the job want a look.
+ * The controller's connections to the agents of launched jobs' worker 0: one per job whose worker 0
+ * runs. A lost connection is made again with back-off. The agent's messages are kept as a report;
+ * each message that changes the report queues the job.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_AGENT_CONNS_H
 #define PACELINE_OPERATOR_CONTROLLER_AGENT_CONNS_H
@@ -13,21 +13,22 @@ struct controller;
 struct agent_conns *agent_conns_new(struct controller *c);
 void agent_conns_free(struct agent_conns *all);
 
-/* Before a look: connects, or leaves a pod that is worker 0 no more, and fills in what of the
- * observation comes from the agent; the report stays theirs. */
+/* Called before a job is reconciled. Connects, or drops the connection to a pod that is no longer
+ * worker 0, and fills in the agent's part of the observation. The report stays owned by `all`. */
 void agent_conns_observe(struct agent_conns *all, const char *key, struct observed *o);
-/* The job is gone, or is none of ours to look at. */
+/* Drops the connection of a job that is gone or not ours. */
 void agent_conns_drop(struct agent_conns *all, const char *key);
-/* All of them: somebody else leads. */
+/* Drops all connections, because another operator leads. */
 void agent_conns_drop_all(struct agent_conns *all);
 
-/* Sends the job's agent what an action of a plan says. */
+/* Send the job's agent the action of a plan. */
 void agent_conns_launch(struct agent_conns *all, const char *key, const struct tj *tj,
                         int64_t generation);
 void agent_conns_stop(struct agent_conns *all, const char *key, int64_t generation);
 void agent_conns_kill(struct agent_conns *all, const char *key, int64_t generation);
 
-/* Reconnects that are due; -1: none is. */
+/* Makes the connections that are due. agent_conns_next_ms: milliseconds until the next one is; -1:
+ * none. */
 void agent_conns_step(struct agent_conns *all);
 int64_t agent_conns_next_ms(const struct agent_conns *all, int64_t mono_ms);
 

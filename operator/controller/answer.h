@@ -13,11 +13,11 @@ enum answer {
     ANSWER_EXISTS,    /* 409 AlreadyExists */
     ANSWER_CONFLICT,  /* 409: somebody changed it first, or a precondition failed */
     ANSWER_NOT_FOUND, /* 404 */
-    ANSWER_FORBIDDEN, /* 401, 403: quota, policy, rights; may change without us */
+    ANSWER_FORBIDDEN, /* 401, 403: quota, policy, rights; may change without our doing */
     ANSWER_INVALID,   /* 400, 413, 422: never acceptable as it is */
     ANSWER_GONE,      /* 410 */
-    ANSWER_BUSY,      /* 429, or 503 with Retry-After: everybody should wait */
-    ANSWER_UNKNOWN,   /* 5xx, or none: it may have been done */
+    ANSWER_BUSY,      /* 429, or 503 with Retry-After: all requests should wait */
+    ANSWER_UNKNOWN,   /* 5xx, or no answer: the request may have been carried out */
 };
 
 /*
@@ -37,12 +37,14 @@ MUST_CHECK int answer_parse(cJSON **out, const char *text, size_t len, const cha
 MUST_CHECK int answer_parse_identity(cJSON **out, const char *text, size_t len, bool event,
                                      const char *name, struct err *err);
 
-/* Whatever else answers 200 (a proxy's page, an empty object) must not pass for an empty list. */
+/* Whether body is a list. Other answers with 200 (a proxy's page, an empty object) must not pass
+ * for an empty list. */
 bool answer_is_list(const cJSON *body);
 
 /*
- * Classifies the answer. *body, when not NULL, gets the parsed body of an OK (NULL when it is no
- * JSON: then the answer is UNKNOWN); message gets the server's sentence of the others.
+ * Classifies the answer. If body is not NULL, *body gets the parsed body of an OK. An OK whose body
+ * is not JSON counts as UNKNOWN, with *body NULL. message gets the server's sentence of any other
+ * answer.
  */
 enum answer answer_read(const struct kube_response *r, cJSON **body, char *message, size_t size);
 

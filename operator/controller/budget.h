@@ -1,11 +1,10 @@
 /*
- * The control thread's time, divided among namespaces and among their jobs. What the API server
- * sends of an object (reading, parsing and decoding it), looks at a job and making its requests are
- * charged to the object's namespace, and to the job that it is or belongs to. Jobs of a namespace
- * that has used up its share are not reconciled until it has credit again, nor is a job that has
- * used up its own; others are. An account goes by a name and not by a UID, so that a job that is
- * made anew under its name has its debt still. If controller_config.cpu_us is NULL, nothing is
- * charged.
+ * The control thread's time, divided among namespaces and among their jobs. Reading,
+ * parsing and decoding an object, reconciling a job and making its requests are charged to the
+ * object's namespace, and to the job that the object is or belongs to. A namespace that has used up
+ * its share has no job reconciled until it has credit again; the same holds for a single job. Other
+ * jobs go on. An account goes by name and not by UID, so a job that is deleted and created again
+ * under its name keeps its debt. If controller_config.cpu_us is NULL, nothing is charged.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_BUDGET_H
 #define PACELINE_OPERATOR_CONTROLLER_BUDGET_H
@@ -30,8 +29,8 @@ struct controller;
 #define BUDGET_NAMESPACE_MS_PER_SECOND 250
 #define BUDGET_NAMESPACE_BURST_MS 2500
 /*
- * What is done with an answer before anybody knows whose it is (TLS, HTTP, the sieve) is charged by
- * its length: one millisecond for so many bytes. The slowest object that the sieve reads takes 0.6.
+ * The work on an answer before its owner is known (TLS, HTTP, the sieve) is charged by its length:
+ * one millisecond for this many bytes. The slowest object that the sieve reads takes 0.6.
  */
 #define BUDGET_BYTES_PER_MS (256 << 10)
 
@@ -42,11 +41,11 @@ struct budgets {
 void budgets_init(struct budgets *b);
 void budgets_release(struct budgets *b);
 
-/* The time when work for somebody begins, for budget_charge. */
+/* The time at which a piece of work begins, for budget_charge. */
 int64_t budget_begin(const struct controller *c);
 /*
- * Charges the thread's work since then, and that of reading so many bytes before. whose: a job's
- * key, "namespace/name", or only a namespace; "": nobody's.
+ * Charges the thread's work since began_us, and the work of reading `bytes` before it. whose: a
+ * job's key, "namespace/name", or only a namespace; "" charges nobody.
  */
 void budget_charge(struct controller *c, const char *whose, int64_t began_us, uint64_t bytes);
 /* Milliseconds until both have credit again; 0: they have some now. */

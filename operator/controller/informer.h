@@ -13,7 +13,7 @@
 #include "operator/controller/page.h"
 
 enum resource {
-    RESOURCE_JOBS, /* first: jobs are known before their pods */
+    RESOURCE_JOBS, /* comes first, so that jobs are known before their pods */
     RESOURCE_PODS,
     RESOURCE_SERVICES,
     RESOURCE_CONFIG_MAPS,
@@ -34,18 +34,18 @@ struct informer {
     int failures;
     bool bad; /* an object of the page could not be read */
     struct list_page page;
-    int n_items;           /* that came in a page so far */
+    int n_items;           /* objects of the current page so far */
     char version[RV_SIZE]; /* resume from here */
     char *next_page;       /* the continue token, or NULL */
     struct kube_call *call;
-    int64_t at_mono_ms;   /* WAIT: when to start; else when it began */
-    int64_t line_mono_ms; /* when the watch last said something */
+    int64_t at_mono_ms;   /* INFORMER_WAIT: when to start; else when it started */
+    int64_t line_mono_ms; /* when the watch last sent something */
     int64_t retry_after_ms;
 };
 
 void informer_init(struct informer *inf, struct controller *c, enum resource resource);
 void informer_release(struct informer *inf);
-/* Lists again, from now on; current says when that is done. */
+/* Lists again. `current` is set when that is done. */
 void informer_refresh(struct informer *inf);
 void informer_step(struct informer *inf);
 int64_t informer_next_ms(const struct informer *inf, int64_t mono_ms); /* -1: nothing to wait for */

@@ -1,6 +1,6 @@
 /*
- * What this process remembers of a job between two looks. Nothing here is needed for safety: after
- * a restart it is all zero, and the worst is a request made twice.
+ * What this process remembers of a job between two reconciles. Safety does not depend on it: after
+ * a restart it is all zero, and the worst that follows is a request made twice.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_JOB_STATE_H
 #define PACELINE_OPERATOR_CONTROLLER_JOB_STATE_H
@@ -14,9 +14,10 @@
 #include "operator/reconcile/plan.h"
 
 /*
- * Writes for one job. An agent may say anything at any rate, and a pod may fail as soon as it runs:
- * a status or an event beyond these limits waits for its turn, and the newest status is what is
- * then written. A launch takes about five writes of status at once; then one in STATUS_INTERVAL_MS.
+ * Limits on the writes for one job. They are needed because an agent may report anything at any
+ * rate and a pod may fail as soon as it runs. A status or an event beyond the limits waits; the
+ * newest status is then written. A launch writes status about five times in quick succession, later
+ * once in STATUS_INTERVAL_MS.
  */
 #define STATUS_BURST 20
 #define STATUS_PER_SECOND 1.0
@@ -28,34 +29,34 @@ struct job_state {
     char *key, *uid;
     struct job_state *next; /* in its bucket */
     bool dry_run_ok[N_CLUSTER_ROLES];
-    int64_t made[N_OWNED];            /* kinds that are not watched: for which generation, 0: not */
-    int64_t made_mono_ms[N_OWNED];    /* and when, or when they were there */
-    int64_t groups_gone;              /* PodGroups up to this generation are */
+    int64_t made[N_OWNED];            /* unwatched kinds: created for this generation; 0: not */
+    int64_t made_mono_ms[N_OWNED];    /* when they were created or last seen */
+    int64_t groups_gone;              /* PodGroups up to this generation are gone */
     char *invalid_template, *blocked; /* the API server's sentences, or NULL */
-    bool name_taken;                  /* blocked, since somebody else has the name of an object */
-    int failures;                     /* plans in a row that did not go through */
-    bool failed, status_failed;       /* the last one did not: back off at the next look */
+    bool name_taken;                  /* blocked because another object has the name of ours */
+    int failures;                     /* plans in a row that failed */
+    bool failed, status_failed;       /* the last one failed: back off at the next reconcile */
     struct list_page page;            /* of the list of its pods (live_read.h) */
-    bool uncertain;                   /* our view may lack what matters (live_read.h) */
-    bool reread;                      /* a conflict made us read, and no plan went through since */
-    int64_t failed_run;               /* generation of the run whose failure made us read */
-    int64_t hold_mono_ms;             /* no actions before */
-    int64_t status_hold_mono_ms;      /* no status before */
+    bool uncertain;                   /* the cache may lack something that matters (live_read.h) */
+    bool reread;                 /* a conflict caused a read, and no plan has succeeded since */
+    int64_t failed_run;          /* generation of the run whose failure caused a read */
+    int64_t hold_mono_ms;        /* no actions before this time */
+    int64_t status_hold_mono_ms; /* no status before this time */
     int64_t status_written_mono_ms;
-    uint64_t turn;                      /* among those that wait for a place (place.h); 0: none */
+    uint64_t turn; /* the job's order among those that wait for a place (place.h); 0: none */
     int64_t dirty_mono_ms;              /* the first change not yet carried out; 0: none */
     char *events_pod, *events_sentence; /* of the pod whose events were read last: its UID, what
                                          * they say; or NULL */
     int64_t events_mono_ms;             /* and when */
     uint64_t *events;                   /* hashes of the keys of events that were sent */
     size_t n_events;
-    struct limit status_limit, event_limit; /* what pods and agents may make us write */
+    struct limit status_limit, event_limit; /* the writes that pods and agents can cause */
 };
 
 struct job_states *job_states_new(void);
 void job_states_free(struct job_states *all);
-/* The state of the job with this UID; one of another UID under the key is forgotten first. A new
- * one's limits begin at mono_ms. */
+/* The state of the job with this key and UID, created if there is none. A state with another UID
+ * under the key is dropped first. The limits of a new state begin at mono_ms. */
 struct job_state *job_states_of(struct job_states *all, const char *key, const char *uid,
                                 int64_t mono_ms);
 /* The state under the key, or NULL. */

@@ -17,14 +17,15 @@ struct lease {
     struct controller *c;
     struct kube_call *call;
     bool held;    /* we are the holder, as of renewed_mono_ms */
-    bool claimed; /* the record may name us: it does, or a write of ours may be done yet */
+    bool claimed; /* the record names us, or a write of ours that is still under way may make it so
+                   */
     bool releasing, released;
     int64_t renewed_mono_ms; /* when the request that last made or kept us the holder was sent */
     int64_t sent_mono_ms;
     int64_t at_mono_ms;           /* the next try */
-    bool contested;               /* somebody changed it while we held it: look at once */
+    bool contested;               /* another process changed it while we held it: read it at once */
     bool answered, missing, read; /* set by callbacks: time the next try; no Lease; record is new */
-    bool failed;                  /* the same: no answer, or one that tells nothing */
+    bool failed;                  /* set by callbacks: no answer, or an unusable one */
     /* The record as last seen. */
     bool seen, fresh; /* fresh: it changed since the last step */
     char version[RV_SIZE], holder[256], renew_time[48];

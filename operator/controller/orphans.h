@@ -1,6 +1,6 @@
 /*
- * Pods whose job is gone. The garbage collector deletes them, but they carry our finalizer: it is
- * taken off once the job's absence is sure (its deletion was seen, or the API server says so).
+ * Pods whose job is gone. The garbage collector deletes them, but they carry our finalizer. It is
+ * removed once the job is certainly gone: its deletion was seen, or the API server says so.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_ORPHANS_H
 #define PACELINE_OPERATOR_CONTROLLER_ORPHANS_H
@@ -14,20 +14,21 @@ struct controller;
 struct orphans *orphans_new(void);
 void orphans_free(struct orphans *o);
 
-/* A pod with our finalizer that nobody owns (its job was deleted with --cascade=orphan), or whose
- * job is surely gone, or which is being deleted while the job that it names is not known. */
+/* Whether a pod with our finalizer is an orphan: it has no owner (its job was deleted with
+ * --cascade=orphan), or its job is certainly gone, or it is being deleted and its job is not known.
+ */
 bool orphans_is(const struct controller *c, const struct pod *pod);
-/* Whether this job (by namespace, name and UID) is surely gone, as far as we remember: a watch that
- * lags may still show it. */
+/* Whether we remember that this job (by namespace, name and UID) is gone. A watch that lags may
+ * still show it. */
 bool orphans_knows_gone(const struct controller *c, const struct meta *job);
-/* The job was seen to be deleted; looks at the pods it left. */
+/* Called when the job's deletion was seen; queues the pods that it left. */
 void orphans_job_gone(struct controller *c, const struct meta *job);
-/* The pod wants a look; its key in the queue is ORPHAN_MARK and the UID. */
+/* Queues the pod. Its key in the queue is ORPHAN_MARK and the UID. */
 #define ORPHAN_MARK '!'
 void orphans_touch(struct controller *c, const char *pod_uid);
-/* All of them. */
+/* Queues all orphans. */
 void orphans_sweep(struct controller *c);
-/* The look itself; ends with workqueue_done(key). */
+/* Handles a pod's key; ends with workqueue_done(key). */
 void orphans_sync(struct controller *c, const char *key);
 
 #endif

@@ -9,7 +9,7 @@
 /* Appends text as it may stand in a query. */
 void query_escape(struct buf *out, const char *text);
 
-struct api_request request_list_events(const struct meta *pod); /* about it */
+struct api_request request_list_events(const struct meta *pod); /* about the pod */
 struct api_request request_get_job(const char *namespace_, const char *name);
 struct api_request request_get_pod(const char *namespace_, const char *name);
 /* Requests a page of the job's pods; the first if after is NULL. item gets each pod. */
@@ -17,7 +17,7 @@ struct api_request request_list_pods(const struct tj *tj, int limit, const char 
                                      void (*item)(void *arg, const cJSON *pod));
 struct api_request request_get_owned(const struct tj *tj, enum owned_kind kind, const char *name);
 struct api_request request_patch_status(const struct tj *tj, const struct tj_status *status);
-/* body is taken over. */
+/* Takes ownership of body. */
 struct api_request request_create_pod(const char *namespace_, struct buf *body, bool dry_run);
 struct api_request request_create_owned(const struct tj *tj, enum owned_kind kind,
                                         struct buf *body);

@@ -37,21 +37,21 @@ struct controller {
     struct executor *executors; /* plans under way */
     int n_whole_jobs,
         n_waiting;          /* of them: those that have a place for a whole job, or wait for one */
-    uint64_t last_turn;     /* given to one that waits */
-    int64_t review_mono_ms; /* when those that wait are looked through next */
+    uint64_t last_turn;     /* the last turn that was given to a waiting plan */
+    int64_t review_mono_ms; /* when the waiting plans are reviewed next */
     int64_t sweep_mono_ms;
     int64_t cut_mono_ms; /* when an object was last said to be too large; 0: never */
     bool leads;          /* as of this step */
-    bool looked;         /* and all jobs have been queued since */
+    bool looked;         /* all jobs have been queued since it leads */
     bool stopping;
     struct snapshot stats;
 };
 
-/* "<namespace>/<name>" of a job wants a look. */
+/* Queues the job "<namespace>/<name>". */
 void controller_touch(struct controller *c, const char *namespace_, const char *name);
-/* An answer to a request was counted by method and code. */
+/* Counts an answer to a request by method and code. */
 void controller_count(struct controller *c, enum kube_method method, int status);
-/* All jobs, or all jobs' pods without an owner, want a look. */
+/* Queues all jobs. */
 void controller_touch_all(struct controller *c);
 
 /* The job of a key, or NULL. */

@@ -1,6 +1,7 @@
 /*
- * Pod templates that the API server has accepted in a dry run lately, so that five hundred jobs of
- * one template do not ask five hundred times. Only a hint: creating the pods tells in the end.
+ * Pod templates that the API server has recently accepted in a dry run, so that five hundred jobs
+ * with one template do not make five hundred dry runs. It is only a hint; the creation of the pods
+ * decides.
  */
 #ifndef PACELINE_OPERATOR_CONTROLLER_TEMPLATES_H
 #define PACELINE_OPERATOR_CONTROLLER_TEMPLATES_H

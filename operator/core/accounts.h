@@ -17,8 +17,8 @@ struct accounts {
 
 void accounts_init(struct accounts *a, double per_second, double burst);
 void accounts_release(struct accounts *a);
-/* Takes tokens from the account of this name. Its debt is at most one burst, so that it has tokens
- * again within a bounded time. */
+/* Takes tokens from the account of this name. The debt is at most one burst, so the account has
+ * tokens again within a bounded time. */
 void accounts_spend(struct accounts *a, const char *name, double tokens, int64_t now_ms);
 /* Milliseconds until the account has a token; 0: it has one now. */
 int64_t accounts_wait_ms(const struct accounts *a, const char *name, int64_t now_ms);

@@ -43,12 +43,14 @@ struct owned_ref {
 struct cache *cache_new(void);
 void cache_free(struct cache *c);
 
-/* Take ownership. True: it was news (newer than what was here); else it was freed. */
+/* Take ownership of the object. Return true if it was newer than the cached one; otherwise it is
+ * freed. */
 bool cache_put_job(struct cache *c, struct tj *tj, enum cache_source source);
 bool cache_put_pod(struct cache *c, struct pod *pod, enum cache_source source);
 bool cache_put_owned(struct cache *c, struct owned_ref *ref, enum cache_source source);
 
-/* A DELETED event, or 404 for exactly this UID; rv moves the horizon when not empty. */
+/* Call on a DELETED event, or on a 404 for exactly this UID. rv, if not empty, moves the horizon.
+ */
 void cache_delete_job(struct cache *c, const char *namespace_, const char *name, const char *uid,
                       const char *rv);
 void cache_delete_pod(struct cache *c, const char *uid, const char *rv);
@@ -75,7 +77,7 @@ const struct pod *const *cache_pods_of(const struct cache *c, const struct meta 
 /* Notes how long each of the job's pods has been seen to be deleted, with one deletionTimestamp;
  * mono_ms is above 0. */
 void cache_watch_deletions(struct cache *c, const struct meta *job, int64_t mono_ms);
-/* Any object of this kind and name that the job owns. */
+/* An object of this kind and name that the job owns, or NULL. */
 const struct owned_ref *cache_owned(const struct cache *c, enum owned_kind kind,
                                     const struct meta *job, const char *name);
 /* The i-th object of kind that the job owns; NULL past the end. */

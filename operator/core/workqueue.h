@@ -1,7 +1,7 @@
 /*
- * Keys that want a look. A key is in the queue once, is not handed out while its last look is still
- * in flight, and comes back if it was added meanwhile. Fair: first come, first served. Time is an
- * argument, milliseconds of a monotonic clock.
+ * Keys that have to be processed. A key is in the queue once. It is not handed out while its last
+ * processing is still in flight, and it comes back if it was added meanwhile. Fair: first come,
+ * first served. Time is an argument, milliseconds of a monotonic clock.
  */
 #ifndef PACELINE_OPERATOR_CORE_WORKQUEUE_H
 #define PACELINE_OPERATOR_CORE_WORKQUEUE_H
@@ -14,14 +14,16 @@ struct workqueue *workqueue_new(void);
 void workqueue_free(struct workqueue *q);
 
 void workqueue_add(struct workqueue *q, const char *key, int64_t now_ms);
-/* Not before at_ms; the earliest of several wins; an add in between does not cancel it. */
+/* Adds the key at at_ms. The earliest of several times wins; an add in between does not cancel it.
+ */
 void workqueue_add_at(struct workqueue *q, const char *key, int64_t at_ms);
-/* The next key, or NULL; it is in flight until workqueue_done. Valid until then. */
+/* Returns the next key, or NULL. The key is in flight, and the string valid, until workqueue_done.
+ */
 const char *workqueue_pop(struct workqueue *q, int64_t now_ms);
 void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms);
 /* Whether a key that is in flight was added meanwhile, and so comes back when it is done. */
 bool workqueue_wanted(const struct workqueue *q, const char *key);
-/* Forgets its timers; a key that is in flight stays so. */
+/* Forgets the key's timers. A key in flight stays in flight. */
 void workqueue_forget(struct workqueue *q, const char *key);
 
 /* Milliseconds until a key can be popped: 0 now, -1 never. May be early for a key in flight. */
