@@ -55,7 +55,7 @@ WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
 # The CLI reads data and checkpoints, asks the model what memory it takes, and writes the CRD from the
 # tables of fields, but links no MPI.
 CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/study_texts.o $(BUILD)/operator/api/status_table.o \
-           $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/% worker/model/% worker/layers/% worker/threads/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
+           $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/% worker/model/% worker/lanes/% worker/layers/% worker/threads/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
 OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/%.o)
 WIRE_OBJ := $(WIRE_SRC:%.c=$(BUILD)/%.o)
@@ -309,7 +309,7 @@ bench-comm: $(BUILD)/bench/comm/allreduce ## our all-reduces against MPI's, on t
 
 $(BUILD)/bench/comm/allreduce.o: CPPFLAGS += $(MPI_CFLAGS)
 $(BUILD)/bench/comm/allreduce: $(BUILD)/bench/comm/allreduce.o $(COMMON_OBJ) $(KERNEL_OBJ) \
-    $(filter $(BUILD)/worker/comm/%,$(WORKER_OBJ)) $(BUILD)/worker/model/lanes.o $(BUILD)/worker/model/placement.o
+    $(filter $(BUILD)/worker/comm/%,$(WORKER_OBJ)) $(BUILD)/worker/lanes/lanes.o $(BUILD)/worker/lanes/placement.o
 	@mkdir -p $(@D)
 	$(call say,LD)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(MPI_LIBS)
 

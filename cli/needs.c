@@ -9,7 +9,7 @@
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
 #include "worker/data/data.h"
-#include "worker/model/lanes.h"
+#include "worker/lanes/lanes.h"
 #include "worker/model/model.h"
 #include "worker/threads/threads.h"
 

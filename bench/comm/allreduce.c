@@ -15,7 +15,7 @@
 
 #include "paceline/mem.h"
 #include "worker/comm/comm.h"
-#include "worker/model/placement.h"
+#include "worker/lanes/placement.h"
 
 enum { LANES = 32, ROUNDS = 21, TIMES_MAX = 50, CONTENDERS = 6 };
 

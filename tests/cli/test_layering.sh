@@ -10,16 +10,17 @@ layers='
 common:
 worker/kernels:       common
 worker/threads:       common worker/kernels
-worker/layers:        common worker/kernels worker/threads worker/model
-worker/model:         common worker/kernels worker/threads worker/layers
+worker/lanes:         common
+worker/layers:        common worker/kernels worker/threads worker/lanes
+worker/model:         common worker/kernels worker/threads worker/lanes worker/layers
 worker/optim:         common worker/kernels
 worker/data:          common worker/kernels
 worker/checkpoint:    common
-worker/comm:          common worker/kernels worker/model
-worker/train:         common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
-worker/strategy:      common worker/kernels worker/model worker/optim worker/data worker/comm worker/train
-worker:               common worker/kernels worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train worker/strategy
-cli:                  common worker/kernels worker/threads worker/layers worker/model worker/data worker/checkpoint operator/api
+worker/comm:          common worker/kernels worker/lanes
+worker/train:         common worker/kernels worker/lanes worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
+worker/strategy:      common worker/kernels worker/lanes worker/model worker/optim worker/data worker/comm worker/train
+worker:               common worker/kernels worker/threads worker/lanes worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train worker/strategy
+cli:                  common worker/kernels worker/threads worker/lanes worker/layers worker/model worker/data worker/checkpoint operator/api
 wire:                 common
 agent:                common wire
 operator/api:         common

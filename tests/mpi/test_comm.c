@@ -1,6 +1,6 @@
 // LINK: common/err.c common/log.c common/mem.c common/text.c worker/comm/comm.c
 // LINK: worker/comm/shaper.c
-// LINK: worker/model/lanes.c worker/comm/timeout.c
+// LINK: worker/lanes/lanes.c worker/comm/timeout.c
 // MPI: 1 2 3 4
 #include <sys/wait.h>
 #include <unistd.h>

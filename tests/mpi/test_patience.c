@@ -1,6 +1,6 @@
 // LINK: common/err.c common/log.c common/mem.c common/text.c worker/comm/comm.c
 // LINK: worker/comm/shaper.c
-// LINK: worker/comm/timeout.c worker/model/lanes.c
+// LINK: worker/comm/timeout.c worker/lanes/lanes.c
 /* Run by tests/cli/test_patience.sh, for it ends as a failure: the last rank never comes to the
  * call that argv[1] names; the others wait a second for it. */
 #include <unistd.h>

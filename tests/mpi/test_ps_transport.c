@@ -1,6 +1,6 @@
 // LINK: common/err.c common/log.c common/mem.c common/text.c worker/comm/comm.c
-// LINK: worker/comm/shaper.c worker/comm/ps_transport.c worker/comm/timeout.c worker/model/lanes.c
-// LINK: worker/model/placement.c
+// LINK: worker/comm/shaper.c worker/comm/ps_transport.c worker/comm/timeout.c worker/lanes/lanes.c
+// LINK: worker/lanes/placement.c
 // MPI: 2 3 4
 #include <time.h>
 

@@ -1,6 +1,6 @@
-// LINK: common worker/kernels worker/model/lanes.c worker/comm/comm.c
+// LINK: common worker/kernels worker/lanes/lanes.c worker/comm/comm.c
 // LINK: worker/comm/reducer.c worker/comm/fold.c worker/comm/tree.c worker/comm/ring.c
-// LINK: worker/comm/mpi.c worker/comm/doubling.c worker/comm/naive.c worker/model/placement.c
+// LINK: worker/comm/mpi.c worker/comm/doubling.c worker/comm/naive.c worker/lanes/placement.c
 // LINK: worker/comm/chunk.c worker/comm/shaper.c worker/comm/timeout.c
 // MPI: 1 2 3 4
 // TIMEOUT: 600

@@ -1,4 +1,4 @@
-// LINK: common worker/kernels worker/comm worker/model/lanes.c worker/model/placement.c
+// LINK: common worker/kernels worker/comm worker/lanes/lanes.c worker/lanes/placement.c
 /* Run by tests/cli/test_spoiled.sh with three ranks, for it ends as a failure: rank 1 sends what
  * argv[1] names, which no rank of the engine sends, and another rank refuses it. Ranks 0 and 1 are
  * workers, rank 2 is a server. */

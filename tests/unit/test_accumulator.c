@@ -1,4 +1,4 @@
-// LINK: common worker/kernels worker/model/lanes.c worker/strategy/accumulator.c
+// LINK: common worker/kernels worker/lanes/lanes.c worker/strategy/accumulator.c
 /* Sums of batches: whoever has which, together they are those of the one tree. */
 #include <math.h>
 

@@ -8,7 +8,7 @@
 #include "worker/data/data.h"
 #include "worker/data/distribution.h"
 #include "worker/kernels/random.h"
-#include "worker/model/lanes.h"
+#include "worker/lanes/lanes.h"
 
 enum { N = 103, PIXELS = 6, BATCH = 16 };
 

@@ -1,9 +1,9 @@
-// LINK: worker/model/lanes.c
+// LINK: worker/lanes/lanes.c
 #include <math.h>
 #include <stdbool.h>
 
 #include "tests/test.h"
-#include "worker/model/lanes.h"
+#include "worker/lanes/lanes.h"
 
 enum { MAX_LANES = 64 };
 

@@ -1,8 +1,8 @@
-// LINK: common worker/model/placement.c
+// LINK: common worker/lanes/placement.c
 /* Parameters on servers: nothing is left out, nothing twice, and the loads are what they should be.
  */
 #include "tests/test.h"
-#include "worker/model/placement.h"
+#include "worker/lanes/placement.h"
 
 enum { SERVERS_MAX = 5 };
 

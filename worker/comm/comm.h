@@ -19,8 +19,8 @@
 #include "paceline/err.h"
 #include "paceline/spec.h"
 #include "worker/kernels/kernels.h"
-#include "worker/model/lanes.h"
-#include "worker/model/placement.h"
+#include "worker/lanes/lanes.h"
+#include "worker/lanes/placement.h"
 
 struct comm;
 

@@ -92,7 +92,7 @@ struct batch {
         *failure; /* why there is no x: a stream cannot read a file; NULL: all is well */
 };
 
-/* Which samples of its index-th batch, of n, a rank has; given by the lanes (worker/model/lanes.h).
+/* Which samples of its index-th batch, of n, a rank has; given by the lanes (worker/lanes/lanes.h).
  */
 typedef void batch_range_fn(void *arg, uint32_t index, uint32_t n, uint32_t *first,
                             uint32_t *count);

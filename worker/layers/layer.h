@@ -14,8 +14,8 @@
 
 #include "paceline/net.h"
 #include "worker/kernels/kernels.h"
-#include "worker/model/lanes.h"
-#include "worker/model/profile.h"
+#include "worker/lanes/lanes.h"
+#include "worker/lanes/profile.h"
 #include "worker/threads/threads.h"
 
 /* What becomes of a gradient: biases and scales are not decayed. Of a statistic (a running mean) it

@@ -38,7 +38,7 @@
 
 #include "paceline/spec.h"
 #include "worker/kernels/kernels.h"
-#include "worker/model/placement.h"
+#include "worker/lanes/placement.h"
 
 #define OPTIM_MAX_SLOTS 3
 

@@ -1,6 +1,6 @@
 /*
  * Sums the gradients of a rank's batches of one update, in the order of the tree of batches
- * (worker/model/lanes.h). It needs few slabs: one per block and one per level below.
+ * (worker/lanes/lanes.h). It needs few slabs: one per block and one per level below.
  */
 #ifndef PACELINE_ACCUMULATOR_H
 #define PACELINE_ACCUMULATOR_H
@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "worker/kernels/reduce.h"
-#include "worker/model/lanes.h"
+#include "worker/lanes/lanes.h"
 
 struct accumulator {
     const struct reduce_kernels *kernels;

@@ -1,4 +1,4 @@
-#include "worker/model/placement.h"
+#include "worker/lanes/placement.h"
 
 #include <assert.h>
 

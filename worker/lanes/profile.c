@@ -1,4 +1,4 @@
-#include "worker/model/profile.h"
+#include "worker/lanes/profile.h"
 
 #include <pthread.h>
 #include <string.h>

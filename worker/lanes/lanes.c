@@ -1,4 +1,4 @@
-#include "worker/model/lanes.h"
+#include "worker/lanes/lanes.h"
 
 #include <assert.h>
 #include <stddef.h>
