@@ -44,7 +44,7 @@ KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o))
               $(KERNELS_BF16:%=$(BUILD)/worker/kernels/%.o) \
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c))
-CLI_SRC := $(wildcard cli/*.c)
+CLI_SRC := $(wildcard cli/*.c cli/*/*.c)
 STUDIES := $(wildcard examples/studies/*.yaml)
 OPERATOR_SRC := $(wildcard operator/*.c operator/*/*.c)
 AGENT_SRC := $(wildcard agent/*.c)
@@ -54,7 +54,7 @@ COMMON_OBJ := $(COMMON_SRC:%.c=$(BUILD)/%.o)
 WORKER_OBJ := $(WORKER_SRC:%.c=$(BUILD)/%.o) $(KERNEL_OBJ)
 # The CLI reads data and checkpoints, asks the model what memory it takes, and writes the CRD from the
 # tables of fields, but links no MPI.
-CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/study_texts.o $(BUILD)/operator/api/status_table.o \
+CLI_OBJ := $(CLI_SRC:%.c=$(BUILD)/%.o) $(BUILD)/cli/study/texts.o $(BUILD)/operator/api/status_table.o \
            $(patsubst %.c,$(BUILD)/%.o,$(filter-out worker/comm/% worker/main.c,$(filter worker/data/% worker/checkpoint/% worker/model/% worker/lanes/% worker/layers/% worker/threads/%,$(WORKER_SRC)))) $(KERNEL_OBJ)
 OPERATOR_OBJ := $(OPERATOR_SRC:%.c=$(BUILD)/%.o)
 AGENT_OBJ := $(AGENT_SRC:%.c=$(BUILD)/%.o)
@@ -77,11 +77,11 @@ $(PLUGIN): | $(BUILD)/bin/paceline
 	@ln -sf paceline $@
 
 # The studies are in the program, so that it finds them wherever it is.
-$(BUILD)/cli/study_texts.c: $(STUDIES) scripts/study-texts.sh
+$(BUILD)/cli/study/texts.c: $(STUDIES) scripts/study-texts.sh
 	@mkdir -p $(@D)
 	$(call say,GEN)scripts/study-texts.sh $(STUDIES) >$@
 
-$(BUILD)/cli/study_texts.o: $(BUILD)/cli/study_texts.c
+$(BUILD)/cli/study/texts.o: $(BUILD)/cli/study/texts.c
 	$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 
 $(BUILD)/bin/paceline: $(CLI_OBJ) $(COMMON_OBJ)
@@ -267,7 +267,7 @@ sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each mus
 
 SOURCES := $(COMMON_SRC) $(WIRE_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(AGENT_SRC) $(wildcard worker/kernels/*.c)
 OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch] tests/cluster/node/*.c)
-HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
+HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h cli/*/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck names-check
 tidy: $(SOURCES:%=$(BUILD)/%.tidy) ## clang-tidy: bugs, function length, complexity

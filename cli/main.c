@@ -1,8 +1,8 @@
 /* paceline: the dispatcher. */
 #include <signal.h>
 
-#include "cli/cli.h"
-#include "cli/terminal.h"
+#include "cli/base/cli.h"
+#include "cli/base/terminal.h"
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
 #include "paceline/version.h"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# study-texts.sh FILE...: the studies as C, for cli/study.h: their lines as strings, by the names of the files.
+# study-texts.sh FILE...: the studies as C, for cli/study/study.h: their lines as strings, by the names of the files.
 set -eu
-echo '#include "cli/study.h"'
+echo '#include "cli/study/study.h"'
 for file in "$@"; do
     printf 'static const char *const text_%s[] = {\n' "$(basename "$file" .yaml | tr - _)"
     sed 's/[\\"]/\\&/g; s/.*/    "&\\n",/' "$file"

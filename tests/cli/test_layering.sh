@@ -20,7 +20,16 @@ worker/comm:          common worker/kernels worker/lanes
 worker/train:         common worker/kernels worker/lanes worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
 worker/strategy:      common worker/kernels worker/lanes worker/model worker/optim worker/data worker/comm worker/train
 worker:               common worker/kernels worker/threads worker/lanes worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train worker/strategy
-cli:                  common worker/kernels worker/threads worker/lanes worker/layers worker/model worker/data worker/checkpoint operator/api
+cli/base:             common
+cli/crd:              common operator/api
+cli/report:           common cli/base
+cli/run:              common cli/base cli/report worker/kernels worker/threads worker/lanes worker/layers worker/model worker/data worker/checkpoint
+cli/cluster:          common cli/base cli/run
+cli/data:             common cli/base cli/run
+cli/init:             common cli/base worker/data
+cli/study:            common cli/base cli/report cli/run
+cli/commands:         common cli/base cli/crd cli/report cli/run cli/cluster cli/data cli/init cli/study worker/kernels worker/threads worker/lanes worker/layers worker/model worker/data worker/checkpoint operator/api
+cli:                  common cli/base cli/commands
 wire:                 common
 agent:                common wire
 operator/api:         common
@@ -53,6 +62,7 @@ xargs nm -gA <"$objects" | awk -v skip=$((${#build} + 2)) '
     n == 3 { print object, "T", word[3] }' >"$list"
 
 awk '
+    function program(folder) { sub("/.*", "", folder); return folder }
     FNR == NR { # the table
         if (split($0, row, ":") == 2) {
             folder = row[1]
@@ -64,7 +74,8 @@ awk '
         next
     }
     !($1 in known) { print $1 " is in no layer"; bad = 1; known[$1] = 1 }
-    $2 == "T" { home[$3] = $1; own[$3, $1] = 1; defined++ } # programs may share a name
+    # Programs may share a name: each has its own.
+    $2 == "T" { home[$3] = home[program($1), $3] = $1; own[$3, $1] = 1; defined++ }
     $2 == "U" { use[$1 " " $3] = 1 }
     END {
         pure["operator/api"] = pure["operator/reconcile"] = pure["operator/objects"] = 1
@@ -88,8 +99,11 @@ awk '
                 print from " calls " symbol ": it is a function of its arguments"
                 bad = 1
             }
-            if (symbol in home && !((symbol, from) in own) && !((from, home[symbol]) in allowed)) {
-                print from " uses " symbol " of " home[symbol]
+            if (!(symbol in home))
+                continue
+            of = (program(from), symbol) in home ? home[program(from), symbol] : home[symbol]
+            if (!((symbol, from) in own) && !((from, of) in allowed)) {
+                print from " uses " symbol " of " of
                 bad = 1
             }
         }

@@ -1,9 +1,9 @@
-// LINK: cli/tar.c common/err.c common/text.c common/mem.c
+// LINK: cli/data/tar.c common/err.c common/text.c common/mem.c
 /* Tar archives: every path that comes out is safe, no entry has more bytes than it says. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/tar.h"
+#include "cli/data/tar.h"
 #include "paceline/mem.h"
 
 #define MOST 100000

@@ -1,8 +1,9 @@
-// LINK: cli/checksum.c cli/libcrypto.c cli/library.c common/err.c common/text.c common/mem.c
+// LINK: cli/data/checksum.c cli/data/libcrypto.c cli/data/library.c common/err.c common/text.c
+// LINK: common/mem.c
 /* Checksums against the examples of their standards, and of files against coreutils. */
 #include <stdlib.h>
 
-#include "cli/checksum.h"
+#include "cli/data/checksum.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
 #include "tests/unit/scratch.h"

@@ -1,10 +1,11 @@
-// LINK: cli/crd.c cli/crd_schema.c cli/crd_rules.c cli/yaml_text.c cli/cli.c cli/options.c
+// LINK: cli/commands/crd.c cli/crd/crd_schema.c cli/crd/crd_rules.c cli/init/yaml_text.c
+// LINK: cli/base/cli.c cli/base/options.c
 // LINK: operator/api/status_table.c common
 /* The CRD: what of each field is in it, CEL written out, YAML that reads back. */
 #include <string.h>
 
-#include "cli/crd.h"
-#include "cli/yaml_text.h"
+#include "cli/crd/crd.h"
+#include "cli/init/yaml_text.h"
 #include "operator/api/status_table.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"

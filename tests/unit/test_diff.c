@@ -1,9 +1,10 @@
-// LINK: common cli/cli.c cli/options.c cli/diff.c cli/format.c cli/table.c
+// LINK: common cli/base/cli.c cli/base/options.c cli/commands/diff.c cli/base/format.c
+// LINK: cli/report/table.c
 // LINK: worker/checkpoint/safetensors.c
 #include <fcntl.h>
 #include <math.h>
 
-#include "cli/cli.h"
+#include "cli/base/cli.h"
 #include "paceline/buf.h"
 #include "tests/test.h"
 #include "tests/unit/scratch.h"

@@ -1,7 +1,8 @@
-// LINK: cli/fetch.c cli/download.c cli/libcurl.c cli/libcrypto.c cli/library.c cli/unpack.c
-// LINK: cli/tar.c cli/sha256sums.c cli/checksum.c cli/folder.c common
+// LINK: cli/data/fetch.c cli/data/download.c cli/data/libcurl.c cli/data/libcrypto.c
+// LINK: cli/data/library.c cli/data/unpack.c
+// LINK: cli/data/tar.c cli/data/sha256sums.c cli/data/checksum.c cli/run/folder.c common
 /* Data sets from a server on loopback that misbehaves (fetch_server.py): whole or not at all. */
-#include "cli/fetch.h"
+#include "cli/data/fetch.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -10,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/checksum.h"
-#include "cli/download.h"
+#include "cli/data/checksum.h"
+#include "cli/data/download.h"
 #include "paceline/spawn.h"
 #include "tests/test.h"
 #include "tests/unit/scratch.h"

@@ -1,5 +1,5 @@
-// LINK: cli/folder.c common/err.c common/text.c common/mem.c
-#include "cli/folder.h"
+// LINK: cli/run/folder.c common/err.c common/text.c common/mem.c
+#include "cli/run/folder.h"
 
 #include <fcntl.h>
 

@@ -1,5 +1,5 @@
-// LINK: cli/format.c
-#include "cli/format.h"
+// LINK: cli/base/format.c
+#include "cli/base/format.h"
 
 #include "tests/test.h"
 

@@ -1,5 +1,5 @@
-// LINK: cli/history.c cli/format.c common
-#include "cli/history.h"
+// LINK: cli/report/history.c cli/base/format.c common
+#include "cli/report/history.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"

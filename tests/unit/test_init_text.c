@@ -1,6 +1,6 @@
-// LINK: cli/init_text.c cli/yaml_text.c common
+// LINK: cli/init/init_text.c cli/init/yaml_text.c common
 /* What paceline init writes is a job, and its network takes the samples, whatever their shapes. */
-#include "cli/init_text.h"
+#include "cli/init/init_text.h"
 
 #include "paceline/mem.h"
 #include "paceline/spec.h"

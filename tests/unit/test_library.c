@@ -1,7 +1,7 @@
-// LINK: cli/library.c common/err.c common/text.c
+// LINK: cli/data/library.c common/err.c common/text.c
 /* Libraries that are loaded when needed: their functions work; one sentence for what is not there.
  */
-#include "cli/library.h"
+#include "cli/data/library.h"
 #include "tests/test.h"
 
 int main(void)

@@ -1,5 +1,5 @@
-// LINK: cli/mpirun_filter.c common/buf.c common/err.c common/text.c common/mem.c
-#include "cli/mpirun_filter.h"
+// LINK: cli/run/mpirun_filter.c common/buf.c common/err.c common/text.c common/mem.c
+#include "cli/run/mpirun_filter.h"
 
 #include "paceline/buf.h"
 #include "paceline/mem.h"

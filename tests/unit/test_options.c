@@ -1,5 +1,5 @@
-// LINK: common cli/options.c
-#include "cli/options.h"
+// LINK: common cli/base/options.c
+#include "cli/base/options.h"
 
 #include <stdarg.h>
 

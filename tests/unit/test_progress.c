@@ -1,10 +1,11 @@
-// LINK: cli/progress.c cli/terminal.c cli/metric_labels.c cli/table.c cli/format.c cli/history.c
+// LINK: cli/run/progress.c cli/base/terminal.c cli/report/metric_labels.c cli/report/table.c
+// LINK: cli/base/format.c cli/report/history.c
 // LINK: common/clock.c common/text.c common/events.c common/losses.c common/buf.c common/err.c
 // LINK: common/json.c common/mem.c
-#include "cli/progress.h"
+#include "cli/run/progress.h"
 
-#include "cli/metric_labels.h"
-#include "cli/table.h"
+#include "cli/report/metric_labels.h"
+#include "cli/report/table.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
 

@@ -1,6 +1,7 @@
-// LINK: cli/report.c cli/report_times.c cli/page.c cli/svg.c cli/format.c cli/metric_labels.c
-// LINK: cli/classes.c cli/history.c common
-#include "cli/report.h"
+// LINK: cli/report/report.c cli/report/report_times.c cli/report/page.c cli/report/svg.c
+// LINK: cli/base/format.c cli/report/metric_labels.c
+// LINK: cli/report/classes.c cli/report/history.c common
+#include "cli/report/report.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"

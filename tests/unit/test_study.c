@@ -1,6 +1,6 @@
-// LINK: cli/study_file.c cli/study_result.c cli/format.c cli/history.c common/events.c
+// LINK: cli/study/file.c cli/study/result.c cli/base/format.c cli/report/history.c common/events.c
 // LINK: common/yaml.c common/json.c common/buf.c common/err.c common/text.c common/mem.c
-#include "cli/study_result.h"
+#include "cli/study/result.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
-// LINK: cli/study_estimate.c cli/history.c cli/format.c common
+// LINK: cli/study/estimate.c cli/report/history.c cli/base/format.c common
 /* What a study says a run should have reached: the curves of study 003, section 3.3. */
-#include "cli/study_estimate.h"
+#include "cli/study/estimate.h"
 
 #include <math.h>
 

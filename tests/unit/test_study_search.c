@@ -1,8 +1,9 @@
-// LINK: cli/study_search.c cli/study_file.c cli/study_result.c cli/format.c cli/history.c
+// LINK: cli/study/search.c cli/study/file.c cli/study/result.c cli/base/format.c
+// LINK: cli/report/history.c
 // LINK: common/events.c common/yaml.c common/json.c common/buf.c common/err.c common/mem.c
 // LINK: common/text.c
 /* A study's binary search on runs that are made up: what runs, what is found. */
-#include "cli/study_search.h"
+#include "cli/study/search.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-// LINK: cli/svg.c cli/format.c common/buf.c common/err.c common/text.c common/mem.c
-#include "cli/svg.h"
+// LINK: cli/report/svg.c cli/base/format.c common/buf.c common/err.c common/text.c common/mem.c
+#include "cli/report/svg.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"
