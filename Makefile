@@ -125,7 +125,7 @@ $(BUILD)/%.o: %.c
 # A test names what it links in a line `// LINK: common/err.c operator/core ...` (a folder: every
 # object of it), so the linker proves the layering.
 # `// LIBS: -lx` adds libraries; tests/run.sh reads `// MPI: 1 2 3` and `// TIMEOUT: 300`.
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_SRC := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
 MPI_SRC := $(wildcard tests/mpi/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
@@ -266,7 +266,7 @@ sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each mus
 	@tests/sim/mutants.sh
 
 SOURCES := $(COMMON_SRC) $(WIRE_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(AGENT_SRC) $(wildcard worker/kernels/*.c)
-OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch] tests/cluster/node/*.c)
+OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch] tests/unit/*/*.c tests/unit/*/*/*.c tests/cluster/node/*.c)
 HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h cli/*/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck names-check

@@ -8,9 +8,7 @@ cd "$(dirname "$0")/.."
 folders=(operator/core operator/reconcile)
 build=build/gcc-coverage
 binaries=()
-for source in tests/unit/test_{accounts,table,timers,limit,workqueue,cache,cache_orders}.c \
-    tests/unit/test_reconcile*.c tests/unit/test_plan*.c; do
-    [ -e "$source" ] || continue
+for source in $(printf 'tests/unit/%s/test_*.c ' "${folders[@]}"); do
     binaries+=("$build/${source%.c}")
 done
 

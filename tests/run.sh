@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the tests named on the command line and ends with `N passed, N failed[, N skipped]`.
-#   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/test_err tests/cli/test_run.sh ...
+#   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/common/test_err tests/cli/test_run.sh ...
 # The kind follows from the folder: unit tests and fuzz targets (each replays its corpus) run side
 # by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash, in two lanes. Exit
 # code 77 skips. Output is shown for failures only, and of all with SHOW=1; `TIMEOUT: N` in a test's source

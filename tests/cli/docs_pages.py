@@ -123,7 +123,7 @@ def operator_bytes():
 
 
 def count_tests():
-    return len([p for p in found("tests/*/test_*") if p.endswith((".c", ".sh"))])
+    return len([p for p in found("tests/**/test_*") if p.endswith((".c", ".sh"))])
 
 
 def count_lines():

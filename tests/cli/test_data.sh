@@ -1,6 +1,6 @@
 #!/bin/bash
 # paceline data: what it lists, what it refuses, how it ends; from a server of this test on loopback. What
-# is done with the bytes that come is unit/test_fetch. The command loads libcurl and libcrypto only when it fetches.
+# is done with the bytes that come is unit/cli/data/test_fetch. The command loads libcurl and libcrypto only when it fetches.
 . tests/cli/lib.sh
 unset PACELINE_DATA PACELINE_DATA_MIRROR http_proxy https_proxy
 export HOME=$dir/home

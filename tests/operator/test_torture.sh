@@ -14,11 +14,21 @@ esac
 tests=(agent_report api_meta api_pod api_trainingjob cache channel controller controller_lease controller_owned
     controller_watch frame json links masterkey metrics objects objects_keys options
     pod_events reconcile run_report spec workqueue yaml)
+shopt -s nullglob
+programs=()
+for test in "${tests[@]}"; do
+    found=("$build"/tests/unit/*/test_"$test" "$build"/tests/unit/*/*/test_"$test")
+    if [ ${#found[@]} -ne 1 ]; then
+        echo "FAIL test_torture: ${#found[@]} programs named test_$test"
+        exit 1
+    fi
+    programs+=("${found[0]}")
+done
 # A process id of its own for everybody, where root may: what goes wrong stays inside.
 inside=()
 if unshare --pid --fork --mount-proc true 2>/dev/null; then inside=(unshare --pid --fork --mount-proc); fi
 "${inside[@]}" python3 tests/torture/run.py --library "$build/tests/torture/fail_nth.so" \
-    --most "${TORTURE_MOST:-24}" "${tests[@]/#/$build/tests/unit/test_}" || {
+    --most "${TORTURE_MOST:-24}" "${programs[@]}" || {
     echo "FAIL test_torture"
     exit 1
 }
