@@ -110,7 +110,7 @@ static void keep_model(struct agent *a)
         a->keep_until_ms = a->now_ms + a->options->keep_ms;
 }
 
-/* Who hears that the training is done finds record and model. */
+/* Record and model are written before anybody is told that the training is done. */
 static void agent_finish(struct agent *a)
 {
     world_release(&a->pending);
@@ -143,7 +143,7 @@ static void run_changed(void *arg)
 
 static bool is_running(const struct agent *a) { return a->run && !report_over(run_report(a->run)); }
 
-/* What older generations have started ends. */
+/* Ends the daemons and the run of older generations. */
 static void raise_fence(struct agent *a, long long generation)
 {
     a->fence = generation;
@@ -261,7 +261,7 @@ static const struct order {
     {CLIENT_EXEC, "exec", take_exec},
 };
 
-/* What later versions say besides is let be. */
+/* Ignores messages that only later versions know. */
 static int take_message(void *arg, enum client_kind kind, struct channel *c, const cJSON *message,
                         struct err *err)
 {

@@ -34,7 +34,7 @@ static const char *const daemons[] = {"orted", "prted"};
  * and starts no other. */
 static const char *const flags[] = {"--leave-session-attached", "--allow-run-as-root"};
 
-/* What the flags before an MCA parameter and its value are called. */
+/* The flags that come before an MCA parameter and its value. */
 static const char *const parameter_flags[] = {"-mca", "--mca", "--prtemca", "--pmixmca"};
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -87,7 +87,7 @@ static int64_t agent_main_number_of(const char *name, long otherwise)
     return number < 0 ? 0 : number > INT_MAX ? INT_MAX : number;
 }
 
-/* What is left of the grace period when killing has to begin. */
+/* The rest of the grace period when killing has to begin. */
 static int64_t grace_ms(void)
 {
     int64_t seconds = agent_main_number_of("PACELINE_GRACE_SECONDS", GRACE_SECONDS);

@@ -9,7 +9,7 @@
 #include "paceline/file.h"
 #include "paceline/mem.h"
 
-/* What cannot be removed stays, with the folders above it. */
+/* An entry that cannot be removed stays, and so do the folders above it. */
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;

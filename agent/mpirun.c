@@ -39,7 +39,7 @@ static const struct setting {
     {PRTE, AGENT, "plm_ssh_agent", NULL},
     {OMPI, FIXED, "plm_rsh_no_tree_spawn", "1"},
     {PRTE, FIXED, "plm_ssh_no_tree_spawn", "1"},
-    /* What a container says to Open MPI each daemon finds there, not in its arguments. */
+    /* Each daemon finds the container's settings for Open MPI there, not in its arguments. */
     {OMPI | FOREIGN, FIXED, "plm_rsh_pass_environ_mca_params", "0"},
     {PRTE | FOREIGN, FIXED, "plm_ssh_pass_environ_mca_params", "0"},
     /* Nothing but TCP, which probes no other networks, and memory where a pod has several ranks.
@@ -83,7 +83,7 @@ static const struct setting {
     {PLAIN_AS_ROOT, FIXED, "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
 };
 
-/* What the engine takes over from the container; a foreign program takes all. */
+/* The variables that the engine takes over from the container; a foreign program takes all. */
 static const char *const inherited[] = {"PATH=", "LD_LIBRARY_PATH=", "PACELINE_"};
 
 static void inherit(struct env *e, char *const *ours)

@@ -171,7 +171,7 @@ struct engine_argv {
     char *durable; /* where the job's own checkpoints go, too; or NULL */
 };
 
-/* What a run is started with. */
+/* The arguments with which a run is started. */
 struct engine_launch {
     const char *const *argv;
     struct env env;

@@ -67,7 +67,7 @@ void supervisor_kill(struct supervisor *p, pid_t pid, int signal)
         kill(-pid, signal);
 }
 
-/* What the ended ones left: their groups, and whoever has become ours. */
+/* Kills what ended processes left: their groups, and the processes that we have adopted. */
 static void supervisor_sweep(struct supervisor *p)
 {
     size_t n = 0;

@@ -161,7 +161,7 @@ static int lstm_derive(struct net_layer *l, struct err *err)
     return set_weights(l, weights, err);
 }
 
-/* What may stand after an embedding. */
+/* The layers that may follow an embedding. */
 static bool takes_rows(enum layer_type type)
 {
     return type == LAYER_DENSE || type == LAYER_DROPOUT || type == LAYER_ADD ||
@@ -519,7 +519,7 @@ static int check_inputs(const struct net *net, struct err *err)
                    taken, net->in.c, net->in.h, net->in.w, values(net->in));
 }
 
-/* What nobody takes would be computed for nothing: a mistake in the names. */
+/* A layer whose output no layer takes would be computed for nothing: a mistake in the names. */
 static int net_check_outputs(const struct net *net, struct err *err)
 {
     for (size_t i = 0; i < net->n_layers; i++) {

@@ -296,7 +296,7 @@ static bool is_too_large(const struct sieve *s, const struct sieve_field *rule, 
                                  s->values + s->digits / 4 > rule->max_values);
 }
 
-/* What was copied so far is read once more, by the rule for large values. */
+/* Reads the bytes that were copied so far once more, by the rule for large values. */
 static enum sieve_result begin_large(struct sieve *s, const struct sieve_field *rule, sieve_fn *fn,
                                      void *arg)
 {

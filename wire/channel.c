@@ -187,7 +187,7 @@ void channel_finish(struct channel *c, int64_t now_ms)
     c->deadline_ms = now_ms + CHANNEL_HANDSHAKE_MS;
 }
 
-/* What a call to TLS that did not go through means: 0: wait; -1: over. */
+/* The meaning of a failed TLS call. 0: wait; -1: the connection is over. */
 static int understand(struct channel *c, int result, struct err *err)
 {
     int saved = errno, code = SSL_get_error(c->ssl, result);
@@ -309,7 +309,7 @@ static int transmit(struct channel *c, int64_t now_ms, struct err *err)
     return 0;
 }
 
-/* What was sent makes room before the queue grows to twice its bound. */
+/* Drops sent bytes before the queue grows to twice its bound. */
 static void compact(struct channel *c)
 {
     if (c->sent <= CHANNEL_QUEUE_MAX / 2)

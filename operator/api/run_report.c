@@ -195,7 +195,7 @@ static void take_metrics(struct tj_progress *p, const cJSON *epoch)
     }
 }
 
-/* What an event says replaces what was known; what it does not say stays. */
+/* The fields of an event replace the known ones; fields that it lacks stay. */
 static void run_report_take_event(struct run_report *r, const cJSON *message)
 {
     const cJSON *event = field_get(message, "event");

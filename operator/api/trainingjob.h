@@ -94,7 +94,7 @@ struct tj_status {
         int64_t failures;   /* generations in a row that failed without a step of progress */
         int64_t forgiven;   /* of the restarts: those before the last progress */
         int64_t outlived;   /* of the disruptions: likewise */
-        /* What the event of its first step tells. */
+        /* Told in the event of its first step. */
         enum launch_reason reason;
         const char *cause;        /* "its pods ran", "worker 1's pod was lost"; or NULL */
         int64_t from_ms;          /* when that was; 0: not yet */

@@ -98,8 +98,9 @@ void controller_touch(struct controller *c, const char *namespace_, const char *
 
     key_make(key, namespace_, name);
     m = job_states_find(c->job_states, key);
-    /* Who does not lead would keep the keys of all jobs that come and go; when it does, all are
-     * looked at. What it remembers of jobs it has led is forgotten then. */
+    /* A follower does not queue keys: it would keep the keys of all jobs that come and go. On
+     * becoming leader it queues every job. Only keys of jobs that it has led, and still remembers,
+     * are queued, so that these jobs are forgotten. */
     if (!m && !c->leads)
         return;
     if (m && !m->dirty_mono_ms)
@@ -353,7 +354,7 @@ static void sync_key(struct controller *c, const char *key)
     workqueue_done(c->queue, key, c->now.mono_ms);
 }
 
-/* Whom a look at this key is for, as budget_charge takes it. */
+/* The account that pays for work on this key, as budget_charge takes it. */
 static void whose_key(const struct controller *c, char out[WHOSE_SIZE], const char *key)
 {
     const struct pod *orphan = key[0] == ORPHAN_MARK ? cache_pod(c->cache, key + 1) : NULL;

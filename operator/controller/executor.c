@@ -27,7 +27,7 @@ static void executor_free(struct executor *ex)
     free(ex);
 }
 
-/* What the job's next look must know. */
+/* Keeps the facts that the job's next reconcile must know. */
 static void remember(struct executor *ex)
 {
     struct controller *c = ex->c;

@@ -235,7 +235,7 @@ static void take_error(struct informer *inf, const cJSON *status)
     inf->failed = true;
 }
 
-/* What an event that is no ERROR says of its object. */
+/* Handles the object of an event that is no ERROR. */
 static void informer_take_event(struct informer *inf, const char *type, const cJSON *object,
                                 bool unread)
 {

@@ -179,7 +179,7 @@ static struct table_slot *owner_slot(const struct cache *c, const struct meta *o
     return table_find(&c->owners, owner_hash(owned), owned);
 }
 
-/* What says who owns the object; NULL: nobody. A job is nobody's, whatever it says. */
+/* The metadata that names the object's owner; NULL: it has none. A job never has one. */
 static const struct meta *owned_meta(int kind, const void *object)
 {
     const struct meta *m = meta_of(kind, object);
@@ -263,14 +263,15 @@ static void detach(struct cache *c, int kind, const struct table_slot *slot)
 
 /* Changes. */
 
-/* That a version had finished and was not being deleted is true in whatever order versions come. */
+/* One version that had finished and was not being deleted is enough, in whatever order versions
+ * come. */
 static void cache_note_end(struct pod *pod, const struct pod *other)
 {
     pod->ended_unasked = pod->ended_unasked || other->ended_unasked ||
                          (pod_finished(other) && !other->meta.deletion_ms);
 }
 
-/* Who asks again for less grace starts the wait anew: the kubelet has only just been told. */
+/* A new request for less grace starts the wait anew: the kubelet has only just been told. */
 static void keep_seen(struct pod *pod, const struct pod *old)
 {
     cache_note_end(pod, old);

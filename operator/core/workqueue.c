@@ -77,7 +77,7 @@ static void make_ready(struct workqueue *q, const char *key)
     q->depth++;
 }
 
-/* What is due comes before what is added now. */
+/* Due keys come before a key that is added now. */
 static void workqueue_advance(struct workqueue *q, int64_t now_ms)
 {
     char *key;

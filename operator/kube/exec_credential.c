@@ -1,4 +1,4 @@
-/* What an exec plugin is told and what it answers. */
+/* The input of an exec plugin, and its answer. */
 #include <time.h>
 
 #include "operator/kube/exec_plugin.h"

@@ -1,4 +1,4 @@
-/* Who we are: the users of a kubeconfig. */
+/* The users of a kubeconfig: their credentials. */
 #include "operator/kube/kubeconfig_read.h"
 #include "operator/kube/secret.h"
 #include "paceline/json.h"

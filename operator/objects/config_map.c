@@ -1,4 +1,5 @@
-/* What a generation's processes share: the effective spec, the cluster, the hostfile. */
+/* The ConfigMap that a generation's processes share: the effective spec, the cluster, the hostfile.
+ */
 #include <stdio.h>
 #include <string.h>
 

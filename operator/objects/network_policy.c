@@ -1,4 +1,5 @@
-/* Who may connect to a job's pods: its own pods, the operator, and whom the job names. */
+/* The peers that may connect to a job's pods: its own pods, the operator, and those that the job
+ * names. */
 #include <string.h>
 
 #include "operator/objects/kinds.h"

@@ -1,4 +1,4 @@
-/* What reconcile's rules share of one look at a job. Seen only by the files of this folder. */
+/* The context of one reconcile, which all rules share. Only files of this folder include it. */
 #ifndef PACELINE_OPERATOR_RECONCILE_CTX_H
 #define PACELINE_OPERATOR_RECONCILE_CTX_H
 
@@ -48,18 +48,19 @@ void ctx_count_restarts(struct ctx *ctx, enum cluster_role role, int64_t n);
 /* Counts the kubelet's restarts of the index's current pod, which is about to be one of the past.
  */
 void ctx_settle(struct ctx *ctx, enum cluster_role role, int index);
-/* A new world: every index at the fresh incarnation; the kubelet's restarts so far are counted. */
+/* Begins a new world: gives every index the fresh incarnation, and counts the kubelet's restarts so
+ * far. */
 void ctx_renew(struct ctx *ctx);
 
-/* Ended before it was asked to stop, for certain (rule 3). Only then is the end its own. */
+/* Whether the pod certainly ended before it was asked to stop (rule 3). */
 bool pod_ended_itself(const struct pod *p);
 /*
- * Silent for fenceSeconds after it should have ended: by its deletionTimestamp, and by how long we
- * have watched it. Our wall clock may be ahead of the API server's or jump, and giving up a pod
- * that still runs would run its index twice.
+ * Whether a pod that is being deleted has not ended fenceSeconds after it should have. Both its
+ * deletionTimestamp and the time that we have watched it must say so, because our wall clock may be
+ * ahead of the API server's or jump. To give up a pod that still runs would run its index twice.
  */
 bool pod_is_lost(const struct ctx *ctx, const struct pod *p);
-/* When it will be lost. */
+/* The time from which it is lost. */
 int64_t pod_fence_ms(const struct ctx *ctx, const struct pod *p);
 
 /* Conditions of next. The time changes with the status, reason and message at once. */
@@ -89,12 +90,12 @@ void rule_run(struct ctx *ctx);         /* 12, launching and stopping it */
 void describe_durable(struct ctx *ctx); /* 12, condition Durable */
 /* 12, condition Running; why: a pod does not run, or "". */
 void describe_run(struct ctx *ctx, const char *why);
-/* All pods of the run that the chief tells of run, whatever others do. */
+/* Whether all pods of the run that the chief reports are running; other pods do not matter. */
 bool launch_trains(const struct ctx *ctx);
 void describe_progress(struct ctx *ctx); /* 12, progress and scaling */
-/* What the chief last said of the run that was launched last; NULL: nothing. */
+/* The chief's last report of the newest run; NULL: there is none. */
 const struct run_report *launch_report(const struct ctx *ctx);
-/* The chief has said that the training is done: its pod may stay, to keep the model. */
+/* Whether the chief has reported the training as done. Its pod may stay then, to keep the model. */
 bool launch_done(const struct ctx *ctx);
 /* Whether the chief may run a launch that this worker is part of. */
 bool launch_may_use(const struct ctx *ctx, int worker);
@@ -102,22 +103,22 @@ bool launch_may_use(const struct ctx *ctx, int worker);
 bool launch_holds(const struct ctx *ctx, const struct pod *p);
 void describe(struct ctx *ctx); /* 11: the descriptive part of next */
 
-/* Its node should begin it, and its status does not say what is in the way. */
+/* Whether the pod has a node that has not started it, while its status does not say why. */
 bool pod_is_mute(const struct pod *p);
-/* Why a pod does not run, in words for a sentence; NULL: nobody says (yet). */
+/* Why a pod does not run, as a part of a sentence; NULL: not known (yet). */
 const char *pod_pending_reason(const struct ctx *ctx, const struct pod *p);
 bool pod_is_explained(const struct ctx *ctx,
                       const struct pod *p); /* pod_pending_reason is not NULL */
-/* A pod that lives mounts another key than ours: they could not talk to what we make. */
+/* Whether a live pod mounts another key than ours. It could not talk to pods that we create now. */
 bool ctx_key_changed(const struct ctx *ctx);
-/* Deletes, releases or forces a pod that nobody wants; in as many looks as that takes. */
+/* Deletes, releases or force-deletes an unwanted pod, one step per reconcile. */
 void pod_dispose(struct ctx *ctx, const struct pod *p);
-/* Forces a pod that is being deleted once its node has been silent for too long. */
+/* Force-deletes a pod that is being deleted once pod_is_lost. */
 void pod_outwait(struct ctx *ctx, const struct pod *p);
-/* Takes our finalizer off a pod that has ended; what is then still there is outwaited. */
+/* Removes our finalizer from a pod that has ended. If the pod is still there later: pod_outwait. */
 void pod_let_go(struct ctx *ctx, const struct pod *p);
 
-/* Whether the pods that come later wait: one that every launch needs has no node yet. */
+/* Whether pods that come later have to wait, because a pod that every launch needs has no node. */
 bool places_hold(const struct ctx *ctx);
 /* Whether a launched job's pod of this index is one of those. */
 bool places_come_later(enum cluster_role role, int index);
@@ -127,7 +128,7 @@ void launch_lost(struct ctx *ctx, const struct pod *p);
 void launch_suspended(struct ctx *ctx);
 /* The job is about to have more workers: what was launched last is without them. */
 void launch_grown(struct ctx *ctx);
-/* Events for what the job's status says and reached not long ago. */
+/* Plans events for what the job's status reached lately. */
 void events_record(struct ctx *ctx);
 
 #endif

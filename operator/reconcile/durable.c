@@ -2,7 +2,7 @@
  */
 #include "operator/reconcile/ctx.h"
 
-/* What the chief says counts; until it says something, what was known stays. */
+/* The chief's report counts; until there is one, the condition stays as it is. */
 static void describe_volume(struct ctx *ctx)
 {
     const struct run_report *r = launch_report(ctx);

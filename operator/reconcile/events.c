@@ -53,7 +53,7 @@ static void events_tell(const struct ctx *ctx, enum condition_type type)
     ctx->plan->events[ctx->plan->n_events - 1].rank = (int)type;
 }
 
-/* That it trains is told with how long that took. */
+/* The reason Training has no event here: tell_launch's event includes how long the launch took. */
 static bool events_is_news(const struct ctx *ctx, const struct condition *c)
 {
     return c->present && ctx->now - c->since_ms < TELL_MS &&

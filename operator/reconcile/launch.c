@@ -38,7 +38,7 @@ static const char *launch_name_of(const struct pod *p) { return p->meta.name; }
 /* A name can come again: that of a pod which was removed by force. */
 static const char *uid_of(const struct pod *p) { return p->meta.uid; }
 
-/* What stands for the pods of the next launch; 0: it waits. */
+/* The hash of the next launch's pods; 0: the launch waits. */
 static int64_t wanted_world(struct ctx *ctx, const char *(*text)(const struct pod *p))
 {
     struct index_map without;
@@ -46,8 +46,8 @@ static int64_t wanted_world(struct ctx *ctx, const char *(*text)(const struct po
     return members_choose(ctx, &without) ? members_world(ctx, &without, text) : 0;
 }
 
-/* What the chief says, while it is connected and is worker 0 still. That the training is done is
- * its last word: it hangs up then. */
+/* The chief's report, while the chief is connected and still worker 0. A report that the training
+ * is done stays valid, because the chief closes the connection then. */
 static const struct run_report *chief_report(const struct ctx *ctx)
 {
     const struct pod *chief = members_chief(ctx);
@@ -136,7 +136,7 @@ static bool note_progress(struct ctx *ctx, const struct run_report *r)
     return true;
 }
 
-/* What the next launch follows; before the first step of the last one that is what it followed. */
+/* Notes what the next launch follows. If the last launch made no step, its own cause stays. */
 static void note_break(struct ctx *ctx, enum launch_reason reason, const char *cause)
 {
     if (!ctx->next.launch.trained_ms)

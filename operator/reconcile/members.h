@@ -34,7 +34,7 @@ const struct pod *members_chief(const struct ctx *ctx);
  */
 bool members_choose(struct ctx *ctx, struct index_map *without);
 bool members_left_out(const struct index_map *without, struct member m);
-/* What stands for the pods of all but these workers (launch_world); 0: not all of them run. */
+/* The hash (launch_world) of all pods but those of these workers; 0: not all of them run. */
 int64_t members_world(const struct ctx *ctx, const struct index_map *without,
                       const char *(*text)(const struct pod *p));
 

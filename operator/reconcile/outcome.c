@@ -59,7 +59,7 @@ struct failure {
     bool disrupted;
 };
 
-/* What went wrong in a look. */
+/* The failures of one reconcile. */
 struct failures {
     struct failure *retries;     /* one per index */
     int n_retries, n_disrupted;  /* the second are some of the first */

@@ -1,4 +1,5 @@
-/* What reconcile wants done. Made in one arena, freed whole. */
+/* A plan: the actions, status and events that reconcile wants. It lives in one arena, freed whole.
+ */
 #ifndef PACELINE_OPERATOR_RECONCILE_PLAN_H
 #define PACELINE_OPERATOR_RECONCILE_PLAN_H
 

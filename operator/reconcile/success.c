@@ -30,7 +30,7 @@ static bool has_completed(const struct ctx *ctx, enum cluster_role role)
     return ctx->next.world.replicas[role] > 0 && ctx->roles[role].slots[0].completed;
 }
 
-/* What agents launch is one program, which its worker 0 speaks for. */
+/* A launched job is one program, and worker 0 decides for it. */
 static bool needs_all(const struct ctx *ctx)
 {
     return ctx->job->run_policy.success == SUCCESS_ALL_WORKERS && !job_launched(ctx->job);

@@ -8,7 +8,7 @@
 
 enum { TAG_NOTE, TAG_ANSWER, TAG_PUSH, TAG_PULL, TAG_GO };
 
-/* That will be heard again. */
+/* A deferred note, which is heard again. */
 struct deferred {
     bool is;
     size_t n;

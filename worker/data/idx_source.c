@@ -165,7 +165,7 @@ static void idx_source_close(struct source *s)
     free(files);
 }
 
-/* What is compressed can only be read from the front. */
+/* A compressed file can only be read from the front. */
 static bool idx_source_where(const struct source *s, int set, uint32_t i, const char **path,
                              size_t *at)
 {

@@ -10,7 +10,7 @@
 
 #include "worker/data/source.h"
 
-/* That a sample takes where it is kept. */
+/* The bytes that a sample takes in memory. */
 size_t rows_sample_bytes(const struct source *s);
 
 /* Where in the room of n samples their bytes are read to, so that floats can take their place. */

@@ -82,7 +82,7 @@ void model_forward_layer(struct model *m, struct pass *p, int i, const float *x)
 /* From the gradient of the outputs, which model_output_gradient() and model_side_gradient() hold.
  */
 float *model_output_gradient(struct model *m);
-/* That of side output k, layer m->sides[k], of all samples; NULL where it is remote. */
+/* The gradient of side output k, layer m->sides[k], of all samples; NULL where it is remote. */
 float *model_side_gradient(const struct model *m, int k);
 void model_backward(struct model *m, struct pass *p, const float *x);
 /* The same in steps: layers from the last one to lowest_trained, where they are not remote. away

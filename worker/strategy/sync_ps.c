@@ -48,7 +48,7 @@ struct sync_answer {
     struct position at; /* a batch of it, and how far the training is */
 };
 
-/* What the clock knows at a meeting, and then everybody. */
+/* What the clock knows at a meeting, and sends to all ranks. */
 struct sync_meeting {
     struct position at; /* now, or when a batch diverged */
     int orders;

@@ -451,7 +451,7 @@ static int64_t newest_of_all(struct trainer *t, const char *const *dirs, size_t 
     return comm_max(t->comm, newest);
 }
 
-/* What is left where the newest one is damaged; -1. */
+/* The step of the next older checkpoint when the newest is damaged; -1: none. */
 static int say_before(struct trainer *t, const char *const *dirs, size_t n_dirs, int64_t step,
                       struct err *err)
 {

@@ -17,7 +17,7 @@ static void set_momentum(struct trainer *t)
         switch_momentum(change_of(t), t->at.epoch - t->at.switched.epoch);
 }
 
-/* What it remembers of earlier updates. */
+/* Scales the optimiser's velocity, which remembers earlier updates. */
 static void scale_velocity(struct trainer *t, float factor)
 {
     float *velocity = optimizer_velocity(&t->optimizer);

@@ -151,7 +151,7 @@ static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
         sigaction(SIGHUP, &hangup, NULL);
 }
 
-/* What rank 0 sees before a step, for all ranks to do after it. */
+/* Rank 0 decides before a step what all ranks do after it. */
 static int wish(const struct trainer *t, struct telemetry *w)
 {
     const char *stop = w->options->stop_file;

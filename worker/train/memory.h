@@ -8,7 +8,7 @@
  * processes of the cgroup or machine. */
 uint64_t memory_limit(void);
 
-/* That of this process alone: of its address space. */
+/* The limit of this process alone: that of its address space. */
 uint64_t memory_process_limit(void);
 
 #endif

@@ -333,7 +333,7 @@ static void nap(double seconds)
               NULL);
 }
 
-/* Whom others wait for looks after them meanwhile. */
+/* A rank that others wait for serves them while it waits. */
 static void sleep_for(const struct trainer *t, double seconds)
 {
     const double end = trainer_seconds() + seconds;
