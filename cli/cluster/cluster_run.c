@@ -13,7 +13,7 @@
 #define LOOK_MS 1000
 #define MISSES_MAX 5 /* looks in a row that fail */
 
-/* What is shown of a job while it runs. */
+/* The state of a job that is shown while it runs. */
 struct cluster_view {
     struct progress line; /* for what the terminal can do */
     const char *name;

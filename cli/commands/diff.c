@@ -21,7 +21,7 @@ static const char usage[] =
     "examples:\n"
     "  paceline diff a.safetensors b.safetensors\n";
 
-/* What differs between two tensors of the same type and shape. */
+/* The differences between two tensors of the same type and shape. */
 struct deviation {
     size_t first, count; /* elements; first is valid when count > 0 */
     double largest;      /* NaN as soon as one side is NaN alone */

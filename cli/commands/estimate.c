@@ -117,7 +117,7 @@ static int take_calibration(struct estimate_request *r, struct options *o, size_
     return EXIT_OK;
 }
 
-/* What must not be given together. */
+/* Options that must not be given together. */
 static bool check_sources(const struct options *o)
 {
     if (o->calibrate && (o->t_grad || o->t_comm))

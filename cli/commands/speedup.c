@@ -420,7 +420,7 @@ static int speedup_take_folder(struct folder *out, const struct options *o, cons
     return err_exit_code(err.code);
 }
 
-/* What belongs to a cluster needs one. */
+/* Refuses options of a cluster without a cluster. */
 static int check_place(const struct options *o)
 {
     bool cluster = o->on && strcmp(o->on, "cluster") == 0;

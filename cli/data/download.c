@@ -200,7 +200,7 @@ static void set_options(CURL *easy, struct download_transfer *t, struct curl_sli
     set(easy, CURLOPT_ERRORBUFFER, message);
 }
 
-/* What came of the request: 0 the file is whole, else why not. */
+/* The result of the request: 0 if the file is whole, else why not. */
 static int download_judge(struct download_transfer *t, CURLcode code, const char *message,
                           struct err *err)
 {

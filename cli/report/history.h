@@ -1,5 +1,5 @@
 /*
- * What a run has told so far: its events, kept for the table and the report.
+ * The events of a run so far, kept for the table and the report.
  * Trees are owned by the history; progress is thinned so that any run fits.
  */
 #ifndef PACELINE_CLI_HISTORY_H

@@ -102,7 +102,7 @@ static double of_rank(const cJSON *event, const char *measure, int rank)
     return report_times_at(cJSON_GetObjectItemCaseSensitive(ranks, measure), rank);
 }
 
-/* What each rank has used, and sent to whom. */
+/* The resources that each rank used, and the bytes that it sent to each other rank. */
 static void rank_row(struct buf *out, const struct history *h, int rank, int n)
 {
     static const char *const bytes[] = {"peakBytes", "groupPeakBytes"};

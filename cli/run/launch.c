@@ -21,7 +21,7 @@
 #define DRAIN_MS 300 /* for output that is under way when the process has ended */
 #define COUNT_TEXT 24
 
-/* What is in our own environment wins. */
+/* Variables of our own environment win. */
 static void launch_make_environment(struct env *e, const struct launch *l)
 {
     char text[64];

@@ -48,7 +48,8 @@ static double worker_state(const struct job *job, const struct net *net)
     return job_ranks(job) > workers ? 0 : needs_largest_share(job, net, workers);
 }
 
-/* Who shares batches is bound by their lanes, who shares an update's batches by these. */
+/* Workers that share batches are bound by the lanes; workers that share an update's batches, by the
+ * batches. */
 static double ceiling_of(const struct job *job)
 {
     const int64_t workers = job->replicas[ROLE_WORKER].replicas;

@@ -1,4 +1,4 @@
-/* What a run of a study should have reached, by study 003's formulas. Pure. */
+/* The result that a run of a study should have reached, by study 003's formulas. Pure. */
 #ifndef PACELINE_CLI_STUDY_ESTIMATE_H
 #define PACELINE_CLI_STUDY_ESTIMATE_H
 

@@ -96,7 +96,7 @@ static cJSON *not_compared(const struct answers *a)
     return done;
 }
 
-/* What the command finds in its environment. */
+/* The environment of the command. */
 static int study_peer_tell(const struct folder *folder, struct err *err)
 {
     AUTO(auto_free) char *spec = folder_file(folder, "job.json");

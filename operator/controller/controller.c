@@ -99,8 +99,8 @@ void controller_touch(struct controller *c, const char *namespace_, const char *
     key_make(key, namespace_, name);
     m = job_states_find(c->job_states, key);
     /* A follower does not queue keys: it would keep the keys of all jobs that come and go. On
-     * becoming leader it queues every job. Only keys of jobs that it has led, and still remembers,
-     * are queued, so that these jobs are forgotten. */
+     * becoming leader it queues every job. A job that it remembers is queued all the same: as
+     * leader it then drops its memory of one that is gone. */
     if (!m && !c->leads)
         return;
     if (m && !m->dirty_mono_ms)
