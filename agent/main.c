@@ -25,24 +25,17 @@ struct serve_words {
 
 #define INTO(f) .offset = offsetof(struct serve_words, options.f)
 static const struct option_row rows[] = {
-    {"listen", OPTION_TEXT, INTO(listen), .value = "ADDRESS:PORT",
-     .help = "where to listen (:7420)"},
-    {"key", OPTION_TEXT, INTO(key), .value = "FILE",
-     .help = "the job's key (/etc/paceline-key/tls.key)"},
-    {"certificate", OPTION_TEXT, INTO(certificate), .value = "FILE",
-     .help = "its certificate (/etc/paceline-key/tls.crt)"},
-    {"state", OPTION_TEXT, INTO(state), .value = "DIR",
-     .help = "the run folder (/dev/shm/paceline)"},
-    {"output", OPTION_TEXT, INTO(output), .value = "DIR",
-     .help = "where spec.output.volume is (/output)"},
-    {"scratch", OPTION_TEXT, INTO(scratch), .value = "DIR",
-     .help = "files of a run (/tmp/paceline)"},
-    {"pod", OPTION_TEXT, INTO(pod), .value = "NAME",
-     .help = "this pod (PACELINE_POD, else the host name)"},
-    {"worker", OPTION_TEXT, INTO(worker), .value = "PROGRAM",
-     .help = "the engine (paceline-worker beside this program)"},
-    {"termination-log", OPTION_TEXT, INTO(termination_log), .value = "FILE",
-     .help = "(/dev/termination-log)"},
+    {"listen", OPTION_TEXT, INTO(listen), "ADDRESS:PORT", "where to listen (:7420)"},
+    {"key", OPTION_TEXT, INTO(key), "FILE", "the job's key (/etc/paceline-key/tls.key)"},
+    {"certificate", OPTION_TEXT, INTO(certificate), "FILE",
+     "its certificate (/etc/paceline-key/tls.crt)"},
+    {"state", OPTION_TEXT, INTO(state), "DIR", "the run folder (/dev/shm/paceline)"},
+    {"output", OPTION_TEXT, INTO(output), "DIR", "where spec.output.volume is (/output)"},
+    {"scratch", OPTION_TEXT, INTO(scratch), "DIR", "files of a run (/tmp/paceline)"},
+    {"pod", OPTION_TEXT, INTO(pod), "NAME", "this pod (PACELINE_POD, else the host name)"},
+    {"worker", OPTION_TEXT, INTO(worker), "PROGRAM",
+     "the engine (paceline-worker beside this program)"},
+    {"termination-log", OPTION_TEXT, INTO(termination_log), "FILE", "(/dev/termination-log)"},
 };
 
 static const struct command_line line = {

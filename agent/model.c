@@ -197,8 +197,8 @@ struct model_options {
 int agent_model(int argc, char **argv)
 {
     static const struct option_row rows[] = {
-        {"state", OPTION_TEXT, offsetof(struct model_options, state), .value = "DIR",
-         .help = "the run folder (" STATE ")"},
+        {"state", OPTION_TEXT, .offset = offsetof(struct model_options, state), "DIR",
+         "the run folder (" STATE ")"},
         {"fetched", OPTION_FLAG, offsetof(struct model_options, fetched),
          .help = "say that somebody has the model"},
     };

@@ -73,22 +73,21 @@ static int option_unknown(const struct command_line *line, const char *argument,
     return err_set(err, ERR_INVALID, "unknown option %s", word);
 }
 
-/* "debug, info, warn or error" */
-static void choices_print(const char *const *choices, struct buf *out)
-{
-    for (size_t i = 0; choices[i]; i++)
-        buf_printf(out, "%s%s", i == 0 ? "" : choices[i + 1] ? ", " : " or ", choices[i]);
-}
-
+/* The index of value among the choices, or -1 with err. */
 static int choice_find(const struct option_row *row, const char *value, struct err *err)
 {
-    AUTO(buf_release) struct buf allowed = {0};
+    AUTO(buf_release) struct buf allowed; /* "debug, info, warn or error" */
 
-    for (int i = 0; row->choices[i]; i++)
+    buf_init(&allowed, 0);
+    for (int i = 0; row->choices[i]; i++) {
         if (strcmp(row->choices[i], value) == 0)
             return i;
-    buf_init(&allowed, 0);
-    choices_print(row->choices, &allowed);
+        buf_printf(&allowed, "%s%s",
+                   i == 0                ? ""
+                   : row->choices[i + 1] ? ", "
+                                         : " or ",
+                   row->choices[i]);
+    }
     return err_set(err, ERR_INVALID, "--%s is \"%s\"; it takes %s", row->name, value, allowed.data);
 }
 

@@ -1,15 +1,7 @@
 /*
- * paceline-worker: the training engine. Started by `paceline`, by mpirun, srun or an agent:
- *
- *   paceline-worker run --spec JOB --out DIR [--durable DIR] [--resume|--resume-if-any] [--mirror]
- *                       [--workers N] [--checkpoint-seconds N] [--step-timeout N]
- *   paceline-worker evaluate --spec JOB --checkpoint FILE
- *   paceline-worker predict --spec JOB --checkpoint FILE [--limit N] [--top N] INPUT...
- *   paceline-worker bench --spec JOB [--batch B] [--steps N] [--layers]
- *   paceline-worker calibrate --spec JOB [--steps N]
- *
- * Rank 0 prints events on standard output (docs/reference/events.md has them); logs go
- * to standard error. Exit codes: include/paceline/err.h.
+ * paceline-worker: the training engine. `paceline`, mpirun, srun or an agent starts it. Rank 0
+ * prints events on standard output (docs/reference/events.md has them); logs go to standard error.
+ * Exit codes: include/paceline/err.h.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -39,20 +31,20 @@ static const struct option_row rows[] = {
     {"steps", OPTION_COUNT, INTO(steps), .max = INT_MAX},
     {"layers", OPTION_FLAG, INTO(layers)},
     {"describe", OPTION_FLAG, INTO(describe)},
-    {"durable", OPTION_TEXT, INTO(durable), .value = "DIR",
-     .help = "rank 0 copies the checkpoints that the job asks for to this folder"},
+    {"durable", OPTION_TEXT, INTO(durable), "DIR",
+     "rank 0 copies the checkpoints that the job asks for to this folder"},
     {"resume", OPTION_FLAG, INTO(resume),
      .help = "go on from the newest checkpoint, which must be there and whole"},
     {"resume-if-any", OPTION_FLAG, INTO(resume_if_any),
      .help = "the same where there is one; a damaged one is skipped"},
     {"mirror", OPTION_FLAG, INTO(mirror),
      .help = "a rank of another host writes every checkpoint too, into its DIR"},
-    {"workers", OPTION_COUNT, INTO(workers), .max = INT_MAX, .value = "N",
-     .help = "fail unless the world has N ranks"},
-    {"checkpoint-seconds", OPTION_COUNT, INTO(checkpoint_seconds), .max = INT_MAX, .value = "N",
-     .help = "checkpoint.everySeconds for jobs that set none"},
-    {"step-timeout", OPTION_COUNT, INTO(step_timeout), .max = INT_MAX, .value = "N",
-     .help = "a rank whose step takes longer ends the world (default 0: never)"},
+    {"workers", OPTION_COUNT, INTO(workers), "N", "fail unless the world has N ranks",
+     .max = INT_MAX},
+    {"checkpoint-seconds", OPTION_COUNT, INTO(checkpoint_seconds), "N",
+     "checkpoint.everySeconds for jobs that set none", .max = INT_MAX},
+    {"step-timeout", OPTION_COUNT, INTO(step_timeout), "N",
+     "a rank whose step takes longer ends the world (default 0: never)", .max = INT_MAX},
     {"time-transfer", OPTION_FLAG, INTO(time_transfer),
      .help = "time a transfer of the parameters before the first step"},
 };

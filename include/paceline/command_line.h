@@ -37,11 +37,11 @@ enum option_kind {
 struct option_row {
     const char *name; /* without the dashes */
     enum option_kind kind;
-    char letter;                /* "-o VALUE" means the same; 0: none */
-    size_t offset;              /* of the variable, in the caller's struct */
-    int64_t min, max;           /* max 0: no limit */
-    const char *const *choices; /* ended by NULL */
+    char letter;              /* "-o VALUE" means the same; 0: none */
+    size_t offset;            /* of the variable, in the caller's struct */
     const char *value, *help; /* for --help: "FILE" or NULL; help NULL: the option is not listed */
+    int64_t min, max;         /* max 0: no limit */
+    const char *const *choices; /* ended by NULL */
 };
 
 struct command_line {
