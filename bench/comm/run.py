@@ -6,7 +6,7 @@ namespaces joined by a cable of 1 and 10 Gbit/s (as root). All contenders take t
 a ratio divides times of one round only; the table has the median over the rounds. What the cable and
 the cores let through is shown by a plain TCP connection. To "server" the last rank is a parameter
 server of the others. `--only overlap` trains fashion-cnn over 1 Gbit/s, with gradients sent while earlier
-layers still compute and with all of them sent behind: what is hidden of the transfer, against what
+layers still compute and with all of them sent after them: what is hidden of the transfer, against what
 is left to compute. Options:
 
     make bench-comm BENCH_COMM="--ranks 2 --rounds 51 --csv allreduce.csv"
