@@ -125,6 +125,36 @@ static const char *terminal_unsettled(struct sim_world *w, const struct store_ob
     return NULL;
 }
 
+static bool has_run(const struct sim_world *w, const struct sim_process *p)
+{
+    for (size_t i = 0; i < w->agents->n_runs; i++)
+        for (int k = 0; k < w->agents->runs[i].n; k++)
+            if (w->agents->runs[i].hosts[k] == (int)(p - w->processes))
+                return true;
+    return false;
+}
+
+/* Worker 0 has no node, and the one other worker that has one may have the only checkpoint: it
+ * keeps its place, and the job waits for a node. */
+static bool waits_for_node(const struct sim_world *w, const struct store_object *job)
+{
+    const struct sim_process *only = NULL;
+
+    if (scenario_room(w, job->name) == INT64_MAX)
+        return false;
+    for (size_t i = 0; i < w->n_processes; i++) {
+        const struct sim_process *p = &w->processes[i];
+
+        if (strcmp(p->job_uid, job->uid) != 0 || p->role != ROLE_WORKER || p->gone || p->node < 0 ||
+            p->state == POD_AT_ENDED)
+            continue;
+        if (p->index == 0 || only)
+            return false;
+        only = p;
+    }
+    return only && has_run(w, only);
+}
+
 static const char *index_unsettled(struct sim_world *w, const struct store_object *job,
                                    enum cluster_role role, int index)
 {
@@ -132,6 +162,8 @@ static const char *index_unsettled(struct sim_world *w, const struct store_objec
     int running = 0;
     char world[128];
 
+    if (role == ROLE_WORKER && index == 0 && waits_for_node(w, job))
+        return NULL;
     if (role == ROLE_WORKER && index > 0 && scenario_room(w, job->name) != INT64_MAX)
         return NULL; /* no room: whether it trains without is asked of the run */
     snprintf(world, sizeof world, "\"%s-%lld\"", job->name,
@@ -299,6 +331,9 @@ static const char *running_unsettled(struct sim_world *w, const struct store_obj
                 return because("pod %s is not wanted", p->name);
         }
     }
+    if (waits_for_node(w, job))
+        return told(w, job, "LaunchWaits") ? NULL
+                                           : because("no event tells that %s waits", job->name);
     if (training_unsettled(w, job) || objects_unsettled(w, job))
         return reason;
     if (deadline) {
