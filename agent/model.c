@@ -199,7 +199,7 @@ int agent_model(int argc, char **argv)
     static const struct option_row rows[] = {
         {"state", OPTION_TEXT, .offset = offsetof(struct model_options, state), "DIR",
          "the run folder (" STATE ")"},
-        {"fetched", OPTION_FLAG, offsetof(struct model_options, fetched),
+        {"fetched", OPTION_FLAG, .offset = offsetof(struct model_options, fetched),
          .help = "say that somebody has the model"},
     };
     static const struct command_line line = {
