@@ -12,7 +12,7 @@ case $build in
     ;;
 esac
 tests=(agent_report api_meta api_pod api_trainingjob cache channel controller controller_lease controller_owned
-    controller_watch frame json links masterkey metrics objects objects_keys options
+    controller_watch frame json agent_conns masterkey metrics objects objects_keys options
     pod_events reconcile run_report spec workqueue yaml)
 shopt -s nullglob
 programs=()
