@@ -10,7 +10,7 @@
  *  1, 2  jobs that are left alone; invalid specs and damaged status: reconcile.c
  *  3     how pods ended, restarts, disruptions, back-off: outcome.c
  *  4     success: success.c
- *  5     the deadline: clock.c
+ *  5     the deadline: deadline.c
  *  6     suspend and resume: suspend.c
  *  7     the world, its start and its scaling: world.c
  *  8     objects besides the pods: owned.c

@@ -4,7 +4,7 @@
 /* JPEG files; what a header announces is decoded. The first byte chooses the channels.
  */
 #include "paceline/mem.h"
-#include "worker/data/image_format.h"
+#include "worker/data/image_decoders.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

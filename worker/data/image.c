@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "paceline/mem.h"
-#include "worker/data/image_format.h"
+#include "worker/data/image_decoders.h"
 
 struct image_decoder {
     struct jpeg_decoder *jpeg;

@@ -5,7 +5,7 @@
 #include <jpeglib.h>
 
 #include "paceline/mem.h"
-#include "worker/data/image_format.h"
+#include "worker/data/image_decoders.h"
 
 #define MAX_SCANS 100 /* of a progressive file; each costs time, whatever its length */
 #define ROWS 8

@@ -3,7 +3,7 @@
 #include <setjmp.h>
 
 #include "paceline/mem.h"
-#include "worker/data/image_format.h"
+#include "worker/data/image_decoders.h"
 
 struct png_reader {
     const uint8_t *bytes;

@@ -1,6 +1,6 @@
-/* The two decoders behind image.h. */
-#ifndef PACELINE_IMAGE_FORMAT_H
-#define PACELINE_IMAGE_FORMAT_H
+/* The decoders that image.c chooses from. */
+#ifndef PACELINE_IMAGE_DECODERS_H
+#define PACELINE_IMAGE_DECODERS_H
 
 #include <stdbool.h>
 
