@@ -128,7 +128,8 @@ static void show_start(struct progress *p, const cJSON *e)
     p->epochs = event_number(e, "epochs");
     p->steps = event_number(e, "steps");
     p->batches_per_epoch = event_number(e, "batchesPerEpoch");
-    p->steps_per_epoch = ceil(p->batches_per_epoch / event_number(e, "batchesPerUpdate"));
+    /* 1 where the engine does not tell it. */
+    p->steps_per_epoch = ceil(p->batches_per_epoch / fmax(event_number(e, "batchesPerUpdate"), 1));
     fprintf(p->out, "%s%s%s: %s, %s parameters, %s training samples\n", style(p, BOLD),
             shown(event_text(e, "job")).s, style(p, PLAIN), shown(event_text(e, "model")).s,
             format_count(event_number(e, "params")).s,
