@@ -10,8 +10,8 @@
 
 /*
  * Anybody who may create TrainingJobs decides what stands in them. At these bounds no stage of the
- * work on a job takes 2 ms (tests/unit/operator/controller/test_costs.c). Annotations include kubectl's copy of the
- * applied file.
+ * work on a job takes 2 ms (tests/unit/operator/controller/test_costs.c). Annotations include
+ * kubectl's copy of the applied file.
  */
 #define KEPT_SPEC_BYTES ((size_t)128 << 10)
 #define KEPT_SPEC_VALUES ((size_t)5120)

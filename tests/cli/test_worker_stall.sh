@@ -25,7 +25,7 @@ check "one of two" "$(cat events)" "rank 0 on apple: the world has 1 ranks, not 
 for bad in -1 2x '' 99999999999; do
     ./with_pid job.yaml --workers "$bad" >events 2>log
     same "--workers $bad" $? 2
-    check "--workers $bad" "$(cat log)" "--workers: \"$bad\" is no number; allowed: 0 to 2147483647"
+    check "--workers $bad" "$(cat log)" "--workers is \"$bad\"; it takes a whole number from 0 to 2147483647"
 done
 
 # Rank 1 is stopped in the middle: both other ranks wait for it, and one of them has to say so.

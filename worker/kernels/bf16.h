@@ -8,7 +8,8 @@
  * One step of a sum adds both products of a pair, the first one first, each as a fused multiply-add
  * whose operands and results are zeros (of their signs) where they would be subnormal. AVX512-BF16
  * has one instruction for it, VDPBF16PS, which is why; elsewhere it is two fused multiply-adds
- * between flush_begin and flush_end. All give the same bytes (tests/unit/worker/kernels/test_bf16.c).
+ * between flush_begin and flush_end. All give the same bytes
+ * (tests/unit/worker/kernels/test_bf16.c).
  */
 #ifndef PACELINE_BF16_H
 #define PACELINE_BF16_H
