@@ -185,7 +185,7 @@ verify: $(BUILD)/bin/paceline ## generated files are not stale, the CRD is small
 # Tests of what a strategy or a network promises, of many runs each: test_every_strategy.sh walks the code of the
 # one, unit tests that of the other. And the documents' commands, each of which has a test of its own.
 LONG_TESTS := $(patsubst %,tests/cli/test_%.sh,sum_order graph accumulate servers async local_sgd elastic \
-    groups schedules staleness switch switch_resume model_parallel simulated random_strategy docs)
+    groups schedules staleness switch switch_resume model_parallel simulated random_strategy loss_strategies docs)
 asan: ## tests under AddressSanitizer and UBSan, without those of many minutes
 	@$(AGAIN) check SANITIZER=address $(if $(findstring command,$(origin TESTS)),,TESTS='$$(filter-out $$(LONG_TESTS),$$(ALL_TESTS))')
 
