@@ -107,23 +107,40 @@ static const char *const resumed_texts[] = {
     [ON_RESUME_FREE] = "with the same value or another",
 };
 
+/* What a page says of a field besides its description. */
+struct field_texts {
+    struct buf allowed, preset, applies;
+};
+
+static void field_texts_init(struct field_texts *t, const struct field *f)
+{
+    buf_init(&t->allowed, 0);
+    buf_init(&t->preset, 0);
+    buf_init(&t->applies, 0);
+    field_allowed(f, &t->allowed);
+    default_text(f, &t->preset);
+    applies_text(f, &t->applies);
+}
+
+static void field_texts_release(struct field_texts *t)
+{
+    buf_release(&t->allowed);
+    buf_release(&t->preset);
+    buf_release(&t->applies);
+}
+
 /* Prints the values that a user may write there. */
 static void print_allowed(const struct field *f)
 {
-    AUTO(buf_release) struct buf allowed, preset, applies;
+    AUTO(field_texts_release) struct field_texts t;
 
-    buf_init(&allowed, 0);
-    buf_init(&preset, 0);
-    buf_init(&applies, 0);
-    field_allowed(f, &allowed);
-    default_text(f, &preset);
-    applies_text(f, &applies);
+    field_texts_init(&t, f);
     if (f->kind != FIELD_OBJECT)
-        printf("ALLOWED:  %s\n", allowed.data);
-    if (preset.len)
-        printf("DEFAULT:  %s\n", preset.data);
-    if (applies.len)
-        printf("WITH:     %s\n", applies.data);
+        printf("ALLOWED:  %s\n", t.allowed.data);
+    if (t.preset.len)
+        printf("DEFAULT:  %s\n", t.preset.data);
+    if (t.applies.len)
+        printf("WITH:     %s\n", t.applies.data);
     if (f->fixed)
         puts("CHANGES:  not after creation");
     if (f->paused)
@@ -188,20 +205,15 @@ static void explain_print_cell(const char *text)
 
 static void print_row(const struct field *f)
 {
-    AUTO(buf_release) struct buf allowed, preset, applies;
+    AUTO(field_texts_release) struct field_texts t;
 
-    buf_init(&allowed, 0);
-    buf_init(&preset, 0);
-    buf_init(&applies, 0);
-    field_allowed(f, &allowed);
-    default_text(f, &preset);
-    applies_text(f, &applies);
+    field_texts_init(&t, f);
     printf("| `%s` | ", field_key(f));
-    explain_print_cell(allowed.data);
-    printf(" | %s | ", f->required ? "required" : preset.data);
+    explain_print_cell(t.allowed.data);
+    printf(" | %s | ", f->required ? "required" : t.preset.data);
     explain_print_cell(f->doc);
-    if (applies.len)
-        printf(" With %s.", applies.data);
+    if (t.applies.len)
+        printf(" With %s.", t.applies.data);
     puts(" |");
 }
 
