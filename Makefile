@@ -43,7 +43,7 @@ COMMON_SRC := $(wildcard common/*.c)
 KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o)) \
               $(KERNELS_BF16:%=$(BUILD)/worker/kernels/%.o) \
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
-WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c))
+WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c worker/*/*/*.c))
 CLI_SRC := $(wildcard cli/*.c cli/*/*.c)
 STUDIES := $(wildcard examples/studies/*.yaml)
 OPERATOR_SRC := $(wildcard operator/*.c operator/*/*.c)
@@ -148,7 +148,7 @@ TORTURE = $(if $(filter tests/operator/test_torture.sh,$(TESTS)),$(BUILD)/tests/
 # An operator to talk to agents with, and an MPI program that is not ours.
 AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client $(BUILD)/tests/agent/program)
 
-linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c))))
+linked = $(if $(filter worker/kernels,$(1)),$(KERNEL_OBJ),$(patsubst %.c,$(BUILD)/%.o,$(if $(filter %.c,$(1)),$(1),$(wildcard $(1)/*.c $(1)/*/*.c))))
 links = $(foreach s,$(shell sed -n 's|^// LINK: *||p' $(1)),$(call linked,$(s)))
 # A fuzz target has libFuzzer's main, or one that replays the inputs named on its command line.
 FUZZ_MAIN := $(if $(filter fuzzer,$(SANITIZER)),,$(BUILD)/tests/fuzz/replay.o)
@@ -267,7 +267,7 @@ sim-mutants: $(BUILD)/tests/sim/sim ## deliberate bugs in the operator: each mus
 
 SOURCES := $(COMMON_SRC) $(WIRE_SRC) $(WORKER_SRC) $(CLI_SRC) $(OPERATOR_SRC) $(AGENT_SRC) $(wildcard worker/kernels/*.c)
 OTHER_C := $(wildcard bench/*.c bench/*/*.c tests/*.[ch] tests/*/*.[ch] tests/unit/*/*.c tests/unit/*/*/*.c tests/cluster/node/*.c)
-HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h cli/*/*.h agent/*.h worker/*.h worker/*/*.h operator/*.h operator/*/*.h)
+HEADERS := $(wildcard include/paceline/*.h common/*.h wire/*.h cli/*.h cli/*/*.h agent/*.h worker/*.h worker/*/*.h worker/*/*/*.h operator/*.h operator/*/*.h)
 
 .PHONY: tidy format format-check shellcheck names-check
 tidy: $(SOURCES:%=$(BUILD)/%.tidy) ## clang-tidy: bugs, function length, complexity

@@ -2,7 +2,7 @@
 
 #include "paceline/file.h"
 #include "paceline/mem.h"
-#include "worker/data/vocabulary.h"
+#include "worker/data/format/vocabulary.h"
 #include "worker/kernels/math.h"
 #include "worker/model/loss.h"
 #include "worker/train/events.h"

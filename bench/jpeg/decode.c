@@ -11,10 +11,10 @@
 
 #include "paceline/file.h"
 #include "paceline/mem.h"
-#include "worker/data/augment.h"
-#include "worker/data/image.h"
-#include "worker/data/normalize.h"
-#include "worker/data/resize.h"
+#include "worker/data/batch/augment.h"
+#include "worker/data/batch/normalize.h"
+#include "worker/data/image/image.h"
+#include "worker/data/image/resize.h"
 
 #define MAX_FILES 4096
 

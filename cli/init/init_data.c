@@ -17,11 +17,11 @@
 #include "paceline/mem.h"
 #include "paceline/spec.h"
 #include "paceline/text.h"
-#include "worker/data/csv.h"
 #include "worker/data/data.h"
-#include "worker/data/image_folder.h"
-#include "worker/data/image_reader.h"
-#include "worker/data/npy.h"
+#include "worker/data/format/csv.h"
+#include "worker/data/format/npy.h"
+#include "worker/data/image/image_folder.h"
+#include "worker/data/image/image_reader.h"
 
 #define MEASURED_MAX 200
 #define LABEL_MAX 65535

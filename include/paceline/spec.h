@@ -169,7 +169,7 @@ struct job {
         double validation_split;
         enum normalize_by normalize_by; /* the next two, or what the training set gives */
         double mean, std;               /* pixels in 0..1 become (x - mean) / std */
-        bool flip;                      /* augmentation: see worker/data/augment.h */
+        bool flip;                      /* augmentation: see worker/data/batch/augment.h */
         int64_t pad;
         struct job_distribution distribution;
         enum staging staging; /* whether all is decoded before the first step */

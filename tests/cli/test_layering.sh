@@ -6,7 +6,8 @@ set -euo pipefail
 build=${PACELINE_BUILD:?}
 
 # folder: the folders below it whose symbols it may use
-layers='
+data="worker/data worker/data/batch worker/data/image worker/data/store worker/data/format"
+layers="
 common:
 worker/kernels:       common
 worker/threads:       common worker/kernels
@@ -14,21 +15,25 @@ worker/lanes:         common
 worker/layers:        common worker/kernels worker/threads worker/lanes
 worker/model:         common worker/kernels worker/threads worker/lanes worker/layers
 worker/optim:         common worker/kernels
-worker/data:          common worker/kernels
+worker/data/batch:    common worker/kernels $data
+worker/data/image:    common worker/kernels $data
+worker/data/store:    common worker/kernels $data
+worker/data/format:   common worker/kernels $data
+worker/data:          common worker/kernels $data
 worker/checkpoint:    common
 worker/comm:          common worker/kernels worker/lanes
-worker/train:         common worker/kernels worker/lanes worker/threads worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm
-worker/strategy:      common worker/kernels worker/lanes worker/model worker/optim worker/data worker/comm worker/train
-worker:               common worker/kernels worker/threads worker/lanes worker/model worker/layers worker/optim worker/data worker/checkpoint worker/comm worker/train worker/strategy
+worker/train:         common worker/kernels worker/lanes worker/threads worker/model worker/layers worker/optim $data worker/checkpoint worker/comm
+worker/strategy:      common worker/kernels worker/lanes worker/model worker/optim $data worker/comm worker/train
+worker:               common worker/kernels worker/threads worker/lanes worker/model worker/layers worker/optim $data worker/checkpoint worker/comm worker/train worker/strategy
 cli/base:             common
 cli/crd:              common operator/api
 cli/report:           common cli/base
-cli/run:              common cli/base cli/report worker/kernels worker/threads worker/lanes worker/layers worker/model worker/data worker/checkpoint
+cli/run:              common cli/base cli/report worker/kernels worker/threads worker/lanes worker/layers worker/model $data worker/checkpoint
 cli/cluster:          common cli/base cli/run
 cli/data:             common cli/base cli/run
-cli/init:             common cli/base worker/data
+cli/init:             common cli/base $data
 cli/study:            common cli/base cli/report cli/run
-cli/commands:         common cli/base cli/crd cli/report cli/run cli/cluster cli/data cli/init cli/study worker/kernels worker/threads worker/lanes worker/layers worker/model worker/data worker/checkpoint operator/api
+cli/commands:         common cli/base cli/crd cli/report cli/run cli/cluster cli/data cli/init cli/study worker/kernels worker/threads worker/lanes worker/layers worker/model $data worker/checkpoint operator/api
 cli:                  common cli/base cli/commands
 wire:                 common
 agent:                common wire
@@ -41,7 +46,7 @@ operator/agents:      common wire operator/objects operator/core
 operator/web:         common
 operator/controller:  common operator/api operator/reconcile operator/objects operator/core operator/web
 operator:             common operator/core operator/controller operator/kube operator/agents operator/web
-'
+"
 
 list=$(mktemp) objects=$(mktemp)
 trap 'rm -f "$list" "$objects"' EXIT

@@ -1,7 +1,7 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/cifar.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/cifar.c
 /* CIFAR's records. The first byte chooses between CIFAR-10 and CIFAR-100. */
 #include "paceline/mem.h"
-#include "worker/data/cifar.h"
+#include "worker/data/format/cifar.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

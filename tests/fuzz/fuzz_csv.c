@@ -1,10 +1,10 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/csv.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/csv.c
 /* Tables: whatever the bytes are, rows have as many fields as there are names, and the end comes.
  */
 #include <string.h>
 
 #include "paceline/mem.h"
-#include "worker/data/csv.h"
+#include "worker/data/format/csv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

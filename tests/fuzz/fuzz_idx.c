@@ -1,7 +1,7 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/idx.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/idx.c
 /* IDX files, plain and gzip. The first byte chooses the number of dimensions. */
 #include "paceline/mem.h"
-#include "worker/data/idx.h"
+#include "worker/data/format/idx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

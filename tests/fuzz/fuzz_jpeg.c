@@ -1,10 +1,10 @@
-// LINK: common/err.c common/mem.c worker/data/image.c worker/data/jpeg.c worker/data/png.c
-// LINK: common/text.c
+// LINK: common/err.c common/mem.c worker/data/image/image.c
+// LINK: worker/data/image/jpeg.c worker/data/image/png.c common/text.c
 // LIBS: -ljpeg -lpng
 /* JPEG files; what a header announces is decoded. The first byte chooses the channels.
  */
 #include "paceline/mem.h"
-#include "worker/data/image_decoders.h"
+#include "worker/data/image/image_decoders.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,17 +1,11 @@
-// LINK: common worker/data/layout.c
-// LINK: worker/data/rows.c worker/data/normalize.c
+// LINK: common worker/data/store/layout.c
+// LINK: worker/data/store/rows.c worker/data/batch/normalize.c
 /* The bytes of a packed copy: what is accepted can be read, pixels and labels of both sets. */
 #include "paceline/digest.h"
 #include "paceline/mem.h"
-#include "worker/data/layout.h"
+#include "worker/data/store/layout.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-int source_read(struct source *s, const struct source_memory *to, struct err *err)
-{
-    (void)s, (void)to;
-    return err_set(err, ERR_INVALID, "nothing is read here");
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,9 +1,9 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/npy.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/npy.c
 /* NumPy's files: what is accepted lies within the bytes, first to last value. */
 #include <string.h>
 
 #include "paceline/mem.h"
-#include "worker/data/npy.h"
+#include "worker/data/format/npy.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

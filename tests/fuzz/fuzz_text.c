@@ -1,8 +1,8 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/vocabulary.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/vocabulary.c
 /* Words of a text: the first byte chooses the bound, the first half of the rest is the training
  * text. */
 #include "paceline/mem.h"
-#include "worker/data/vocabulary.h"
+#include "worker/data/format/vocabulary.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 #include "paceline/err.h"
 #include "paceline/net.h"
 #include "paceline/spec.h"
-#include "worker/data/normalize.h"
+#include "worker/data/batch/normalize.h"
 
 /* n samples of c*h*w bytes and their labels, or rows of words (text.h); memory is shared by the
  * ranks of a host. */
@@ -97,7 +97,7 @@ struct batch {
 typedef void batch_range_fn(void *arg, uint32_t index, uint32_t n, uint32_t *first,
                             uint32_t *count);
 
-struct distribution; /* worker/data/distribution.h */
+struct distribution; /* worker/data/batch/distribution.h */
 
 enum batch_order {
     BATCHES_ALL,      /* file order, the last partial batch included: for evaluation */

@@ -2,9 +2,9 @@
 
 #include "paceline/losses.h"
 #include "paceline/mem.h"
-#include "worker/data/arrays.h"
-#include "worker/data/source.h"
-#include "worker/data/text.h"
+#include "worker/data/format/arrays.h"
+#include "worker/data/format/text.h"
+#include "worker/data/store/source.h"
 
 struct data_facts data_facts_of(const struct datasets *d)
 {

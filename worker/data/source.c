@@ -1,4 +1,4 @@
-#include "worker/data/source.h"
+#include "worker/data/store/source.h"
 
 #include <unistd.h>
 
@@ -70,16 +70,4 @@ int source_open(struct source *s, const struct job *job, struct err *err)
         return err_set(err, ERR_NOT_FOUND, "dataset %s: %s; %s", set->name, failure.msg,
                        set->advice);
     return err_set(err, failure.code, "dataset %s: %s", set->name, failure.msg);
-}
-
-int source_read(struct source *s, const struct source_memory *to, struct err *err)
-{
-    return s->set->kind->read(s, to, err);
-}
-
-void source_close(struct source *s)
-{
-    if (s->files)
-        s->set->kind->close(s);
-    *s = (struct source){0};
 }

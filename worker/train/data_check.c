@@ -1,7 +1,7 @@
 #include "worker/train/data_check.h"
 
 #include "paceline/mem.h"
-#include "worker/data/identity.h"
+#include "worker/data/store/identity.h"
 
 int data_check_derived(struct comm *comm, const struct job *job, const char *what,
                        const void *bytes, size_t n, struct err *err)

@@ -5,9 +5,9 @@
 
 #include "paceline/log.h"
 #include "paceline/mem.h"
-#include "worker/data/arrays.h"
 #include "worker/data/fit.h"
-#include "worker/data/identity.h"
+#include "worker/data/format/arrays.h"
+#include "worker/data/store/identity.h"
 #include "worker/train/data_check.h"
 #include "worker/train/events.h"
 #include "worker/train/memory.h"

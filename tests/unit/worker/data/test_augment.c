@@ -1,8 +1,8 @@
-// LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/augment.c
+// LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/batch/augment.c
 // LINK: common/text.c
 /* Windows of tiny images, by hand; and what is drawn. */
 #include "tests/test.h"
-#include "worker/data/augment.h"
+#include "worker/data/batch/augment.h"
 
 /* Two channels of 2x3. */
 static const struct shape shape = {2, 2, 3};

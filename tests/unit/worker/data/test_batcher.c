@@ -4,9 +4,9 @@
 
 #include "paceline/mem.h"
 #include "tests/test.h"
-#include "worker/data/augment.h"
+#include "worker/data/batch/augment.h"
+#include "worker/data/batch/distribution.h"
 #include "worker/data/data.h"
-#include "worker/data/distribution.h"
 #include "worker/kernels/random.h"
 #include "worker/lanes/lanes.h"
 

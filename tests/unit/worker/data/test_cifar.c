@@ -2,8 +2,8 @@
 // LIBS: -ljpeg -lpng
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
-#include "worker/data/cifar.h"
 #include "worker/data/data.h"
+#include "worker/data/format/cifar.h"
 
 enum { RECORDS = 3, LABELS_MAX = 2, RECORD_MAX = LABELS_MAX + CIFAR_IMAGE_BYTES };
 

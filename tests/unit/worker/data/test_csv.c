@@ -1,5 +1,5 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/csv.c
-#include "worker/data/csv.h"
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/csv.c
+#include "worker/data/format/csv.h"
 
 #include <string.h>
 

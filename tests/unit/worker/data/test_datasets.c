@@ -10,7 +10,7 @@
 #include "tests/unit/idx_bytes.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
-#include "worker/data/shared.h"
+#include "worker/data/store/shared.h"
 
 enum { TRAIN = 50, TEST = 20, H = 3, W = 5, PIXELS = H * W };
 

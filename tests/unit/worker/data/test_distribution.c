@@ -1,9 +1,9 @@
-// LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/distribution.c
+// LINK: common/err.c common/mem.c worker/kernels/random_scalar.c worker/data/batch/distribution.c
 // LINK: common/text.c
 /* Shares of workers: what each kind promises, over sets of many sizes. */
 #include "paceline/mem.h"
 #include "tests/test.h"
-#include "worker/data/distribution.h"
+#include "worker/data/batch/distribution.h"
 #include "worker/kernels/random.h"
 
 enum { N = 1203, CLASSES = 7, MOST_WORKERS = 9 };

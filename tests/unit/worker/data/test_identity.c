@@ -6,8 +6,8 @@
 
 #include "paceline/mem.h"
 #include "tests/test.h"
-#include "worker/data/identity.h"
-#include "worker/data/source.h"
+#include "worker/data/store/identity.h"
+#include "worker/data/store/source.h"
 
 enum { N = 9, PIXELS = 2 * 3 * 5 };
 

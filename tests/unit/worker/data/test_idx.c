@@ -1,7 +1,7 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/idx.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/idx.c
 #include "tests/test.h"
 #include "tests/unit/idx_bytes.h"
-#include "worker/data/idx.h"
+#include "worker/data/format/idx.h"
 
 static uint8_t payload[60000];
 

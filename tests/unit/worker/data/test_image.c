@@ -1,11 +1,11 @@
-// LINK: common/err.c common/text.c common/mem.c common/buf.c worker/data/image.c worker/data/jpeg.c
-// LINK: worker/data/png.c
+// LINK: common/err.c common/text.c common/mem.c
+// LINK: common/buf.c worker/data/image/image.c worker/data/image/jpeg.c worker/data/image/png.c
 // LIBS: -ljpeg -lpng
 #include "paceline/mem.h"
 #include "tests/test.h"
 #include "tests/unit/draft_vectors.h"
 #include "tests/unit/picture.h"
-#include "worker/data/image.h"
+#include "worker/data/image/image.h"
 
 enum { H = 37, W = 21 };
 

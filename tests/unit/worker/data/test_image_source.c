@@ -7,9 +7,9 @@
 #include "tests/unit/picture.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
-#include "worker/data/image.h"
-#include "worker/data/packed.h"
-#include "worker/data/resize.h"
+#include "worker/data/image/image.h"
+#include "worker/data/image/resize.h"
+#include "worker/data/store/packed.h"
 
 enum { H = 3, W = 2, PIXELS = H * W };
 

@@ -6,7 +6,7 @@
 #include "tests/unit/picture.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
-#include "worker/data/image_stream.h"
+#include "worker/data/store/image_stream.h"
 
 enum { SIDE = 7, N = 23, BATCH = 5, PIXELS = 3 * SIDE * SIDE };
 

@@ -2,14 +2,14 @@
 // LIBS: -ljpeg -lpng
 /* Files that a model is asked about: each kind gives the floats that training would make of it, one
  * sample that cannot be read does not take the others along, and what does not fit is told. */
-#include "worker/data/input.h"
+#include "worker/data/format/input.h"
 
 #include "tests/test.h"
 #include "tests/unit/picture.h"
 #include "tests/unit/scratch.h"
-#include "worker/data/image.h"
-#include "worker/data/image_folder.h"
-#include "worker/data/resize.h"
+#include "worker/data/image/image.h"
+#include "worker/data/image/image_folder.h"
+#include "worker/data/image/resize.h"
 
 #define VALUES_MAX (3 * 32 * 32)
 

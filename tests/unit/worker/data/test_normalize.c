@@ -1,9 +1,9 @@
-// LINK: common/err.c common/mem.c common/net.c common/net_names.c worker/data/normalize.c
+// LINK: common/err.c common/mem.c common/net.c common/net_names.c worker/data/batch/normalize.c
 // LINK: common/text.c
 /* Statistics of tiny sets, by hand, and of large ones, where sums must not overflow. */
 #include "paceline/mem.h"
 #include "tests/test.h"
-#include "worker/data/normalize.h"
+#include "worker/data/batch/normalize.h"
 
 /* Three samples of two channels of 1x2. */
 static const uint8_t samples[3][4] = {{0, 10, 7, 7}, {20, 30, 7, 7}, {40, 50, 7, 7}};

@@ -1,4 +1,4 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/npy.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/format/npy.c
 /* NumPy's files, made here by the description of their format; NumPy's own are compared with by
  * tests/cli/test_arrays.sh where there is a NumPy. */
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "paceline/mem.h"
 #include "tests/test.h"
-#include "worker/data/npy.h"
+#include "worker/data/format/npy.h"
 
 struct npy_bytes {
     uint8_t *data; /* malloc'ed */

@@ -8,7 +8,7 @@
 #include "tests/unit/idx_bytes.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
-#include "worker/data/image_stream.h"
+#include "worker/data/store/image_stream.h"
 
 enum { TRAIN = 50, TEST = 20, H = 3, W = 5, PIXELS = H * W, HEAD = 16 };
 

@@ -1,11 +1,11 @@
-// LINK: common/err.c common/text.c common/mem.c worker/data/resize.c
+// LINK: common/err.c common/text.c common/mem.c worker/data/image/resize.c
 /* The rule of resize.h against Pillow, axis by axis and byte for byte, and against what must hold
  * of any.
  */
 #include "paceline/mem.h"
 #include "tests/test.h"
 #include "tests/unit/resize_vectors.h"
-#include "worker/data/resize.h"
+#include "worker/data/image/resize.h"
 
 static uint8_t pixel(int y, int x, int c)
 {

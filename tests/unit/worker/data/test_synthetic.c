@@ -5,7 +5,7 @@
 
 #include "paceline/mem.h"
 #include "tests/test.h"
-#include "worker/data/source.h"
+#include "worker/data/store/source.h"
 
 struct made {
     struct source s;

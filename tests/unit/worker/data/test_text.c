@@ -5,8 +5,8 @@
 
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
-#include "worker/data/text.h"
-#include "worker/data/vocabulary.h"
+#include "worker/data/format/text.h"
+#include "worker/data/format/vocabulary.h"
 
 static char *folder;
 

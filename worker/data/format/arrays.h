@@ -1,0 +1,50 @@
+/*
+ * Arrays of numbers as a data set: in a folder, for each input of the network and each of the two
+ * sets, a .npy file (npy.h) of a row per sample, and one of the labels:
+ *
+ *     train-NAME.npy, test-NAME.npy    for each input layer, by its name; else x
+ *     train-y.npy, test-y.npy          the labels: integers from 0, one of each sample; with a loss
+ *                                      of numbers or bits (losses.h) a row of values
+ *
+ * A sample is its rows, one after the other in the order of the input layers, which are read when
+ * it is asked for: what has been read before is the system's, shared by all ranks of a host.
+ */
+#ifndef PACELINE_ARRAYS_H
+#define PACELINE_ARRAYS_H
+
+#include "worker/data/data.h"
+#include "worker/data/format/npy.h"
+
+/* datasets_load (of this rank alone; *d is the sets, not yet split) and datasets_peek where
+ * spec.dataset.name is arrays. ERR_NOT_FOUND: a file is not there; ERR_DAMAGED: it is no .npy file,
+ * or does not go together with the others or the network's inputs, or a label is none. */
+MUST_CHECK int arrays_load(struct datasets *d, const struct job *job, struct err *err);
+MUST_CHECK int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
+                           uint32_t *n_test, struct err *err);
+void arrays_free(struct arrays *a); /* NULL is fine */
+
+/* Whether an array's rows can be samples of an input of this shape. ERR_DAMAGED. */
+MUST_CHECK int arrays_check(const struct npy *f, struct shape s, struct err *err);
+
+/* How many input layers the job's network has; 0: its one input has no layer. */
+size_t arrays_inputs(const struct job *job);
+/* The NAME in the file names of input i. The caller frees it. */
+char *arrays_input_name(const struct job *job, size_t i);
+struct shape arrays_input_shape(const struct job *job, size_t i); /* of input layer i */
+
+/* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite, or the file has
+ * become shorter; ERR_IO. From many threads at once. */
+MUST_CHECK int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err);
+
+/* The label of sample `id`, set->values numbers, if labels are values. Fails as arrays_sample. */
+MUST_CHECK int arrays_values(const struct dataset *set, uint32_t id, float *values,
+                             struct err *err);
+/*
+ * For each value of the labels, the sum over n samples of the squared distance from the mean, added
+ * up in the order of the samples. n is at least 1; index NULL: the first n samples. Fails as
+ * arrays_values.
+ */
+MUST_CHECK int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n,
+                             double *spread, struct err *err);
+
+#endif
