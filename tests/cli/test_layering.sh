@@ -15,9 +15,9 @@ worker/lanes:         common
 worker/layers:        common worker/kernels worker/threads worker/lanes
 worker/model:         common worker/kernels worker/threads worker/lanes worker/layers
 worker/optim:         common worker/kernels
-worker/data/batch:    common worker/kernels $data
-worker/data/image:    common worker/kernels $data
-worker/data/store:    common worker/kernels $data
+worker/data/batch:    common worker/kernels
+worker/data/image:    common
+worker/data/store:    common worker/data/batch worker/data/image
 worker/data/format:   common worker/kernels $data
 worker/data:          common worker/kernels $data
 worker/checkpoint:    common

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!layout_check((const struct layout *)bytes, size))
         return 0;
     for (int set = 0; set < N_SETS; set++) {
-        struct dataset view = layout_view((const struct layout *)bytes, set);
+        struct dataset view = layout_view((const struct layout *)bytes, set, false);
         size_t each = (size_t)view.shape.c * (size_t)view.shape.h * (size_t)view.shape.w;
         if (digest_bytes(view.images, view.n * each) == 1 ||
             view.labels[view.n - 1] >= view.classes)

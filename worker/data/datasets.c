@@ -223,16 +223,12 @@ static int load_bytes(struct datasets *d, const struct job *job, const char *run
         rc = load_private(d, &layout, job, err);
     if (rc)
         return -1;
-    d->train = layout_view(layout, SET_TRAIN);
-    d->test = layout_view(layout, SET_TEST);
-    if (is_streamed(job)) {
-        d->train.stream = d->test.stream = image_stream_behind(layout);
-        d->train.readers = d->test.readers =
-            image_stream_decodes(d->train.stream) ? readers(local_size) : 1;
-    }
-    if (!job->dataset.row_convert) {
-        d->train.rows = (const float *)d->train.images;
-        d->test.rows = (const float *)d->test.images;
+    for (int set = 0; set < N_SETS; set++) {
+        struct dataset *to = set == SET_TRAIN ? &d->train : &d->test;
+
+        *to = layout_view(layout, set, !job->dataset.row_convert);
+        if (is_streamed(job))
+            image_stream_view(to, layout, readers(local_size));
     }
     return 0;
 }

@@ -12,7 +12,7 @@ struct data_facts data_facts_of(const struct datasets *d)
                                .n_train = d->n_train,
                                .classes = d->train.classes,
                                .values = d->train.values,
-                               .words = d->train.tokens != NULL};
+                               .words = d->train.ops->ordered};
 }
 
 static int read_text(struct data_facts *f, const struct job *job, struct err *err)

@@ -6,7 +6,6 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/data/fit.h"
-#include "worker/data/format/arrays.h"
 #include "worker/data/store/identity.h"
 #include "worker/train/data_check.h"
 #include "worker/train/events.h"
@@ -134,10 +133,10 @@ static int init_tallies(struct trainer *t, struct err *err)
     tally_init(&t->validated, kind, t->model.classes, t->lane_tree.total);
     tally_init(&t->tested, kind, t->model.classes, t->lane_tree.total);
     if (kind == LABELS_NUMBERS)
-        rc = arrays_spread(&d->test, NULL, d->test.n, t->tested.spread, err);
+        rc = dataset_spread(&d->test, NULL, d->test.n, t->tested.spread, err);
     if (kind == LABELS_NUMBERS && rc == 0 && d->n_validation)
-        rc = arrays_spread(&d->train, d->validation_index, d->n_validation, t->validated.spread,
-                           err);
+        rc = dataset_spread(&d->train, d->validation_index, d->n_validation, t->validated.spread,
+                            err);
     return comm_verdict(t->comm, rc, err);
 }
 
@@ -296,33 +295,36 @@ static void place_parameters(struct trainer *t)
     t->placement.first = servers ? t->workers : 0;
 }
 
-static size_t trainer_pixels_of(const struct dataset *d)
-{
-    return (size_t)d->shape.c * (size_t)d->shape.h * (size_t)d->shape.w;
-}
-
 struct floats {
-    const struct datasets *data;
+    const struct trainer *t;
+    struct sample_reader reader;
     struct digest digest;
 };
 
 static int training_floats(void *arg, uint32_t i, float *x, struct err *err)
 {
     struct floats *f = arg;
-    const struct dataset *train = &f->data->train;
+    const struct dataset *train = &f->t->data.train;
+    const size_t bytes = dataset_pixels(train) * sizeof *x;
+    const void *raw =
+        train->ops->raw(train, f->t->data.train_index[i], &f->reader, &f->t->normalizer, err);
 
-    if (arrays_sample(train, f->data->train_index[i], x, err))
+    if (!raw)
         return -1;
-    identity_add(&f->digest, x, trainer_pixels_of(train) * sizeof *x);
+    memcpy(x, raw, bytes);
+    identity_add(&f->digest, x, bytes);
     return 0;
 }
 
 /* Each rank learns from its host's files: another's may not be readable, or hold other values. */
 static int learn_floats(struct trainer *t, struct err *err)
 {
-    struct floats f = {.data = &t->data, .digest = digest_begin(t->data.n_train)};
+    struct floats f = {.t = t, .digest = digest_begin(t->data.n_train)};
+
+    sample_reader_init(&f.reader, &t->data.train, t->job);
     const int rc =
         normalizer_learn_floats(&t->normalizer, training_floats, &f, t->data.n_train, err);
+    sample_reader_release(&f.reader);
     const uint64_t seen = digest_end(&f.digest);
 
     if (comm_verdict(t->comm, rc, err) != 0)
@@ -331,12 +333,12 @@ static int learn_floats(struct trainer *t, struct err *err)
                               err);
 }
 
-/* The ranks share the adding of bytes; the sums are exact, so it does not matter how. */
+/* The ranks share the adding of bytes, which are in memory (staging stream learns nothing); the
+ * sums are exact, so it does not matter how. */
 static int init_normalizer(struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
     const size_t ranks = (size_t)comm_size(t->comm), rank = (size_t)comm_rank(t->comm);
-    const size_t pixels = trainer_pixels_of(&d->train);
 
     normalizer_init(&t->normalizer, t->job, d->train.shape);
     if (t->normalizer.floats)
@@ -347,7 +349,8 @@ static int init_normalizer(struct trainer *t, struct err *err)
     AUTO(auto_free) uint64_t *sums = xcalloc(n, sizeof *sums);
     AUTO(auto_free) uint64_t *all = xcalloc(n * ranks, sizeof *all);
     for (size_t i = d->n_train * rank / ranks; i < d->n_train * (rank + 1) / ranks; i++)
-        normalizer_add(&t->normalizer, sums, d->train.images + d->train_index[i] * pixels);
+        normalizer_add(&t->normalizer, sums,
+                       d->train.ops->bytes(&d->train, d->train_index[i], NULL, NULL));
     comm_gather(t->comm, sums, n * sizeof *sums, all, 0);
     comm_broadcast(t->comm, all, n * ranks * sizeof *all, 0);
     for (size_t i = n; i < n * ranks; i++)

@@ -1,16 +1,14 @@
+#include "worker/data/batch/batcher.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "paceline/mem.h"
 #include "worker/data/batch/augment.h"
 #include "worker/data/batch/distribution.h"
 #include "worker/data/batch/team.h"
-#include "worker/data/format/arrays.h"
-#include "worker/data/format/text.h"
-#include "worker/data/store/image_stream.h"
 #include "worker/kernels/random.h"
 
 /* A batch and the memory it points into. */
@@ -40,7 +38,7 @@ struct batcher {
     size_t pixels, labels, values; /* per sample */
     const struct normalizer *normalizer;
     struct augment augment;
-    struct team *team;   /* of a stream; NULL: the filling thread alone */
+    struct team *team;   /* of set->readers; NULL: the filling thread alone */
     struct tools *tools; /* [n_tools], one per thread */
     int n_tools;
 
@@ -63,22 +61,10 @@ struct batcher {
 /* A thread's own. */
 struct tools {
     uint8_t *view; /* room for a sample that is augmented; NULL: none is */
-    /* Of a stream: */
-    struct image_reader *reader;
-    uint8_t *spare; /* room for a sample */
-    /* Of all: */
-    double decoding, converting; /* seconds in this batch */
-    uint32_t failed;             /* the first sample that it could not make, or UINT32_MAX */
+    struct sample_reader reader;
+    uint32_t failed; /* the first sample that it could not make, or UINT32_MAX */
     struct err failure;
 };
-
-static double batcher_seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* A worker's samples in the order of an epoch: as many as batches are made of. */
 struct share {
@@ -141,42 +127,13 @@ static void order_epoch(struct batcher *b)
     b->ordered_epoch = b->epoch;
 }
 
-/* A sample's bytes; NULL: t->failure says why there are none. */
-static const uint8_t *batcher_pixels_of(const struct batcher *b, struct tools *t, uint32_t id)
-{
-    if (b->set->stream)
-        return image_stream_sample(b->set, id, t->reader, t->spare, &t->decoding, &t->failure);
-    return b->set->images + (size_t)id * b->pixels;
-}
-
-/* A sample that has been made a row before, or is kept as one from now on. */
-static int batcher_take_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
-{
-    if (b->set->stream)
-        return image_stream_row(b->set, id, t->reader, t->spare, b->normalizer, x, &t->decoding,
-                                &t->converting, &t->failure);
-    memcpy(x, b->set->rows + (size_t)id * b->pixels, b->pixels * sizeof *x);
-    return 0;
-}
-
-static int map_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
-{
-    const double start = batcher_seconds_now();
-
-    if (arrays_sample(b->set, id, x, &t->failure))
-        return -1;
-    normalizer_apply_floats(b->normalizer, x);
-    t->converting += batcher_seconds_now() - start;
-    return 0;
-}
-
 static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t id)
 {
-    if (b->set->arrays)
-        return map_row(b, t, x, id);
-    const uint8_t *image = batcher_pixels_of(b, t, id);
-    double start;
+    const struct dataset_ops *ops = b->set->ops;
 
+    if (!ops->bytes)
+        return ops->row(b->set, id, &t->reader, b->normalizer, x, &t->failure);
+    const uint8_t *image = ops->bytes(b->set, id, &t->reader, &t->failure);
     if (!image)
         return -1;
     if (t->view) {
@@ -184,29 +141,28 @@ static int make_row(const struct batcher *b, struct tools *t, float *x, uint32_t
                       augment_draw(&b->augment, (uint32_t)b->epoch, id));
         image = t->view;
     }
-    start = batcher_seconds_now();
+    const double start = sample_seconds();
     normalizer_apply(b->normalizer, x, image);
-    t->converting += batcher_seconds_now() - start;
+    t->reader.converting += sample_seconds() - start;
     return 0;
 }
 
-/* A sample as the model sees it. */
+/* A sample as the model sees it, and its labels. */
 static int batcher_prepare(const struct batcher *b, struct tools *t, const struct batch_slot *s,
                            uint32_t i)
 {
-    float *x = s->x + (size_t)i * b->pixels;
+    const struct dataset_ops *ops = b->set->ops;
     uint32_t *labels = s->labels + (size_t)i * b->labels;
     const uint32_t id = s->ids[i];
 
-    if (b->set->tokens) {
-        text_sample(b->set, id, x, labels);
-        return 0;
-    }
-    if (b->set->rows ? batcher_take_row(b, t, x, id) : make_row(b, t, x, id))
+    if (make_row(b, t, s->x + (size_t)i * b->pixels, id))
         return -1;
     if (b->values)
-        return arrays_values(b->set, id, s->values + (size_t)i * b->values, &t->failure);
-    *labels = b->set->labels[id];
+        return ops->values(b->set, id, s->values + (size_t)i * b->values, &t->failure);
+    if (ops->labels)
+        ops->labels(b->set, id, labels);
+    else
+        *labels = b->set->labels[id];
     return 0;
 }
 
@@ -224,7 +180,7 @@ static void make_samples(void *arg, int thread)
     struct tools *t = &b->tools[thread];
     uint32_t i;
 
-    t->decoding = t->converting = 0;
+    t->reader.decoding = t->reader.converting = 0;
     t->failed = UINT32_MAX;
     while (t->failed == UINT32_MAX && (i = atomic_fetch_add(&m->next, 1)) < m->slot->batch.n)
         if (batcher_prepare(b, t, m->slot, i))
@@ -239,8 +195,8 @@ static void sum_up(const struct batcher *b, struct batch_slot *slot, struct batc
     slot->batch.failure = NULL;
     took->decoding = took->converting = 0;
     for (int i = 0; i < b->n_tools; i++) {
-        took->decoding += b->tools[i].decoding;
-        took->converting += b->tools[i].converting;
+        took->decoding += b->tools[i].reader.decoding;
+        took->converting += b->tools[i].reader.converting;
         if (b->tools[i].failed >= first)
             continue;
         first = b->tools[i].failed;
@@ -282,10 +238,10 @@ static void batcher_fill(struct batcher *b, struct batch_slot *slot, struct batc
 static struct batcher_seconds timed_fill(struct batcher *b, struct batch_slot *slot)
 {
     struct batcher_seconds took;
-    double start = batcher_seconds_now();
+    double start = sample_seconds();
 
     batcher_fill(b, slot, &took);
-    took.making = batcher_seconds_now() - start;
+    took.making = sample_seconds() - start;
     return took;
 }
 
@@ -382,7 +338,7 @@ static void slots_init(struct batcher *b, size_t n_slots)
 
 static void tools_init(struct batcher *b, const struct job *job)
 {
-    if (b->set->stream)
+    if (b->set->readers)
         b->team = team_new(b->set->readers);
     b->n_tools = b->team ? team_threads(b->team) : 1;
     b->tools = xcalloc((size_t)b->n_tools, sizeof *b->tools);
@@ -391,10 +347,7 @@ static void tools_init(struct batcher *b, const struct job *job)
 
         if (augment_any(&b->augment))
             t->view = xcalloc(b->pixels, 1);
-        if (!b->set->stream)
-            continue;
-        t->reader = image_reader_new(job);
-        t->spare = xmalloc(b->pixels);
+        sample_reader_init(&t->reader, b->set, job);
     }
 }
 
@@ -415,18 +368,18 @@ struct batcher *batcher_new(const struct dataset *set, const uint32_t *index, ui
     b->distribution = distribution;
     b->n_batches = count_batches(b);
     assert(b->n_batches > 0);
-    b->labels = set->tokens ? (size_t)set->positions : 1;
+    b->labels = (size_t)set->positions;
     b->values = (size_t)set->values;
     b->seed = job->training.seed;
     b->range = range;
     b->arg = arg;
-    b->pixels = (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
+    b->pixels = dataset_pixels(set);
     b->normalizer = normalizer;
     if (training)
         b->augment = (struct augment){job->dataset.flip, (uint32_t)job->dataset.pad, b->seed};
     tools_init(b, job);
     b->ordered_epoch = -1;
-    if (distribution || (training && job->dataset.shuffle && !set->tokens))
+    if (distribution || (training && job->dataset.shuffle && !set->ops->ordered))
         b->order = xcalloc(n, sizeof *b->order);
     slots_init(b, batch_slots(job, order));
     pthread_mutex_init(&b->lock, NULL);
@@ -458,8 +411,7 @@ void batcher_free(struct batcher *b)
     free(b->order);
     team_free(b->team);
     for (int i = 0; i < b->n_tools; i++) {
-        image_reader_free(&b->tools[i].reader);
-        free(b->tools[i].spare);
+        sample_reader_release(&b->tools[i].reader);
         free(b->tools[i].view);
     }
     free(b->tools);

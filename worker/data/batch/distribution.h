@@ -17,7 +17,7 @@
 #ifndef PACELINE_DISTRIBUTION_H
 #define PACELINE_DISTRIBUTION_H
 
-#include "worker/data/data.h"
+#include "worker/data/batch/dataset.h"
 
 struct distribution {
     const struct job *job;

@@ -355,49 +355,6 @@ static int arrays_read_values(struct arrays *a, struct err *err)
     return 0;
 }
 
-int arrays_load(struct datasets *d, const struct job *job, struct err *err)
-{
-    struct arrays *a = d->arrays = arrays_open(job, err);
-    struct dataset *const sets[N_SETS] = {[SET_TRAIN] = &d->train, [SET_TEST] = &d->test};
-    int classes, values = 0;
-
-    if (!a)
-        return -1;
-    if (labels_are_classes(a->kind)) {
-        if (arrays_read_labels(a, &classes, err))
-            return -1;
-    } else {
-        if (arrays_read_values(a, err))
-            return -1;
-        classes = values = (int)a->labels.of[SET_TRAIN].npy.n_each;
-    }
-    for (int set = 0; set < N_SETS; set++)
-        *sets[set] = (struct dataset){.n = a->n[set],
-                                      .number = set,
-                                      .shape = a->shape,
-                                      .classes = classes,
-                                      .values = values,
-                                      .positions = 1,
-                                      .labels = a->numbers[set],
-                                      .values_digest = a->digests[set],
-                                      .arrays = a};
-    return 0;
-}
-
-int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
-                struct err *err)
-{
-    struct arrays *a = arrays_open(job, err);
-
-    if (!a)
-        return -1;
-    *shape = a->shape;
-    *n_train = a->n[SET_TRAIN];
-    *n_test = a->n[SET_TEST];
-    arrays_free(a);
-    return 0;
-}
-
 /* What a mapped file would not say: that it ends before. */
 static int read_part(const struct array_file *f, size_t at, uint8_t *to, size_t n, struct err *err)
 {
@@ -438,9 +395,9 @@ static int read_row(const struct array_file *f, uint32_t id, convert_fn *convert
     return 0;
 }
 
-int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err)
+static int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err)
 {
-    const struct arrays *a = set->arrays;
+    const struct arrays *a = set->own;
 
     for (int i = 0; i < a->n_inputs; i++) {
         const struct array_file *f = &a->inputs[i].of[set->number];
@@ -452,41 +409,75 @@ int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *
     return 0;
 }
 
-int arrays_values(const struct dataset *set, uint32_t id, float *values, struct err *err)
+static const void *arrays_raw(const struct dataset *set, uint32_t id, struct sample_reader *r,
+                              const struct normalizer *n, struct err *err)
 {
-    return read_row(&set->arrays->labels.of[set->number], id, npy_numbers, values, err);
+    (void)n;
+    return arrays_sample(set, id, r->room, err) ? NULL : r->room;
 }
 
-/*
- * Computes the mean first and then the distances from it, because a difference of large sums would
- * lose them. If all labels are the same, the sum of up to 2^29 floats is exact, so the mean is
- * their value and the spread is 0.
- */
-int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n, double *spread,
-                  struct err *err)
+static int arrays_row(const struct dataset *set, uint32_t id, struct sample_reader *r,
+                      const struct normalizer *n, float *x, struct err *err)
 {
-    const size_t each = (size_t)set->values;
-    AUTO(auto_free) float *row = xcalloc(each, sizeof *row);
-    AUTO(auto_free) double *mean = xcalloc(each, sizeof *mean);
+    const double start = sample_seconds();
 
-    for (uint32_t i = 0; i < n; i++) {
-        if (arrays_values(set, index ? index[i] : i, row, err))
-            return -1;
-        for (size_t k = 0; k < each; k++)
-            mean[k] += (double)row[k];
-    }
-    for (size_t k = 0; k < each; k++) {
-        mean[k] /= n;
-        spread[k] = 0;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        if (arrays_values(set, index ? index[i] : i, row, err))
-            return -1;
-        for (size_t k = 0; k < each; k++) {
-            const double d = (double)row[k] - mean[k];
+    if (arrays_sample(set, id, x, err))
+        return -1;
+    normalizer_apply_floats(n, x);
+    r->converting += sample_seconds() - start;
+    return 0;
+}
 
-            spread[k] += d * d;
-        }
+static int arrays_values(const struct dataset *set, uint32_t id, float *values, struct err *err)
+{
+    const struct arrays *a = set->own;
+
+    return read_row(&a->labels.of[set->number], id, npy_numbers, values, err);
+}
+
+static const struct dataset_ops arrays_ops = {
+    .floats = true, .mapped = true, .row = arrays_row, .raw = arrays_raw, .values = arrays_values};
+
+int arrays_load(struct datasets *d, const struct job *job, struct err *err)
+{
+    struct arrays *a = d->arrays = arrays_open(job, err);
+    struct dataset *const sets[N_SETS] = {[SET_TRAIN] = &d->train, [SET_TEST] = &d->test};
+    int classes, values = 0;
+
+    if (!a)
+        return -1;
+    if (labels_are_classes(a->kind)) {
+        if (arrays_read_labels(a, &classes, err))
+            return -1;
+    } else {
+        if (arrays_read_values(a, err))
+            return -1;
+        classes = values = (int)a->labels.of[SET_TRAIN].npy.n_each;
     }
+    for (int set = 0; set < N_SETS; set++)
+        *sets[set] = (struct dataset){.n = a->n[set],
+                                      .ops = &arrays_ops,
+                                      .own = a,
+                                      .number = set,
+                                      .shape = a->shape,
+                                      .classes = classes,
+                                      .values = values,
+                                      .positions = 1,
+                                      .labels = a->numbers[set],
+                                      .values_digest = a->digests[set]};
+    return 0;
+}
+
+int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
+                struct err *err)
+{
+    struct arrays *a = arrays_open(job, err);
+
+    if (!a)
+        return -1;
+    *shape = a->shape;
+    *n_train = a->n[SET_TRAIN];
+    *n_test = a->n[SET_TEST];
+    arrays_free(a);
     return 0;
 }

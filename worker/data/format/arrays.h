@@ -32,19 +32,4 @@ size_t arrays_inputs(const struct job *job);
 char *arrays_input_name(const struct job *job, size_t i);
 struct shape arrays_input_shape(const struct job *job, size_t i); /* of input layer i */
 
-/* x[c*h*w] of sample `id`, not normalised. ERR_DAMAGED: a value is not finite, or the file has
- * become shorter; ERR_IO. From many threads at once. */
-MUST_CHECK int arrays_sample(const struct dataset *set, uint32_t id, float *x, struct err *err);
-
-/* The label of sample `id`, set->values numbers, if labels are values. Fails as arrays_sample. */
-MUST_CHECK int arrays_values(const struct dataset *set, uint32_t id, float *values,
-                             struct err *err);
-/*
- * For each value of the labels, the sum over n samples of the squared distance from the mean, added
- * up in the order of the samples. n is at least 1; index NULL: the first n samples. Fails as
- * arrays_values.
- */
-MUST_CHECK int arrays_spread(const struct dataset *set, const uint32_t *index, uint32_t n,
-                             double *spread, struct err *err);
-
 #endif

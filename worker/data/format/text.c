@@ -5,6 +5,7 @@
 #include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/data/format/vocabulary.h"
+#include "worker/data/store/identity.h"
 #include "worker/data/store/shared.h"
 
 enum text_file { TRAIN_TEXT, VALID_TEXT, TEST_TEXT, N_TEXTS };
@@ -28,6 +29,7 @@ struct texts {
 /* What the bytes of a host start with; offsets count from here. */
 struct text_layout {
     int words; /* of the vocabulary */
+    uint32_t streams;
     size_t n[N_TEXTS], offset[N_TEXTS];
     size_t names; /* where the words are, each ended by a NUL */
     size_t bytes;
@@ -118,9 +120,11 @@ static int check_rows(const struct job *job, const struct texts *t, struct err *
     return 0;
 }
 
-static struct text_layout text_plan(const struct texts *t, const struct vocabulary *v)
+static struct text_layout text_plan(const struct texts *t, const struct vocabulary *v,
+                                    uint32_t streams)
 {
-    struct text_layout l = {.words = v->n, .names = sizeof l, .bytes = sizeof l};
+    struct text_layout l = {
+        .words = v->n, .streams = streams, .names = sizeof l, .bytes = sizeof l};
 
     for (int i = 0; i < v->n; i++) {
         size_t len;
@@ -136,9 +140,9 @@ static struct text_layout text_plan(const struct texts *t, const struct vocabula
     return l;
 }
 
-static uint32_t *layout_tokens(struct text_layout *l, int file)
+static uint32_t *layout_tokens(const struct text_layout *l, int file)
 {
-    return (uint32_t *)(void *)((char *)l + l->offset[file]);
+    return (uint32_t *)(uintptr_t)((const char *)l + l->offset[file]);
 }
 
 static void copy_words(struct text_layout *to, const struct vocabulary *v)
@@ -187,7 +191,7 @@ static int text_fill(struct datasets *d, struct shared *shared, const struct job
     if (vocabulary_build(&v, train->map.bytes, train->map.len, train->path,
                          (int)job->dataset.vocabulary, err))
         return -1;
-    const struct text_layout plan = text_plan(&texts, &v);
+    const struct text_layout plan = text_plan(&texts, &v, (uint32_t)job->training.batch_size);
     struct text_layout *to = take_room(d, shared, plan.bytes, err);
     if (!to)
         return err_wrap(err, "dataset text");
@@ -218,18 +222,61 @@ static int text_fill_shared(struct datasets *d, const struct job *job, const cha
     return 0;
 }
 
-static struct dataset view(struct text_layout *l, int file, const struct job *job)
+/* The words of sample `id`, set->positions of them and the next one. */
+static const uint32_t *text_words_of(const struct dataset *set, uint32_t id)
 {
-    const uint32_t streams = (uint32_t)job->training.batch_size;
+    const struct text_layout *l = set->own;
+    const size_t stream = id % l->streams, row = id / l->streams;
+
+    return layout_tokens(l, set->number) + stream * (l->n[set->number] / l->streams) +
+           row * (size_t)set->positions;
+}
+
+static int text_row(const struct dataset *set, uint32_t id, struct sample_reader *r,
+                    const struct normalizer *n, float *x, struct err *err)
+{
+    const uint32_t *words = text_words_of(set, id);
+
+    (void)r, (void)n, (void)err;
+    for (int i = 0; i < set->positions; i++)
+        x[i] = (float)words[i];
+    return 0;
+}
+
+static void text_labels(const struct dataset *set, uint32_t id, uint32_t *labels)
+{
+    memcpy(labels, text_words_of(set, id) + 1, (size_t)set->positions * sizeof *labels);
+}
+
+/* Of each stream, with the words at its end that make no row. */
+static int text_digest(const struct dataset *set, const struct job *job, uint64_t *digest,
+                       struct err *err)
+{
+    const struct text_layout *l = set->own;
+    const size_t length = l->n[set->number] / l->streams;
+    struct digest sum = digest_begin(l->streams);
+
+    (void)job, (void)err;
+    for (uint32_t i = 0; i < l->streams; i++)
+        identity_add(&sum, layout_tokens(l, set->number) + i * length, length * sizeof(uint32_t));
+    *digest = digest_end(&sum);
+    return 0;
+}
+
+static const struct dataset_ops text_ops = {
+    .ordered = true, .row = text_row, .labels = text_labels, .digest = text_digest};
+
+static struct dataset view(const struct text_layout *l, int file, const struct job *job)
+{
     const int steps = (int)job->dataset.steps;
 
-    return (struct dataset){.n = rows(l->n[file], streams, (size_t)steps),
+    return (struct dataset){.ops = &text_ops,
+                            .own = l,
+                            .n = rows(l->n[file], l->streams, (size_t)steps),
+                            .number = file,
                             .shape = {1, 1, steps},
                             .positions = steps,
-                            .classes = l->words,
-                            .tokens = layout_tokens(l, file),
-                            .streams = streams,
-                            .stream_length = l->n[file] / streams};
+                            .classes = l->words};
 }
 
 int text_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
@@ -280,16 +327,4 @@ int text_words(const struct job *job, int *words, struct err *err)
         return -1;
     *words = v.n;
     return 0;
-}
-
-void text_sample(const struct dataset *set, uint32_t id, float *x, uint32_t *labels)
-{
-    const size_t steps = (size_t)set->positions;
-    const uint32_t *words =
-        set->tokens + id % set->streams * set->stream_length + (size_t)(id / set->streams) * steps;
-
-    for (size_t i = 0; i < steps; i++) {
-        x[i] = (float)words[i];
-        labels[i] = words[i + 1];
-    }
 }

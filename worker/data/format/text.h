@@ -20,7 +20,4 @@ MUST_CHECK int text_peek(const struct job *job, struct shape *shape, uint32_t *n
  * text_load. */
 MUST_CHECK int text_words(const struct job *job, int *words, struct err *err);
 
-/* Sample `id` of a text: x gets set->shape.w words, labels as many. */
-void text_sample(const struct dataset *set, uint32_t id, float *x, uint32_t *labels);
-
 #endif

@@ -15,7 +15,7 @@
 #include "paceline/arena.h"
 #include "paceline/buf.h"
 #include "paceline/err.h"
-#include "worker/data/store/source.h"
+#include "worker/data/batch/dataset.h"
 
 struct image_file {
     const char *folder, *name;

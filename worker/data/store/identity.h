@@ -14,7 +14,7 @@
 #define PACELINE_IDENTITY_H
 
 #include "paceline/digest.h"
-#include "worker/data/data.h"
+#include "worker/data/batch/dataset.h"
 
 #define IDENTITY_WHOLE_BYTES ((size_t)256 << 20)
 #define IDENTITY_SPREAD 256u
@@ -25,8 +25,15 @@ void identity_add(struct digest *d, const void *bytes, size_t n);
 /* Of all labels; 0 where there are none apart from the samples (text). */
 uint64_t identity_labels(const struct dataset *set);
 
-/* Before the first batch. Errors as arrays_sample and image_stream_sample. */
+/* Before the first batch. Errors as the samples' of the set. */
 MUST_CHECK int identity_samples(uint64_t *digest, const struct dataset *set, const struct job *job,
                                 struct err *err);
+
+/* For dataset_ops.digest: how many samples count, which of n samples is the k-th of `count` that
+ * are spread over them, and the digest of raw samples. */
+uint32_t identity_taking_part(const struct dataset *set, const struct job *job);
+uint32_t identity_spread(uint32_t k, uint32_t count, uint32_t n);
+MUST_CHECK int identity_raw(uint64_t *digest, const struct dataset *set, const struct job *job,
+                            struct err *err);
 
 #endif

@@ -1,10 +1,13 @@
 #include "worker/data/store/image_stream.h"
 
+#include <errno.h>
 #include <stdatomic.h>
-#include <time.h>
+#include <sys/stat.h>
 
 #include "paceline/mem.h"
 #include "worker/data/image/image_folder.h"
+#include "worker/data/image/image_reader.h"
+#include "worker/data/store/identity.h"
 
 enum { UNTOUCHED, CLAIMED, DECODED }; /* a fresh memory is zero */
 
@@ -23,12 +26,10 @@ struct image_place {
 
 static size_t aligned(size_t n) { return (n + 63) & ~(size_t)63; }
 
-struct image_stream *image_stream_behind(struct layout *l)
+static struct image_stream *image_stream_behind(struct layout *l)
 {
     return (struct image_stream *)((uint8_t *)l + aligned(l->bytes));
 }
-
-bool image_stream_decodes(const struct image_stream *s) { return !s->parts; }
 
 /* Places, then states; then the paths. */
 static size_t image_stream_place(struct image_stream *to, const uint32_t *n)
@@ -156,42 +157,30 @@ int image_stream_fill(struct layout *to, const struct layout *plan, struct sourc
     return 0;
 }
 
-static double image_stream_seconds_now(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static size_t image_stream_pixels_of(const struct dataset *set)
-{
-    return (size_t)set->shape.c * (size_t)set->shape.h * (size_t)set->shape.w;
-}
-
 static const struct image_place *image_stream_place_of(const struct dataset *set, uint32_t i)
 {
-    const struct image_stream *s = set->stream;
+    const struct image_stream *s = set->own;
 
     return (const struct image_place *)((const uint8_t *)s + s->places[set->number]) + i;
 }
 
-const char *image_stream_path(const struct dataset *set, uint32_t i)
+static const char *image_stream_path(const struct dataset *set, uint32_t i)
 {
-    return (const char *)set->stream + image_stream_place_of(set, i)->path;
+    return (const char *)set->own + image_stream_place_of(set, i)->path;
 }
 
-static int image_stream_decode(const struct dataset *set, uint32_t i, struct image_reader *r,
-                               uint8_t *to, double *seconds, struct err *err)
+/* The pixels of sample i from its file. */
+static int image_stream_decode(const struct dataset *set, uint32_t i, struct sample_reader *r,
+                               uint8_t *to, struct err *err)
 {
-    const struct image_stream *s = set->stream;
+    const struct image_stream *s = set->own;
     const char *path = image_stream_path(set, i);
-    const double start = image_stream_seconds_now();
-    const int rc = s->parts ? image_reader_part(r, path, image_stream_place_of(set, i)->at,
-                                                image_stream_pixels_of(set), to, err)
-                            : image_reader_read(r, path, set->shape, to, err);
+    const double start = sample_seconds();
+    const int rc = s->parts ? image_reader_part(r->own, path, image_stream_place_of(set, i)->at,
+                                                dataset_pixels(set), to, err)
+                            : image_reader_read(r->own, path, set->shape, to, err);
 
-    *seconds += image_stream_seconds_now() - start;
+    r->decoding += sample_seconds() - start;
     if (s->parts)
         return rc;
     if (rc && err->code == ERR_DAMAGED)
@@ -201,20 +190,17 @@ static int image_stream_decode(const struct dataset *set, uint32_t i, struct ima
 
 static atomic_uchar *image_stream_state_of(const struct dataset *set, uint32_t i)
 {
-    return (atomic_uchar *)((uint8_t *)set->stream + set->stream->states[set->number]) + i;
+    const struct image_stream *s = set->own;
+
+    return (atomic_uchar *)((uint8_t *)(uintptr_t)s + s->states[set->number]) + i;
 }
 
-int image_stream_read(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *to,
-                      struct err *err)
+/* Whether the host's memory has sample i. */
+static bool image_stream_has(const struct dataset *set, uint32_t i)
 {
-    double seconds = 0;
+    const struct image_stream *s = set->own;
 
-    return image_stream_decode(set, i, r, to, &seconds, err);
-}
-
-bool image_stream_has(const struct dataset *set, uint32_t i)
-{
-    return set->stream->cached &&
+    return s->cached &&
            atomic_load_explicit(image_stream_state_of(set, i), memory_order_acquire) == DECODED;
 }
 
@@ -222,13 +208,14 @@ bool image_stream_has(const struct dataset *set, uint32_t i)
  * there. */
 static bool is_there(const struct dataset *set, uint32_t i, bool *claimed)
 {
+    const struct image_stream *s = set->own;
     unsigned char found = UNTOUCHED;
 
     *claimed = false;
     if (image_stream_has(set, i))
         return true;
-    *claimed = set->stream->cached &&
-               atomic_compare_exchange_strong(image_stream_state_of(set, i), &found, CLAIMED);
+    *claimed =
+        s->cached && atomic_compare_exchange_strong(image_stream_state_of(set, i), &found, CLAIMED);
     return false;
 }
 
@@ -237,41 +224,115 @@ static void image_stream_publish(const struct dataset *set, uint32_t i)
     atomic_store_explicit(image_stream_state_of(set, i), DECODED, memory_order_release);
 }
 
-const uint8_t *image_stream_sample(const struct dataset *set, uint32_t i, struct image_reader *r,
-                                   uint8_t *spare, double *seconds, struct err *err)
+static void *image_stream_reader_new(const struct job *job) { return image_reader_new(job); }
+
+static void image_stream_reader_free(void *own)
 {
-    uint8_t *kept = (uint8_t *)(uintptr_t)set->images + i * image_stream_pixels_of(set);
+    struct image_reader *r = own;
+
+    image_reader_free(&r);
+}
+
+static const uint8_t *image_stream_bytes_of(const struct dataset *set, uint32_t i,
+                                            struct sample_reader *r, struct err *err)
+{
+    uint8_t *kept = (uint8_t *)(uintptr_t)set->images + i * dataset_pixels(set);
     bool claimed;
 
     if (is_there(set, i, &claimed))
         return kept;
-    if (image_stream_decode(set, i, r, claimed ? kept : spare, seconds, err))
+    uint8_t *to = claimed ? kept : r->bytes;
+    if (image_stream_decode(set, i, r, to, err))
         return NULL;
     if (claimed)
         image_stream_publish(set, i);
-    return claimed ? kept : spare;
+    return to;
 }
 
-int image_stream_row(const struct dataset *set, uint32_t i, struct image_reader *r, uint8_t *spare,
-                     const struct normalizer *n, float *x, double *seconds, double *converting,
-                     struct err *err)
+/* The host's memory keeps floats (dataset.rowConvert false). */
+static int image_stream_row(const struct dataset *set, uint32_t i, struct sample_reader *r,
+                            const struct normalizer *n, float *x, struct err *err)
 {
-    const size_t pixels = image_stream_pixels_of(set);
-    float *kept = (float *)(uintptr_t)set->rows + i * pixels;
+    const size_t pixels = dataset_pixels(set);
+    float *kept = (float *)(uintptr_t)set->images + i * pixels;
     bool claimed;
 
     if (is_there(set, i, &claimed)) {
         memcpy(x, kept, pixels * sizeof *x);
         return 0;
     }
-    if (image_stream_decode(set, i, r, spare, seconds, err))
+    if (image_stream_decode(set, i, r, r->bytes, err))
         return -1;
-    const double start = image_stream_seconds_now();
-    normalizer_apply(n, x, spare);
-    *converting += image_stream_seconds_now() - start;
+    const double start = sample_seconds();
+    normalizer_apply(n, x, r->bytes);
+    r->converting += sample_seconds() - start;
     if (claimed) {
         memcpy(kept, x, pixels * sizeof *x);
         image_stream_publish(set, i);
     }
     return 0;
+}
+
+static const void *image_stream_raw(const struct dataset *set, uint32_t i, struct sample_reader *r,
+                                    const struct normalizer *n, struct err *err)
+{
+    const size_t each = dataset_pixels(set) * (set->ops->floats ? sizeof(float) : 1);
+
+    if (image_stream_has(set, i))
+        return set->images + i * each;
+    if (image_stream_decode(set, i, r, r->bytes, err))
+        return NULL;
+    if (!set->ops->floats)
+        return r->bytes;
+    normalizer_apply(n, r->room, r->bytes);
+    return r->room;
+}
+
+/* Of pictures that are decoded later, the names of all files, and the sizes of some. */
+static int image_stream_digest(const struct dataset *set, const struct job *job, uint64_t *digest,
+                               struct err *err)
+{
+    const uint32_t n = identity_taking_part(set, job);
+    const uint32_t count = n < IDENTITY_SPREAD ? n : IDENTITY_SPREAD;
+    struct digest sum = digest_begin(n);
+
+    if (((const struct image_stream *)set->own)->parts)
+        return identity_raw(digest, set, job, err);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *path = image_stream_path(set, i);
+
+        identity_add(&sum, path, strlen(path));
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        const char *path = image_stream_path(set, identity_spread(k, count, n));
+        struct stat st;
+
+        if (stat(path, &st))
+            return err_set(err, ERR_IO, "dataset images: %s: %s", path, strerror(errno));
+        const uint64_t size = (uint64_t)st.st_size;
+        digest_add(&sum, &size, sizeof size);
+    }
+    *digest = digest_end(&sum);
+    return 0;
+}
+
+static const struct dataset_ops stream_bytes = {.reader_new = image_stream_reader_new,
+                                                .reader_free = image_stream_reader_free,
+                                                .bytes = image_stream_bytes_of,
+                                                .raw = image_stream_raw,
+                                                .digest = image_stream_digest};
+static const struct dataset_ops stream_rows = {.floats = true,
+                                               .reader_new = image_stream_reader_new,
+                                               .reader_free = image_stream_reader_free,
+                                               .row = image_stream_row,
+                                               .raw = image_stream_raw,
+                                               .digest = image_stream_digest};
+
+void image_stream_view(struct dataset *set, struct layout *l, int readers)
+{
+    const struct image_stream *s = image_stream_behind(l);
+
+    set->ops = set->ops->floats ? &stream_rows : &stream_bytes;
+    set->own = s;
+    set->readers = s->parts ? 1 : readers;
 }

@@ -27,11 +27,39 @@ struct layout layout_plan(const struct source *s)
     return l;
 }
 
-struct dataset layout_view(const struct layout *l, int set)
+static const uint8_t *layout_bytes(const struct dataset *set, uint32_t id, struct sample_reader *r,
+                                   struct err *err)
+{
+    (void)r, (void)err;
+    return set->images + id * dataset_pixels(set);
+}
+
+static int layout_row(const struct dataset *set, uint32_t id, struct sample_reader *r,
+                      const struct normalizer *n, float *x, struct err *err)
+{
+    const size_t pixels = dataset_pixels(set);
+
+    (void)r, (void)n, (void)err;
+    memcpy(x, (const float *)(const void *)set->images + id * pixels, pixels * sizeof *x);
+    return 0;
+}
+
+static const void *layout_raw(const struct dataset *set, uint32_t id, struct sample_reader *r,
+                              const struct normalizer *n, struct err *err)
+{
+    (void)r, (void)n, (void)err;
+    return set->images + id * dataset_pixels(set) * (set->ops->floats ? sizeof(float) : 1);
+}
+
+const struct dataset_ops bytes_in_memory = {.bytes = layout_bytes, .raw = layout_raw};
+const struct dataset_ops rows_in_memory = {.floats = true, .row = layout_row, .raw = layout_raw};
+
+struct dataset layout_view(const struct layout *l, int set, bool rows)
 {
     const uint8_t *base = (const uint8_t *)l;
 
-    return (struct dataset){.n = l->n[set],
+    return (struct dataset){.ops = rows ? &rows_in_memory : &bytes_in_memory,
+                            .n = l->n[set],
                             .number = set,
                             .shape = l->shape,
                             .classes = l->classes,
@@ -87,7 +115,7 @@ static bool sizes_fit(const struct layout *l)
 static bool labels_fit(const struct layout *l)
 {
     for (int set = 0; set < N_SETS; set++) {
-        struct dataset view = layout_view(l, set);
+        struct dataset view = layout_view(l, set, false);
         for (uint32_t i = 0; i < view.n; i++)
             if (view.labels[i] >= l->classes)
                 return false;

@@ -2,7 +2,6 @@
 #ifndef PACELINE_LAYOUT_H
 #define PACELINE_LAYOUT_H
 
-#include "worker/data/data.h"
 #include "worker/data/store/source.h"
 
 /* What the bytes start with; offsets count from here. */
@@ -24,6 +23,10 @@ MUST_CHECK int layout_fill(struct layout *to, const struct layout *plan, struct 
 /* Whether what it says lies within so many bytes, and labels are below classes; l is aligned. */
 bool layout_check(const struct layout *l, size_t bytes);
 
-struct dataset layout_view(const struct layout *l, int set);
+/* Samples that are bytes, or rows (rows.h) that a batch takes as they are, in set->images. */
+extern const struct dataset_ops bytes_in_memory, rows_in_memory;
+
+/* A set of the layout; rows: its samples are such rows. */
+struct dataset layout_view(const struct layout *l, int set, bool rows);
 
 #endif

@@ -5,10 +5,7 @@
 #ifndef PACELINE_SOURCE_H
 #define PACELINE_SOURCE_H
 
-#include "paceline/net.h"
-#include "paceline/spec.h"
-
-enum { SET_TRAIN, SET_TEST, N_SETS };
+#include "worker/data/batch/dataset.h"
 
 #define SOURCE_HEADROOM 64 /* bytes before each of the memories that source_read may write over */
 

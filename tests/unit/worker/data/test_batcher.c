@@ -7,6 +7,7 @@
 #include "worker/data/batch/augment.h"
 #include "worker/data/batch/distribution.h"
 #include "worker/data/data.h"
+#include "worker/data/store/layout.h"
 #include "worker/kernels/random.h"
 #include "worker/lanes/lanes.h"
 
@@ -14,8 +15,13 @@ enum { N = 103, PIXELS = 6, BATCH = 16 };
 
 static uint8_t images[N * PIXELS];
 static uint16_t labels[N];
-static const struct dataset set = {
-    .n = N, .shape = {1, 2, 3}, .classes = 10000, .images = images, .labels = labels};
+static const struct dataset set = {.ops = &bytes_in_memory,
+                                   .n = N,
+                                   .shape = {1, 2, 3},
+                                   .classes = 10000,
+                                   .positions = 1,
+                                   .images = images,
+                                   .labels = labels};
 
 static struct normalizer normalizer;
 

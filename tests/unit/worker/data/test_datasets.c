@@ -10,6 +10,7 @@
 #include "tests/unit/idx_bytes.h"
 #include "tests/unit/scratch.h"
 #include "worker/data/data.h"
+#include "worker/data/store/layout.h"
 #include "worker/data/store/shared.h"
 
 enum { TRAIN = 50, TEST = 20, H = 3, W = 5, PIXELS = H * W };
@@ -109,10 +110,13 @@ static void loads_a_folder(void)
 /* Floats in the place of the bytes, to the last sample, whose bytes lie within its own floats. */
 static void check_rows(const struct dataset *set, uint32_t n)
 {
-    CHECK_INT((uintptr_t)set->rows % 64, 0);
+    const float *rows = (const float *)(const void *)set->images;
+
+    CHECK(set->ops == &rows_in_memory);
+    CHECK_INT((uintptr_t)rows % 64, 0);
     CHECK_INT(set->n, n);
     for (size_t k = 0; k < n * (size_t)PIXELS; k++)
-        CHECK(set->rows[k] == (float)((images[k] / 255.0 - 0.25) / 0.5));
+        CHECK(rows[k] == (float)((images[k] / 255.0 - 0.25) / 0.5));
     check_labels(set);
 }
 
@@ -136,7 +140,7 @@ static void makes_rows_once(void)
     CHECK_INT(datasets_load(&plain, &bytes, "", 0, 1, &err), 0);
     check_rows(&d.train, TRAIN);
     check_rows(&d.test, TEST);
-    CHECK(!plain.train.rows && !plain.test.rows);
+    CHECK(plain.train.ops == &bytes_in_memory && plain.test.ops == &bytes_in_memory);
     /* And at most the gaps that alignment makes. */
     CHECK(d.mapping_bytes >= plain.mapping_bytes + 3 * sizeof images + 3 * TEST * PIXELS - 128);
     CHECK(d.mapping_bytes <= plain.mapping_bytes + 3 * sizeof images + 3 * TEST * PIXELS + 128);

@@ -7,7 +7,7 @@
 #include "paceline/mem.h"
 #include "tests/test.h"
 #include "worker/data/store/identity.h"
-#include "worker/data/store/source.h"
+#include "worker/data/store/layout.h"
 
 enum { N = 9, PIXELS = 2 * 3 * 5 };
 
@@ -51,7 +51,7 @@ static void check_all(const struct dataset *set, uint8_t *bytes, size_t n, size_
 static void test_images(void)
 {
     uint8_t bytes[N * PIXELS + 1], copy[N * PIXELS + 1];
-    struct dataset set = {.n = N, .shape = shape, .images = bytes};
+    struct dataset set = {.ops = &bytes_in_memory, .n = N, .shape = shape, .images = bytes};
 
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)(i * 37 + i / 11);
@@ -70,29 +70,18 @@ static void test_images(void)
 static void test_rows(void)
 {
     float rows[N * PIXELS];
-    const struct dataset set = {.n = N, .shape = shape, .rows = rows, .images = (uint8_t *)rows};
+    const struct dataset set = {
+        .ops = &rows_in_memory, .n = N, .shape = shape, .images = (uint8_t *)rows};
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         rows[i] = (float)i / 7;
     check_all(&set, (uint8_t *)rows, N, PIXELS * sizeof *rows);
 }
 
-static void test_words(void)
-{
-    uint32_t words[N * 13];
-    const struct dataset set = {
-        .n = 1, .shape = {1, 1, 4}, .tokens = words, .streams = N, .stream_length = 13};
-
-    for (uint32_t i = 0; i < ARRAY_LEN(words); i++)
-        words[i] = i % 10;
-    check_all(&set, (uint8_t *)words, N, 13 * sizeof *words);
-    CHECK(identity_labels(&set) == 0);
-}
-
 static void test_labels(void)
 {
     uint16_t labels[N] = {3, 1, 4, 1, 5, 9, 2, 6, 5};
-    const struct dataset set = {.n = N, .shape = shape, .labels = labels};
+    const struct dataset set = {.ops = &bytes_in_memory, .n = N, .shape = shape, .labels = labels};
     const uint64_t want = identity_labels(&set);
 
     for (int i = 0; i < N; i++) {
@@ -120,7 +109,8 @@ static void test_large(void)
     const size_t each = 32768, n = IDENTITY_WHOLE_BYTES / each + 1;
     uint8_t *bytes = mmap(NULL, n * each, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    struct dataset set = {.n = (uint32_t)n, .shape = {2, 128, 128}, .images = bytes};
+    struct dataset set = {
+        .ops = &bytes_in_memory, .n = (uint32_t)n, .shape = {2, 128, 128}, .images = bytes};
 
     CHECK(bytes != MAP_FAILED);
     CHECK(knows(&set, false, bytes, n * each - 1));
@@ -134,7 +124,8 @@ static void test_large(void)
     set.n--; /* that is not too large */
     CHECK(knows(&set, true, bytes, 5 * each));
     const size_t huge = IDENTITY_WHOLE_BYTES / 3; /* of which three may be read */
-    set = (struct dataset){.n = 4, .shape = {1, 1, (int)huge}, .images = bytes};
+    set = (struct dataset){
+        .ops = &bytes_in_memory, .n = 4, .shape = {1, 1, (int)huge}, .images = bytes};
     munmap(bytes, n * each);
     bytes = mmap(NULL, 4 * huge, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -149,7 +140,8 @@ static void test_large(void)
 static void test_limit(void)
 {
     uint8_t bytes[N * PIXELS] = {0};
-    struct dataset set = {.n = N, .shape = shape, .images = bytes, .number = SET_TRAIN};
+    struct dataset set = {
+        .ops = &bytes_in_memory, .n = N, .shape = shape, .images = bytes, .number = SET_TRAIN};
 
     job.dataset.limit = 5;
     CHECK(knows(&set, false, bytes, 5 * PIXELS - 1));
@@ -166,7 +158,6 @@ int main(void)
 {
     test_images();
     test_rows();
-    test_words();
     test_labels();
     test_large();
     test_limit();

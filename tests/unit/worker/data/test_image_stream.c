@@ -130,13 +130,13 @@ static void same_batches(enum batch_order order, bool cache, int64_t prefetch, i
 }
 
 /* A sample of the training set, straight. */
-static const uint8_t *sample(struct datasets *d, uint32_t i, struct image_reader *r, uint8_t *spare,
+static const uint8_t *sample(struct datasets *d, uint32_t i, struct sample_reader *r,
                              struct err *err)
 {
-    double seconds = 0;
-    const uint8_t *pixels = image_stream_sample(&d->train, i, r, spare, &seconds, err);
+    r->decoding = 0;
+    const uint8_t *pixels = d->train.ops->bytes(&d->train, i, r, err);
 
-    CHECK(seconds >= 0);
+    CHECK(r->decoding >= 0);
     return pixels;
 }
 
@@ -144,28 +144,29 @@ static const uint8_t *sample(struct datasets *d, uint32_t i, struct image_reader
 static void names_what_is_damaged(void)
 {
     const struct job job = new_job(STAGING_STREAM, true, 0);
-    AUTO(image_reader_free) struct image_reader *r = image_reader_new(&job);
-    uint8_t spare[PIXELS], good[PIXELS];
+    AUTO(sample_reader_release) struct sample_reader r = {0};
+    uint8_t good[PIXELS];
     struct datasets d;
     struct err err = {.msg = ""};
 
     load(&d, &job);
-    CHECK(sample(&d, 4, r, spare, &err) == d.train.images + 4 * PIXELS);
+    sample_reader_init(&r, &d.train, &job);
+    CHECK(sample(&d, 4, &r, &err) == d.train.images + 4 * PIXELS);
     memcpy(good, d.train.images + 4 * PIXELS, PIXELS);
     datasets_release(&d);
 
     scratch_write(folder, "train/0/08.png", "no picture", 10);
     load(&d, &job); /* nothing is read yet */
-    CHECK(sample(&d, 3, r, spare, &err) != NULL);
-    CHECK(sample(&d, 4, r, spare, &err) == NULL);
+    CHECK(sample(&d, 3, &r, &err) != NULL);
+    CHECK(sample(&d, 4, &r, &err) == NULL);
     CHECK_INT(err.code, ERR_DAMAGED);
     CHECK_CONTAINS(err.msg,
                    "dataset images: an image is damaged (dataset.staging: stream takes none): ");
     CHECK_CONTAINS(err.msg, "/train/0/08.png: neither a JPEG nor a PNG file");
     /* Its place is claimed by who failed; others have to help themselves. */
     put("train", 0, 8);
-    CHECK(sample(&d, 4, r, spare, &err) == spare);
-    CHECK_BYTES(spare, good, PIXELS);
+    CHECK(sample(&d, 4, &r, &err) == r.bytes);
+    CHECK_BYTES(r.bytes, good, PIXELS);
     datasets_release(&d);
 }
 

@@ -51,10 +51,8 @@ static struct job new_job(bool cache)
 static void reads_what_is_asked_for(bool cache)
 {
     const struct job job = new_job(cache);
-    AUTO(image_reader_free) struct image_reader *r = image_reader_new(&job);
     AUTO(auto_free) char *path = xasprintf("%s/train-images-idx3-ubyte", folder);
-    uint8_t spare[PIXELS];
-    double seconds = 0;
+    AUTO(sample_reader_release) struct sample_reader r = {0};
     struct datasets d;
     struct err err = {.msg = ""};
 
@@ -63,24 +61,25 @@ static void reads_what_is_asked_for(bool cache)
         CHECK_STR(err.msg, "");
         return;
     }
+    sample_reader_init(&r, &d.train, &job);
     CHECK_INT(d.train.classes, 7);
     for (uint32_t i = 0; i < TRAIN; i += 7) {
         CHECK_INT(d.train.labels[i], labels[i]);
-        const uint8_t *got = image_stream_sample(&d.train, i, r, spare, &seconds, &err);
+        const uint8_t *got = d.train.ops->bytes(&d.train, i, &r, &err);
 
-        CHECK((got == spare) == !cache);
+        CHECK((got == r.bytes) == !cache);
         if (got)
             CHECK_BYTES(got, images + (size_t)i * PIXELS, PIXELS);
     }
-    CHECK(seconds > 0);
-    CHECK(image_stream_sample(&d.test, TEST - 1, r, spare, &seconds, &err) != NULL);
+    CHECK(r.decoding > 0);
+    CHECK(d.test.ops->bytes(&d.test, TEST - 1, &r, &err) != NULL);
     CHECK_INT(truncate(path, HEAD + 30 * PIXELS - 1), 0);
-    CHECK(image_stream_sample(&d.train, 28, r, spare, &seconds, &err) != NULL);
-    CHECK(image_stream_sample(&d.train, 29, r, spare, &seconds, &err) == NULL);
+    CHECK(d.train.ops->bytes(&d.train, 28, &r, &err) != NULL);
+    CHECK(d.train.ops->bytes(&d.train, 29, &r, &err) == NULL);
     CHECK_INT(err.code, ERR_DAMAGED);
     CHECK_CONTAINS(err.msg, "train-images-idx3-ubyte: cut short since the start: 1 bytes at ");
     /* Asked for before it was cut: only what is kept is still there. */
-    CHECK((image_stream_sample(&d.train, 49, r, spare, &seconds, &err) != NULL) == cache);
+    CHECK((d.train.ops->bytes(&d.train, 49, &r, &err) != NULL) == cache);
     datasets_release(&d);
 }
 

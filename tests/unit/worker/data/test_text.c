@@ -7,6 +7,7 @@
 #include "tests/unit/scratch.h"
 #include "worker/data/format/text.h"
 #include "worker/data/format/vocabulary.h"
+#include "worker/data/store/identity.h"
 
 static char *folder;
 
@@ -141,7 +142,8 @@ static void check_sample(const struct dataset *set, uint32_t id, const char *wan
     uint32_t labels[3];
     char got[8] = "       ";
 
-    text_sample(set, id, x, labels);
+    CHECK_INT(set->ops->row(set, id, NULL, NULL, x, NULL), 0);
+    set->ops->labels(set, id, labels);
     for (int i = 0; i < 3; i++) {
         got[i] = (char)('a' - 1 + (int)x[i]);
         got[4 + i] = (char)('a' - 1 + (int)labels[i]);
@@ -149,9 +151,28 @@ static void check_sample(const struct dataset *set, uint32_t id, const char *wan
     CHECK_STR(got, want);
 }
 
+/* The digest is of all words of each stream, with those at its end that make no row. */
+static void check_digest(const struct dataset *set, const uint32_t *words, uint32_t streams,
+                         size_t length)
+{
+    const struct job none = {0};
+    struct digest want = digest_begin(streams);
+    uint64_t got = 0;
+    struct err err;
+
+    for (uint32_t i = 0; i < streams; i++)
+        identity_add(&want, words + i * length, length * sizeof *words);
+    CHECK_INT(identity_samples(&got, set, &none, &err), 0);
+    CHECK(got == digest_end(&want));
+    CHECK(identity_labels(set) == 0);
+}
+
 /* Two streams of seven words: a..g and h..n; a batch goes on where the one before it ended. */
 static void check_contents(const struct datasets *d)
 {
+    static const uint32_t train[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
+
+    check_digest(&d->train, train, 2, 7);
     CHECK_INT(d->train.n, 4);
     CHECK_INT(d->n_train, 4);
     CHECK_INT(d->train.classes, 16); /* with <eos> and <unk> */
