@@ -145,6 +145,9 @@ SIM_TESTS = $(if $(filter tests/operator/test_sim.sh,$(TESTS)),$(BUILD)/tests/si
             $(if $(filter tests/api/test_sim_replay.sh,$(TESTS)),$(BUILD)/tests/sim/replay)
 # Preloaded into programs whose calls are to fail one by one.
 TORTURE = $(if $(filter tests/operator/test_torture.sh,$(TESTS)),$(BUILD)/tests/torture/fail_nth.so $(UNIT_BIN))
+# Prints the objects of a job.
+OBJECTS = $(if $(filter tests/operator/test_objects.sh tests/operator/test_tf_config.sh tests/api/test_golden.sh,$(TESTS)),\
+            $(BUILD)/tests/operator/objects)
 # An operator to talk to agents with, and an MPI program that is not ours.
 AGENT_CLIENT = $(if $(filter tests/agent/%,$(TESTS)),$(BUILD)/tests/agent/client $(BUILD)/tests/agent/program)
 
@@ -159,7 +162,7 @@ define TEST_RULE
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call links,$(1)) $(if $(filter tests/fuzz/%,$(1)),$(FUZZ_MAIN))
 	$$(call say,LD)$(CC) $(LDFLAGS) -o $$@ $$^ $(call libs,$(1))
 endef
-$(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC),$(eval $(call TEST_RULE,$(t))))
+$(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC) tests/operator/objects.c,$(eval $(call TEST_RULE,$(t))))
 
 # These start make again: packages must be there, and flags fixed, before this file is read.
 AGAIN := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
@@ -174,7 +177,7 @@ test: ## install what is missing, build, run every test
 	@scripts/install-deps.sh test
 	@$(AGAIN) check
 
-tests: all $(SIM_TESTS) $(TORTURE) $(AGENT_CLIENT) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
+tests: all $(SIM_TESTS) $(TORTURE) $(OBJECTS) $(AGENT_CLIENT) $(filter $(BUILD)/%,$(TESTS)) ## build the tests
 
 check: tests $(if $(filter tests/api/%,$(TESTS)),kube-tools) ## run every test (TESTS="..." some), installing nothing
 	@BUILD=$(BUILD) KUBERNETES=$(KUBERNETES) tests/run.sh $(TESTS)

@@ -29,8 +29,9 @@ account_made() { k get serviceaccount default -n team-a >/dev/null 2>&1; }
 cluster_wait 30 account_made
 
 failed=0 taken=0
-for file in tests/objects/*.json; do
-    python3 - "$file" >"$dir/list.json" <<'PYTHON'
+for file in tests/objects/*.yaml; do
+    "$PACELINE_BUILD/tests/operator/objects" "$file" >"$dir/objects.json" || failed=1
+    python3 - "$dir/objects.json" >"$dir/list.json" <<'PYTHON'
 import json, sys
 items = json.load(open(sys.argv[1], encoding="utf-8"))
 json.dump({"apiVersion": "v1", "kind": "List", "items": items}, sys.stdout)
@@ -44,7 +45,7 @@ PYTHON
     if grep -i warning "$dir/out" | grep -v 'failed to find any PEM data in key input'; then
         failed=1
     fi
-    wanted=$(grep -c '^  "kind":' "$file")
+    wanted=$(grep -c '^  "kind":' "$dir/objects.json")
     if [ "$(grep -c 'created (server dry run)' "$dir/out")" -ne "$wanted" ]; then
         echo "$file: not all of $wanted objects were taken"
         failed=1

@@ -1,13 +1,16 @@
-"""TF_CONFIG of the pods in tests/objects, read by TensorFlow's own resolver (test_tf_config.sh).
+"""TF_CONFIG of the pods of the jobs in tests/objects, read by TensorFlow's own resolver (test_tf_config.sh).
 
 The environment is expanded as the kubelet does it; what TensorFlow must make of it stands below,
 written by hand from TFJob's semantics and the differences that docs/reference/pods.md lists.
 """
 
+import glob
 import json
 import os
 import re
 import sys
+
+from objects import objects
 
 
 def hosts(job, role, indices, port=2222, namespace="team-a"):
@@ -15,16 +18,16 @@ def hosts(job, role, indices, port=2222, namespace="team-a"):
 
 
 TF = {
-    "chief": hosts("tf", "chief", [0]),
-    "worker": hosts("tf", "worker", [0, 1], 3333),
-    "ps": hosts("tf", "ps", [0, 1], 4444),
-    "evaluator": hosts("tf", "evaluator", [0]),
+    "chief": hosts("train", "chief", [0]),
+    "worker": hosts("train", "worker", [0, 1], 3333),
+    "ps": hosts("train", "ps", [0, 1], 4444),
+    "evaluator": hosts("train", "evaluator", [0]),
 }
-UNLISTED = {"worker": hosts("tf", "worker", [0, 1])}
-DYN = {"chief": hosts("dyn", "chief", [0]), "ps": hosts("dyn", "ps", [0, 1])}
-DYN_PLAIN = {"ps": hosts("dyn", "ps", [0]), "worker": hosts("dyn", "worker", [0])}
+UNLISTED = {"worker": hosts("train", "worker", [0, 1])}
+DYN = {"chief": hosts("train", "chief", [0]), "ps": hosts("train", "ps", [0, 1])}
+DYN_PLAIN = {"ps": hosts("train", "ps", [0]), "worker": hosts("train", "worker", [0])}
 KUEUE = {"worker": hosts("queued", "worker", [0, 1, 2]), "ps": hosts("queued", "ps", [0])}
-TORCH = {"chief": hosts("torch", "chief", [0]), "worker": hosts("torch", "worker", [0, 1])}
+TORCH = {"chief": hosts("train", "chief", [0]), "worker": hosts("train", "worker", [0, 1])}
 
 # (file, role, index): cluster, environment. None: no TF_CONFIG at all.
 TABLE = {
@@ -37,14 +40,17 @@ TABLE = {
     ("tensorflow-unlisted", "worker", 0): (UNLISTED, "cloud"),
     ("tensorflow-unlisted", "worker", 1): (UNLISTED, "cloud"),
     ("tensorflow-unlisted", "evaluator", 0): (UNLISTED, "cloud"),
-    ("single", "worker", 0): None,
+    ("base", "worker", 0): None,
     ("builtin", "worker", 0): None,
     ("builtin", "worker", 3): None,
     ("builtin-template", "worker", 0): None,
     ("builtin-template", "worker", 1): None,
+    **{("builtin-servers", role, index): None for role in ("worker", "ps") for index in (0, 1)},
+    ("mpi", "worker", 0): None,
+    ("mpi", "worker", 1): None,
     ("dynamic", "chief", 0): ({**DYN, "worker": {}}, ""),
-    ("dynamic", "worker", 0): ({**DYN, "worker": hosts("dyn", "worker", [0])}, ""),
-    ("dynamic", "worker", 2): ({**DYN, "worker": hosts("dyn", "worker", [2])}, ""),
+    ("dynamic", "worker", 0): ({**DYN, "worker": hosts("train", "worker", [0])}, ""),
+    ("dynamic", "worker", 2): ({**DYN, "worker": hosts("train", "worker", [2])}, ""),
     ("dynamic", "ps", 0): ({**DYN, "worker": {}}, ""),
     ("dynamic", "ps", 1): ({**DYN, "worker": {}}, ""),
     ("dynamic-plain", "worker", 0): (DYN_PLAIN, ""),
@@ -52,10 +58,10 @@ TABLE = {
     ("pytorch", "chief", 0): (TORCH, "cloud"),
     ("pytorch", "worker", 0): (TORCH, "cloud"),
     ("pytorch", "worker", 1): (TORCH, "cloud"),
-    ("insecure", "worker", 0): ({"worker": hosts("open", "worker", [0, 1])}, "cloud"),
-    ("insecure", "worker", 1): ({"worker": hosts("open", "worker", [0, 1])}, "cloud"),
-    ("plugins", "worker", 0): ({"worker": hosts("gang", "worker", [0, 1, 2])}, "cloud"),
-    ("plugins", "worker", 2): ({"worker": hosts("gang", "worker", [0, 1, 2])}, "cloud"),
+    ("insecure", "worker", 0): ({"worker": hosts("train", "worker", [0, 1])}, "cloud"),
+    ("insecure", "worker", 1): ({"worker": hosts("train", "worker", [0, 1])}, "cloud"),
+    ("plugins", "worker", 0): ({"worker": hosts("train", "worker", [0, 1, 2])}, "cloud"),
+    ("plugins", "worker", 2): ({"worker": hosts("train", "worker", [0, 1, 2])}, "cloud"),
     ("kueue", "worker", 0): (KUEUE, "cloud"),
     ("kueue", "worker", 2): (KUEUE, "cloud"),
     ("kueue", "ps", 0): (KUEUE, "cloud"),
@@ -63,16 +69,16 @@ TABLE = {
 # TFJob's own text, byte for byte but for the host names.
 EXACT = {
     ("tensorflow", "ps", 1):
-        '{"cluster":{"chief":["tf-chief-0.tf.team-a.svc:2222"],'
-        '"evaluator":["tf-evaluator-0.tf.team-a.svc:2222"],'
-        '"ps":["tf-ps-0.tf.team-a.svc:4444","tf-ps-1.tf.team-a.svc:4444"],'
-        '"worker":["tf-worker-0.tf.team-a.svc:3333","tf-worker-1.tf.team-a.svc:3333"]},'
+        '{"cluster":{"chief":["train-chief-0.train.team-a.svc:2222"],'
+        '"evaluator":["train-evaluator-0.train.team-a.svc:2222"],'
+        '"ps":["train-ps-0.train.team-a.svc:4444","train-ps-1.train.team-a.svc:4444"],'
+        '"worker":["train-worker-0.train.team-a.svc:3333","train-worker-1.train.team-a.svc:3333"]},'
         '"task":{"type":"ps","index":1},"environment":"cloud"}',
     ("dynamic-plain", "worker", 0):
-        '{"cluster":{"worker":{"0":"dyn-worker-0.dyn.team-a.svc:2222"},'
-        '"ps":["dyn-ps-0.dyn.team-a.svc:2222"]},"task":{"type":"worker","index":0}}',
+        '{"cluster":{"worker":{"0":"train-worker-0.train.team-a.svc:2222"},'
+        '"ps":["train-ps-0.train.team-a.svc:2222"]},"task":{"type":"worker","index":0}}',
     ("dynamic-plain", "ps", 0):
-        '{"cluster":{"worker":{},"ps":["dyn-ps-0.dyn.team-a.svc:2222"]},'
+        '{"cluster":{"worker":{},"ps":["train-ps-0.train.team-a.svc:2222"]},'
         '"task":{"type":"ps","index":0}}',
 }
 
@@ -91,23 +97,20 @@ def variables(container, config_maps):
     for variable in container.get("env", []):
         if "value" in variable:
             known[variable["name"]] = expand(variable["value"], known)
-        else:
+        elif "configMapKeyRef" in variable["valueFrom"]:
             ref = variable["valueFrom"]["configMapKeyRef"]
             known[variable["name"]] = config_maps[ref["name"]]["data"][ref["key"]]
     return known
 
 
-def containers(folder):
+def containers(program):
     """Of every pod: the key into TABLE, the container's name, its environment."""
-    for file in sorted(os.listdir(folder)):
-        if not file.endswith(".json"):
-            continue
-        with open(os.path.join(folder, file), encoding="utf-8") as f:
-            objects = json.load(f)
-        config_maps = {o["metadata"]["name"]: o for o in objects if o["kind"] == "ConfigMap"}
-        for pod in (o for o in objects if o["kind"] == "Pod"):
+    for job in sorted(glob.glob("tests/objects/*.yaml")):
+        made = objects(program, job)
+        config_maps = {o["metadata"]["name"]: o for o in made if o["kind"] == "ConfigMap"}
+        for pod in (o for o in made if o["kind"] == "Pod"):
             labels = pod["metadata"]["labels"]
-            key = (file[:-5], labels["paceline.dev/role"], int(labels["paceline.dev/index"]))
+            key = (os.path.basename(job)[:-5], labels["paceline.dev/role"], int(labels["paceline.dev/index"]))
             for container in pod["spec"]["containers"]:
                 yield key, container["name"], variables(container, config_maps)
 
@@ -127,9 +130,9 @@ def resolve(text):
     return cluster, resolver.task_type, resolver.task_id, environment
 
 
-def main(folder):
+def main(program):
     seen, failed = set(), 0
-    for key, name, env in containers(folder):
+    for key, name, env in containers(program):
         seen.add(key)
         text, want = env.get("TF_CONFIG"), TABLE.get(key, "no row")
         if want is None or text is None or want == "no row":
@@ -140,7 +143,7 @@ def main(folder):
             print(f"{key} {name}: got {got}, want {want}\n  {text}")
             failed += 1
     for key in TABLE.keys() - seen:
-        print(f"{key}: no such pod in {folder}")
+        print(f"{key}: no such pod")
         failed += 1
     print(f"{len(seen)} pods, {failed} wrong")
     return failed > 0
