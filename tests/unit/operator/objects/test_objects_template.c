@@ -245,7 +245,7 @@ static void test_reuse(void)
         pod_maker_body(n, i, INT64_C(5000000000) + i, &other);
         pod_maker_free(n);
         CHECK_STR(one.data, other.data);
-        pod_name(name, "tf", ROLE_WORKER, i, INT64_C(5000000000) + i);
+        pod_name(name, tj.job->name, ROLE_WORKER, i, INT64_C(5000000000) + i);
         CHECK_CONTAINS(one.data, name);
         CHECK(!strchr(one.data, '\xff'));
     }
