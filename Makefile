@@ -162,7 +162,7 @@ define TEST_RULE
 $(BUILD)/$(1:%.c=%): $(BUILD)/$(1:%.c=%.o) $(call links,$(1)) $(if $(filter tests/fuzz/%,$(1)),$(FUZZ_MAIN))
 	$$(call say,LD)$(CC) $(LDFLAGS) -o $$@ $$^ $(call libs,$(1))
 endef
-$(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC) tests/operator/objects.c,$(eval $(call TEST_RULE,$(t))))
+$(foreach t,$(UNIT_SRC) $(MPI_SRC) $(FUZZ_SRC) $(wildcard tests/operator/objects.c),$(eval $(call TEST_RULE,$(t))))
 
 # These start make again: packages must be there, and flags fixed, before this file is read.
 AGAIN := $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))

@@ -17,7 +17,7 @@ Rules, one a line; "#" begins a comment:
 
 An identifier is renamed where FILE is included, however indirectly, and never within a string; in
 a comment only when it cannot be an English word (it has an underscore, or "struct" precedes it).
-The mutants of tests/sim are patches: they are applied, renamed and made again.
+The mutants of tests/sim are renamed as the file is that has the function they change.
 """
 import collections
 import fnmatch
@@ -25,12 +25,14 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import textwrap
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tests/sim"))
+import mutate
 
 TOKEN = re.compile(r'^#include[^\n]*|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|[^A-Za-z_"\'/#]+|.', re.S | re.M)
 WORD = re.compile(r'[A-Za-z_]\w*')
-MUTANTS = 'tests/sim/mutants/'
+MUTANTS = 'tests/sim/mutants.txt'
 
 
 def sh(*args, **kw):
@@ -286,30 +288,16 @@ def formatted(path, text):
     return text
 
 
-def apply_mutants(tree):
-    """Of each mutant: its head, and its files as it makes them."""
-    made = {}
-    for patch in [p for p in tree.text if p.startswith(MUTANTS)]:
-        paths = re.findall(r'^--- a/(\S+)', tree.text[patch], re.M)
-        with tempfile.TemporaryDirectory() as d:
-            for p in paths:
-                os.makedirs(os.path.join(d, os.path.dirname(p)), exist_ok=True)
-                open(os.path.join(d, p), 'w').write(tree.text[p])
-            if subprocess.run(['patch', '-s', '-p1', '-d', d], input=tree.text[patch], text=True, stdout=subprocess.PIPE).returncode:
-                sys.exit(f'{patch} does not apply')
-            made[patch] = (tree.text[patch].split('--- a/')[0], {p: open(os.path.join(d, p)).read() for p in paths})
-    return made
-
-
-def diff(old, new, a, b):
-    with tempfile.NamedTemporaryFile('w') as f, tempfile.NamedTemporaryFile('w') as g:
-        f.write(a), g.write(b), f.flush(), g.flush()
-        for context in '2314':  # until the last line is not blank
-            text = subprocess.run(['diff', '-U' + context, '--label', 'a/' + old, '--label', 'b/' + new, f.name, g.name],
-                                  text=True, stdout=subprocess.PIPE).stdout
-            if not text.endswith('\n \n'):
-                break
-    return re.sub('^ $', '', text, flags=re.M)
+def renamed_mutants(tree, rules):
+    out, path = [], None
+    for line in tree.text[MUTANTS].split('\n'):
+        if line.startswith('in '):
+            path = next(p for p in tree.code if p.startswith('operator/') and mutate.definitions(tree.text[p], line[3:]))
+            line = rules.rename(path, line + '(')[:-1]
+        elif line.startswith(('- ', '+ ')):
+            line = line[:2] + rules.rename(path, line[2:])
+        out.append(line)
+    return '\n'.join(out)
 
 
 def main():
@@ -319,13 +307,10 @@ def main():
     bad = rules.collisions()
     if bad:
         sys.exit('\n'.join(bad))
-    mutants = apply_mutants(tree)
     result, changed = {}, 0
     moved = {**rules.files, **rules.moves}
     for path, text in tree.text.items():
-        if path.startswith(MUTANTS):
-            continue
-        new = rules.rename(path, text)
+        new = renamed_mutants(tree, rules) if path == MUTANTS else rules.rename(path, text)
         if new != text and path in tree.code:
             new = formatted(moved.get(path, path), new)
         result[path] = new
@@ -336,17 +321,6 @@ def main():
         if new != tree.text[path]:
             open(moved.get(path, path), 'w', encoding='utf-8').write(new)
             changed += 1
-    for patch, (head, files) in mutants.items():
-        if all(result[p] == tree.text[p] and p not in moved for p in files):
-            continue
-        text = head
-        for p, broken in files.items():
-            broken = rules.rename(p, broken)
-            if result[p] != tree.text[p]:
-                broken = formatted(moved.get(p, p), broken)
-            text += diff(moved.get(p, p), moved.get(p, p), result[p], broken)
-        open(moved.get(patch, patch), 'w').write(text)
-        changed += 1
     for globs, old, new, row in rules.texts:
         if row not in rules.used:
             print(f'{row}: no text like that: {old}')

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Deliberate bugs in the operator: each patch of tests/sim/mutants is applied to a copy of the
-# tree, built, and must break an invariant within SEEDS seeds that hold without it.
+# Deliberate bugs in the operator: each of tests/sim/mutants.txt is made in a copy of the tree,
+# built, and must break an invariant within SEEDS seeds that hold without it.
 #   tests/sim/mutants.sh [NAME...]      default: all
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -27,7 +27,7 @@ broken() {
         sed -n 's/^seed \([0-9]*\) broke an invariant: /\1 /p; s/^a simulation crashed.*/0 &/p'
 }
 
-# hunt: the first seed that only the patched operator breaks
+# hunt: the first seed that only the changed operator breaks
 hunt() {
     local first=1 seed what
     while [ $first -le "$seeds" ]; do
@@ -36,7 +36,7 @@ hunt() {
                 echo "seed $seed: $what"
                 return 0
             fi
-            echo "seed $seed breaks without a patch as well" >&2
+            echo "seed $seed breaks without the bug as well" >&2
         done < <(broken "$copy/$BUILD/tests/sim/sim" $first | sort -n)
         first=$((first + step))
     done
@@ -44,12 +44,11 @@ hunt() {
 }
 
 caught=0 missed=0
-for patch in tests/sim/mutants/*.patch; do
-    name=$(basename "$patch" .patch)
+for name in $(sed -n 's/^\([a-z0-9-]*\):$/\1/p' tests/sim/mutants.txt); do
     if [ $# -gt 0 ] && [[ " $* " != *" $name "* ]]; then continue; fi
-    if ! patch -s -p1 -d "$copy" <"$patch" >/dev/null ||
+    if ! files=$(python3 tests/sim/mutate.py "$name" "$copy") ||
         ! make -s -C "$copy" CC=gcc "$BUILD/tests/sim/sim" >"$copy/log" 2>&1; then
-        echo "STALE   $name: does not apply or build any more"
+        echo "STALE   $name: cannot be made or built any more"
         missed=$((missed + 1))
     elif found=$(hunt); then
         echo "caught  $name: $found"
@@ -58,9 +57,9 @@ for patch in tests/sim/mutants/*.patch; do
         echo "MISSED  $name: $seeds seeds hold"
         missed=$((missed + 1))
     fi
-    file=$(sed -n 's|^+++ b/operator/||p' "$patch")
-    find "$copy/operator" \( -name '*.rej' -o -name '*.orig' \) -delete
-    cp "$copy/as-is/$file" "$copy/operator/$file" # not -p: it is newer than its object
+    for file in $files; do
+        cp "$copy/as-is/${file#operator/}" "$copy/$file" # not -p: it is newer than its object
+    done
 done
 echo "sim-mutants: $caught caught, $missed missed"
 [ $missed -eq 0 ] && [ $caught -gt 0 ]
