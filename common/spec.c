@@ -5,6 +5,7 @@
 #include <stdarg.h>
 
 #include "common/spec_parse.h"
+#include "common/spec_rules.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/suggest.h"
@@ -375,6 +376,7 @@ static const cJSON *rule_node(const struct parse *p, const struct rule *rule)
 /* Returns false after a rule that ends the checks. */
 static bool check_rules(struct parse *p)
 {
+    AUTO(rule_facts_release) struct rule_facts facts = {.job = p->job};
     const struct rule *rule;
 
     for (size_t i = 0; node_at(p, "spec") && (rule = spec_rule(i)); i++) {
@@ -386,7 +388,7 @@ static bool check_rules(struct parse *p)
             unreadable |= p->bad[index_of(spec_field_find(rule->paths[k]))];
         if (!rule_is_for(rule, has_model(p), p->job->mpi.present))
             continue;
-        if (unreadable || rule->warning || !rule->broken(p->job, &found))
+        if (unreadable || rule->warning || !rule_is_broken(i, &facts, &found))
             continue;
         spec_report(p, spec_line_of(p, rule_node(p, rule)), "%s: found %s; %s", rule->paths[0],
                     found.data, rule->allowed);

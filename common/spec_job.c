@@ -1,7 +1,7 @@
 /* What follows from a job: its JSON form, warnings, lanes, promise and network. */
 #include "paceline/spec.h"
 
-#include "common/spec_table.h"
+#include "common/spec_rules.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/yaml.h"
@@ -104,6 +104,7 @@ int job_ranks(const struct job *job)
 
 void job_warnings(const struct job *job, struct problems *warnings)
 {
+    AUTO(rule_facts_release) struct rule_facts facts = {.job = job};
     const struct rule *rule;
 
     for (size_t i = 0; (rule = spec_rule(i)); i++) {
@@ -112,7 +113,7 @@ void job_warnings(const struct job *job, struct problems *warnings)
         buf_init(&found, 0);
         if (!rule_is_for(rule, job_builtin(job), job->mpi.present))
             continue;
-        if (rule->warning && rule->broken(job, &found))
+        if (rule->warning && rule_is_broken(i, &facts, &found))
             problems_add(warnings, "%s: found %s; %s", rule->paths[0], found.data, rule->allowed);
     }
 }

@@ -1,12 +1,14 @@
 #include "common/spec_rules.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "paceline/mem.h"
 
-bool has_replicas(const struct job *job, enum cluster_role role, struct buf *found)
-{
-    buf_printf(found, "%lld", (long long)job->replicas[role].replicas);
-    return job->replicas[role].replicas > 0;
-}
+#define MAX_RULES 128
+
+static const struct rule_expr *conditions[MAX_RULES]; /* as spec_rule() counts */
 
 const struct rule *spec_rule(size_t i)
 {
@@ -33,5 +35,47 @@ bool rule_is_for(const struct rule *rule, bool model, bool mpi)
     case RULE_ANY:
         break;
     }
+    return true;
+}
+
+static void parse_conditions(void)
+{
+    static struct arena arena; /* lives as long as the program */
+    const struct rule *rule;
+
+    for (size_t i = 0; (rule = spec_rule(i)); i++) {
+        if (i == MAX_RULES)
+            abort();
+        conditions[i] = rule_expr_parse(&arena, rule->holds, NULL);
+    }
+}
+
+/* Writes text with the value of each [[EXPRESSION]]. */
+static void write_found(const char *text, struct rule_facts *facts, struct buf *found)
+{
+    AUTO(arena_release) struct arena arena = {0};
+    const char *open, *close;
+
+    for (; (open = strstr(text, "[[")); text = close + strlen("]]")) {
+        const struct rule_expr *e = rule_expr_parse(&arena, open + strlen("[["), &close);
+
+        buf_add(found, text, (size_t)(open - text));
+        buf_printf(found, "%.0f", rule_expr_number(e, facts));
+    }
+    buf_puts(found, text);
+}
+
+bool rule_is_broken(size_t i, struct rule_facts *facts, struct buf *found)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    const struct rule *rule = spec_rule(i);
+
+    pthread_once(&once, parse_conditions);
+    if (rule_expr_number(conditions[i], facts) != 0)
+        return false;
+    if (rule->describe)
+        rule->describe(facts->job, found);
+    else
+        write_found(rule->found, facts, found);
     return true;
 }

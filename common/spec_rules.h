@@ -2,7 +2,7 @@
 #ifndef PACELINE_SPEC_RULES_H
 #define PACELINE_SPEC_RULES_H
 
-#include "common/spec_table.h"
+#include "common/rule_expr.h"
 
 struct rule_list {
     const struct rule *items;
@@ -10,13 +10,14 @@ struct rule_list {
 };
 extern const struct rule_list training_rules, strategy_rules, cluster_rules;
 
-/* Writes how many replicas the role has. Whether there are any. */
-bool has_replicas(const struct job *job, enum cluster_role role, struct buf *found);
+/* Whether the job breaks the i-th of all rules, which applies to it; if so, appends what was found.
+ */
+bool rule_is_broken(size_t i, struct rule_facts *facts, struct buf *found);
 
-/* What rules read, in CEL (spec_table.h). */
-#define CEL_WORKERS "{spec.replicas.worker.replicas}"
-#define CEL_BATCH "{spec.training.batchSize}"
-#define CEL_OPTIMIZER "spec.training.optimizer."
-#define CEL_MOMENTUM "{spec.training.optimizer.momentum|0.9}" /* sgd's: the one with nesterov */
+/* Places that several rules read (rule_expr.h). */
+#define WORKERS "{spec.replicas.worker.replicas}"
+#define BATCH "{spec.training.batchSize}"
+#define OPTIMIZER "spec.training.optimizer."
+#define MOMENTUM "{spec.training.optimizer.momentum|0.9}" /* sgd's: the one with nesterov */
 
 #endif

@@ -89,21 +89,21 @@ extern const struct choice spec_choices[];
 extern const size_t n_spec_choices;
 
 /*
- * A rule across fields; the first path that the file has gives the line of the message.
- *
- * cel is the same rule for the API server, `self` being the spec. In it {PATH} is the value of a
- * field, or its default where it is absent; {PATH|X}: or X; {?PATH} is whether it is there.
+ * A rule across fields; the first path that the file has gives the line of the message. The API
+ * server asks the same condition, but for warnings.
  */
 struct rule {
-    const char *paths[6]; /* the fields it reads, ended by NULL */
-    const char *allowed;  /* the rule in one sentence */
+    const char
+        *paths[6];       /* the fields it reads, ended by NULL; the first one is where it is told */
+    const char *allowed; /* the rule in one sentence */
     bool warning;
     bool alone; /* where it is broken, the rules after it are not asked */
     /* All jobs; those with spec.model; those without; those with spec.mpi. */
     enum { RULE_ANY, RULE_BUILTIN, RULE_IMAGE, RULE_MPI } job;
-    bool (*broken)(const struct job *job, struct buf *found); /* true: writes what was found */
-    const char *cel; /* holds where the rule is not broken; NULL: the API server does not ask */
-    const char *cel_found; /* what was found, at least in general; [[CEL]] is an integer */
+    const char *holds; /* the condition (rule_expr.h) */
+    const char *found; /* what was found where it does not hold; [[EXPRESSION]] is an integer */
+    /* What was found, where a program can say more than found; NULL: it cannot. */
+    void (*describe)(const struct job *job, struct buf *found);
 };
 /* The i-th of all rules; NULL after the last. */
 const struct rule *spec_rule(size_t i);

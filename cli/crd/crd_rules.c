@@ -3,6 +3,7 @@
 
 #include "cli/crd/crd.h"
 #include "paceline/mem.h"
+#include "paceline/net.h"
 
 #define VALIDATIONS "x-kubernetes-validations"
 
@@ -72,6 +73,28 @@ static void crd_rules_add_value(const char *path, const char *fallback, const ch
     buf_puts(out, ")");
 }
 
+/* What job_lanes() finds, but for batch normalisation, which wants more samples in a lane. */
+static void add_lanes(struct buf *out)
+{
+    crd_cel("({spec.training.lanes} > 0 ? {spec.training.lanes} : [64, 32, 16, 8, 4, 2, 1].filter("
+            "n, n == 1 || 4 * n <= {spec.training.batchSize})[0])",
+            "self", out);
+}
+
+/* Those of the built-in networks are written out; of none: 0. */
+static void add_layers(struct buf *out)
+{
+    buf_puts(out, "(has(self.model.layers) ? size(self.model.layers) : has(self.model.hidden) ? "
+                  "2 * size(self.model.hidden) + 2 : {'': 0");
+    for (size_t i = 0; i < n_net_defs; i++) {
+        AUTO(layer_list_release) struct layer_list list = {0};
+
+        net_def_layers(&list, &net_defs[i], 0);
+        buf_printf(out, ", '%s': %zu", net_defs[i].name, list.n);
+    }
+    crd_cel("}[{spec.model.name|''}])", "self", out);
+}
+
 void crd_cel(const char *text, const char *self, struct buf *out)
 {
     const char *open, *close;
@@ -82,16 +105,15 @@ void crd_cel(const char *text, const char *self, struct buf *out)
 
         buf_add(out, text, (size_t)(open - text));
         close = strchrnul(open, '}');
-        if (open[1] == '{') { /* a map of CEL's own */
-            buf_add(out, open + 1, (size_t)(close - open));
-            close += close[0] && close[1];
-            continue;
-        }
         inside = xasprintf("%.*s", (int)(close - open - 1), open + 1);
         fallback = strchr(inside, '|');
         if (fallback)
             *fallback++ = '\0';
-        if (inside[0] == '?') {
+        if (strcmp(inside, "#lanes") == 0) {
+            add_lanes(out);
+        } else if (strcmp(inside, "#layers") == 0) {
+            add_layers(out);
+        } else if (inside[0] == '?') {
             buf_puts(out, "(");
             add_presence(inside + 1, true, self, out);
             buf_puts(out, ")");
@@ -122,7 +144,7 @@ static void crd_rules_add_rule(cJSON *schema, const char *rule, const char *mess
  */
 static void add_found(const struct rule *r, struct buf *out)
 {
-    const char *text = r->cel_found, *open, *close;
+    const char *text = r->found, *open, *close;
     AUTO(buf_release) struct buf numbers;
 
     buf_init(&numbers, 0);
@@ -145,16 +167,16 @@ static void add_table_rule(cJSON *spec, const struct rule *r)
                                        [RULE_BUILTIN] = "!has(self.model) || ",
                                        [RULE_IMAGE] = "has(self.model) || ",
                                        [RULE_MPI] = "!has(self.mpi) || "};
-    bool constant = !strstr(r->cel_found, "[[");
+    bool constant = !strstr(r->found, "[[");
     AUTO(buf_release) struct buf rule, message;
 
     buf_init(&rule, 0);
     buf_init(&message, 0);
     buf_printf(&rule, "%s%s", only[r->job], r->job == RULE_ANY ? "" : "(");
-    crd_cel(r->cel, "self", &rule);
+    crd_cel(r->holds, "self", &rule);
     buf_puts(&rule, r->job == RULE_ANY ? "" : ")");
     if (constant)
-        buf_printf(&message, "found %s; %s", r->cel_found, r->allowed);
+        buf_printf(&message, "found %s; %s", r->found, r->allowed);
     else
         add_found(r, &message);
     crd_rules_add_rule(spec, rule.data, constant ? "message" : "messageExpression", message.data,
@@ -352,7 +374,7 @@ void crd_add_rules(cJSON *schema)
 
     add_sections(spec);
     for (size_t i = 0; (rule = spec_rule(i)); i++)
-        if (rule->cel)
+        if (!rule->warning)
             add_table_rule(spec, rule);
     for (size_t i = 0; i < n_spec_fields; i++) {
         if (spec_fields[i].fixed || spec_fields[i].paused)

@@ -23,6 +23,12 @@ echo "the annotation of kubectl apply: $applied bytes"
 at_least "what kubectl apply stores" "$applied" 100000
 at_most "what kubectl apply stores" "$applied" $((200 * 1024))
 
+# Both give one verdict on random jobs, by the same rules.
+mkdir "$dir/random"
+python3 tests/api/random_specs.py "$PACELINE" 1 2500 "$dir/random" || fail "no random jobs"
+k create --dry-run=server --validate=false -f "$dir/random/all.json" >"$dir/random/api.out" 2>&1
+python3 tests/api/random_specs.py "$PACELINE" --compare "$dir/random" || fail "verdicts differ"
+
 C='{metadata: {labels: {a: b}}, spec: {containers: [{name: c, image: i}]}}'
 MODEL='  model: {name: mlp}'
 IMAGE="  replicas: {worker: {template: $C}}"

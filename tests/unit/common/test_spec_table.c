@@ -42,31 +42,8 @@ static void test_table(void)
     CHECK_INT(n, n_net_defs);
 }
 
-/* What the API server knows of built-in networks: names and numbers of layers, written out in CEL.
- */
-static void test_layers_in_cel(void)
-{
-    AUTO(buf_release) struct buf want;
-    const struct rule *rule = NULL;
-
-    buf_init(&want, 0);
-    buf_puts(&want, "{{'': 0");
-    for (size_t i = 0; i < n_net_defs; i++) {
-        AUTO(layer_list_release) struct layer_list list = {0};
-
-        net_def_layers(&list, &net_defs[i], 0);
-        buf_printf(&want, ", '%s': %zu", net_defs[i].name, list.n);
-    }
-    buf_puts(&want, "}}");
-    for (size_t i = 0; !rule && spec_rule(i); i++)
-        if (strcmp(spec_rule(i)->paths[0], "spec.strategy.layerPlacement") == 0)
-            rule = spec_rule(i);
-    CHECK_CONTAINS(rule ? rule->cel : NULL, want.data);
-}
-
 int main(void)
 {
     test_table();
-    test_layers_in_cel();
     return test_result();
 }

@@ -125,7 +125,7 @@ static void test_cel(void)
         {"{spec.training.optimizer.momentum|0.9}",
          "self.?training.?optimizer.?momentum.orValue(0.9)"},
         {"size({spec.model.hidden})", "size(self.model.hidden)"},
-        {"{{'a': 1}}[{spec.model.name|''}]", "{'a': 1}[self.?model.?name.orValue('')]"},
+        {"has({spec.replicas.worker.template}.spec)", "has(self.replicas.worker.template.spec)"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -162,9 +162,7 @@ static void test_rules(const cJSON *crd)
     const cJSON *r;
 
     for (size_t i = 0; (rule = spec_rule(i)); i++) {
-        CHECK_INT(rule->cel == NULL, rule->warning);
-        CHECK_INT(rule->cel_found == NULL, rule->warning);
-        if (rule->cel)
+        if (!rule->warning)
             CHECK(rule_at(spec, rule->paths[0] + 4, "") != NULL);
     }
     for (size_t i = 0; i < n_spec_fields; i++)
