@@ -28,12 +28,12 @@ struct fusion net_fusion(const struct net *net, size_t i)
 {
     struct fusion f = {.taken = 1};
 
-    if ((is_type(net, i, LAYER_DENSE) || is_type(net, i, LAYER_BATCHNORM) ||
-         is_type(net, i, LAYER_ADD)) &&
-        next_is(net, i, LAYER_RELU))
-        return (struct fusion){.taken = 2, .relu = true};
-    if (!is_type(net, i, LAYER_CONV))
+    if (!is_type(net, i, LAYER_CONV)) {
+        f.relu = (layer_type_traits[net->layers[i].spec.type] & TRAIT_RELU) != 0 &&
+                 next_is(net, i, LAYER_RELU);
+        f.taken += f.relu;
         return f;
+    }
     for (int round = 0; round < 2; round++) {
         const size_t last = i + (size_t)f.taken - 1;
 

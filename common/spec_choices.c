@@ -1,6 +1,7 @@
 /* Which fields apply only where another one has a certain value, and their defaults there. */
 #include "common/spec_table.h"
 
+#include "paceline/layer_types.h"
 #include "paceline/mem.h"
 
 #define OPTIMIZER(key, values, default)                                                 \
@@ -26,39 +27,14 @@
     }
 #define MADE "patterns spectra scenes"
 #define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images arrays " MADE
-#define LAYER_CHOICE(key, values, default)                                      \
-    {                                                                           \
-        "spec.model.layers[]." key, "spec.model.layers[].type", values, default \
-    }
+#define LAYER_CHOICE(key, values, default) \
+    {"spec.model.layers[]." key, "spec.model.layers[].type", values, default},
 
 const struct choice spec_choices[] = {
     {"spec.model.hidden", "spec.model.name", "mlp", "[256, 128]"},
     {"spec.model.huberDelta", "spec.model.loss", "huber", "1"},
-    LAYER_CHOICE("filters", "conv padchannels slice", NULL),
-    LAYER_CHOICE("first", "slice", "0"),
-    LAYER_CHOICE("shape", "input", NULL),
-    LAYER_CHOICE("units", "dense embedding lstm", NULL),
-    LAYER_CHOICE("kernel", "conv", NULL),
-    LAYER_CHOICE("kernel", "maxpool avgpool", "2"),
-    LAYER_CHOICE("stride", "conv maxpool avgpool", NULL),
-    LAYER_CHOICE("padding", "conv maxpool avgpool", "valid"),
-    LAYER_CHOICE("rate", "dropout", NULL),
-    LAYER_CHOICE("initializer", "conv dense", "glorot"),
-    LAYER_CHOICE("initializer", "embedding lstm", "uniform"),
     {"spec.model.layers[].range", "spec.model.layers[].initializer", "uniform", "0.1"},
-    LAYER_CHOICE("forgetBias", "lstm", "0"),
-    LAYER_CHOICE("vocabulary", "embedding", NULL),
-    LAYER_CHOICE("bias", "conv dense", "true"),
-    LAYER_CHOICE("frozen", "conv dense batchnorm embedding", "false"),
-    LAYER_CHOICE("epsilon", "batchnorm", "0.00001"),
-    LAYER_CHOICE("momentum", "batchnorm", "0.1"),
-    LAYER_CHOICE("unbiased", "batchnorm", "true"),
-    LAYER_CHOICE("group", "batchnorm", "32"),
-    LAYER_CHOICE("size", "lrn", "5"),
-    LAYER_CHOICE("alpha", "lrn", "0.0001"),
-    LAYER_CHOICE("beta", "lrn", "0.75"),
-    LAYER_CHOICE("k", "lrn", "2"),
-    DISTRIBUTION("alpha", "dirichlet", "0.5"),
+    LAYER_FIELDS(LAYER_CHOICE) DISTRIBUTION("alpha", "dirichlet", "0.5"),
     DISTRIBUTION("sizes", "iid contiguous byLabel dirichlet", NULL),
     DISTRIBUTION("reshuffleEveryEpochs", "iid dirichlet", "0"),
     {"spec.dataset.validationSplit", "spec.dataset.name", NO_TEXT, "0"},

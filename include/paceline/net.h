@@ -13,28 +13,8 @@
 #include <stdint.h>
 
 #include "paceline/err.h"
+#include "paceline/layer_types.h"
 
-enum layer_type {
-    LAYER_CONV,
-    LAYER_DENSE,
-    LAYER_MAXPOOL,
-    LAYER_AVGPOOL,
-    LAYER_GLOBALAVGPOOL,
-    LAYER_BATCHNORM,
-    LAYER_LRN,
-    LAYER_ADD,
-    LAYER_CONCAT,
-    LAYER_PADCHANNELS,
-    LAYER_SLICE,
-    LAYER_INPUT,
-    LAYER_RELU,
-    LAYER_SIGMOID,
-    LAYER_TANH,
-    LAYER_DROPOUT,
-    LAYER_FLATTEN,
-    LAYER_EMBEDDING,
-    LAYER_LSTM,
-};
 enum padding { PAD_VALID, PAD_SAME };
 /* Glorot: Keras's default; uniform: in -range..range. */
 enum initializer { INIT_GLOROT, INIT_HE, INIT_ZERO, INIT_UNIFORM, INIT_ONE };
@@ -51,9 +31,6 @@ enum loss_type {
 struct shape {
     int c, h, w;
 };
-
-/* "conv", "maxpool", ...: as written in YAML; generated layer names begin with it. NULL ends it. */
-extern const char *const layer_type_names[];
 
 /* One layer as a user writes it. Fields that a type does not use are zero. */
 struct layer_spec {
@@ -86,8 +63,10 @@ struct layer_spec {
 };
 #define NET_INPUT "input"
 #define NET_INPUTS_MAX 64
-#define NET_INPUT_MAX (1 << 20) /* values of all input layers, and the largest size */
-#define LRN_MAX 1023            /* neighbouring channels */
+/* Values of all input layers, and the largest size: larger ones are mistakes, and products of three
+ * still fit an int64_t. */
+#define NET_INPUT_MAX (1 << 20)
+#define LRN_MAX 1023 /* neighbouring channels */
 
 /* One layer with everything derived. */
 struct net_layer {
