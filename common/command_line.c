@@ -22,31 +22,18 @@ void word_list_release(struct word_list *list)
     *list = (struct word_list){0};
 }
 
-static bool option_is_allowed(const struct command_line *line, const struct option_row *row)
-{
-    const size_t len = strlen(row->name);
-
-    for (const char *at = line->allowed; at && *at; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-
-        if (n == len && memcmp(at, row->name, n) == 0)
-            return true;
-        at += n;
-    }
-    return !line->allowed;
-}
-
 /* "--name" or "-n", of len bytes. */
 static const struct option_row *option_find(const struct command_line *line, const char *word,
                                             size_t len)
 {
     for (size_t i = 0; i < line->n_rows; i++) {
         const struct option_row *row = &line->rows[i];
-        const bool is_name = strncmp(word, "--", 2) == 0 && strlen(row->name) + 2 == len &&
+        const bool is_name = row->name && strncmp(word, "--", 2) == 0 &&
+                             strlen(row->name) + 2 == len &&
                              memcmp(word + 2, row->name, len - 2) == 0;
         const bool is_letter = row->letter && len == 2 && word[1] == row->letter;
 
-        if ((is_name || is_letter) && option_is_allowed(line, row))
+        if (is_name || is_letter)
             return row;
     }
     return NULL;
@@ -61,7 +48,7 @@ static int option_unknown(const struct command_line *line, const char *argument,
     size_t n = 0;
 
     for (size_t i = 0; i < line->n_rows; i++)
-        if (option_is_allowed(line, &line->rows[i]))
+        if (line->rows[i].name)
             names[n++] = line->rows[i].name;
     near = nearest(bare, names, n);
     if (near)
@@ -314,26 +301,39 @@ bool command_line_parse(const struct command_line *line, void *values, int argc,
     return rc == 0;
 }
 
+/* "-o, --out DIR"; the caller owns it. */
+static char *option_words(const struct option_row *row)
+{
+    const char letter[] = {'-', row->letter, ',', ' ', '\0'};
+
+    return xasprintf("%s--%s%s%s", row->letter ? letter : "", row->name, row->value ? " " : "",
+                     row->value ? row->value : "");
+}
+
 void command_line_help(const struct command_line *line, struct buf *out)
 {
     size_t width = 0;
 
     for (size_t i = 0; i < line->n_rows; i++) {
-        const struct option_row *row = &line->rows[i];
-        const size_t n = strlen(row->name) + (row->value ? strlen(row->value) + 1 : 0);
+        AUTO(auto_free) char *words = line->rows[i].name ? option_words(&line->rows[i]) : NULL;
 
-        if (row->help && n > width)
-            width = n;
+        if (words && line->rows[i].help && strlen(words) > width)
+            width = strlen(words);
     }
     buf_puts(out, line->before ? line->before : "");
     for (size_t i = 0; i < line->n_rows; i++) {
-        const struct option_row *row = &line->rows[i];
-        AUTO(auto_free)
-        char *left =
-            xasprintf("%s%s%s", row->name, row->value ? " " : "", row->value ? row->value : "");
+        AUTO(auto_free) char *words = line->rows[i].name ? option_words(&line->rows[i]) : NULL;
+        const char *text = line->rows[i].help;
 
-        if (row->help && option_is_allowed(line, row))
-            buf_printf(out, "  --%-*s  %s\n", (int)width, left, row->help);
+        if (!words)
+            buf_printf(out, "%s\n", text);
+        else if (text)
+            buf_printf(out, "  %-*s", (int)width, words);
+        for (const char *at = text; words && at; at = strchr(at, '\n')) {
+            at += *at == '\n';
+            buf_printf(out, "%*s%.*s\n", at == text ? 2 : (int)width + 4, "",
+                       (int)strcspn(at, "\n"), at);
+        }
     }
     buf_puts(out, line->after ? line->after : "");
 }

@@ -10,11 +10,12 @@
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
-static const char usage[] =
-    "usage: paceline crd\n"
-    "Prints the CustomResourceDefinition of the TrainingJob, for `kubectl apply -f -`.\n"
-    "examples:\n"
-    "  paceline crd | kubectl apply -f -\n";
+static const struct command_line command = {
+    .before = "usage: paceline crd\n"
+              "Prints the CustomResourceDefinition of the TrainingJob, for `kubectl apply -f -`.\n",
+    .after = "examples:\n"
+             "  paceline crd | kubectl apply -f -\n",
+};
 
 /* The table's objects around the spec that the API server has a schema for anyway. */
 static bool in_schema(const struct field *f)
@@ -127,7 +128,7 @@ int cmd_crd(int argc, char **argv)
     AUTO(options_release) struct options o;
     int code;
 
-    if (!options_parse(&o, argc, argv, "no-operand", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     buf_init(&text, 0);
     crd = crd_new();

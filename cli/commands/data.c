@@ -18,27 +18,44 @@
 #define MIRROR_VARIABLE "PACELINE_DATA_MIRROR"
 #define NOTE_MS 250
 
-static const char data_usage[] = "usage: paceline data list [--json]\n"
-                                 "       paceline data fetch NAME [options]\n"
-                                 "Lists the public data sets that can be fetched, or fetches one "
-                                 "from its publisher. Nothing is\n"
-                                 "fetched unless this command is given.\n"
-                                 "examples:\n"
-                                 "  paceline data list\n"
-                                 "  paceline data fetch cifar10\n";
+static const struct option_row list_rows[] = {
+    JSON_OPTION("print the list as JSON"),
+};
 
-static const char fetch_usage[] =
-    "usage: paceline data fetch NAME [options]\n"
-    "Fetches a data set from its publisher, checks it, and unpacks it into a folder. What was cut "
-    "or\n"
-    "interrupted goes on where it ended; a set that is there is checked and not fetched again.\n"
-    "  --to DIR      the folder (default: NAME in PACELINE_DATA, else in ~/.local/share/paceline,\n"
-    "                where jobs look for it)\n"
-    "  --mirror URL  has the files as URL/NAME/FILE (default: PACELINE_DATA_MIRROR, else the\n"
-    "                publisher's address)\n"
-    "examples:\n"
-    "  paceline data fetch cifar10\n"
-    "  paceline data fetch ptb --to texts/ptb\n";
+static const struct command_line list_line = {
+    COMMAND_OPTIONS(list_rows),
+    .before = "usage: paceline data list [--json]\n"
+              "       paceline data fetch NAME [options]\n"
+              "Lists the public data sets that can be fetched, or fetches one from its publisher. "
+              "Nothing is\n"
+              "fetched unless this command is given. `paceline data fetch --help` lists the "
+              "options of fetch.\n",
+    .after = "examples:\n"
+             "  paceline data list\n"
+             "  paceline data fetch cifar10\n",
+};
+
+static const struct option_row fetch_rows[] = {
+    TEXT_OPTION("to", to, "DIR",
+                "the folder (default: NAME in PACELINE_DATA, else in "
+                "~/.local/share/paceline,\nwhere jobs look for it)"),
+    TEXT_OPTION("mirror", mirror, "URL",
+                "has the files as URL/NAME/FILE (default: PACELINE_DATA_MIRROR, else "
+                "the\npublisher's address)"),
+};
+
+static const struct command_line fetch_line = {
+    COMMAND_OPTIONS(fetch_rows),
+    COMMAND_OPERANDS(1, "NAME"),
+    .before = "usage: paceline data fetch NAME [options]\n"
+              "Fetches a data set from its publisher, checks it, and unpacks it into a folder. "
+              "What was cut or\n"
+              "interrupted goes on where it ended; a set that is there is checked and not fetched "
+              "again.\n",
+    .after = "examples:\n"
+             "  paceline data fetch cifar10\n"
+             "  paceline data fetch ptb --to texts/ptb\n",
+};
 
 static volatile sig_atomic_t interrupted;
 
@@ -109,7 +126,7 @@ static int data_list(int argc, char **argv)
     struct options o;
     int code;
 
-    if (!options_parse(&o, argc, argv, "json no-operand", data_usage, &code))
+    if (!options_parse(&o, argc, argv, &list_line, &code))
         return code;
     if (o.json)
         data_print_list_json();
@@ -198,7 +215,7 @@ static int run_fetch(int argc, char **argv)
     struct err err;
     int code;
 
-    if (!options_parse(&o, argc, argv, "to mirror", fetch_usage, &code))
+    if (!options_parse(&o, argc, argv, &fetch_line, &code))
         return code;
     f.set = find_set(o.operand, &code);
     if (!f.set)
@@ -237,7 +254,11 @@ int cmd_data(int argc, char **argv)
             return verbs[i].run(argc - 1, argv + 1);
         }
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-        fputs(data_usage, stdout);
+        AUTO(buf_release) struct buf text;
+
+        buf_init(&text, 0);
+        command_line_help(&list_line, &text);
+        fputs(text.data, stdout);
         return EXIT_OK;
     }
     if (!*word)

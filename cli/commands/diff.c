@@ -13,13 +13,17 @@
 
 enum { SAME = 0, DIFFERENT = 1 }; /* exit codes, as of diff(1) */
 
-static const char usage[] =
-    "usage: paceline diff A.safetensors B.safetensors\n\n"
-    "Compares two checkpoints bit by bit: the first tensor and element that differ, with both\n"
-    "values and their bits, and the largest difference of every tensor that differs.\n"
-    "Exit codes: 0 equal, 1 different, 2 wrong usage, 3 a file is missing or damaged.\n"
-    "examples:\n"
-    "  paceline diff a.safetensors b.safetensors\n";
+static const struct command_line command = {
+    COMMAND_OPERANDS(SIZE_MAX, "A.safetensors"),
+    .before =
+        "usage: paceline diff A.safetensors B.safetensors\n"
+        "\n"
+        "Compares two checkpoints bit by bit: the first tensor and element that differ, with both\n"
+        "values and their bits, and the largest difference of every tensor that differs.\n"
+        "Exit codes: 0 equal, 1 different, 2 wrong usage, 3 a file is missing or damaged.\n",
+    .after = "examples:\n"
+             "  paceline diff a.safetensors b.safetensors\n",
+};
 
 /* The differences between two tensors of the same type and shape. */
 struct deviation {
@@ -276,7 +280,7 @@ int cmd_diff(int argc, char **argv)
     struct err err;
     int code;
 
-    if (!options_parse(&o, argc, argv, "operands", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (o.operands.n != 2)
         return cli_usage_error("diff", "the number of files is %zu; it takes 2", o.operands.n);

@@ -16,27 +16,43 @@
 #define WORKERS_DEFAULT 8
 #define BATCHES_DEFAULT 128
 
-static const char usage[] =
-    "usage: paceline estimate --t-grad S --t-comm S [options]\n"
-    "       paceline estimate --calibrate JOB [options]\n"
-    "Estimates training on 1 to N workers from the seconds of one batch's gradient on one worker\n"
-    "and of one transfer of all parameters between two hosts, and recommends how to train.\n"
-    "  --type T       sync-join (a batch per worker), sync-split (a batch shared) or async\n"
-    "  --server S     central, distributed (the workers' own) or all-reduce (none)\n"
-    "  --algorithm A  of all-reduce: tree (default), ring, recursiveDoubling or naive\n"
-    "  --workers N    the most workers (default 8)\n"
-    "  --batches D    batches of the training (default 128)\n"
-    "  --model NAME   distributed servers get this network's tensors whole, not equal shards\n"
-    "  --output O     table (default), csv (speedups of 1 to N), svg, or single (that of N)\n"
-    "csv and single want --type and --server.\n"
-    "With a job both times are measured here, and its lanes and placement are taken:\n"
-    "  --calibrate JOB    instead of --t-grad and --t-comm\n"
-    "  --batch-size B     samples of an estimated batch, where the job's has others\n"
-    "  --set PATH=VALUE   override a field of the job; may be repeated\n"
-    "  --threads N        threads per worker\n"
-    "examples:\n"
-    "  paceline estimate --t-grad 0.763 --t-comm 0.21 --workers 16\n"
-    "  paceline estimate --calibrate job.yaml\n";
+static const struct option_row option_rows[] = {
+    TEXT_OPTION("t-grad", t_grad, "S", "seconds of one batch's gradient on one worker"),
+    TEXT_OPTION("t-comm", t_comm, "S",
+                "seconds of one transfer of all parameters between two hosts"),
+    TEXT_OPTION("type", type, "T",
+                "sync-join (a batch per worker), sync-split (a batch shared) or async"),
+    TEXT_OPTION("server", server, "S",
+                "central, distributed (the workers' own) or all-reduce (none)"),
+    TEXT_OPTION("algorithm", algorithm, "A",
+                "of all-reduce: tree (default), ring, recursiveDoubling or naive"),
+    TEXT_OPTION("workers", workers, "N", "the most workers (default 8)"),
+    COUNT_OPTION("batches", batches, "D", "batches of the training (default 128)"),
+    TEXT_OPTION("model", model, "NAME",
+                "distributed servers get this network's tensors whole, not equal shards"),
+    TEXT_OPTION("output", output, "O",
+                "table (default), csv (speedups of 1 to N), svg, or single (that of N)"),
+    OPTION_SECTION("csv and single want --type and --server.\nWith a job both times are measured "
+                   "here, and its lanes and placement are taken:"),
+    TEXT_OPTION("calibrate", calibrate, "JOB", "instead of --t-grad and --t-comm"),
+    COUNT_OPTION("batch-size", batch_size, "B",
+                 "samples of an estimated batch, where the job's has others"),
+    SET_OPTION("override a field of the job; may be repeated"),
+    TEXT_OPTION("threads", threads, "N", "threads per worker"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    .before =
+        "usage: paceline estimate --t-grad S --t-comm S [options]\n"
+        "       paceline estimate --calibrate JOB [options]\n"
+        "Estimates training on 1 to N workers from the seconds of one batch's gradient on one "
+        "worker\n"
+        "and of one transfer of all parameters between two hosts, and recommends how to train.\n",
+    .after = "examples:\n"
+             "  paceline estimate --t-grad 0.763 --t-comm 0.21 --workers 16\n"
+             "  paceline estimate --calibrate job.yaml\n",
+};
 
 struct estimate_request {
     struct estimate_costs costs;
@@ -313,10 +329,7 @@ int cmd_estimate(int argc, char **argv)
     struct estimate_request r = {.workers = 0};
     int code, output;
 
-    if (!options_parse(&o, argc, argv,
-                       "no-operand t-grad t-comm type server algorithm workers batches model "
-                       "output calibrate batch-size set threads",
-                       usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     for (size_t i = 0; i < ARRAY_LEN(outputs); i++)
         names[i] = outputs[i].name;

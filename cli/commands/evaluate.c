@@ -10,16 +10,23 @@
 #include "cli/run/checkpoint_run.h"
 #include "paceline/mem.h"
 
-static const char evaluate_usage[] =
-    "usage: paceline evaluate CHECKPOINT [options]\n"
-    "Runs the job's test set through a checkpoint, and shows the results for each class.\n"
-    "CHECKPOINT is a file, or the folder of a run: its best checkpoint, else its last one.\n"
-    "  --spec JOB   the job (default: the one in the checkpoint)\n"
-    "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --json       print the result as one JSON object, with the confusion matrix\n"
-    "examples:\n"
-    "  paceline evaluate runs/fashion-cnn\n"
-    "  paceline evaluate model.safetensors --set dataset.path=/data/flowers\n";
+static const struct option_row option_rows[] = {
+    TEXT_OPTION("spec", spec, "JOB", "the job (default: the one in the checkpoint)"),
+    SET_OPTION("override a field; may be repeated"),
+    JSON_OPTION("print the result as one JSON object, with the confusion matrix"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "CHECKPOINT"),
+    .before =
+        "usage: paceline evaluate CHECKPOINT [options]\n"
+        "Runs the job's test set through a checkpoint, and shows the results for each class.\n"
+        "CHECKPOINT is a file, or the folder of a run: its best checkpoint, else its last one.\n",
+    .after = "examples:\n"
+             "  paceline evaluate runs/fashion-cnn\n"
+             "  paceline evaluate model.safetensors --set dataset.path=/data/flowers\n",
+};
 
 static double evaluate_cell(const cJSON *rows, int r, int c)
 {
@@ -68,7 +75,7 @@ int cmd_evaluate(int argc, char **argv)
     int code;
 
     session_init(&s, EVENT_EVALUATION);
-    if (!options_parse(&o, argc, argv, "spec set json", evaluate_usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     code = checkpoint_run(&s, &o, "evaluate", true, NULL, 0, &job);
     if (code != EXIT_OK || o.json)

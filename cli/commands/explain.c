@@ -7,19 +7,27 @@
 #include "paceline/nearest.h"
 #include "paceline/suggest.h"
 
-static const char usage[] =
-    "usage: paceline explain [FIELD] [--json]\n"
-    "       paceline explain [status] --markdown\n"
-    "What a field of a TrainingJob means, what it allows, and the fields below it. FIELD is a\n"
-    "path as in spec.training.batchSize; \"spec.\" may be left out. status and the fields below "
-    "it\n"
-    "are what the operator writes.\n"
-    "  --json      print the fields as JSON\n"
-    "  --markdown  print the reference page of all fields that a job may have, or of status\n"
-    "examples:\n"
-    "  paceline explain training.optimizer\n"
-    "  paceline explain status.progress\n"
-    "  paceline explain model.layers.type\n";
+static const struct option_row option_rows[] = {
+    JSON_OPTION("print the fields as JSON"),
+    FLAG_OPTION("markdown", markdown,
+                "print the reference page of all fields that a job may have, or of status"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, NULL),
+    .before =
+        "usage: paceline explain [FIELD] [--json]\n"
+        "       paceline explain [status] --markdown\n"
+        "What a field of a TrainingJob means, what it allows, and the fields below it. FIELD is a\n"
+        "path as in spec.training.batchSize; \"spec.\" may be left out. status and the fields "
+        "below it\n"
+        "are what the operator writes.\n",
+    .after = "examples:\n"
+             "  paceline explain training.optimizer\n"
+             "  paceline explain status.progress\n"
+             "  paceline explain model.layers.type\n",
+};
 
 /* The table that has the field at the path. */
 struct rows {
@@ -421,7 +429,7 @@ int cmd_explain(int argc, char **argv)
     AUTO(options_release) struct options o;
     int code;
 
-    if (!options_parse(&o, argc, argv, "maybe-operand json markdown", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (o.markdown) {
         if (o.operand && strcmp(o.operand, "status") != 0)

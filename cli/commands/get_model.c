@@ -20,16 +20,22 @@
 #define CONTAINER "trainer" /* unless the template names it */
 #define EXEC_HEAD "exec", c->pod, "-c", c->container, "--", "paceline-agent", "model"
 
-static const char usage[] =
-    "usage: paceline get-model JOB [options]\n"
-    "Fetches the model that a job on a cluster has trained, and its job file. It asks kubectl, "
-    "and\n"
-    "is a plugin of it, too: kubectl paceline get-model JOB.\n"
-    "  -n, --namespace NS  where the job is (default: the context's)\n"
-    "  --context NAME      which cluster (default: kubectl's current context)\n"
-    "  -o, --out DIR       where " MODEL_FILE " and " JOB_FILE " go (default: the job's name)\n"
-    "examples:\n"
-    "  paceline get-model fashion-cnn -n team -o models\n";
+static const struct option_row option_rows[] = {
+    NAMESPACE_OPTION("NS", "where the job is (default: the context's)"),
+    TEXT_OPTION("context", context, "NAME", "which cluster (default: kubectl's current context)"),
+    OUT_OPTION("DIR", "where " MODEL_FILE " and " JOB_FILE " go (default: the job's name)"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "JOB"),
+    .before = "usage: paceline get-model JOB [options]\n"
+              "Fetches the model that a job on a cluster has trained, and its job file. It asks "
+              "kubectl, and\n"
+              "is a plugin of it, too: kubectl paceline get-model JOB.\n",
+    .after = "examples:\n"
+             "  paceline get-model fashion-cnn -n team -o models\n",
+};
 
 /* The stream of `paceline-agent model`; the parts point into it. */
 struct model_stream {
@@ -275,7 +281,7 @@ int cmd_get_model(int argc, char **argv)
     struct err err;
     int code;
 
-    if (!options_parse(&o, argc, argv, "namespace context out", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (!get_model_is_name(o.operand))
         return cli_usage_error("get-model", "\"%s\" is no job's name", o.operand);

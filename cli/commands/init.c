@@ -10,17 +10,25 @@
 #include "paceline/mem.h"
 #include "worker/data/fit.h"
 
-static const char usage[] =
-    "usage: paceline init DATA [options]\n"
-    "Writes a job for the data in a folder: a commented file that can be trained as it is.\n"
-    "  -o, --out FILE  write it there, instead of printing it\n"
-    "  --force         overwrite an existing file\n"
-    "DATA is a folder of images (train/CLASS/ and test/CLASS/, or CLASS/ alone), of arrays\n"
-    "(train-x.npy, train-y.npy, test-x.npy, test-y.npy; docs/reference/arrays.md), or of IDX "
-    "files.\n"
-    "examples:\n"
-    "  paceline init photos -o job.yaml && paceline run job.yaml\n"
-    "  paceline init arrays >job.yaml\n";
+static const struct option_row option_rows[] = {
+    OUT_OPTION("FILE", "write it there, instead of printing it"),
+    FLAG_OPTION("force", force, "overwrite an existing file"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "DATA"),
+    .before =
+        "usage: paceline init DATA [options]\n"
+        "Writes a job for the data in a folder: a commented file that can be trained as it is.\n",
+    .after =
+        "DATA is a folder of images (train/CLASS/ and test/CLASS/, or CLASS/ alone), of arrays\n"
+        "(train-x.npy, train-y.npy, test-x.npy, test-y.npy; docs/reference/arrays.md), or of IDX "
+        "files.\n"
+        "examples:\n"
+        "  paceline init photos -o job.yaml && paceline run job.yaml\n"
+        "  paceline init arrays >job.yaml\n",
+};
 
 /* The job that was written must be valid and fit the data. Mistakes in the data are reported here.
  */
@@ -61,7 +69,7 @@ int cmd_init(int argc, char **argv)
     int code;
 
     buf_init(&text, 0);
-    if (!options_parse(&o, argc, argv, "out force", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (init_data_find(&data, o.operand, &err) == 0) {
         init_text(&text, &data);

@@ -6,15 +6,23 @@
 #include "paceline/mem.h"
 #include "paceline/nearest.h"
 
-static const char usage[] =
-    "usage: paceline models [NAME] [--json]\n"
-    "Lists the built-in networks, or the layers of one with shapes, parameters and the FLOPs of\n"
-    "the forward pass per sample (multiply and add apart, taps inside the image only), and the "
-    "inputs\n"
-    "where they are not the layer before.\n"
-    "examples:\n"
-    "  paceline models\n"
-    "  paceline models resnet20\n";
+static const struct option_row option_rows[] = {
+    JSON_OPTION("print the networks, or the layers, as one JSON object"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, NULL),
+    .before = "usage: paceline models [NAME] [--json]\n"
+              "Lists the built-in networks, or the layers of one with shapes, parameters and the "
+              "FLOPs of\n"
+              "the forward pass per sample (multiply and add apart, taps inside the image only), "
+              "and the inputs\n"
+              "where they are not the layer before.\n",
+    .after = "examples:\n"
+             "  paceline models\n"
+             "  paceline models resnet20\n",
+};
 
 static struct format_text mega(double flops)
 {
@@ -191,7 +199,7 @@ int cmd_models(int argc, char **argv)
     AUTO(options_release) struct options o;
     int code;
 
-    if (!options_parse(&o, argc, argv, "maybe-operand json", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (!o.operand) {
         if (o.json)

@@ -8,22 +8,30 @@
 #include "paceline/mem.h"
 #include "paceline/text.h"
 
-static const char usage[] =
-    "usage: paceline predict CHECKPOINT INPUT... [options]\n"
-    "Asks a trained model about files: a line for each sample, the likeliest classes first.\n"
-    "CHECKPOINT is a file, or the folder of a run: its best checkpoint, else its last one.\n"
-    "  INPUT        images: JPEG, PNG, IDX, CIFAR (.bin), .npy, .csv, or a folder of images;\n"
-    "               arrays: .npy, .csv, or, for several inputs, NAME=FILE for each or their\n"
-    "               folder; a text: prints its perplexity and the likeliest next words\n"
-    "  --top N      the N likeliest classes (3)\n"
-    "  --limit N    only the first N samples\n"
-    "  --spec JOB   the job (default: the one in the checkpoint)\n"
-    "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --json       print one JSON object per sample, with all probabilities\n"
-    "Exit code 3 if an input cannot be read; all others are still answered.\n"
-    "examples:\n"
-    "  paceline predict runs/flowers photo.jpg more/*.png album\n"
-    "  paceline predict runs/sky image=i.npy spectrum=s.npy --json\n";
+static const struct option_row option_rows[] = {
+    TEXT_OPTION("input", input, "INPUT", "the same as INPUT; it comes first"),
+    COUNT_OPTION("top", top, "N", "the N likeliest classes (3)"),
+    COUNT_OPTION("limit", limit, "N", "only the first N samples"),
+    TEXT_OPTION("spec", spec, "JOB", "the job (default: the one in the checkpoint)"),
+    SET_OPTION("override a field; may be repeated"),
+    JSON_OPTION("print one JSON object per sample, with all probabilities"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(SIZE_MAX, "CHECKPOINT"),
+    .before =
+        "usage: paceline predict CHECKPOINT INPUT... [options]\n"
+        "Asks a trained model about files: a line for each sample, the likeliest classes first.\n"
+        "CHECKPOINT is a file, or the folder of a run: its best checkpoint, else its last one.\n"
+        "  INPUT        images: JPEG, PNG, IDX, CIFAR (.bin), .npy, .csv, or a folder of images;\n"
+        "               arrays: .npy, .csv, or, for several inputs, NAME=FILE for each or their\n"
+        "               folder; a text: prints its perplexity and the likeliest next words\n",
+    .after = "Exit code 3 if an input cannot be read; all others are still answered.\n"
+             "examples:\n"
+             "  paceline predict runs/flowers photo.jpg more/*.png album\n"
+             "  paceline predict runs/sky image=i.npy spectrum=s.npy --json\n",
+};
 
 /* "flower.jpg", "digits.idx[7]". */
 static void print_subject(FILE *out, const cJSON *event)
@@ -138,7 +146,7 @@ int cmd_predict(int argc, char **argv)
     int code;
 
     session_init(&s, EVENT_PREDICTION);
-    if (!options_parse(&o, argc, argv, "operands spec set input limit top json", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (!o.input && o.operands.n < 2)
         return cli_usage_error("predict", "INPUT is missing, the files to ask about");

@@ -8,13 +8,19 @@
 #include "cli/report/report.h"
 #include "paceline/mem.h"
 
-static const char usage[] =
-    "usage: paceline report DIR [options]\n"
-    "Writes report.html of a run folder, from its job.json and events.jsonl; the run may still go "
-    "on.\n"
-    "  --output FILE  another place for it (default DIR/report.html)\n"
-    "examples:\n"
-    "  paceline report runs/fashion-cnn\n";
+static const struct option_row option_rows[] = {
+    TEXT_OPTION("output", output, "FILE", "another place for it (default DIR/report.html)"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "DIR"),
+    .before = "usage: paceline report DIR [options]\n"
+              "Writes report.html of a run folder, from its job.json and events.jsonl; the run may "
+              "still go on.\n",
+    .after = "examples:\n"
+             "  paceline report runs/fashion-cnn\n",
+};
 
 /* When the newest part of the run began: by its start event, else by the age of its job. */
 static time_t begun(const struct history *h, const char *spec)
@@ -62,7 +68,7 @@ int cmd_report(int argc, char **argv)
     struct err err;
     int code;
 
-    if (!options_parse(&o, argc, argv, "output", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     output = o.output ? xstrdup(o.output) : xasprintf("%s/report.html", o.operand);
     if (report_folder_write_report(o.operand, output, &err) < 0) {

@@ -13,19 +13,25 @@
 #include "paceline/clock.h"
 #include "paceline/mem.h"
 
-static const char usage[] =
-    "usage: paceline run JOB.yaml [options]\n"
-    "Trains the job on this machine: one worker, or several through mpirun.\n"
-    "  --set PATH=VALUE  override a field, as --set training.epochs=1; may be repeated\n"
-    "  --workers N       how many workers (ranks)\n"
-    "  --threads N       threads per worker\n"
-    "  --out DIR         the run folder (default runs/<job name>)\n"
-    "  --resume          continue from the newest checkpoint of the run folder\n"
-    "  --json            print the events, one JSON object per line\n"
-    "examples:\n"
-    "  paceline run job.yaml\n"
-    "  paceline run job.yaml --workers 4 --set training.epochs=1\n"
-    "  paceline run job.yaml --resume\n";
+static const struct option_row option_rows[] = {
+    SET_OPTION("override a field, as --set training.epochs=1; may be repeated"),
+    TEXT_OPTION("workers", workers, "N", "how many workers (ranks)"),
+    TEXT_OPTION("threads", threads, "N", "threads per worker"),
+    OUT_OPTION("DIR", "the run folder (default runs/<job name>)"),
+    FLAG_OPTION("resume", resume, "continue from the newest checkpoint of the run folder"),
+    JSON_OPTION("print the events, one JSON object per line"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "JOB.yaml"),
+    .before = "usage: paceline run JOB.yaml [options]\n"
+              "Trains the job on this machine: one worker, or several through mpirun.\n",
+    .after = "examples:\n"
+             "  paceline run job.yaml\n"
+             "  paceline run job.yaml --workers 4 --set training.epochs=1\n"
+             "  paceline run job.yaml --resume\n",
+};
 
 struct cli_run {
     struct job *job;
@@ -185,7 +191,7 @@ int cmd_run(int argc, char **argv)
 
     session_init(&r.session, EVENT_DONE);
     buf_init(&r.spec, 0);
-    if (!options_parse(&o, argc, argv, "set workers threads out resume json", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (o.workers)
         options_set(&o, "replicas.worker.replicas=%s", o.workers);

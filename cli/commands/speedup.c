@@ -23,28 +23,39 @@
 #define DEFAULT_STEPS 100
 #define DEFAULT_PATIENCE 300
 
-static const char usage[] =
-    "usage: paceline speedup JOB.yaml --workers 1,2,4 [options]\n"
-    "Trains a few steps of the job on each number of workers and compares the throughput.\n"
-    "  --workers LIST    worker counts, separated by commas\n"
-    "  --steps N         steps per run (default 100)\n"
-    "  --threads N       threads per worker\n"
-    "  --t-comm S        for predictions: seconds of one transfer of all parameters from worker\n"
-    "                    to worker (default: measured; on a cluster: none is predicted)\n"
-    "  --t-grad S        and of a batch's gradient on one worker (default: what one worker of the\n"
-    "                    first run reached; measured where that run has several)\n"
-    "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  -o, --out DIR     folder of the report (default runs/<job name>-speedup)\n"
-    "  --json            print the result as one JSON object\n"
-    "On a Kubernetes cluster, by kubectl, each run as a TrainingJob that is removed afterwards:\n"
-    "  --on cluster          instead of on this machine\n"
-    "  -n, --namespace NS    where (default: the file's, else the context's)\n"
-    "  --context NAME        which cluster (default: kubectl's current context)\n"
-    "  --patience SECONDS    how long a job may not train before it is given up (default 300)\n"
-    "  --keep                leave the jobs there\n"
-    "examples:\n"
-    "  paceline speedup job.yaml --workers 1,2,4\n"
-    "  paceline speedup job.yaml --workers 1,2,4 --on cluster -n team\n";
+static const struct option_row option_rows[] = {
+    TEXT_OPTION("workers", workers, "LIST", "worker counts, separated by commas"),
+    COUNT_OPTION("steps", steps, "N", "steps per run (default 100)"),
+    TEXT_OPTION("threads", threads, "N", "threads per worker"),
+    TEXT_OPTION("t-comm", t_comm, "S",
+                "for predictions: seconds of one transfer of all parameters from worker\nto worker "
+                "(default: measured; on a cluster: none is predicted)"),
+    TEXT_OPTION("t-grad", t_grad, "S",
+                "and of a batch's gradient on one worker (default: what one worker of the\nfirst "
+                "run reached; measured where that run has several)"),
+    SET_OPTION("override a field; may be repeated"),
+    OUT_OPTION("DIR", "folder of the report (default runs/<job name>-speedup)"),
+    JSON_OPTION("print the result as one JSON object"),
+    OPTION_SECTION("On a Kubernetes cluster, by kubectl, each run as a TrainingJob that is removed "
+                   "afterwards:"),
+    TEXT_OPTION("on", on, "cluster", "instead of on this machine"),
+    NAMESPACE_OPTION("NS", "where (default: the file's, else the context's)"),
+    TEXT_OPTION("context", context, "NAME", "which cluster (default: kubectl's current context)"),
+    COUNT_OPTION("patience", patience, "SECONDS",
+                 "how long a job may not train before it is given up (default 300)"),
+    FLAG_OPTION("keep", keep, "leave the jobs there"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "JOB.yaml"),
+    .before =
+        "usage: paceline speedup JOB.yaml --workers 1,2,4 [options]\n"
+        "Trains a few steps of the job on each number of workers and compares the throughput.\n",
+    .after = "examples:\n"
+             "  paceline speedup job.yaml --workers 1,2,4\n"
+             "  paceline speedup job.yaml --workers 1,2,4 --on cluster -n team\n",
+};
 
 /* Without checkpoints in between: only steps are measured, and all of them. */
 static const char *const quiet_sets[] = {
@@ -450,10 +461,7 @@ int cmd_speedup(int argc, char **argv)
     struct measurement m = {.n = 0};
     int code;
 
-    if (!options_parse(
-            &o, argc, argv,
-            "set workers steps threads t-grad t-comm out json on namespace context patience keep",
-            usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     code = check_place(&o);
     if (code == EXIT_OK && !take_costs(&m, &o))

@@ -7,15 +7,23 @@
 #include "paceline/job_split.h"
 #include "paceline/mem.h"
 
-static const char usage[] =
-    "usage: paceline split JOB [options]\n"
-    "Prints how strategy.type ModelParallel would split the job's network over its workers:\n"
-    "automatic (the slowest worker as fast as can be, then the fewest bytes sent), naive (as many\n"
-    "layers for each) and, where the job has strategy.layerPlacement, by hand.\n"
-    "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --workers N       the same as --set replicas.worker.replicas=N\n"
-    "examples:\n"
-    "  paceline split job.yaml --workers 3\n";
+static const struct option_row option_rows[] = {
+    SET_OPTION("override a field; may be repeated"),
+    TEXT_OPTION("workers", workers, "N", "the same as --set replicas.worker.replicas=N"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "JOB"),
+    .before =
+        "usage: paceline split JOB [options]\n"
+        "Prints how strategy.type ModelParallel would split the job's network over its workers:\n"
+        "automatic (the slowest worker as fast as can be, then the fewest bytes sent), naive (as "
+        "many\n"
+        "layers for each) and, where the job has strategy.layerPlacement, by hand.\n",
+    .after = "examples:\n"
+             "  paceline split job.yaml --workers 3\n",
+};
 
 /* The splits of one network, side by side. */
 struct split_view {
@@ -122,7 +130,7 @@ int cmd_split(int argc, char **argv)
     struct err err;
     int code;
 
-    if (!options_parse(&o, argc, argv, "set workers", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (o.workers)
         options_set(&o, "replicas.worker.replicas=%s", o.workers);

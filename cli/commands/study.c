@@ -25,22 +25,29 @@
 
 #define FILE_MAX_BYTES (256 * 1024)
 
-static const char usage[] =
-    "usage: paceline study [STUDY] [options]\n"
-    "Trains every variant of a study with every seed, and writes its tables and plots, ours "
-    "beside\n"
-    "the published figures. Without a name it lists the studies; STUDY.yaml is one of your own.\n"
-    "  --scale NAME      how large (default: the study's first, small)\n"
-    "  --seeds N         instead of the scale's number of seeds\n"
-    "  --set PATH=VALUE  override a field of every job; may be repeated\n"
-    "  -o, --out DIR     folder of runs and report (default runs/study-<name>-<scale>)\n"
-    "  --check           only see that every variant is a job that can be trained\n"
-    "  --json            print the result as one JSON object\n"
-    "A study that is started again continues: it keeps the runs that have ended.\n"
-    "examples:\n"
-    "  paceline study\n"
-    "  paceline study 002\n"
-    "  paceline study mine.yaml --check\n";
+static const struct option_row option_rows[] = {
+    TEXT_OPTION("scale", scale, "NAME", "how large (default: the study's first, small)"),
+    COUNT_OPTION("seeds", seeds, "N", "instead of the scale's number of seeds"),
+    SET_OPTION("override a field of every job; may be repeated"),
+    OUT_OPTION("DIR", "folder of runs and report (default runs/study-<name>-<scale>)"),
+    FLAG_OPTION("check", check, "only see that every variant is a job that can be trained"),
+    JSON_OPTION("print the result as one JSON object"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(1, "STUDY"),
+    .before = "usage: paceline study [STUDY] [options]\n"
+              "Trains every variant of a study with every seed, and writes its tables and plots, "
+              "ours beside\n"
+              "the published figures. Without a name it lists the studies; STUDY.yaml is one of "
+              "your own.\n",
+    .after = "A study that is started again continues: it keeps the runs that have ended.\n"
+             "examples:\n"
+             "  paceline study\n"
+             "  paceline study 002\n"
+             "  paceline study mine.yaml --check\n",
+};
 
 bool study_builtin(const char *name, struct buf *out)
 {
@@ -567,7 +574,7 @@ int cmd_study(int argc, char **argv)
 
     if (argc < 2)
         return list_studies();
-    if (!options_parse(&c.options, argc, argv, "set scale seeds out check json", usage, &code))
+    if (!options_parse(&c.options, argc, argv, &command, &code))
         return code;
     code = read_study(&c.study, c.options.operand);
     if (code != EXIT_OK)

@@ -8,18 +8,25 @@
 #include "worker/data/fit.h"
 #include "worker/threads/threads.h"
 
-static const char usage[] =
-    "usage: paceline validate JOB... [options]\n"
-    "Checks jobs without running them; a JOB of - is standard input. Exit code 0 if all are\n"
-    "valid, else that of the first one that is not: 2, or 3 if a file cannot be read.\n"
-    "  --set PATH=VALUE  override a field; may be repeated\n"
-    "  --workers N       the same as --set replicas.worker.replicas=N\n"
-    "  --json            print the result, with the effective job, as one JSON object, or for\n"
-    "                    several jobs as a list of them\n"
-    "examples:\n"
-    "  paceline validate job.yaml\n"
-    "  paceline validate examples/mlp.yaml examples/cifar10.yaml --set training.epochs=1\n"
-    "  paceline init photos | paceline validate -\n";
+static const struct option_row option_rows[] = {
+    SET_OPTION("override a field; may be repeated"),
+    TEXT_OPTION("workers", workers, "N", "the same as --set replicas.worker.replicas=N"),
+    JSON_OPTION("print the result, with the effective job, as one JSON object, or for\nseveral "
+                "jobs as a list of them"),
+};
+
+static const struct command_line command = {
+    COMMAND_OPTIONS(option_rows),
+    COMMAND_OPERANDS(SIZE_MAX, "JOB..."),
+    .before =
+        "usage: paceline validate JOB... [options]\n"
+        "Checks jobs without running them; a JOB of - is standard input. Exit code 0 if all are\n"
+        "valid, else that of the first one that is not: 2, or 3 if a file cannot be read.\n",
+    .after = "examples:\n"
+             "  paceline validate job.yaml\n"
+             "  paceline validate examples/mlp.yaml examples/cifar10.yaml --set training.epochs=1\n"
+             "  paceline init photos | paceline validate -\n",
+};
 
 struct facts {
     const char *path; /* for messages */
@@ -243,7 +250,7 @@ int cmd_validate(int argc, char **argv)
     AUTO(auto_json) cJSON *results = NULL;
     int code, first = EXIT_OK;
 
-    if (!options_parse(&o, argc, argv, "operands set workers json", usage, &code))
+    if (!options_parse(&o, argc, argv, &command, &code))
         return code;
     if (o.workers)
         options_set(&o, "replicas.worker.replicas=%s", o.workers);

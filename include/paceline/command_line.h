@@ -35,12 +35,13 @@ enum option_kind {
 };
 
 struct option_row {
-    const char *name; /* without the dashes */
+    const char *name; /* without the dashes; NULL: help is a heading of the rows after it */
     enum option_kind kind;
-    char letter;              /* "-o VALUE" means the same; 0: none */
-    size_t offset;            /* of the variable, in the caller's struct */
-    const char *value, *help; /* for --help: "FILE" or NULL; help NULL: the option is not listed */
-    int64_t min, max;         /* max 0: no limit */
+    char letter;   /* "-o VALUE" means the same; 0: none */
+    size_t offset; /* of the variable, in the caller's struct */
+    const char *value,
+        *help;        /* for --help: "FILE" or NULL; lines of text, or NULL: it is not listed */
+    int64_t min, max; /* max 0: no limit */
     const char *const *choices; /* ended by NULL */
 };
 
@@ -48,7 +49,6 @@ struct command_line {
     const char *program; /* as messages begin: "paceline-agent serve" */
     const struct option_row *rows;
     size_t n_rows;
-    const char *allowed; /* the options of this command, separated by spaces; NULL: all rows */
     /* Operands are the words that are no options. */
     size_t operands; /* offset of a struct word_list, where max_operands is not 0 */
     size_t max_operands;

@@ -63,6 +63,7 @@ NOT_RUN = [
 # Blocks of lines that are no commands: a pattern for the first line, and what the block is. "job", "layers" and
 # "fragment" are given to paceline validate, "study" to paceline study --check, what begins with "-" to nobody.
 BLOCKS = [
+    (r"usage: paceline ", "- printed by scripts/options-page.sh, and compared with it"),
     (r"apiVersion: paceline.dev/v1\nkind: TrainingJob", "job"),
     (r"apiVersion: paceline.dev/v1\nkind: Study", "study"),
     (r"apiVersion: admissionregistration", "- another kind, of the API server"),

@@ -1,6 +1,7 @@
 #!/bin/bash
-# manifests/crd.yaml, docs/reference/trainingjob.md and status.md are what the tables of fields give; the CRD is small enough
-# for plain `kubectl apply`; the other manifests give the operator its rights and no more.
+# manifests/crd.yaml, docs/reference/trainingjob.md and status.md are what the tables of fields give, options.md what the
+# tables of options give; the CRD is small enough for plain `kubectl apply`; the other manifests give the operator its
+# rights and no more.
 set -uo pipefail
 export LC_ALL=C
 failed=0
@@ -22,6 +23,8 @@ stale() {
 stale manifests/crd.yaml "${PACELINE:?}" crd
 stale docs/reference/trainingjob.md "$PACELINE" explain --markdown
 stale docs/reference/status.md "$PACELINE" explain status --markdown
+export PACELINE
+stale docs/reference/options.md scripts/options-page.sh
 
 bytes=$(wc -c <manifests/crd.yaml)
 if [ "$bytes" -gt $((195 * 1024)) ]; then fail "manifests/crd.yaml has $bytes bytes, more than 195 KiB"; fi

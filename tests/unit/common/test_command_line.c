@@ -213,7 +213,7 @@ static void test_mistakes(void)
     }
 }
 
-/* A command that allows some rows only, and wants an operand. */
+/* A command with an operand that must be there. */
 static void test_command(void)
 {
     static const struct {
@@ -229,9 +229,11 @@ static void test_command(void)
         {"a --epochs 3", "unknown option --epochs"}, /* without --set there is no field to set */
         {"a --version", "unknown option --version"},
     };
+    const struct option_row few[] = {{.help = "numbers:"}, rows[3], rows[8]};
     struct command_line line = all;
 
-    line.allowed = "count text-file color";
+    line.rows = few;
+    line.n_rows = ARRAY_LEN(few);
     line.max_operands = 1;
     line.operand = "JOB [options]";
     line.version = NULL;
@@ -292,9 +294,9 @@ static void test_answers(void)
         {"-h", NULL},
     };
     static const char help[] = "usage: program\n"
-                               "  --flag       a flag\n"
-                               "  --text FILE  a text\n"
-                               "  --count N    a count\n"
+                               "  -f, --flag       a flag\n"
+                               "  -t, --text FILE  a text\n"
+                               "  --count N        a count\n"
                                "examples:\n";
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

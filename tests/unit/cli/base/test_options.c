@@ -20,12 +20,20 @@ int cli_usage_error(const char *command, const char *fmt, ...)
     return EXIT_INVALID;
 }
 
-#define ALLOWED "set workers steps out resume json"
 #define ARGS_MAX 10
 
-static bool parse_allowed(struct options *o, int *code, const char *const *args,
-                          const char *allowed)
+static const struct option_row rows[] = {
+    SET_OPTION("override a field"), TEXT_OPTION("workers", workers, "N", "how many"),
+    OPTION_SECTION("More:"),        COUNT_OPTION("steps", steps, "N", "how long,\nor how far"),
+    OUT_OPTION("DIR", "where"),     FLAG_OPTION("resume", resume, "go on"),
+    JSON_OPTION("as JSON"),
+};
+
+static bool parse_as(struct options *o, int *code, const char *const *args, size_t max,
+                     const char *first)
 {
+    const struct command_line line = {COMMAND_OPTIONS(rows), COMMAND_OPERANDS(max, first),
+                                      .before = "usage: paceline run JOB.yaml [options]\n"};
     static char *argv[ARGS_MAX];
     int argc = 0;
 
@@ -34,12 +42,31 @@ static bool parse_allowed(struct options *o, int *code, const char *const *args,
         argv[argc++] = (char *)*args;
     argv[argc] = NULL;
     problem[0] = '\0';
-    return options_parse(o, argc, argv, allowed, "usage: paceline run JOB.yaml [options]\n", code);
+    return options_parse(o, argc, argv, &line, code);
 }
 
 static bool parse(struct options *o, int *code, const char *const *args)
 {
-    return parse_allowed(o, code, args, ALLOWED);
+    return parse_as(o, code, args, 1, "JOB.yaml");
+}
+
+/* Every row is in --help: an option cannot be left out of it. */
+static void test_help(void)
+{
+    static const char want[] = "  --set PATH=VALUE  override a field\n"
+                               "  --workers N       how many\n"
+                               "More:\n"
+                               "  --steps N         how long,\n"
+                               "                    or how far\n"
+                               "  -o, --out DIR     where\n"
+                               "  --resume          go on\n"
+                               "  --json            as JSON\n";
+    const struct command_line line = {COMMAND_OPTIONS(rows)};
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
+    command_line_help(&line, &text);
+    CHECK_STR(text.data, want);
 }
 
 static void test_good(void)
@@ -78,14 +105,14 @@ static void test_operands(void)
     const char *const args[] = {"a", "--steps", "3", "b", "--", "--c", NULL};
     int code;
 
-    CHECK(parse_allowed(&o, &code, args, "operands steps"));
+    CHECK(parse_as(&o, &code, args, SIZE_MAX, "FILE"));
     CHECK_STR(o.operand, "a");
     CHECK_INT(o.operands.n, 3);
     CHECK_STR(o.operands.items[0], "a");
     CHECK_STR(o.operands.items[1], "b");
     CHECK_STR(o.operands.items[2], "--c");
     CHECK_INT(o.steps, 3);
-    CHECK(!parse_allowed(&alone, &code, args, "steps"));
+    CHECK(!parse_as(&alone, &code, args, 1, "FILE"));
     CHECK_STR(problem, "one argument too many: b");
     CHECK_INT(code, EXIT_INVALID);
 }
@@ -93,23 +120,25 @@ static void test_operands(void)
 static void test_numbers_of_operands(void)
 {
     static const struct {
-        const char *allowed, *args[3], *problem;
+        size_t max;
+        const char *first, *args[3], *problem;
     } cases[] = {
-        {"maybe-operand json", {NULL}, ""},
-        {"maybe-operand json", {"a", NULL}, ""},
-        {"maybe-operand json", {"a", "b", NULL}, "one argument too many: b"},
-        {"no-operand json", {NULL}, ""},
-        {"no-operand json", {"a", NULL}, "one argument too many: a"},
-        {"operands", {"a", "b", NULL}, ""},
-        {"operands", {NULL}, "JOB.yaml is missing"},
-        {"json", {"--markdown", NULL}, "unknown option --markdown"},
+        {1, NULL, {NULL}, ""},
+        {1, NULL, {"a", NULL}, ""},
+        {1, NULL, {"a", "b", NULL}, "one argument too many: b"},
+        {0, NULL, {NULL}, ""},
+        {0, NULL, {"a", NULL}, "one argument too many: a"},
+        {SIZE_MAX, "JOB.yaml", {"a", "b", NULL}, ""},
+        {SIZE_MAX, "JOB.yaml", {NULL}, "JOB.yaml is missing"},
+        {1, NULL, {"--markdown", NULL}, "unknown option --markdown"},
     };
 
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         AUTO(options_release) struct options o;
         int code;
 
-        CHECK_INT(parse_allowed(&o, &code, cases[i].args, cases[i].allowed), !*cases[i].problem);
+        CHECK_INT(parse_as(&o, &code, cases[i].args, cases[i].max, cases[i].first),
+                  !*cases[i].problem);
         CHECK_STR(problem, cases[i].problem);
     }
 }
@@ -151,6 +180,7 @@ static void test_refused(void)
 int main(void)
 {
     test_good();
+    test_help();
     test_end_of_options();
     test_operands();
     test_numbers_of_operands();
