@@ -3,6 +3,7 @@
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/layer.h"
+#include "worker/layers/param_list.h"
 
 #define SLICE_BYTES (512 * 1024) /* of a weight gradient; two blocks of outputs at least */
 
@@ -314,13 +315,10 @@ static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx
 
 static void conv_layer_release(struct layer *l) { free(l->argmax); }
 
-static const struct layer_ops conv_ops = {.kind = "conv",
-                                          .forward = conv_layer_forward,
-                                          .backward = conv_layer_backward,
-                                          .release = conv_layer_release};
-
-void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_options *o)
+static void conv_layer_init(struct layer *l, const struct net_layer *n,
+                            const struct layer_options *o)
 {
+    const bool image_input = l->inputs[0] < 0;
     struct conv c = {
         .c = n->in.c,
         .h = n->in.h,
@@ -334,21 +332,19 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
         .stride_w = n->spec.stride[1],
         .pad_t = n->pad_top,
         .pad_l = n->pad_left,
-        .plain = o->image_input,
+        .plain = image_input,
     };
     struct conv back = conv_transposed(&c);
 
-    l->ops = &conv_ops;
-    l->name = n->spec.name;
     l->conv = c;
     l->conv_back = back;
     l->relu = o->relu;
     l->pool = o->pool;
-    l->image_input = o->image_input;
+    l->image_input = image_input;
     l->out = o->pool ? (struct shape){c.k, c.oh / 2, c.ow / 2} : n->out;
     l->in_floats = conv_in_floats(&c);
     l->out_floats = map_floats(l->out);
-    l->bf16 = o->bf16 && !o->image_input;
+    l->bf16 = o->bf16 && !image_input;
     /* what kernels need in either direction, then one sample's gradient of the sums */
     l->scratch_kernels = l->bf16 ? conv_bf16_scratch_floats(&c)
                                  : conv_scratch_floats(&c) + conv_scratch_floats(&back);
@@ -359,8 +355,32 @@ void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_op
     l->n_levels = o->levels + 1;
     if (l->bf16 && o->samples)
         l->packed_floats = conv_bf16_weight_words(&c);
-    else if (!o->image_input && o->samples)
+    else if (!image_input && o->samples)
         l->transposed_floats = conv_weight_floats(&back);
     if (o->pool)
         l->argmax = xaligned(l->out_floats * o->samples);
 }
+
+static void conv_layer_add_params(struct layer *l, const struct net_layer *n,
+                                  struct param_list *list)
+{
+    const int taps = n->spec.kernel[0] * n->spec.kernel[1];
+
+    l->weight = param_list_add(list, n, "weight", PARAM_WEIGHT, conv_weight_floats(&l->conv));
+    l->weight->fan_in = n->in.c * taps;
+    l->weight->fan_out = n->out.c * taps;
+    l->weight->n_dims = 4;
+    l->weight->dims[0] = n->out.c;
+    l->weight->dims[1] = n->in.c;
+    l->weight->dims[2] = n->spec.kernel[0];
+    l->weight->dims[3] = n->spec.kernel[1];
+    if (n->spec.bias)
+        l->bias = param_list_add_channels(list, n, "bias", PARAM_BIAS, INIT_ZERO);
+}
+
+const struct layer_ops conv_ops = {.kind = "conv",
+                                   .init = conv_layer_init,
+                                   .add_params = conv_layer_add_params,
+                                   .forward = conv_layer_forward,
+                                   .backward = conv_layer_backward,
+                                   .release = conv_layer_release};

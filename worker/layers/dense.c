@@ -3,6 +3,7 @@
  * pass: forward the weights, then x; on the way back dy by lanes, then by rows. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
+#include "worker/layers/param_list.h"
 #include "worker/layers/rows.h"
 
 struct dense_task {
@@ -222,11 +223,6 @@ static void dense_layer_backward(struct layer *l, const struct pass *samples, fl
 
 static void dense_layer_release(struct layer *l) { free(l->levels); }
 
-static const struct layer_ops dense_ops = {.kind = "dense",
-                                           .forward = dense_layer_forward,
-                                           .backward = dense_layer_backward,
-                                           .release = dense_layer_release};
-
 static size_t dense_layer_packed_floats(const struct layer *l, int n)
 {
     const struct dense *d = &l->dense;
@@ -238,23 +234,39 @@ static size_t dense_layer_packed_floats(const struct layer *l, int n)
     return forward > back ? forward : back;
 }
 
-void layer_dense(struct layer *l, const struct net_layer *n, bool relu, bool bf16, uint32_t samples,
-                 int levels)
+static void dense_layer_init(struct layer *l, const struct net_layer *n,
+                             const struct layer_options *o)
 {
-    l->ops = &dense_ops;
-    l->name = n->spec.name;
-    l->relu = relu;
-    l->bf16 = bf16;
+    const uint32_t samples = o->samples * (uint32_t)l->rows;
+    l->relu = o->relu;
+    l->bf16 = o->bf16;
     l->out = n->out;
     l->dense.out = blocks_of(n->out.c) * 16;
     l->out_floats = (size_t)l->dense.out * (size_t)l->rows;
     l->dense.in = (int)l->in_floats / l->rows; /* set by the model: the floats of the layer below */
-    samples *= (uint32_t)l->rows;
-    size_t fw = bf16 ? 0 : dense_forward_scratch(&l->dense, (int)samples); /* less than bw */
+    size_t fw = l->bf16 ? 0 : dense_forward_scratch(&l->dense, (int)samples); /* less than bw */
     size_t bw = backward_scratch(l, (int)samples) + (size_t)DENSE_CHUNK * (size_t)l->dense.out;
     l->scratch_floats = fw > bw ? fw : bw;
     l->level_floats = (size_t)l->dense.out;
-    l->n_levels = levels + 1;
+    l->n_levels = o->levels + 1;
     l->levels = xaligned(l->level_floats * (size_t)l->n_levels * sizeof(float));
     l->packed_floats = dense_layer_packed_floats(l, (int)samples);
 }
+
+static void dense_layer_add_params(struct layer *l, const struct net_layer *n,
+                                   struct param_list *list)
+{
+    const int in = n->rows ? n->in.c : n->in.c * n->in.h * n->in.w;
+
+    l->weight = param_list_add_matrix(list, n, "weight", (size_t)l->dense.in * (size_t)l->dense.out,
+                                      n->out.c, in);
+    if (n->spec.bias)
+        l->bias = param_list_add_channels(list, n, "bias", PARAM_BIAS, INIT_ZERO);
+}
+
+const struct layer_ops dense_ops = {.kind = "dense",
+                                    .init = dense_layer_init,
+                                    .add_params = dense_layer_add_params,
+                                    .forward = dense_layer_forward,
+                                    .backward = dense_layer_backward,
+                                    .release = dense_layer_release};

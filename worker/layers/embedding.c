@@ -6,6 +6,7 @@
  */
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
+#include "worker/layers/param_list.h"
 
 #define CHUNK 64 /* words whose gradients are made together */
 
@@ -148,26 +149,37 @@ static void embedding_release(struct layer *l)
     free(l->embedding);
 }
 
-static const struct layer_ops embedding_ops = {.kind = "embedding",
-                                               .forward = embedding_forward,
-                                               .backward = embedding_backward,
-                                               .release = embedding_release};
-
-void layer_embedding(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
-                     int threads)
+static void embedding_init(struct layer *l, const struct net_layer *n,
+                           const struct layer_options *o)
 {
     struct embedding *m = l->embedding = xcalloc(1, sizeof *m);
 
-    l->ops = &embedding_ops;
-    l->name = n->spec.name;
     l->out = n->out;
     l->in_floats = (size_t)n->in.w;
     l->out_floats = map_floats(n->out);
     m->words = (uint32_t)n->spec.vocabulary;
     m->width = l->out_floats / (size_t)l->rows;
-    m->starts = xcalloc(levels < 0 ? 1 : m->words + 2, sizeof *m->starts);
-    m->places = xcalloc((size_t)samples * (size_t)l->rows + 1, sizeof *m->places);
-    m->level_floats = m->width * (size_t)(levels + 1);
-    m->levels = xaligned((m->level_floats * (size_t)threads + 16) * sizeof *m->levels);
+    m->starts = xcalloc(o->levels < 0 ? 1 : m->words + 2, sizeof *m->starts);
+    m->places = xcalloc((size_t)o->samples * (size_t)l->rows + 1, sizeof *m->places);
+    m->level_floats = m->width * (size_t)(o->levels + 1);
+    m->levels = xaligned((m->level_floats * (size_t)o->threads + 16) * sizeof *m->levels);
     l->scratch_floats = CHUNK * m->width;
 }
+
+/* A row for each word. */
+static void embedding_add_params(struct layer *l, const struct net_layer *n,
+                                 struct param_list *list)
+{
+    const int words = n->spec.vocabulary;
+
+    l->weight = param_list_add_matrix(list, n, "weight", (size_t)words * l->embedding->width, words,
+                                      n->out.c);
+    l->weight->fan_in = words;
+}
+
+const struct layer_ops embedding_ops = {.kind = "embedding",
+                                        .init = embedding_init,
+                                        .add_params = embedding_add_params,
+                                        .forward = embedding_forward,
+                                        .backward = embedding_backward,
+                                        .release = embedding_release};

@@ -81,9 +81,17 @@ struct param {
 };
 
 struct layer;
+struct layer_options;
+struct param_list;
 /* Layers of one input have forward and backward, those of several have forward_n and backward_n. */
 struct layer_ops {
     const char *kind;
+    /* Sizes, and the memory that is the layer's own. The model has set l->ops, name, inputs, number
+     * and rows, and of the layer below in_floats, out_floats and out: those of a layer that keeps
+     * the map that it is given. */
+    void (*init)(struct layer *l, const struct net_layer *n, const struct layer_options *o);
+    /* Its tensors, in their order in the slab; NULL: none. */
+    void (*add_params)(struct layer *l, const struct net_layer *n, struct param_list *list);
     /* y = f(x) for pass->n samples */
     void (*forward)(struct layer *l, const struct pass *p, float *y, const float *x);
     /* dx (may be NULL when nothing below is trained) and parameter gradients from dy, which may be
@@ -152,50 +160,29 @@ static inline uint32_t block_samples(const struct lane_ends *b)
     return b->end[(1u << b->level) - 1];
 }
 
-/* Makers. The model has set l->in_floats and l->out to those of the layer below: activations and
- * dropout keep the map that they were given.
- * samples: the most that are kept, 0 where the layer is remote; levels: of the rank's largest
- * lane block, -1 there. */
-struct conv_options {
-    bool relu, pool;
-    bool image_input; /* plain [C][H][W] */
-    bool bf16;        /* what it multiplies is rounded, unless that is plain */
-    uint32_t samples;
-    int levels;
+/* How a layer is made. */
+struct layer_options {
+    bool relu, pool;  /* fused after it */
+    bool bf16;        /* what products multiply is rounded, unless that is the samples */
+    uint32_t samples; /* the most that are kept, 0 where the layer is remote */
+    int levels;       /* of the rank's largest lane block, -1 there */
+    uint32_t batch;   /* rows of a batch, each of which has a state; 0 there */
+    int threads;
+    const struct layer *made; /* the layers so far: l->inputs are places in it */
 };
-void layer_conv(struct layer *l, const struct net_layer *n, const struct conv_options *o);
-/* bf16: what it multiplies is rounded */
-void layer_dense(struct layer *l, const struct net_layer *n, bool relu, bool bf16, uint32_t samples,
-                 int levels);
-void layer_pool(struct layer *l, const struct net_layer *n);
-void layer_lrn(struct layer *l, const struct net_layer *n);
-void layer_activation(struct layer *l, const struct net_layer *n);
-void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples);
-/* The four parameters of a batchnorm lie one after the other. */
-void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
-                     int levels);
-/* Words, as the samples have them, to rows of values. */
-void layer_embedding(struct layer *l, const struct net_layer *n, uint32_t samples, int levels,
-                     int threads);
-/* batch: its rows, each of which has a state. Its tensors are shaped as those of its two dense
- * layers, of the input and of the hidden state. bf16: what these multiply is rounded. */
-void layer_lstm(struct layer *l, const struct net_layer *n, bool bf16, uint32_t samples, int levels,
-                uint32_t batch);
-size_t layer_lstm_floats(const struct layer *l); /* that it keeps, per sample */
-struct dense layer_lstm_dense(const struct layer *l, bool hidden);
-void layer_lstm_params(struct layer *l, struct param *weight, struct param *recurrent,
-                       struct param *bias);
-/* add (with ReLU after it, or not) and concat, of inputs of so many channels. */
-void layer_merge(struct layer *l, const struct net_layer *n, bool relu, const int *channels);
+
+/* Of each type of the net's layers; types may share one. */
+extern const struct layer_ops *const layer_table[];
+#define LAYER_OPS(type, name, shape, arithmetic, traits) \
+    extern const struct layer_ops arithmetic##_ops;
+LAYER_TYPES(LAYER_OPS)
+#undef LAYER_OPS
+
 /* Plain image -> blocked map (or padded row): when the first layer is no convolution. */
 void layer_pack(struct layer *l, struct shape in, bool flat);
-/* Some channels of the input, which may be the samples as they come; of these also an input
- * layer's part. */
-void layer_slice(struct layer *l, const struct net_layer *n);
-/* Zeros for the channels after those of the input. */
-void layer_pad_channels(struct layer *l, const struct net_layer *n);
-/* Blocked map -> row of [C][H][W], padded to 16. */
-void layer_flatten(struct layer *l, const struct net_layer *n);
+
+size_t layer_lstm_floats(const struct layer *l); /* that it keeps, per sample */
+struct dense layer_lstm_dense(const struct layer *l, bool hidden);
 
 static inline size_t map_floats(struct shape s)
 {

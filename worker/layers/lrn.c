@@ -42,13 +42,9 @@ static void lrn_backward(struct layer *l, const struct pass *p, float *dx, float
         threads_run(p->threads, lrn_share, &t);
 }
 
-static const struct layer_ops lrn_ops = {
-    .kind = "lrn", .forward = lrn_forward, .backward = lrn_backward};
-
-void layer_lrn(struct layer *l, const struct net_layer *n)
+static void lrn_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    l->ops = &lrn_ops;
-    l->name = n->spec.name;
+    (void)o;
     l->out_floats = l->in_floats;
     l->reads_output = true;
     l->lrn = (struct lrn){.blocks = blocks_of(n->in.c),
@@ -59,3 +55,6 @@ void layer_lrn(struct layer *l, const struct net_layer *n)
                           .k = (float)n->spec.k};
     l->scratch_floats = lrn_room(&l->lrn);
 }
+
+const struct layer_ops lrn_ops = {
+    .kind = "lrn", .init = lrn_init, .forward = lrn_forward, .backward = lrn_backward};

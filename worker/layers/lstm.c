@@ -14,6 +14,7 @@
  */
 #include "paceline/mem.h"
 #include "worker/layers/layer.h"
+#include "worker/layers/param_list.h"
 
 enum { FROM_INPUT, FROM_HIDDEN };
 
@@ -318,9 +319,6 @@ static void lstm_release(struct layer *l)
     free(m);
 }
 
-static const struct layer_ops lstm_ops = {
-    .kind = "lstm", .forward = lstm_forward, .backward = lstm_backward, .release = lstm_release};
-
 /* In floats for each sample: as in buffer_at(). */
 static size_t buffer_floats(const struct layer *l, int i)
 {
@@ -343,25 +341,26 @@ static size_t lstm_packed_floats(const struct layer *l, int n)
 
 static size_t lstm_larger(size_t a, size_t b) { return a > b ? a : b; }
 
-void layer_lstm(struct layer *l, const struct net_layer *n, bool bf16, uint32_t samples, int levels,
-                uint32_t batch)
+static void lstm_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
     struct lstm *m = l->lstm = xcalloc(1, sizeof *m);
+    const uint32_t samples = o->samples, batch = o->batch;
+    struct layer_options plain = *o;
     struct net_layer gates = *n;
 
-    l->ops = &lstm_ops;
-    l->name = n->spec.name;
-    l->bf16 = bf16;
+    l->bf16 = o->bf16;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
     m->units = l->out_floats / (size_t)l->rows;
+    plain.relu = false;
     gates.out.c = (int)gate_floats(m);
     for (int i = 0; i < 2; i++) {
         struct layer *d = &m->dense[i];
 
         d->rows = l->rows;
         d->in_floats = i == FROM_INPUT ? l->in_floats : l->out_floats;
-        layer_dense(d, &gates, false, bf16, samples, levels);
+        d->ops = &dense_ops;
+        d->ops->init(d, &gates, &plain);
         l->scratch_floats = lstm_larger(l->scratch_floats, d->scratch_floats);
         l->packed_floats = lstm_larger(l->packed_floats, d->packed_floats);
     }
@@ -387,11 +386,42 @@ struct dense layer_lstm_dense(const struct layer *l, bool hidden)
     return l->lstm->dense[hidden ? FROM_HIDDEN : FROM_INPUT].dense;
 }
 
-void layer_lstm_params(struct layer *l, struct param *weight, struct param *recurrent,
-                       struct param *bias)
+/* PyTorch's, but for one bias instead of two, and [i, f, g, o] as there. */
+static void lstm_add_params(struct layer *l, const struct net_layer *n, struct param_list *list)
 {
-    l->weight = l->lstm->dense[FROM_INPUT].weight = weight;
-    l->lstm->dense[FROM_INPUT].bias = bias;
-    l->bias = bias;
-    l->lstm->dense[FROM_HIDDEN].weight = l->recurrent = recurrent;
+    static const char *const weights[] = {"weight", "recurrent"}, *const states[] = {"hidden",
+                                                                                     "cell"};
+    struct lstm *m = l->lstm;
+    struct param **state[] = {&l->hidden, &l->cell};
+    struct param *bias;
+
+    for (int i = 0; i < 2; i++) {
+        const struct dense *d = &m->dense[i].dense;
+
+        m->dense[i].weight =
+            param_list_add_matrix(list, n, weights[i], (size_t)d->in * (size_t)d->out, 4 * n->out.c,
+                                  i == FROM_INPUT ? n->in.c : n->out.c);
+    }
+    bias = param_list_add(list, n, "bias", PARAM_BIAS, 4 * m->units);
+    bias->n_dims = 1;
+    bias->dims[0] = 4 * n->out.c;
+    bias->initializer = INIT_ZERO;
+    bias->forget = n->spec.forget_bias;
+    l->weight = m->dense[FROM_INPUT].weight;
+    l->recurrent = m->dense[FROM_HIDDEN].weight;
+    l->bias = m->dense[FROM_INPUT].bias = bias;
+    for (int i = 0; i < 2; i++) {
+        *state[i] = param_list_add(list, n, states[i], PARAM_STATE, list->batch * m->units);
+        (*state[i])->n_dims = 2;
+        (*state[i])->dims[0] = list->batch;
+        (*state[i])->dims[1] = n->out.c;
+        (*state[i])->initializer = INIT_ZERO;
+    }
 }
+
+const struct layer_ops lstm_ops = {.kind = "lstm",
+                                   .init = lstm_init,
+                                   .add_params = lstm_add_params,
+                                   .forward = lstm_forward,
+                                   .backward = lstm_backward,
+                                   .release = lstm_release};

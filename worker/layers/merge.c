@@ -72,9 +72,6 @@ static void add_backward(struct layer *l, const struct pass *p, float *const *dx
                                   .sample = add_backward_sample});
 }
 
-static const struct layer_ops add_ops = {
-    .kind = "add", .forward_n = add_forward, .backward_n = add_backward, .release = merge_release};
-
 /* Channels: block b of an input goes to the lanes of one or two blocks of the output. */
 
 struct run_of_lanes {
@@ -199,23 +196,29 @@ static void concat_backward(struct layer *l, const struct pass *p, float *const 
         .l = l, .p = p, .dx = dx, .fresh = fresh, .dy = dy, .sample = concat_backward_sample});
 }
 
-static const struct layer_ops concat_ops = {.kind = "concat",
-                                            .forward_n = concat_forward,
-                                            .backward_n = concat_backward,
-                                            .release = merge_release};
-
-void layer_merge(struct layer *l, const struct net_layer *n, bool relu, const int *channels)
+/* Of inputs of so many channels each. */
+static void merge_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    const size_t size = (size_t)l->n_inputs * sizeof *channels;
-
-    l->ops = n->spec.type == LAYER_ADD ? &add_ops : &concat_ops;
+    l->part_channels = xcalloc((size_t)l->n_inputs, sizeof *l->part_channels);
+    for (int i = 0; i < l->n_inputs; i++)
+        l->part_channels[i] = o->made[l->inputs[i]].out.c;
     l->passes = n->spec.type == LAYER_ADD;
-    l->relu = relu;
-    l->name = n->spec.name;
+    l->relu = o->relu;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
-    l->part_channels = memcpy(xmalloc(size), channels, size);
 }
+
+const struct layer_ops add_ops = {.kind = "add",
+                                  .init = merge_init,
+                                  .forward_n = add_forward,
+                                  .backward_n = add_backward,
+                                  .release = merge_release};
+
+const struct layer_ops concat_ops = {.kind = "concat",
+                                     .init = merge_init,
+                                     .forward_n = concat_forward,
+                                     .backward_n = concat_backward,
+                                     .release = merge_release};
 
 /* Some channels of one input */
 
@@ -288,16 +291,9 @@ static void slice_backward(struct layer *l, const struct pass *p, float *dx, flo
         threads_run(p->threads, slice_share, &t);
 }
 
-static const struct layer_ops slice_ops = {
-    .kind = "slice", .forward = slice_forward, .backward = slice_backward};
-
-static const struct layer_ops input_ops = {
-    .kind = "input", .forward = slice_forward, .backward = slice_backward};
-
-void layer_slice(struct layer *l, const struct net_layer *n)
+static void slice_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    l->ops = n->spec.type == LAYER_INPUT ? &input_ops : &slice_ops;
-    l->name = n->spec.name;
+    (void)o;
     l->image_input = l->inputs[0] < 0;
     if (l->image_input)
         l->in_floats = (size_t)(n->in.c * n->in.h * n->in.w);
@@ -307,3 +303,9 @@ void layer_slice(struct layer *l, const struct net_layer *n)
     l->out = n->out;
     l->out_floats = map_floats(n->out);
 }
+
+const struct layer_ops slice_ops = {
+    .kind = "slice", .init = slice_init, .forward = slice_forward, .backward = slice_backward};
+
+const struct layer_ops input_ops = {
+    .kind = "input", .init = slice_init, .forward = slice_forward, .backward = slice_backward};

@@ -12,6 +12,7 @@
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/layer.h"
+#include "worker/layers/param_list.h"
 
 enum { SCALE, SHIFT, MEAN, VARIANCE, N_PARAMS }; /* in the order of their places */
 
@@ -336,24 +337,16 @@ static void norm_release(struct layer *l)
     free(l->levels);
 }
 
-static const struct layer_ops norm_ops = {.kind = "batchnorm",
-                                          .forward = norm_forward,
-                                          .backward = norm_backward,
-                                          .release = norm_release};
-
-void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint32_t samples,
-                     int levels)
+static void norm_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    const size_t channels = (size_t)blocks_of(n->out.c) * 16, each = channels * samples + 16;
+    const size_t channels = (size_t)blocks_of(n->out.c) * 16, each = channels * o->samples + 16;
     struct norm *m = l->norm = xcalloc(1, sizeof *m);
 
-    l->ops = &norm_ops;
-    l->name = n->spec.name;
-    l->relu = relu;
+    l->relu = o->relu;
     l->out = n->out;
     l->out_floats = l->in_floats;
     l->level_floats = N_PARAMS * channels;
-    l->n_levels = levels + 1;
+    l->n_levels = o->levels + 1;
     l->levels = xaligned(l->level_floats * (size_t)l->n_levels * sizeof(float));
     m->epsilon = n->spec.epsilon;
     m->momentum = n->spec.momentum;
@@ -365,5 +358,21 @@ void layer_batchnorm(struct layer *l, const struct net_layer *n, bool relu, uint
     m->deviations = xaligned(each * sizeof(float));
     m->inverse = xaligned(each * sizeof(float));
     m->gradients = xaligned(each * N_PARAMS * sizeof(float));
-    m->ends = xcalloc(samples + 1, sizeof *m->ends);
+    m->ends = xcalloc(o->samples + 1, sizeof *m->ends);
 }
+
+/* One after the other, as `parameter` finds them. */
+static void norm_add_params(struct layer *l, const struct net_layer *n, struct param_list *list)
+{
+    l->weight = param_list_add_channels(list, n, "weight", PARAM_BIAS, INIT_ONE);
+    l->bias = param_list_add_channels(list, n, "bias", PARAM_BIAS, INIT_ZERO);
+    l->mean = param_list_add_channels(list, n, "running_mean", PARAM_STATISTIC, INIT_ZERO);
+    l->variance = param_list_add_channels(list, n, "running_var", PARAM_STATISTIC, INIT_ONE);
+}
+
+const struct layer_ops batchnorm_ops = {.kind = "batchnorm",
+                                        .init = norm_init,
+                                        .add_params = norm_add_params,
+                                        .forward = norm_forward,
+                                        .backward = norm_backward,
+                                        .release = norm_release};

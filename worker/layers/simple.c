@@ -57,15 +57,12 @@ static void pool_backward(struct layer *l, const struct pass *p, float *dx, floa
             .l = l, .p = p, .to = dx, .from = dy, .x = x, .sample = pool_backward_sample});
 }
 
-static const struct layer_ops pool_ops = {
-    .kind = "pool", .forward = pool_forward, .backward = pool_backward};
-
-void layer_pool(struct layer *l, const struct net_layer *n)
+static void pool_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
     const bool global = n->spec.type == LAYER_GLOBALAVGPOOL;
 
-    l->ops = &pool_ops;
-    l->name = n->spec.name;
+    (void)o;
+
     l->activation = n->spec.type;
     l->out = n->out;
     l->in_floats = map_floats(n->in);
@@ -84,6 +81,9 @@ void layer_pool(struct layer *l, const struct net_layer *n)
         .pad_l = n->pad_left,
     };
 }
+
+const struct layer_ops pool_ops = {
+    .kind = "pool", .init = pool_init, .forward = pool_forward, .backward = pool_backward};
 
 /* Activations */
 
@@ -149,17 +149,19 @@ static void activation_backward(struct layer *l, const struct pass *p, float *dx
             .l = l, .p = p, .to = dx, .from = dy, .y = y, .sample = activation_backward_sample});
 }
 
-static const struct layer_ops activation_ops = {
-    .kind = "activation", .forward = activation_forward, .backward = activation_backward};
-
-void layer_activation(struct layer *l, const struct net_layer *n)
+static void activation_init(struct layer *l, const struct net_layer *n,
+                            const struct layer_options *o)
 {
-    l->ops = &activation_ops;
-    l->name = n->spec.name;
+    (void)o;
     l->activation = n->spec.type;
     l->reads_output = n->spec.type != LAYER_RELU; /* which asks for its sign alone */
     l->out_floats = l->in_floats;
 }
+
+const struct layer_ops activation_ops = {.kind = "activation",
+                                         .init = activation_init,
+                                         .forward = activation_forward,
+                                         .backward = activation_backward};
 
 /* Dropout: masks keyed by sample, so the rank and thread that has it does not matter. */
 
@@ -210,19 +212,18 @@ static void dropout_backward(struct layer *l, const struct pass *p, float *dx, f
 
 static void dropout_release(struct layer *l) { free(l->mask); }
 
-static const struct layer_ops dropout_ops = {.kind = "dropout",
-                                             .forward = dropout_forward,
-                                             .backward = dropout_backward,
-                                             .release = dropout_release};
-
-void layer_dropout(struct layer *l, const struct net_layer *n, uint32_t samples)
+static void dropout_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    l->ops = &dropout_ops;
-    l->name = n->spec.name;
     l->rate = n->spec.rate;
     l->out_floats = l->in_floats;
-    l->mask = xaligned(l->out_floats / 16 * samples * sizeof *l->mask);
+    l->mask = xaligned(l->out_floats / 16 * o->samples * sizeof *l->mask);
 }
+
+const struct layer_ops dropout_ops = {.kind = "dropout",
+                                      .init = dropout_init,
+                                      .forward = dropout_forward,
+                                      .backward = dropout_backward,
+                                      .release = dropout_release};
 
 /* Packing and unpacking */
 
@@ -296,17 +297,18 @@ static void flatten_backward(struct layer *l, const struct pass *p, float *dx, f
             (struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = flatten_backward_sample});
 }
 
-static const struct layer_ops flatten_ops = {
-    .kind = "flatten", .forward = flatten_forward, .backward = flatten_backward};
-
-void layer_flatten(struct layer *l, const struct net_layer *n)
+static void flatten_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    l->ops = &flatten_ops;
-    l->name = n->spec.name;
+    (void)o;
     l->below = l->out;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
 }
+
+const struct layer_ops flatten_ops = {.kind = "flatten",
+                                      .init = flatten_init,
+                                      .forward = flatten_forward,
+                                      .backward = flatten_backward};
 
 /* Channels of zeros */
 
@@ -342,14 +344,13 @@ static void pad_backward(struct layer *l, const struct pass *p, float *dx, float
             (struct task){.l = l, .p = p, .to = dx, .from = dy, .sample = pad_backward_sample});
 }
 
-static const struct layer_ops pad_ops = {
-    .kind = "padchannels", .forward = pad_forward, .backward = pad_backward};
-
-void layer_pad_channels(struct layer *l, const struct net_layer *n)
+static void pad_init(struct layer *l, const struct net_layer *n, const struct layer_options *o)
 {
-    l->ops = &pad_ops;
-    l->name = n->spec.name;
+    (void)o;
     l->below = l->out;
     l->out = n->out;
     l->out_floats = map_floats(n->out);
 }
+
+const struct layer_ops padchannels_ops = {
+    .kind = "padchannels", .init = pad_init, .forward = pad_forward, .backward = pad_backward};

@@ -3,93 +3,52 @@
 
 #include "paceline/mem.h"
 #include "paceline/net_parts.h"
+#include "worker/layers/param_list.h"
 #include "worker/model/memory_plan.h"
-#include "worker/model/tensors.h"
 
-static void make_merge(struct model *m, struct layer *l, const struct net_layer *n, bool relu)
+static bool model_has_trait(const struct net_layer *n, enum layer_trait trait)
 {
-    AUTO(auto_free) int *channels = xcalloc((size_t)l->n_inputs, sizeof *channels);
-
-    for (int i = 0; i < l->n_inputs; i++)
-        channels[i] = m->layers[l->inputs[i]].out.c;
-    layer_merge(l, n, relu, channels);
+    return layer_type_traits[n->spec.type] & trait;
 }
 
 static void make_layer(struct model *m, struct layer *l, size_t i, struct fusion f,
                        const struct model_config *config)
 {
     const struct net_layer *n = &m->net->layers[i];
-    const uint32_t samples = l->remote ? 0 : config->max_samples;
-    const int levels = l->remote ? -1 : config->levels;
-    struct conv_options o = {.relu = f.relu,
-                             .pool = f.pool,
-                             .image_input = l->inputs[0] < 0,
-                             .samples = samples,
-                             .levels = levels,
-                             .bf16 = config->bf16};
+    const struct layer_options options = {.relu = f.relu,
+                                          .pool = f.pool,
+                                          .bf16 = config->bf16,
+                                          .samples = l->remote ? 0 : config->max_samples,
+                                          .levels = l->remote ? -1 : config->levels,
+                                          .batch = l->remote ? 0 : config->batch,
+                                          .threads = threads_count(m->threads),
+                                          .made = m->layers};
+    struct param_list list = {.items = m->params,
+                              .n = m->n_params,
+                              .n_floats = m->n_floats,
+                              .layer = m->n_layers,
+                              .remote = l->remote,
+                              .batch = config->batch};
+
+    l->ops = layer_table[n->spec.type];
+    l->name = n->spec.name;
     l->number = (uint32_t)i;
     l->rows = n->rows ? n->out.w : 1;
-    switch (n->spec.type) {
-    case LAYER_CONV:
-        layer_conv(l, n, &o);
-        break;
-    case LAYER_DENSE:
-        layer_dense(l, n, f.relu, config->bf16, samples, levels);
-        break;
-    case LAYER_EMBEDDING:
-        layer_embedding(l, n, samples, levels, threads_count(m->threads));
-        break;
-    case LAYER_LSTM:
-        layer_lstm(l, n, config->bf16, samples, levels, l->remote ? 0 : config->batch);
-        break;
-    case LAYER_MAXPOOL:
-    case LAYER_AVGPOOL:
-    case LAYER_GLOBALAVGPOOL:
-        layer_pool(l, n);
-        break;
-    case LAYER_BATCHNORM:
-        layer_batchnorm(l, n, f.relu, samples, levels);
-        break;
-    case LAYER_LRN:
-        layer_lrn(l, n);
-        break;
-    case LAYER_ADD:
-    case LAYER_CONCAT:
-        make_merge(m, l, n, f.relu);
-        break;
-    case LAYER_DROPOUT:
-        layer_dropout(l, n, samples);
-        break;
-    case LAYER_FLATTEN:
-        layer_flatten(l, n);
-        break;
-    case LAYER_SLICE:
-    case LAYER_INPUT:
-        layer_slice(l, n);
-        break;
-    case LAYER_PADCHANNELS:
-        layer_pad_channels(l, n);
-        break;
-    default:
-        layer_activation(l, n);
-    }
+    l->ops->init(l, n, &options);
+    if (l->ops->add_params)
+        l->ops->add_params(l, n, &list);
+    m->n_params = list.n;
+    m->n_floats = list.n_floats;
 }
 
 /* Whether layer i's output has to be in order: unless dense layers read it as it lies, after
  * layers that work value by value at most. */
 static bool needs_order(const struct net *net, size_t i)
 {
-    static const bool by_value[] = {[LAYER_RELU] = true,
-                                    [LAYER_SIGMOID] = true,
-                                    [LAYER_TANH] = true,
-                                    [LAYER_DROPOUT] = true,
-                                    [LAYER_FLATTEN] = true};
-
     for (; net_follows(net, i); i++) {
-        enum layer_type type = net->layers[i + 1].spec.type;
-        if (type == LAYER_DENSE)
+        if (net->layers[i + 1].spec.type == LAYER_DENSE)
             return false;
-        if (!by_value[type])
+        if (!model_has_trait(&net->layers[i + 1], TRAIT_BY_VALUE))
             return true;
     }
     return true;
@@ -114,13 +73,6 @@ static bool is_remote(const struct model_config *config, size_t layer)
     return config->owners && config->owners[layer] != config->worker;
 }
 
-/* The samples as they come; to other layers they are packed. */
-static bool takes_samples(const struct net_layer *n)
-{
-    return n->spec.type == LAYER_CONV || n->spec.type == LAYER_EMBEDDING ||
-           n->spec.type == LAYER_SLICE || n->spec.type == LAYER_INPUT;
-}
-
 /* Layer i of the net takes the outputs of these runtime layers. */
 static void connect(struct model *m, struct layer *l, size_t i, const int *made)
 {
@@ -129,7 +81,8 @@ static void connect(struct model *m, struct layer *l, size_t i, const int *made)
     l->n_inputs = n->n_inputs;
     l->inputs = xcalloc((size_t)n->n_inputs, sizeof *l->inputs);
     for (int k = 0; k < n->n_inputs; k++) {
-        l->inputs[k] = n->inputs[k] < 0 ? (takes_samples(n) ? -1 : made[-1]) : made[n->inputs[k]];
+        l->inputs[k] = n->inputs[k] < 0 ? (model_has_trait(n, TRAIT_SAMPLES) ? -1 : made[-1])
+                                        : made[n->inputs[k]];
         if (l->inputs[k] >= 0)
             m->layers[l->inputs[k]].n_users++;
     }
@@ -151,7 +104,7 @@ static void add_pack(struct model *m, const struct model_config *config)
         struct layer *l = &m->layers[0];
 
         for (int k = 0; k < n->n_inputs; k++) {
-            if (n->inputs[k] >= 0 || takes_samples(n) || m->n_layers)
+            if (n->inputs[k] >= 0 || model_has_trait(n, TRAIT_SAMPLES) || m->n_layers)
                 continue;
             l->remote = is_remote(config, i);
             l->number = (uint32_t)i;
@@ -205,7 +158,6 @@ static void build_layers(struct model *m, const struct model_config *config)
         }
         l->remote = is_remote(config, i);
         make_layer(m, l, i, f, config);
-        tensors_add(m, l, &net->layers[i], config->batch);
         for (int k = 0; k < f.taken; k++)
             made[i++] = m->n_layers;
         l->loss_weight = net->layers[i - 1].spec.loss_weight;

@@ -1,5 +1,5 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/lanes/profile.c
-// LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/lanes/lanes.c
+// LINK: worker/model/params.c worker/model/loss.c worker/lanes/lanes.c
 // LINK: worker/model/memory_plan.c worker/threads
 // Whole networks in bf16: gradients are exactly those of fp32 with every operand of a dense layer,
 // of a convolution of maps and of an LSTM's two layers rounded in front of its kernel, and the same

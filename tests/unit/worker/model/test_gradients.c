@@ -1,5 +1,5 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/lanes/profile.c
-// LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/lanes/lanes.c
+// LINK: worker/model/params.c worker/model/loss.c worker/lanes/lanes.c
 // LINK: worker/model/memory_plan.c worker/threads
 // Finite differences: outputs and gradients of every kind of layer beside a net in double
 // precision, over odd shapes, fused and not, in chains and with branches; and the same bytes on one

@@ -1,5 +1,5 @@
 // LINK: worker/kernels common worker/layers worker/model/model.c worker/lanes/profile.c
-// LINK: worker/model/params.c worker/model/tensors.c worker/model/loss.c worker/lanes/lanes.c
+// LINK: worker/model/params.c worker/model/loss.c worker/lanes/lanes.c
 // LINK: worker/model/memory_plan.c worker/threads
 // LINK: worker/optim/optimizer.c worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates, and
