@@ -33,9 +33,8 @@ const struct metric_def metric_defs[N_METRICS] = {
 
 enum label_kind job_labels(const struct job *job)
 {
-    const bool text = job->dataset.name && strcmp(job->dataset.name, "text") == 0;
-
-    return text ? LABELS_WORDS : loss_defs[job->model.loss].labels;
+    return job_named_set(job)->of == SAMPLES_WORDS ? LABELS_WORDS
+                                                   : loss_defs[job->model.loss].labels;
 }
 
 struct metric_key metric_key(const char *set, enum metric metric)

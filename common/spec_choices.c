@@ -3,6 +3,7 @@
 
 #include "paceline/layer_types.h"
 #include "paceline/mem.h"
+#include "paceline/named_sets.h"
 
 #define OPTIMIZER(key, values, default)                                                 \
     {                                                                                   \
@@ -13,20 +14,13 @@
         "spec.training.learningRateSchedule." key, "spec.training.learningRateSchedule.type", \
             values, default                                                                   \
     }
-#define NORMALIZE(key, values, default)                                     \
-    {                                                                       \
-        "spec.dataset.normalize." key, "spec.dataset.name", values, default \
-    }
-#define IMAGES(key, default)                                        \
-    {                                                               \
-        "spec.dataset." key, "spec.dataset.name", "images", default \
-    }
+#define MEAN(values, mean, std) {"spec.dataset.normalize.mean", "spec.dataset.name", values, mean},
+#define STD(values, mean, std) {"spec.dataset.normalize.std", "spec.dataset.name", values, std},
+#define OF_SETS(key, values, default) {"spec.dataset." key, "spec.dataset.name", values, default},
 #define DISTRIBUTION(key, values, default)                                                  \
     {                                                                                       \
         "spec.dataset.distribution." key, "spec.dataset.distribution.kind", values, default \
     }
-#define MADE "patterns spectra scenes"
-#define NO_TEXT "fashion-mnist mnist cifar10 cifar100 idx images arrays " MADE
 #define LAYER_CHOICE(key, values, default) \
     {"spec.model.layers[]." key, "spec.model.layers[].type", values, default},
 
@@ -37,33 +31,9 @@ const struct choice spec_choices[] = {
     LAYER_FIELDS(LAYER_CHOICE) DISTRIBUTION("alpha", "dirichlet", "0.5"),
     DISTRIBUTION("sizes", "iid contiguous byLabel dirichlet", NULL),
     DISTRIBUTION("reshuffleEveryEpochs", "iid dirichlet", "0"),
-    {"spec.dataset.validationSplit", "spec.dataset.name", NO_TEXT, "0"},
-    {"spec.dataset.shuffle", "spec.dataset.name", NO_TEXT, "true"},
-    {"spec.dataset.steps", "spec.dataset.name", "text", "20"},
-    {"spec.dataset.vocabulary", "spec.dataset.name", "text", "10000"},
     {"spec.dataset.normalize", "spec.dataset.normalizeBy", "given", NULL},
-    NORMALIZE("mean", "fashion-mnist", "0.2860"),
-    NORMALIZE("mean", "mnist", "0.1307"),
-    NORMALIZE("mean", "cifar10", "0.4734"),
-    NORMALIZE("mean", "cifar100", "0.4782"),
-    NORMALIZE("mean", "idx", "0"),
-    NORMALIZE("mean", "images arrays", "0"),
-    NORMALIZE("mean", MADE, "0.5"),
-    NORMALIZE("std", "fashion-mnist", "0.3530"),
-    NORMALIZE("std", "mnist", "0.3081"),
-    NORMALIZE("std", "cifar10", "0.2516"),
-    NORMALIZE("std", "cifar100", "0.2682"),
-    NORMALIZE("std", "idx", "1"),
-    NORMALIZE("std", "images arrays", "1"),
-    NORMALIZE("std", MADE, "0.25"),
-    IMAGES("imageSize", "0"),
-    IMAGES("color", "auto"),
-    IMAGES("draft", "false"),
-    IMAGES("maxDamaged", "0"),
-    IMAGES("testSplit", "0.2"),
-    IMAGES("cachePath", NULL),
-    {"spec.dataset.cache", "spec.dataset.staging", "stream", "true"},
-    {"spec.dataset.made", "spec.dataset.name", MADE, NULL},
+    SETS_NORMALIZE(MEAN) SETS_NORMALIZE(STD)
+        SETS_FIELDS(OF_SETS){"spec.dataset.cache", "spec.dataset.staging", "stream", "true"},
     OPTIMIZER("learningRate", "sgd", "0.05"),
     OPTIMIZER("learningRate", "adam adamw rmsprop", "0.001"),
     OPTIMIZER("learningRate", "adagrad", "0.01"),

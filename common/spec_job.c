@@ -305,13 +305,14 @@ struct shape job_inputs_shape(const struct job *job)
 struct shape job_published_shape(const struct job *job)
 {
     const struct net_def *def = job->model.name ? net_def_find(job->model.name) : NULL;
+    const struct named_set *set = job_named_set(job);
     const char *data = job->dataset.name ? job->dataset.name : "";
 
-    if (strcmp(data, "text") == 0)
+    if (set->of == SAMPLES_WORDS)
         return (struct shape){1, 1, (int)job->dataset.steps};
-    if (strncmp(data, "cifar", 5) == 0)
-        return (struct shape){3, 32, 32};
-    if (strcmp(data, "arrays") == 0 && job_inputs_shape(job).c)
+    if (set->shape.c)
+        return set->shape;
+    if (set->of == SAMPLES_FLOATS && job_inputs_shape(job).c)
         return job_inputs_shape(job);
     if (strcmp(data, "images") == 0 && job->dataset.image_size > 0)
         return (struct shape){job->dataset.color == COLOR_GRAY ? 1 : 3,
@@ -319,43 +320,21 @@ struct shape job_published_shape(const struct job *job)
     return def && !job_publishes_shape(job) ? def->in : (struct shape){1, 28, 28};
 }
 
-static const struct published {
-    const char *name;
-    uint32_t samples; /* to train and to test with; 0: the job says how many */
-    int classes;      /* 0: the same */
-} published_sets[] = {{"text", 0, 0},
-                      {"fashion-mnist", 70000, 10},
-                      {"mnist", 70000, 10},
-                      {"cifar10", 60000, 10},
-                      {"cifar100", 60000, 100}};
-
-static const struct published *published_find(const struct job *job)
-{
-    for (size_t i = 0; job->dataset.name && i < ARRAY_LEN(published_sets); i++)
-        if (strcmp(job->dataset.name, published_sets[i].name) == 0)
-            return &published_sets[i];
-    return NULL;
-}
-
 bool job_publishes_shape(const struct job *job)
 {
-    const char *name = job->dataset.name ? job->dataset.name : "";
+    const struct named_set *set = job_named_set(job);
 
-    return published_find(job) || (strcmp(name, "arrays") == 0 && has_inputs(job));
+    return set->samples || set->of == SAMPLES_WORDS ||
+           (set->of == SAMPLES_FLOATS && has_inputs(job));
 }
 
-uint32_t job_published_samples(const struct job *job)
-{
-    const struct published *set = published_find(job);
-
-    return set ? set->samples : 0;
-}
+uint32_t job_published_samples(const struct job *job) { return job_named_set(job)->samples; }
 
 int job_published_classes(const struct job *job)
 {
-    const struct published *set = published_find(job);
+    const struct named_set *set = job_named_set(job);
 
-    return !set ? 0 : set->classes ? set->classes : (int)job->dataset.vocabulary;
+    return set->of == SAMPLES_WORDS ? (int)job->dataset.vocabulary : set->classes;
 }
 
 int job_network(const struct job *job, struct shape in, int classes, struct net *net,
@@ -374,7 +353,7 @@ int job_network(const struct job *job, struct shape in, int classes, struct net 
     for (size_t i = 0; i < net->n_layers; i++)
         if (!net->layers[i].spec.frozen)
             trained += net->layers[i].weights + net->layers[i].biases;
-    const bool text = job->dataset.name && strcmp(job->dataset.name, "text") == 0;
+    const bool text = job_named_set(job)->of == SAMPLES_WORDS;
 
     if (net->rows != text)
         err_set(err, ERR_INVALID,

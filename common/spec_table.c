@@ -2,6 +2,7 @@
 
 #include "common/spec_row.h"
 #include "paceline/mem.h"
+#include "paceline/named_sets.h"
 
 const struct field spec_fields[] = {
     {"apiVersion", FIELD_STRING, .names = NAMES("paceline.dev/v1"), .required = true,
@@ -113,9 +114,7 @@ const struct field spec_fields[] = {
 
     {"spec.dataset", FIELD_OBJECT, .fixed = true, .doc = "The samples and how they are prepared."},
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
-     .names = NAMES("fashion-mnist", "mnist", "cifar10", "cifar100", "idx", "images", "arrays",
-                    "text", "patterns", "spectra", "scenes"),
-     .default_ = "fashion-mnist",
+     .names = (const char *const[]){NAMED_SETS(SET_NAME) NULL}, .default_ = "fashion-mnist",
      .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files; "
             "arrays: numbers in .npy files; text: words in train.txt, valid.txt and test.txt; "
             "patterns, spectra, scenes: made by the engine (docs/reference/made-data.md)."},

@@ -356,7 +356,7 @@ static int predict_start(struct predictor *p, const struct job *job, struct comm
     if (st_open_on_disk(&f, path, err) || config_read(&p->config, &f, path, err) ||
         learn_data(p, job, err))
         return -1;
-    p->room = strcmp(job->dataset.name, "text") == 0          ? 1 /* a text is one stream */
+    p->room = job_named_set(job)->of == SAMPLES_WORDS         ? 1 /* a text is one stream */
               : job->training.batch_size < (int64_t)BATCH_MAX ? (uint32_t)job->training.batch_size
                                                               : BATCH_MAX;
     if (inference_init(&p->t, job, comm, kernels, p->config.shape, p->config.classes, p->room, path,

@@ -52,7 +52,7 @@ static int read_data(const struct facts *f, struct data_facts *d, uint32_t n[2],
     if (err->code != ERR_NOT_FOUND || !datasets_published(f->job, &shape, &rest))
         return -1;
     *d = (struct data_facts){.shape = shape};
-    if (strcmp(f->job->dataset.name, "text") != 0) /* of a text only a maximum is known */
+    if (job_named_set(f->job)->of != SAMPLES_WORDS) /* of a text only a maximum is known */
         d->classes = job_published_classes(f->job);
     return datasets_divide(f->job, n[0], &d->n_train, &rest, err);
 }

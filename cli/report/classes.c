@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "paceline/class_names.h"
+#include "paceline/named_sets.h"
 #include "paceline/text.h"
 
 struct class_name class_name(const cJSON *event, const char *dataset, int i)
@@ -10,7 +10,7 @@ struct class_name class_name(const cJSON *event, const char *dataset, int i)
     const cJSON *told = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(event, "classes"), i);
     struct class_name name;
     size_t n;
-    const char *const *known = class_names_of(dataset, &n);
+    const char *const *known = named_set_classes(dataset, &n);
 
     if (cJSON_IsString(told))
         text_escape(name.s, sizeof name.s, told->valuestring);

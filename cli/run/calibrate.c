@@ -79,14 +79,13 @@ size_t *tensors_of_net(const struct net *net, size_t *n)
 int tensors_of_job(struct estimate_costs *costs, size_t **tensors, const struct job *job,
                    struct err *err)
 {
-    uint32_t n_train, n_test;
-    struct shape shape;
+    struct data_facts facts;
     struct net net;
 
     if (job->strategy.placement != PLACEMENT_GREEDY)
         return 0;
-    if (datasets_peek(job, &shape, &n_train, &n_test, err) < 0 ||
-        job_network(job, shape, 0, &net, err) < 0)
+    if (datasets_look(&facts, job, false, err) < 0 ||
+        job_network(job, facts.shape, 0, &net, err) < 0)
         return -1;
     free(*tensors);
     costs->tensors = *tensors = tensors_of_net(&net, &costs->n_tensors);

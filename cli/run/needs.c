@@ -72,11 +72,11 @@ static double data_bytes(const struct job *job, size_t pixels, const uint32_t n[
     const bool kept = job->dataset.staging == STAGING_MATERIALIZE || job->dataset.cache;
     const double image = (double)pixels * (job->dataset.row_convert ? 1 : sizeof(float));
 
-    if (strcmp(job->dataset.name, "text") == 0)
+    if (job_named_set(job)->of == SAMPLES_WORDS)
         return lists + all * (double)pixels * sizeof(float);
     if (!labels_are_classes(job_labels(job)))
         return lists; /* the page cache holds what was read from files */
-    if (strcmp(job->dataset.name, "arrays") == 0 || !kept)
+    if (job_named_set(job)->of == SAMPLES_FLOATS || !kept)
         return lists + all * sizeof(uint16_t);
     return lists + all * (sizeof(uint16_t) + image);
 }

@@ -17,6 +17,7 @@
 #include "paceline/buf.h"
 #include "paceline/cluster.h"
 #include "paceline/err.h"
+#include "paceline/named_sets.h"
 #include "paceline/networks.h"
 
 enum optimizer_type {
@@ -163,8 +164,7 @@ struct job {
         char *initial_weights; /* safetensors to start from, or NULL */
     } model;
     struct {
-        char *name; /* a built-in set, "idx" (any IDX folder), "images" (folders of pictures),
-                       "text" */
+        char *name; /* of paceline/named_sets.h */
         char *path; /* folder; NULL: where the built-in set is installed */
         double validation_split;
         enum normalize_by normalize_by; /* the next two, or what the training set gives */

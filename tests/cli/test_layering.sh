@@ -18,7 +18,7 @@ worker/optim:         common worker/kernels
 worker/data/batch:    common worker/kernels
 worker/data/image:    common
 worker/data/store:    common worker/data/batch worker/data/image
-worker/data/format:   common worker/kernels $data
+worker/data/format:   common worker/kernels worker/data/batch worker/data/image worker/data/store
 worker/data:          common worker/kernels $data
 worker/checkpoint:    common
 worker/comm:          common worker/kernels worker/lanes

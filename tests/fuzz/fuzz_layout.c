@@ -1,5 +1,5 @@
 // LINK: common worker/data/store/layout.c
-// LINK: worker/data/store/rows.c worker/data/batch/normalize.c
+// LINK: worker/data/store/source.c worker/data/store/rows.c worker/data/batch/normalize.c
 /* The bytes of a packed copy: what is accepted can be read, pixels and labels of both sets. */
 #include "paceline/digest.h"
 #include "paceline/mem.h"

@@ -6,24 +6,10 @@
 #define PACELINE_DATA_H
 
 #include "worker/data/batch/batcher.h"
+#include "worker/data/store/kind.h"
 
-/* The three sets of a job: train, validation (possibly empty) and test. Index lists refer to
- * `train` and ascend; validation is drawn from (seed) once, never overlapping the training list.
- * Both come from the first dataset.limit samples. A text has files of its own for each set, and no
- * lists: their samples are in order. */
-struct datasets {
-    struct dataset train, validation, test;
-    uint32_t *train_index, n_train;
-    uint32_t *validation_index, n_validation;
-    void *mapping;         /* owner of the bytes */
-    struct arrays *arrays; /* owner of the files and labels, where there are some */
-    /* The names of train.classes classes, of a text its words: each ended by a NUL, one after the
-     * other. NULL: they have none. */
-    const char *class_names;
-    char *own_names; /* the same, where nobody else owns them */
-    size_t mapping_bytes;
-    double read_seconds; /* that loading took; set by who times it */
-};
+/* The kind of data that job->dataset.name names. NULL, with *err (ERR_INVALID): there is none. */
+const struct data_kind *datasets_kind(const struct job *job, struct err *err);
 
 /*
  * Loads the sets that job->dataset names. With local_size > 1 the ranks of a host share one copy:
@@ -36,10 +22,13 @@ MUST_CHECK int datasets_load(struct datasets *d, const struct job *job, const ch
                              int local_rank, int local_size, struct err *err);
 void datasets_release(struct datasets *d);
 
-/* Only the sample shape and the sizes of the two sets, without reading the samples: for validate.
- * Errors as datasets_load. */
-MUST_CHECK int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
-                             uint32_t *n_test, struct err *err);
+/* The facts of a set from its files, without reading samples; `whole`: labels and words are read,
+ * too. Errors as datasets_load. */
+MUST_CHECK int datasets_look(struct data_facts *f, const struct job *job, bool whole,
+                             struct err *err);
+
+/* Of n samples that are in order, those that dataset.limit leaves: whole batches. */
+uint32_t datasets_whole_batches(const struct job *job, uint32_t n);
 
 /* Divides `all` samples into those to train with and those to validate with. ERR_INVALID: one part
  * would be empty, or less than a whole batch is left to train with. */

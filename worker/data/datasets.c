@@ -1,145 +1,30 @@
-#include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "paceline/class_names.h"
-#include "paceline/env.h"
-#include "paceline/log.h"
 #include "paceline/mem.h"
+#include "paceline/named_sets.h"
 #include "worker/data/data.h"
-#include "worker/data/format/arrays.h"
-#include "worker/data/format/text.h"
-#include "worker/data/image/image_folder.h"
-#include "worker/data/store/image_stream.h"
-#include "worker/data/store/layout.h"
-#include "worker/data/store/packed.h"
-#include "worker/data/store/shared.h"
-#include "worker/data/store/source.h"
+#include "worker/data/fit.h"
 #include "worker/kernels/random.h"
 
-#define READERS_MAX 64
 #define PTB_WORDS 1012019u /* of the Penn Treebank, as Mikolov has it: 929589 and 82430 */
 
-static bool is_streamed(const struct job *job) { return job->dataset.staging == STAGING_STREAM; }
+/* The kinds by the second column of NAMED_SETS. */
+#define KIND_OF_SET(name, kind, ...) extern const struct data_kind kind##_kind;
+NAMED_SETS(KIND_OF_SET)
+#undef KIND_OF_SET
+#define KIND_OF_SET(name, kind, ...) {name, &kind##_kind},
+static const struct {
+    const char *name;
+    const struct data_kind *kind;
+} kinds_of_sets[] = {NAMED_SETS(KIND_OF_SET)};
 
-static size_t host_bytes(const struct layout *plan, const struct source *s)
+const struct data_kind *datasets_kind(const struct job *job, struct err *err)
 {
-    return is_streamed(s->job) ? image_stream_bytes(plan, s) : plan->bytes;
-}
-
-static int host_fill(struct layout *to, const struct layout *plan, struct source *s,
-                     struct err *err)
-{
-    if (!is_streamed(s->job))
-        return layout_fill(to, plan, s, false, err);
-    return image_stream_fill(to, plan, s, err);
-}
-
-static int load_private(struct datasets *d, struct layout **layout, const struct job *job,
-                        struct err *err)
-{
-    AUTO(source_close) struct source source = {0};
-    struct layout plan;
-
-    if (source_open(&source, job, err))
-        return -1;
-    plan = layout_plan(&source);
-    const size_t bytes = host_bytes(&plan, &source);
-    *layout = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (*layout == MAP_FAILED)
-        return err_set(err, ERR_IO, "dataset %s: no memory for its %zu bytes", job->dataset.name,
-                       bytes);
-    d->mapping = *layout;
-    d->mapping_bytes = bytes;
-    madvise(*layout, bytes, MADV_HUGEPAGE); /* refused: only slower */
-    return host_fill(*layout, &plan, &source, err);
-}
-
-static struct layout *shared_layout(const struct shared *shared)
-{
-    return (struct layout *)((char *)shared->map + SHARED_HEAD_BYTES);
-}
-
-static int datasets_fill_shared(struct shared *shared, const struct job *job, struct err *err)
-{
-    AUTO(source_close) struct source source = {0};
-    struct layout plan;
-
-    if (source_open(&source, job, err))
-        return -1;
-    plan = layout_plan(&source);
-    if (shared_allocate(shared, host_bytes(&plan, &source), err))
-        return err_wrap(err, "dataset %s", job->dataset.name);
-    return host_fill(shared_layout(shared), &plan, &source, err);
-}
-
-static int load_shared(struct datasets *d, struct layout **layout, const struct job *job,
-                       const char *run_id, int local_rank, int local_size, struct err *err)
-{
-    AUTO(shared_release) struct shared shared = {.fd = -1};
-
-    if (local_rank > 0) {
-        if (shared_await(&shared, run_id, local_size, err))
-            return -1;
-    } else {
-        if (shared_create(&shared, run_id, local_size, err) ||
-            shared_publish(&shared, datasets_fill_shared(&shared, job, err), err))
-            return -1;
-    }
-    *layout = shared_layout(&shared);
-    d->mapping_bytes = shared.map_bytes;
-    d->mapping = STEAL(shared.map);
-    return 0;
-}
-
-/* Maps the packed copy; with `make` it is made first where there is none that is fresh. */
-static int load_packed(struct datasets *d, struct layout **layout, const struct job *job, bool make,
-                       struct err *err)
-{
-    AUTO(auto_free) char *path = packed_path(job);
-    struct packed packed = {0};
-    struct err why;
-    uint64_t stamp;
-
-    if (image_folder_stamp(&stamp, job->dataset.path, err))
-        return err_wrap(err, "dataset %s", job->dataset.name);
-    if (packed_open(&packed, path, stamp, &why)) {
-        if (!make || why.code == ERR_IO)
-            return err_set(err, why.code, "dataset %s: %s", job->dataset.name, why.msg);
-        if (why.code != ERR_NOT_FOUND)
-            log_warn("%s; it is made again", why.msg);
-        if (access(job->dataset.cache_path, W_OK | X_OK))
-            return err_set(err, ERR_IO, "spec.dataset.cachePath: %s: %s", job->dataset.cache_path,
-                           strerror(errno));
-        if (load_private(d, layout, job, err) || packed_write(path, stamp, *layout, err))
-            return -1;
-        munmap(d->mapping, d->mapping_bytes);
-        d->mapping = NULL;
-        if (packed_open(&packed, path, stamp, err))
-            return -1;
-    }
-    d->mapping = packed.map;
-    d->mapping_bytes = packed.bytes;
-    *layout = packed.layout;
-    return 0;
-}
-
-/* The first rank of the host makes the copy, if need be, while the others wait; each maps the file.
- */
-static int load_packed_together(struct datasets *d, struct layout **layout, const struct job *job,
-                                const char *run_id, int local_rank, int local_size, struct err *err)
-{
-    AUTO(shared_release) struct shared shared = {.fd = -1};
-
-    if (local_size == 1)
-        return load_packed(d, layout, job, true, err);
-    if (local_rank > 0)
-        return shared_await(&shared, run_id, local_size, err)
-                   ? -1
-                   : load_packed(d, layout, job, false, err);
-    if (shared_create(&shared, run_id, local_size, err))
-        return -1;
-    return shared_publish(&shared, load_packed(d, layout, job, true, err), err);
+    for (size_t i = 0; i < ARRAY_LEN(kinds_of_sets); i++)
+        if (strcmp(kinds_of_sets[i].name, job->dataset.name) == 0)
+            return kinds_of_sets[i].kind;
+    err_set(err, ERR_INVALID, "spec.dataset.name: \"%s\" is no data set", job->dataset.name);
+    return NULL;
 }
 
 /* Draws the validation samples from the first n and lists both sets in file order. */
@@ -161,13 +46,6 @@ static void split_draw(struct datasets *d, uint32_t n, uint32_t n_validation, ui
             d->train_index[d->n_train++] = i;
     }
 }
-
-static bool datasets_is_text(const struct job *job)
-{
-    return strcmp(job->dataset.name, "text") == 0;
-}
-
-static bool is_arrays(const struct job *job) { return strcmp(job->dataset.name, "arrays") == 0; }
 
 int datasets_divide(const struct job *job, uint32_t all, uint32_t *n_train, uint32_t *n_validation,
                     struct err *err)
@@ -200,52 +78,19 @@ static int split(struct datasets *d, const struct job *job, struct err *err)
     return 0;
 }
 
-/* Of a rank, out of this host's. */
-static int readers(int local_size)
-{
-    const int n = env_cores() / local_size;
-
-    return n < 1 ? 1 : n < READERS_MAX ? n : READERS_MAX;
-}
-
-/* The bytes of this host, and what is to be seen in them. */
-static int load_bytes(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
-                      int local_size, struct err *err)
-{
-    struct layout *layout = NULL;
-    int rc;
-
-    if (job->dataset.cache_path)
-        rc = load_packed_together(d, &layout, job, run_id, local_rank, local_size, err);
-    else if (local_size > 1)
-        rc = load_shared(d, &layout, job, run_id, local_rank, local_size, err);
-    else
-        rc = load_private(d, &layout, job, err);
-    if (rc)
-        return -1;
-    for (int set = 0; set < N_SETS; set++) {
-        struct dataset *to = set == SET_TRAIN ? &d->train : &d->test;
-
-        *to = layout_view(layout, set, !job->dataset.row_convert);
-        if (is_streamed(job))
-            image_stream_view(to, layout, readers(local_size));
-    }
-    return 0;
-}
-
-/* Folders of images name the classes; other sets have published names. */
-static int name_classes(struct datasets *d, const struct job *job, struct err *err)
+/* Some files name the classes; other sets have published names. */
+static int name_classes(struct datasets *d, const struct data_kind *k, const struct job *job,
+                        struct err *err)
 {
     size_t n, found = 0;
-    const char *const *known = class_names_of(job->dataset.name, &n);
+    const char *const *known = named_set_classes(job->dataset.name, &n);
     AUTO(buf_release) struct buf names;
 
     buf_init(&names, 0);
     for (size_t i = 0; i < n; i++)
         buf_add(&names, known[i], strlen(known[i]) + 1);
-    if (strcmp(job->dataset.name, "images") == 0 &&
-        image_folder_classes(&names, job->dataset.path, err))
-        return err_wrap(err, "dataset images");
+    if (k->class_names && k->class_names(&names, job->dataset.path, err))
+        return err_wrap(err, "dataset %s", job->dataset.name);
     for (size_t i = 0; i < names.len; i++)
         found += names.data[i] == '\0';
     if (found && found == (size_t)d->train.classes) /* or a folder is new since they were counted */
@@ -253,61 +98,69 @@ static int name_classes(struct datasets *d, const struct job *job, struct err *e
     return 0;
 }
 
+uint32_t datasets_whole_batches(const struct job *job, uint32_t n)
+{
+    const uint32_t batch = (uint32_t)job->training.batch_size;
+    const int64_t limit = job->dataset.limit;
+
+    return limit > 0 && limit < n ? ((uint32_t)limit + batch - 1) / batch * batch : n;
+}
+
+/* A text's samples are in order, in files of their own for each set. */
+static void datasets_limit(struct datasets *d, const struct job *job)
+{
+    d->n_train = datasets_whole_batches(job, d->train.n);
+    d->n_validation = d->validation.n;
+}
+
 int datasets_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
                   int local_size, struct err *err)
 {
-    if (datasets_is_text(job))
-        return text_load(d, job, run_id, local_rank, local_size, err);
-    *d = (struct datasets){0};
-    const int rc = is_arrays(job) ? arrays_load(d, job, err)
-                                  : load_bytes(d, job, run_id, local_rank, local_size, err);
+    const struct data_kind *k = datasets_kind(job, err);
+    const struct host_rank host = {run_id, local_rank, local_size};
 
-    if (rc == 0 && name_classes(d, job, err) == 0 && split(d, job, err) == 0)
-        return 0;
+    *d = (struct datasets){0};
+    if (k && k->load(k, d, job, &host, err) == 0) {
+        if (d->train.ops->ordered) {
+            datasets_limit(d, job);
+            return 0;
+        }
+        if (name_classes(d, k, job, err) == 0 && split(d, job, err) == 0)
+            return 0;
+    }
     datasets_release(d);
     return -1;
 }
 
 void datasets_release(struct datasets *d)
 {
-    if (d->mapping)
-        munmap(d->mapping, d->mapping_bytes);
-    arrays_free(d->arrays);
+    if (d->memory.map)
+        munmap(d->memory.map, d->memory.bytes);
+    if (d->files)
+        d->files_free(d->files);
     free(d->own_names);
     free(d->train_index);
     free(d->validation_index);
     *d = (struct datasets){0};
 }
 
-int datasets_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
-                  struct err *err)
+int datasets_look(struct data_facts *f, const struct job *job, bool whole, struct err *err)
 {
-    AUTO(source_close) struct source source = {0};
+    const struct data_kind *k = datasets_kind(job, err);
 
-    if (datasets_is_text(job))
-        return text_peek(job, shape, n_train, n_test, err);
-    if (is_arrays(job))
-        return arrays_peek(job, shape, n_train, n_test, err);
-    if (source_open(&source, job, err))
-        return -1;
-    *shape = source.shape;
-    *n_train = source.n[SET_TRAIN];
-    *n_test = source.n[SET_TEST];
-    return 0;
+    *f = (struct data_facts){0};
+    return k ? k->look(k, f, job, whole, err) : -1;
 }
 
 bool datasets_published(const struct job *job, struct shape *shape, uint32_t *n)
 {
-    const struct known_set *set = known_set_find(job->dataset.name);
+    const struct named_set *set = job_named_set(job);
 
-    if (datasets_is_text(job)) {
+    *shape = set->shape;
+    *n = set->samples;
+    if (set->of == SAMPLES_WORDS) {
         *shape = (struct shape){1, 1, (int)job->dataset.steps};
         *n = PTB_WORDS / (uint32_t)shape->w;
-        return true;
     }
-    *n = job_published_samples(job);
-    if (!set || !*n)
-        return false;
-    *shape = set->shape;
-    return true;
+    return *n > 0;
 }

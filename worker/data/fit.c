@@ -2,82 +2,27 @@
 
 #include "paceline/losses.h"
 #include "paceline/mem.h"
-#include "worker/data/format/arrays.h"
-#include "worker/data/format/text.h"
-#include "worker/data/store/source.h"
 
 struct data_facts data_facts_of(const struct datasets *d)
 {
     return (struct data_facts){.shape = d->train.shape,
                                .n_train = d->n_train,
+                               .n_test = d->test.n,
                                .classes = d->train.classes,
                                .values = d->train.values,
                                .words = d->train.ops->ordered};
-}
-
-static int read_text(struct data_facts *f, const struct job *job, struct err *err)
-{
-    const uint32_t batch = (uint32_t)job->training.batch_size;
-    const int64_t limit = job->dataset.limit;
-    uint32_t n_test;
-
-    f->words = true;
-    if (text_peek(job, &f->shape, &f->n_train, &n_test, err) || text_words(job, &f->classes, err))
-        return -1;
-    if (limit > 0 && limit < f->n_train) /* whole batches */
-        f->n_train = ((uint32_t)limit + batch - 1) / batch * batch;
-    return 0;
-}
-
-static int read_arrays(struct data_facts *f, const struct job *job, struct err *err)
-{
-    struct datasets d = {0};
-
-    if (arrays_load(&d, job, err)) {
-        datasets_release(&d);
-        return -1;
-    }
-    *f = data_facts_of(&d);
-    f->n_train = d.train.n;
-    datasets_release(&d);
-    return 0;
-}
-
-static int read_source(struct data_facts *f, const struct job *job, struct err *err)
-{
-    AUTO(source_close) struct source s = {0};
-    AUTO(auto_free) uint16_t *train = NULL, *test = NULL;
-
-    if (source_open(&s, job, err))
-        return -1;
-    /* Image folders define their classes, and generated data have as many as the job says. */
-    if (s.set->kind == &idx_source || s.set->kind == &cifar_source) {
-        train = xcalloc(s.n[SET_TRAIN] + 1, sizeof *train);
-        test = xcalloc(s.n[SET_TEST] + 1, sizeof *test);
-        const struct source_memory labels = {.labels = {[SET_TRAIN] = train, [SET_TEST] = test}};
-
-        if (source_read(&s, &labels, err))
-            return -1;
-    }
-    f->shape = s.shape;
-    f->n_train = s.n[SET_TRAIN];
-    f->classes = s.classes;
-    f->n_skipped = s.n_skipped;
-    snprintf(f->skipped, sizeof f->skipped, "%s", s.skipped ? s.skipped : "");
-    return 0;
 }
 
 int data_facts_read(struct data_facts *f, const struct job *job, struct err *err)
 {
     uint32_t n_validation;
 
-    *f = (struct data_facts){0};
-    if (strcmp(job->dataset.name, "text") == 0)
-        return read_text(f, job, err);
-    if (strcmp(job->dataset.name, "arrays") == 0 ? read_arrays(f, job, err)
-                                                 : read_source(f, job, err))
+    if (datasets_look(f, job, true, err))
         return -1;
-    return datasets_divide(job, f->n_train, &f->n_train, &n_validation, err);
+    if (!f->words)
+        return datasets_divide(job, f->n_train, &f->n_train, &n_validation, err);
+    f->n_train = datasets_whole_batches(job, f->n_train);
+    return 0;
 }
 
 static int fit_check_outputs(const struct data_facts *f, const struct net *net, struct err *err)

@@ -7,15 +7,6 @@
 
 #include "worker/data/data.h"
 
-struct data_facts {
-    struct shape shape;
-    uint32_t n_train;    /* samples, without those of the validation set */
-    int classes, values; /* as in struct dataset; classes 0: nobody knows them */
-    bool words;
-    uint32_t n_skipped; /* files in folders of images that are none */
-    char skipped[256];  /* the first of them */
-};
-
 /* The facts of loaded sets. */
 struct data_facts data_facts_of(const struct datasets *d);
 

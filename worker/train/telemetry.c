@@ -87,7 +87,7 @@ static cJSON *memory_json(const struct trainer *t)
         {"activationGradients", m.way_back},
         {"scratch", m.scratch},
         {"batches", trainer_batch_bytes(t)},
-        {"data", t->data.mapping_bytes},
+        {"data", t->data.memory.bytes},
     };
     cJSON *o = cJSON_CreateObject();
 
@@ -128,7 +128,7 @@ void telemetry_start(const struct telemetry *w, const struct trainer *t)
         {"trainSamples", t->data.n_train},
         {"validationSamples", t->data.n_validation},
         {"testSamples", t->data.test.n},
-        {"memoryBytes", (double)(trainer_bytes(t) + t->data.mapping_bytes)},
+        {"memoryBytes", (double)(trainer_bytes(t) + t->data.memory.bytes)},
         {"resumedStep", (double)w->first_step},
         {"readSeconds", t->data.read_seconds},
     };

@@ -105,14 +105,14 @@ struct config_names trainer_class_names(const struct trainer *t)
 static int check_memory(const struct trainer *t, struct err *err)
 {
     const uint64_t mine = trainer_bytes(t), own_limit = memory_process_limit();
-    const uint64_t need = comm_local_sum(t->comm, mine) + t->data.mapping_bytes;
+    const uint64_t need = comm_local_sum(t->comm, mine) + t->data.memory.bytes;
     const uint64_t limit = memory_limit(), ranks = (uint64_t)comm_local_size(t->comm);
 
-    if (mine + t->data.mapping_bytes > own_limit)
+    if (mine + t->data.memory.bytes > own_limit)
         return err_set(
             err, ERR_INVALID,
             "rank %d needs %llu MiB of memory, the limit of its process is %llu MiB; " LESS,
-            comm_rank(t->comm), (unsigned long long)(mine + t->data.mapping_bytes) >> 20,
+            comm_rank(t->comm), (unsigned long long)(mine + t->data.memory.bytes) >> 20,
             (unsigned long long)own_limit >> 20);
     if (need <= limit)
         return 0;

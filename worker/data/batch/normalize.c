@@ -77,10 +77,8 @@ static void init_bytes(struct normalizer *n, const struct job *job)
 
 void normalizer_init(struct normalizer *n, const struct job *job, struct shape shape)
 {
-    const char *name = job->dataset.name;
-
     *n = (struct normalizer){.by = job->dataset.normalize_by, .shape = shape};
-    n->floats = name && strcmp(name, "arrays") == 0;
+    n->floats = job_named_set(job)->of == SAMPLES_FLOATS;
     if (n->floats)
         init_floats(n, job);
     else

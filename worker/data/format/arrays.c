@@ -9,7 +9,7 @@
 #include "paceline/losses.h"
 #include "paceline/mem.h"
 #include "worker/data/format/npy.h"
-#include "worker/data/store/source.h"
+#include "worker/data/store/kind.h"
 
 #define LABELS "y"      /* the name of their files */
 #define ONE_INPUT "x"   /* of an input that has no layer */
@@ -42,8 +42,10 @@ struct arrays {
     uint64_t digests[N_SETS];  /* of the labels that stay in their files */
 };
 
-void arrays_free(struct arrays *a)
+static void arrays_free(void *files)
 {
+    struct arrays *a = files;
+
     for (int i = -1; a && i < a->n_inputs; i++)
         for (int set = 0; set < N_SETS; set++) {
             struct array_file *f = i < 0 ? &a->labels.of[set] : &a->inputs[i].of[set];
@@ -438,12 +440,15 @@ static int arrays_values(const struct dataset *set, uint32_t id, float *values, 
 static const struct dataset_ops arrays_ops = {
     .floats = true, .mapped = true, .row = arrays_row, .raw = arrays_raw, .values = arrays_values};
 
-int arrays_load(struct datasets *d, const struct job *job, struct err *err)
+static int arrays_load(const struct data_kind *k, struct datasets *d, const struct job *job,
+                       const struct host_rank *h, struct err *err)
 {
-    struct arrays *a = d->arrays = arrays_open(job, err);
+    struct arrays *a = d->files = arrays_open(job, err);
     struct dataset *const sets[N_SETS] = {[SET_TRAIN] = &d->train, [SET_TEST] = &d->test};
     int classes, values = 0;
 
+    (void)k, (void)h;
+    d->files_free = arrays_free;
     if (!a)
         return -1;
     if (labels_are_classes(a->kind)) {
@@ -468,16 +473,29 @@ int arrays_load(struct datasets *d, const struct job *job, struct err *err)
     return 0;
 }
 
-int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
-                struct err *err)
+static int arrays_look(const struct data_kind *k, struct data_facts *f, const struct job *job,
+                       bool whole, struct err *err)
 {
-    struct arrays *a = arrays_open(job, err);
+    struct datasets d = {0};
 
+    if (whole) {
+        const int rc = arrays_load(k, &d, job, NULL, err);
+
+        *f = (struct data_facts){.shape = d.train.shape,
+                                 .n_train = d.train.n,
+                                 .n_test = d.test.n,
+                                 .classes = d.train.classes,
+                                 .values = d.train.values};
+        arrays_free(d.files);
+        return rc;
+    }
+    struct arrays *a = arrays_open(job, err);
     if (!a)
         return -1;
-    *shape = a->shape;
-    *n_train = a->n[SET_TRAIN];
-    *n_test = a->n[SET_TEST];
+    *f = (struct data_facts){
+        .shape = a->shape, .n_train = a->n[SET_TRAIN], .n_test = a->n[SET_TEST]};
     arrays_free(a);
     return 0;
 }
+
+const struct data_kind arrays_kind = {.load = arrays_load, .look = arrays_look};

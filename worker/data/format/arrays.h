@@ -12,16 +12,8 @@
 #ifndef PACELINE_ARRAYS_H
 #define PACELINE_ARRAYS_H
 
-#include "worker/data/data.h"
+#include "paceline/spec.h"
 #include "worker/data/format/npy.h"
-
-/* datasets_load (of this rank alone; *d is the sets, not yet split) and datasets_peek where
- * spec.dataset.name is arrays. ERR_NOT_FOUND: a file is not there; ERR_DAMAGED: it is no .npy file,
- * or does not go together with the others or the network's inputs, or a label is none. */
-MUST_CHECK int arrays_load(struct datasets *d, const struct job *job, struct err *err);
-MUST_CHECK int arrays_peek(const struct job *job, struct shape *shape, uint32_t *n_train,
-                           uint32_t *n_test, struct err *err);
-void arrays_free(struct arrays *a); /* NULL is fine */
 
 /* Whether an array's rows can be samples of an input of this shape. ERR_DAMAGED. */
 MUST_CHECK int arrays_check(const struct npy *f, struct shape s, struct err *err);

@@ -2,6 +2,7 @@
 #include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/data/format/cifar.h"
+#include "worker/data/store/bytes.h"
 #include "worker/data/store/source.h"
 
 #define MAX_FILES 6
@@ -116,5 +117,8 @@ static bool cifar_source_where(const struct source *s, int set, uint32_t i, cons
     return true;
 }
 
-const struct source_kind cifar_source = {cifar_source_open, cifar_source_read, cifar_source_close,
-                                         cifar_source_where};
+static const struct source_kind cifar_source = {cifar_source_open, cifar_source_read,
+                                                cifar_source_close, cifar_source_where};
+
+const struct data_kind cifar_kind = {BYTES_KIND(
+    cifar_source, "put the binary version's files into a folder and name it in spec.dataset.path")};

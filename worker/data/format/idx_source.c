@@ -5,6 +5,7 @@
 #include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/data/format/idx.h"
+#include "worker/data/store/bytes.h"
 #include "worker/data/store/source.h"
 
 enum idx_name { TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS, N_FILES };
@@ -177,5 +178,8 @@ static bool idx_source_where(const struct source *s, int set, uint32_t i, const 
     return !images->idx.gzip;
 }
 
-const struct source_kind idx_source = {idx_source_open, idx_source_read, idx_source_close,
-                                       idx_source_where};
+static const struct source_kind idx_source = {idx_source_open, idx_source_read, idx_source_close,
+                                              idx_source_where};
+
+const struct data_kind idx_kind = {
+    BYTES_KIND(idx_source, "put the four files into a folder and name it in spec.dataset.path")};

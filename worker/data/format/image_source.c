@@ -8,6 +8,7 @@
 #include "paceline/mem.h"
 #include "worker/data/image/image_folder.h"
 #include "worker/data/image/image_reader.h"
+#include "worker/data/store/bytes.h"
 #include "worker/data/store/source.h"
 
 #define MAX_THREADS 64
@@ -200,5 +201,10 @@ static void image_source_close(struct source *s)
     free(s->files);
 }
 
-const struct source_kind image_source = {image_source_open, image_source_read, image_source_close,
-                                         NULL};
+static const struct source_kind image_source = {image_source_open, image_source_read,
+                                                image_source_close, NULL};
+
+const struct data_kind images_kind = {
+    BYTES_KIND(image_source,
+               "name a folder of folders of images, one per class, in spec.dataset.path"),
+    .class_names = image_folder_classes};

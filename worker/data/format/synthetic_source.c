@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "paceline/mem.h"
+#include "worker/data/store/bytes.h"
 #include "worker/data/store/source.h"
 #include "worker/kernels/random.h"
 
@@ -243,6 +244,10 @@ static int read_scenes(struct source *s, const struct source_memory *to, struct 
     return 0;
 }
 
-const struct source_kind synthetic_patterns = {open_patterns, read_patterns, NULL, NULL};
-const struct source_kind synthetic_spectra = {open_spectra, read_spectra, NULL, NULL};
-const struct source_kind synthetic_scenes = {open_scenes, read_scenes, NULL, NULL};
+static const struct source_kind synthetic_patterns = {.open = open_patterns, .read = read_patterns};
+static const struct source_kind synthetic_spectra = {.open = open_spectra, .read = read_spectra};
+static const struct source_kind synthetic_scenes = {.open = open_scenes, .read = read_scenes};
+
+const struct data_kind patterns_kind = {BYTES_KIND(synthetic_patterns, NULL)};
+const struct data_kind spectra_kind = {BYTES_KIND(synthetic_spectra, NULL)};
+const struct data_kind scenes_kind = {BYTES_KIND(synthetic_scenes, NULL)};

@@ -1,12 +1,13 @@
-#include "worker/data/format/text.h"
-
-#include <sys/mman.h>
-
+/*
+ * Word-level text as a data set: train, valid and test files of a folder, cut into as many streams
+ * as a batch has rows. Batch k has the k-th `steps` words of every stream, so row b of one batch
+ * goes on where row b of the batch before it ended; the label of each word is the next one.
+ */
 #include "paceline/file.h"
 #include "paceline/mem.h"
 #include "worker/data/format/vocabulary.h"
 #include "worker/data/store/identity.h"
-#include "worker/data/store/shared.h"
+#include "worker/data/store/kind.h"
 
 enum text_file { TRAIN_TEXT, VALID_TEXT, TEST_TEXT, N_TEXTS };
 
@@ -120,6 +121,16 @@ static int check_rows(const struct job *job, const struct texts *t, struct err *
     return 0;
 }
 
+/* Of the training file. */
+static int texts_vocabulary(struct vocabulary *v, const struct texts *t, const struct job *job,
+                            struct err *err)
+{
+    const struct text_source *train = &t->files[TRAIN_TEXT];
+
+    return vocabulary_build(v, train->map.bytes, train->map.len, train->path,
+                            (int)job->dataset.vocabulary, err);
+}
+
 static struct text_layout text_plan(const struct texts *t, const struct vocabulary *v,
                                     uint32_t streams)
 {
@@ -159,40 +170,18 @@ static void copy_words(struct text_layout *to, const struct vocabulary *v)
     }
 }
 
-/* Room for a layout of so many bytes: of the host, or of this process alone. */
-static struct text_layout *take_room(struct datasets *d, struct shared *shared, size_t bytes,
-                                     struct err *err)
+/* Reads the files and writes their words' numbers. */
+static int text_fill(void *arg, struct host_room *room, struct err *err)
 {
-    if (shared) {
-        if (shared_allocate(shared, bytes, err))
-            return NULL;
-        return (struct text_layout *)(void *)((char *)shared->map + SHARED_HEAD_BYTES);
-    }
-    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED) {
-        err_set(err, ERR_IO, "no memory for its %zu bytes", bytes);
-        return NULL;
-    }
-    d->mapping = map;
-    d->mapping_bytes = bytes;
-    return map;
-}
-
-/* Reads the files and writes their words' numbers; shared NULL: for this process alone. */
-static int text_fill(struct datasets *d, struct shared *shared, const struct job *job,
-                     struct err *err)
-{
+    const struct job *job = arg;
     AUTO(texts_close) struct texts texts = {0};
     AUTO(vocabulary_release) struct vocabulary v = {0};
-    const struct text_source *train = &texts.files[TRAIN_TEXT];
 
-    if (texts_open(&texts, job, err) || check_rows(job, &texts, err))
-        return -1;
-    if (vocabulary_build(&v, train->map.bytes, train->map.len, train->path,
-                         (int)job->dataset.vocabulary, err))
+    if (texts_open(&texts, job, err) || check_rows(job, &texts, err) ||
+        texts_vocabulary(&v, &texts, job, err))
         return -1;
     const struct text_layout plan = text_plan(&texts, &v, (uint32_t)job->training.batch_size);
-    struct text_layout *to = take_room(d, shared, plan.bytes, err);
+    struct text_layout *to = host_room_take(room, plan.bytes, err);
     if (!to)
         return err_wrap(err, "dataset text");
     *to = plan;
@@ -201,24 +190,6 @@ static int text_fill(struct datasets *d, struct shared *shared, const struct job
         if (texts.files[i].map.bytes)
             vocabulary_encode(&v, texts.files[i].map.bytes, texts.files[i].map.len,
                               layout_tokens(to, i));
-    return 0;
-}
-
-static int text_fill_shared(struct datasets *d, const struct job *job, const char *run_id,
-                            int local_rank, int local_size, struct err *err)
-{
-    AUTO(shared_release) struct shared shared = {.fd = -1};
-
-    if (local_rank > 0) {
-        if (shared_await(&shared, run_id, local_size, err))
-            return -1;
-    } else {
-        if (shared_create(&shared, run_id, local_size, err) ||
-            shared_publish(&shared, text_fill(d, &shared, job, err), err))
-            return -1;
-    }
-    d->mapping_bytes = shared.map_bytes;
-    d->mapping = STEAL(shared.map);
     return 0;
 }
 
@@ -279,52 +250,37 @@ static struct dataset view(const struct text_layout *l, int file, const struct j
                             .classes = l->words};
 }
 
-int text_load(struct datasets *d, const struct job *job, const char *run_id, int local_rank,
-              int local_size, struct err *err)
+static int text_load(const struct data_kind *k, struct datasets *d, const struct job *job,
+                     const struct host_rank *h, struct err *err)
 {
-    *d = (struct datasets){0};
-    if (local_size > 1 ? text_fill_shared(d, job, run_id, local_rank, local_size, err)
-                       : text_fill(d, NULL, job, err)) {
-        datasets_release(d);
+    (void)k;
+    if (host_memory_make(&d->memory, h, text_fill, (void *)(uintptr_t)job, err))
         return -1;
-    }
-    struct text_layout *l = (void *)((char *)d->mapping + (local_size > 1 ? SHARED_HEAD_BYTES : 0));
-    const uint32_t batch = (uint32_t)job->training.batch_size;
+    const struct text_layout *l = d->memory.begin;
     d->class_names = (const char *)l + l->names;
     d->train = view(l, TRAIN_TEXT, job);
     d->validation = view(l, VALID_TEXT, job);
     d->test = view(l, TEST_TEXT, job);
-    d->n_train = d->train.n;
-    if (job->dataset.limit > 0 && job->dataset.limit < d->n_train) /* whole batches */
-        d->n_train = ((uint32_t)job->dataset.limit + batch - 1) / batch * batch;
-    d->n_validation = d->validation.n;
     return 0;
 }
 
-int text_peek(const struct job *job, struct shape *shape, uint32_t *n_train, uint32_t *n_test,
-              struct err *err)
-{
-    AUTO(texts_close) struct texts texts = {0};
-    const size_t streams = (size_t)job->training.batch_size, steps = (size_t)job->dataset.steps;
-
-    if (texts_open(&texts, job, err) || check_rows(job, &texts, err))
-        return -1;
-    *shape = (struct shape){1, 1, (int)steps};
-    *n_train = rows(texts.files[TRAIN_TEXT].words, streams, steps);
-    *n_test = rows(texts.files[TEST_TEXT].words, streams, steps);
-    return 0;
-}
-
-int text_words(const struct job *job, int *words, struct err *err)
+static int text_look(const struct data_kind *k, struct data_facts *f, const struct job *job,
+                     bool whole, struct err *err)
 {
     AUTO(texts_close) struct texts texts = {0};
     AUTO(vocabulary_release) struct vocabulary v = {0};
-    const struct text_source *train = &texts.files[TRAIN_TEXT];
+    const size_t streams = (size_t)job->training.batch_size, steps = (size_t)job->dataset.steps;
 
-    if (texts_open(&texts, job, err) ||
-        vocabulary_build(&v, train->map.bytes, train->map.len, train->path,
-                         (int)job->dataset.vocabulary, err))
+    (void)k;
+    if (texts_open(&texts, job, err) || check_rows(job, &texts, err) ||
+        (whole && texts_vocabulary(&v, &texts, job, err)))
         return -1;
-    *words = v.n;
+    *f = (struct data_facts){.shape = {1, 1, (int)steps},
+                             .n_train = rows(texts.files[TRAIN_TEXT].words, streams, steps),
+                             .n_test = rows(texts.files[TEST_TEXT].words, streams, steps),
+                             .classes = v.n,
+                             .words = true};
     return 0;
 }
+
+const struct data_kind text_kind = {.load = text_load, .look = text_look};

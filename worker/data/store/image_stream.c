@@ -80,7 +80,7 @@ static size_t walk_parts(struct image_stream *to, const struct source *s)
             struct image_place p;
             const char *path = NULL;
 
-            s->set->kind->where(s, set, i, &path, &p.at);
+            s->kind->where(s, set, i, &path, &p.at);
             if (path != before) {
                 const size_t room = strlen(path) + 1;
 
@@ -104,7 +104,7 @@ static bool has_parts(const struct source *s)
     size_t at;
 
     for (int set = 0; set < N_SETS; set++)
-        if (!s->set->kind->where(s, set, 0, &path, &at))
+        if (!s->kind->where(s, set, 0, &path, &at))
             return false;
     return true;
 }
@@ -112,7 +112,7 @@ static bool has_parts(const struct source *s)
 size_t image_stream_bytes(const struct layout *plan, const struct source *s)
 {
     return aligned(plan->bytes) +
-           (s->set->kind->where ? walk_parts(NULL, s) : walk_folder(NULL, NULL, s));
+           (s->kind->where ? walk_parts(NULL, s) : walk_folder(NULL, NULL, s));
 }
 
 /* Labels alone; compressed files, which are read from the front, whole. */
@@ -142,7 +142,7 @@ int image_stream_fill(struct layout *to, const struct layout *plan, struct sourc
 {
     struct image_stream *stream;
 
-    if (s->set->kind->where) {
+    if (s->kind->where) {
         if (fill_parts(to, plan, s, err))
             return -1;
     } else {

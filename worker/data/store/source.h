@@ -5,12 +5,14 @@
 #ifndef PACELINE_SOURCE_H
 #define PACELINE_SOURCE_H
 
+#include "paceline/named_sets.h"
 #include "worker/data/batch/dataset.h"
 
 #define SOURCE_HEADROOM 64 /* bytes before each of the memories that source_read may write over */
 
 struct source {
-    const struct known_set *set;
+    const struct named_set *set;
+    const struct source_kind *kind;
     const struct job *job;
     uint32_t n[N_SETS]; /* samples; reading may leave damaged ones out */
     struct shape shape;
@@ -37,42 +39,21 @@ struct source_kind {
     bool (*where)(const struct source *s, int set, uint32_t i, const char **path, size_t *at);
 };
 
-extern const struct source_kind idx_source, cifar_source, image_source;
-extern const struct source_kind synthetic_patterns, synthetic_spectra, synthetic_scenes;
-
-/* A value of spec.dataset.name. */
-struct known_set {
-    const char *name;
-    const struct source_kind *kind;
-    const char *folder, *advice; /* where it is installed, or NULL; how to get it */
-    int classes;                 /* 0: as many as there are labels */
-    struct shape shape;          /* as published; c 0: nobody knows */
-};
-
-/* NULL when there is none. */
-const struct known_set *known_set_find(const char *name);
+struct data_kind; /* kind.h */
 
 /*
  * Opens the files of job->dataset: in its path, else in data_home() of its name, else where the
  * set is installed. ERR_NOT_FOUND: a file is absent (the message says how to get it);
  * ERR_DAMAGED: headers or sizes are wrong, or do not go together. job must outlive s.
  */
-MUST_CHECK int source_open(struct source *s, const struct job *job, struct err *err);
+MUST_CHECK int source_open(struct source *s, const struct data_kind *k, const struct job *job,
+                           struct err *err);
 
 /* Reads all samples and checks each label to be below classes, which are final then. ERR_DAMAGED.
  */
-MUST_CHECK static inline int source_read(struct source *s, const struct source_memory *to,
-                                         struct err *err)
-{
-    return s->set->kind->read(s, to, err);
-}
+MUST_CHECK int source_read(struct source *s, const struct source_memory *to, struct err *err);
 
-static inline void source_close(struct source *s) /* also fit for AUTO */
-{
-    if (s->files)
-        s->set->kind->close(s);
-    *s = (struct source){0};
-}
+void source_close(struct source *s); /* also fit for AUTO */
 
 static inline size_t source_image_bytes(const struct source *s)
 {

@@ -1,6 +1,7 @@
 // LINK: cli/run/progress.c cli/base/terminal.c cli/report/metric_labels.c cli/report/table.c
 // LINK: cli/base/format.c cli/report/history.c
-// LINK: common/clock.c common/text.c common/events.c common/losses.c common/buf.c common/err.c
+// LINK: common/clock.c common/text.c common/events.c common/losses.c
+// LINK: common/named_sets.c common/buf.c common/err.c
 // LINK: common/json.c common/mem.c
 #include "cli/run/progress.h"
 

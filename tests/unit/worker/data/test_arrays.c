@@ -6,7 +6,7 @@
 
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
-#include "worker/data/format/arrays.h"
+#include "worker/data/data.h"
 
 enum { N = 5, WIDE = 5000, FLAT = 3, HEAD = 128 };
 

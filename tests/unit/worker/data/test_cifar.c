@@ -64,14 +64,13 @@ static void loads(const char *name, uint32_t n_train, uint32_t n_test, int test_
 {
     struct job job = new_job(name);
     struct datasets d;
-    struct shape shape;
-    uint32_t n[2];
+    struct data_facts facts;
     struct err err = {0};
 
-    CHECK_INT(datasets_peek(&job, &shape, &n[0], &n[1], &err), 0);
-    CHECK_INT(n[0], n_train);
-    CHECK_INT(n[1], n_test);
-    CHECK_INT(shape.c * 10000 + shape.h * 100 + shape.w, 33232);
+    CHECK_INT(datasets_look(&facts, &job, false, &err), 0);
+    CHECK_INT(facts.n_train, n_train);
+    CHECK_INT(facts.n_test, n_test);
+    CHECK_INT(facts.shape.c * 10000 + facts.shape.h * 100 + facts.shape.w, 33232);
     if (datasets_load(&d, &job, "", 0, 1, &err)) {
         CHECK_STR(err.msg, "");
         return;

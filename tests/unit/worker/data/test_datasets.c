@@ -81,8 +81,7 @@ static void loads_a_folder(void)
     struct job job = new_job("idx", folder);
     struct datasets d;
     struct err err = {0};
-    struct shape shape;
-    uint32_t n_train, n_test;
+    struct data_facts facts;
 
     CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
     check_contents(&d);
@@ -93,13 +92,13 @@ static void loads_a_folder(void)
     for (uint32_t i = 0; i < d.n_train; i++)
         CHECK_INT(d.train_index[i], i);
     datasets_release(&d);
-    CHECK(!d.mapping);
+    CHECK(!d.memory.map);
 
-    CHECK_INT(datasets_peek(&job, &shape, &n_train, &n_test, &err), 0);
-    CHECK_INT(shape.h, H);
-    CHECK_INT(shape.w, W);
-    CHECK_INT(n_train, TRAIN);
-    CHECK_INT(n_test, TEST);
+    CHECK_INT(datasets_look(&facts, &job, false, &err), 0);
+    CHECK_INT(facts.shape.h, H);
+    CHECK_INT(facts.shape.w, W);
+    CHECK_INT(facts.n_train, TRAIN);
+    CHECK_INT(facts.n_test, TEST);
 
     job.dataset.name = (char *)"mnist";
     CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
@@ -142,8 +141,8 @@ static void makes_rows_once(void)
     check_rows(&d.test, TEST);
     CHECK(plain.train.ops == &bytes_in_memory && plain.test.ops == &bytes_in_memory);
     /* And at most the gaps that alignment makes. */
-    CHECK(d.mapping_bytes >= plain.mapping_bytes + 3 * sizeof images + 3 * TEST * PIXELS - 128);
-    CHECK(d.mapping_bytes <= plain.mapping_bytes + 3 * sizeof images + 3 * TEST * PIXELS + 128);
+    CHECK(d.memory.bytes >= plain.memory.bytes + 3 * sizeof images + 3 * TEST * PIXELS - 128);
+    CHECK(d.memory.bytes <= plain.memory.bytes + 3 * sizeof images + 3 * TEST * PIXELS + 128);
     datasets_release(&d);
     datasets_release(&plain);
 }
@@ -193,7 +192,7 @@ static void check_refused(const struct job *job, enum err_code code, const char 
     CHECK_INT(err.code, code);
     CHECK_CONTAINS(err.msg, part);
     CHECK_CONTAINS(err.msg, other);
-    CHECK(!d.mapping && !d.train_index && !d.validation_index);
+    CHECK(!d.memory.map && !d.train_index && !d.validation_index);
     put_folder();
 }
 
@@ -338,7 +337,7 @@ static int load_bad(int rank, const char *run)
     CHECK_INT(datasets_load(&d, &job, run, rank, RANKS, &err), -1);
     CHECK_INT(err.code, ERR_DAMAGED);
     CHECK_CONTAINS(err.msg, "train-labels-idx1-ubyte: 49 labels;");
-    CHECK(!d.mapping);
+    CHECK(!d.memory.map);
     return 0;
 }
 

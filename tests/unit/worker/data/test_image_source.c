@@ -81,11 +81,10 @@ static void check_loads(const struct job *job, const int *train, const int *trai
 {
     struct err err = {.msg = ""};
     struct datasets d;
-    struct shape shape;
-    uint32_t n[2];
+    struct data_facts facts;
 
-    CHECK_INT(datasets_peek(job, &shape, &n[0], &n[1], &err), 0);
-    CHECK_INT(shape.h, H);
+    CHECK_INT(datasets_look(&facts, job, false, &err), 0);
+    CHECK_INT(facts.shape.h, H);
     if (datasets_load(&d, job, "", 0, 1, &err)) {
         CHECK_STR(err.msg, "");
         return;

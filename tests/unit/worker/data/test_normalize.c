@@ -1,5 +1,5 @@
 // LINK: common/err.c common/mem.c common/net.c common/layer_shapes.c common/buf.c
-// LINK: common/net_names.c common/text.c worker/data/batch/normalize.c
+// LINK: common/named_sets.c common/net_names.c common/text.c worker/data/batch/normalize.c
 /* Statistics of tiny sets, by hand, and of large ones, where sums must not overflow. */
 #include "paceline/mem.h"
 #include "tests/test.h"

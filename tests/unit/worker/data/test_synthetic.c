@@ -5,6 +5,7 @@
 
 #include "paceline/mem.h"
 #include "tests/test.h"
+#include "worker/data/data.h"
 #include "worker/data/store/source.h"
 
 struct made {
@@ -25,7 +26,8 @@ static void make(struct made *made, struct job *job, const char *name, int sampl
     job->dataset.size = size;
     job->dataset.noise = noise;
     job->training.seed = seed;
-    CHECK(source_open(&made->s, job, &err) == 0);
+    const struct data_kind *kind = datasets_kind(job, &err);
+    CHECK(kind && source_open(&made->s, kind, job, &err) == 0);
     made->n = source_image_bytes(&made->s);
     for (int set = 0; set < N_SETS; set++) {
         made->m.images[set] = xmalloc(made->s.n[set] * made->n);

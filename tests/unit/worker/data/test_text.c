@@ -5,7 +5,7 @@
 
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
-#include "worker/data/format/text.h"
+#include "worker/data/data.h"
 #include "worker/data/format/vocabulary.h"
 #include "worker/data/store/identity.h"
 
@@ -191,21 +191,20 @@ static void cuts_streams(void)
 {
     struct job job = text_job(2, 3);
     struct datasets d;
-    struct shape shape;
+    struct data_facts facts;
     struct err err = {0};
-    uint32_t n_train, n_test;
 
-    CHECK_INT(text_load(&d, &job, "", 0, 1, &err), 0);
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
     check_contents(&d);
     datasets_release(&d);
     job.dataset.limit = 1;
-    CHECK_INT(text_load(&d, &job, "", 0, 1, &err), 0);
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
     CHECK_INT(d.n_train, 2); /* a whole batch */
     datasets_release(&d);
-    CHECK_INT(datasets_peek(&job, &shape, &n_train, &n_test, &err), 0);
-    CHECK_INT(shape.w, 3);
-    CHECK_INT(n_train, 4);
-    CHECK_INT(n_test, 2);
+    CHECK_INT(datasets_look(&facts, &job, false, &err), 0);
+    CHECK_INT(facts.shape.w, 3);
+    CHECK_INT(facts.n_train, 4);
+    CHECK_INT(facts.n_test, 2);
 }
 
 /* Ranks of a host see the same copy. */
@@ -219,12 +218,12 @@ static void shares_a_copy(void)
     pid_t child = fork();
 
     if (child == 0) {
-        int rc = text_load(&d, &job, run, 1, 2, &err);
+        int rc = datasets_load(&d, &job, run, 1, 2, &err);
         if (rc == 0)
             check_contents(&d);
         _exit(rc != 0 || test_failed != 0);
     }
-    CHECK_INT(text_load(&d, &job, run, 0, 2, &err), 0);
+    CHECK_INT(datasets_load(&d, &job, run, 0, 2, &err), 0);
     check_contents(&d);
     datasets_release(&d);
     CHECK_INT(waitpid(child, &status, 0), child);
@@ -236,10 +235,10 @@ static void check_refused(struct job job, enum err_code code, const char *part)
     struct datasets d;
     struct err err = {0};
 
-    CHECK_INT(text_load(&d, &job, "", 0, 1, &err), -1);
+    CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), -1);
     CHECK_INT(err.code, code);
     CHECK_CONTAINS(err.msg, part);
-    CHECK(!d.mapping);
+    CHECK(!d.memory.map);
 }
 
 static void refuses(void)
@@ -274,7 +273,7 @@ static void reads_what_it_counted(void)
 
         put("train.txt", TRAIN);
         swap = others[i];
-        CHECK_INT(text_load(&d, &job, "", 0, 1, &err), 0);
+        CHECK_INT(datasets_load(&d, &job, "", 0, 1, &err), 0);
         CHECK(!swap);
         check_contents(&d);
         datasets_release(&d);

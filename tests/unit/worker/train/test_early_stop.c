@@ -1,4 +1,4 @@
-// LINK: worker/train/early_stop.c common/losses.c
+// LINK: worker/train/early_stop.c common/losses.c common/named_sets.c
 /* When earlyStopping stops: sequences by hand, by the rule of Keras's EarlyStopping. */
 #include "worker/train/early_stop.h"
 
