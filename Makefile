@@ -34,14 +34,17 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := product conv dense pool math random reduce update norm lrn lstm product_bf16 conv_bf16 dense_bf16
-# The CPU's own products of bf16: these kernels alone, beside the others of avx512.
+KERNELS := product conv dense pool math random reduce update norm lrn lstm conv_bf16 dense_bf16
+# Once more with operands of bf16 (worker/kernels/operand.h); the CPU's own products of bf16 are an
+# instruction set of these alone, beside the others of avx512.
+PRODUCTS := product
+ISAS_BF16 := $(ISAS) $(if $(filter avx512,$(ISAS)),avx512bf16)
 ISA_FLAGS_avx512bf16 := $(ISA_FLAGS_avx512) -DISA_AVX512BF16 -mavx512bf16
-KERNELS_BF16 := $(if $(filter avx512,$(ISAS)),$(patsubst %,%.avx512bf16,$(filter %_bf16,$(KERNELS))))
 
 COMMON_SRC := $(wildcard common/*.c)
 KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o)) \
-              $(KERNELS_BF16:%=$(BUILD)/worker/kernels/%.o) \
+              $(foreach i,$(ISAS_BF16),$(PRODUCTS:%=$(BUILD)/worker/kernels/%.$(i).bf16.o)) \
+              $(if $(filter avx512,$(ISAS)),$(patsubst %,$(BUILD)/worker/kernels/%.avx512bf16.o,$(filter %_bf16,$(KERNELS)))) \
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c worker/*/*/*.c))
 CLI_SRC := $(wildcard cli/*.c cli/*/*.c)
@@ -116,7 +119,8 @@ $(BUILD)/worker/kernels/%.$(1).o: worker/kernels/%.c
 	@mkdir -p $$(@D)
 	$$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA_FLAGS_$(1)) -MMD -MP -c -o $$@ $$<
 endef
-$(foreach i,$(ISAS) avx512bf16,$(eval $(call KERNEL_RULE,$(i))))
+$(foreach i,$(ISAS_BF16),$(eval ISA_FLAGS_$(i).bf16 := $(ISA_FLAGS_$(i)) -DBF16))
+$(foreach i,$(ISAS) avx512bf16 $(ISAS_BF16:%=%.bf16),$(eval $(call KERNEL_RULE,$(i))))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

@@ -2,7 +2,7 @@
 #include "worker/kernels/conv_bf16.h"
 
 #include "worker/kernels/bf16.h"
-#include "worker/kernels/product_bf16.h"
+#include "worker/kernels/product.h"
 
 typedef uint32_t operand;
 #define DEPTH PAIRS
@@ -12,7 +12,7 @@ VINLINE void put_channels(uint32_t *to, vf v) { bf16_store_pairs(to, v); }
 #include "worker/kernels/conv_samples.h"
 #include "worker/kernels/conv_taps.h"
 
-extern const struct product_bf16_kernels K(product_bf16_kernels);
+extern const struct product_kernels K(product_bf16_kernels);
 
 VINLINE vf pixel_or_zero(const float *row, int column, int width)
 {
@@ -25,7 +25,7 @@ VINLINE void put_pixels(uint32_t *to, const float *row, int first, int second, i
 #ifndef FLUSH_BY_THREAD /* lanes meet outside of what makes subnormals zeros */
 #define TAP_PIXELS 2
 #define TAP_PRODUCTS K(product_bf16_kernels)
-typedef struct product_bf16 tap_product;
+typedef struct product tap_product;
 #include "worker/kernels/conv_lanes.h"
 #endif
 
@@ -143,7 +143,7 @@ static void weights_tap(const struct conv *c, const struct pixel_pairs *pairs, f
 {
     const struct reach v = tap_reach(c, r, s);
     const int h0 = imax(oh0, v.h0), h1 = imin(oh1, v.h1);
-    struct product_bf16 p = {
+    struct product p = {
         .w = dy + (ptrdiff_t)(h0 * pairs->outputs) * VEC,
         .w_u = (size_t)(c->oh * pairs->outputs) * VEC,
         .w_row = (size_t)pairs->outputs * VEC,

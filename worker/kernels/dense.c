@@ -185,8 +185,8 @@ static bool sparse_tree(struct product *p, int n_u, int n_t, const struct lane_e
     if (begin == end)
         return false;
     if (level == 0) {
-        one.w += (size_t)begin * p->w_k;
-        one.x += (size_t)begin * p->x_k;
+        one.w = (const float *)p->w + (size_t)begin * p->w_k;
+        one.x = (const float *)p->x + (size_t)begin * p->x_k;
         one.k = (int)(end - begin);
         K(product_kernels).run(&one, n_u, n_t);
         return true;

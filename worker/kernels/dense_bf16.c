@@ -2,9 +2,9 @@
 #include "worker/kernels/dense_bf16.h"
 
 #include "worker/kernels/bf16.h"
-#include "worker/kernels/product_bf16.h"
+#include "worker/kernels/product.h"
 
-extern const struct product_bf16_kernels K(product_bf16_kernels);
+extern const struct product_kernels K(product_bf16_kernels);
 
 #define CHUNK_PAIRS (DENSE_CHUNK / 2)
 
@@ -48,7 +48,7 @@ static void dense_bf16_forward_tile(const struct dense *d, float *sums, const ui
                                     const uint32_t *packed, int ob, int n_u, int n_t)
 {
     const int whole = d->in / DENSE_CHUNK, rest = d->in % DENSE_CHUNK / 2;
-    struct product_bf16 p = {
+    struct product p = {
         .w = packed + (size_t)(ob * CHUNK_PAIRS) * VEC,
         .w_u = (size_t)CHUNK_PAIRS * VEC,
         .w_row = CHUNK_PAIRS * (size_t)d->out,
@@ -127,7 +127,7 @@ static void turned_data(const struct dense *d, int chunk, float *dx, const uint3
         const int t0 = piece_begin(n, tiles, i), n_t = piece_begin(n, tiles, i + 1) - t0;
         for (int ib = 0; ib < blocks; ib += TILE_U) {
             const int n_u = imin(TILE_U, blocks - ib);
-            struct product_bf16 p = {
+            struct product p = {
                 .w = turned + (size_t)ib * block,
                 .w_u = block,
                 .w_k = VEC,
@@ -207,18 +207,18 @@ static void dense_bf16_pair_columns(const struct dense *d, int chunk, uint32_t *
 
 /* dst = the sum over the lanes [first, first + 2^level) with empty lanes skipped; false: all are.
  */
-static bool lanes_tree(const struct product_bf16 *p, int n_u, int n_t,
-                       const struct lane_ends *lanes, uint32_t first, int level, float *stack)
+static bool lanes_tree(const struct product *p, int n_u, int n_t, const struct lane_ends *lanes,
+                       uint32_t first, int level, float *stack)
 {
     const uint32_t begin = first ? lanes->end[first - 1] : 0;
     const uint32_t end = lanes->end[first + (1u << level) - 1];
-    struct product_bf16 one = *p;
+    struct product one = *p;
 
     if (begin == end)
         return false;
     if (level == 0) {
-        one.w += (size_t)begin * p->w_k;
-        one.x += (size_t)begin * p->x_k;
+        one.w = (const uint32_t *)p->w + (size_t)begin * p->w_k;
+        one.x = (const uint32_t *)p->x + (size_t)begin * p->x_k;
         one.k = (int)(end - begin + 1) / 2;
         K(product_bf16_kernels).run(&one, n_u, n_t);
         return true;
@@ -241,7 +241,7 @@ static void dense_bf16_backward_weights(const struct dense *d, int chunk, float 
                                         const uint32_t *packed, int n,
                                         const struct lane_ends *lanes, float *scratch)
 {
-    const struct product_bf16_kernels *pk = &K(product_bf16_kernels);
+    const struct product_kernels *pk = &K(product_bf16_kernels);
     const int kc = dense_chunk_inputs(d, chunk), blocks = d->out / VEC;
     const int pieces = piece_count(kc, TILE_T);
     uint32_t *xp = (uint32_t *)scratch;
@@ -251,7 +251,7 @@ static void dense_bf16_backward_weights(const struct dense *d, int chunk, float 
     for (int ob = 0; ob < blocks; ob += TILE_U) {
         for (int i = 0; i < pieces; i++) {
             const int t0 = piece_begin(kc, pieces, i), n_t = piece_begin(kc, pieces, i + 1) - t0;
-            const struct product_bf16 p = {
+            const struct product p = {
                 .w = packed + ((size_t)ob * (size_t)n + lanes->begin) * VEC,
                 .w_u = (size_t)n * VEC,
                 .w_k = VEC,

@@ -19,9 +19,9 @@
     extern const struct lrn_kernels lrn_kernels_##isa;         \
     extern const struct lstm_kernels lstm_kernels_##isa;       \
     DECLARE_BF16(isa)
-#define DECLARE_BF16(isa)                                                \
-    extern const struct product_bf16_kernels product_bf16_kernels_##isa; \
-    extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;       \
+#define DECLARE_BF16(isa)                                           \
+    extern const struct product_kernels product_bf16_kernels_##isa; \
+    extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;  \
     extern const struct dense_bf16_kernels dense_bf16_kernels_##isa;
 #define SET(name) SET_OF(name, name)
 /* bf16: whose products of bf16 it has */

@@ -1,7 +1,7 @@
 /* Products over a register tile; see product.h. */
 #include "worker/kernels/product.h"
 
-#include "worker/kernels/microtile.h"
+#include "worker/kernels/operand.h"
 
 VINLINE void product_tile(const struct product *p, int U, int T, size_t x_t)
 {
@@ -15,10 +15,10 @@ VINLINE void product_tile(const struct product *p, int U, int T, size_t x_t)
     const size_t w_u = p->w_u, w_k = p->w_k, x_k = p->x_k;
     const int n_k = p->k;
     for (int row = 0; row < p->rows; row++) {
-        const float *w = p->w + (size_t)row * p->w_row;
-        const float *x = p->x + (size_t)row * p->x_row;
+        const operand *w = (const operand *)p->w + (size_t)row * p->w_row;
+        const operand *x = (const operand *)p->x + (size_t)row * p->x_row;
         for (int k = 0; k < n_k; k++) {
-            tile_step(U, 0, T, acc, w, w_u, x, x_t);
+            operand_step(U, 0, T, acc, w, w_u, x, x_t);
             w += w_k;
             x += x_k;
         }
@@ -30,60 +30,56 @@ VINLINE void product_tile(const struct product *p, int U, int T, size_t x_t)
     }
 }
 
+typedef void product_fn(const struct product *p);
+#define PRODUCT_FN(U, T) \
+    static void product_##U##_##T(const struct product *p) { product_tile(p, U, T, 1); }
+#define PRODUCT_ENTRY(U, T) product_##U##_##T,
+
+TILE_FUNCTIONS(PRODUCT_FN)
+static product_fn *const product_fns[TILE_U][TILE_T] = TILE_TABLE(PRODUCT_ENTRY);
+
+#ifndef FLUSH_BY_THREAD
 /* One tile over the lanes of a block: lane sums meet in the binary tree through a stack of tiles,
  * left + right. */
 VINLINE void lanes_tile(const struct product *p, int U, int T, const struct lane_ends *lanes,
                         uint32_t pixels, float *stack)
 {
-    const float *w = p->w, *x = p->x;
     const size_t w_u = p->w_u, w_k = p->w_k, x_k = p->x_k;
-    uint32_t k = 0;
+    const uint32_t slots = (pixels + VALUES - 1) / VALUES, n_lanes = 1u << lanes->level;
+    uint32_t begin = 0;
 
-    for (uint32_t lane = 0; lane < 1u << lanes->level; lane++) {
-        const uint32_t end = lanes->end[lane] * pixels;
+    for (uint32_t lane = 0; lane < n_lanes; begin = lanes->end[lane++]) {
+        const operand *w = (const operand *)p->w + begin * slots * w_k;
+        const operand *x = (const operand *)p->x + begin * slots * x_k;
+        const uint32_t n_k = ((lanes->end[lane] - begin) * pixels + VALUES - 1) / VALUES;
         vf acc[TILE_U][TILE_T];
         UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] = vzero();
-        for (; k < end; k++) {
-            tile_step(U, 0, T, acc, w, w_u, x, 1);
-            w += w_k;
-            x += x_k;
-        }
+        for (uint32_t k = 0; k < n_k; k++, w += w_k, x += x_k)
+            operand_step(U, 0, T, acc, w, w_u, x, 1);
         float *top = stack;
-        for (uint32_t carry = lane; carry & 1; carry >>= 1) {
+        for (uint32_t carry = lane; carry & 1; carry >>= 1, top += U * T * VEC) {
             UNROLL for (int i = 0; i < U * T; i++) acc[i / T][i % T] =
                 vadd(vload(top + i * VEC), acc[i / T][i % T]);
-            top += U * T * VEC;
         }
-        if (lane + 1 < 1u << lanes->level) {
-            UNROLL for (int i = 0; i < U * T; i++) vstore(top + i * VEC, acc[i / T][i % T]);
-        } else {
-            UNROLL for (int i = 0; i < U * T; i++)
-                vstore(p->dst + (size_t)(i / T) * p->dst_u + i % T * VEC, acc[i / T][i % T]);
-        }
+        const bool last = lane + 1 == n_lanes;
+        float *to = last ? p->dst : top;
+        const size_t to_u = last ? p->dst_u : (size_t)(T * VEC);
+        UNROLL for (int i = 0; i < U * T; i++)
+            vstore(to + (size_t)(i / T) * to_u + i % T * VEC, acc[i / T][i % T]);
     }
 }
 
-typedef void product_fn(const struct product *p);
 typedef void lanes_fn(const struct product *p, const struct lane_ends *lanes, uint32_t pixels,
                       float *stack);
-#define PRODUCT_FN(U, T)                                                                 \
-    static void product_##U##_##T(const struct product *p) { product_tile(p, U, T, 1); } \
-    static void apart_##U##_##T(const struct product *p) { product_tile(p, U, T, 2); }   \
-    static void lanes_##U##_##T(const struct product *p, const struct lane_ends *lanes,  \
-                                uint32_t pixels, float *stack)                           \
-    {                                                                                    \
-        lanes_tile(p, U, T, lanes, pixels, stack);                                       \
+#define LANES_FN(U, T)                                                                  \
+    static void lanes_##U##_##T(const struct product *p, const struct lane_ends *lanes, \
+                                uint32_t pixels, float *stack)                          \
+    {                                                                                   \
+        lanes_tile(p, U, T, lanes, pixels, stack);                                      \
     }
-#define PRODUCT_ENTRY(U, T) product_##U##_##T,
-#define APART_ENTRY(U, T) apart_##U##_##T,
 #define LANES_ENTRY(U, T) lanes_##U##_##T,
 
-TILE_FUNCTIONS(PRODUCT_FN)
-static product_fn *const product_fns[TILE_U][TILE_T] = TILE_TABLE(PRODUCT_ENTRY);
-
-/* Scalars of a tile two apart: first convolutions of stride 2. */
-static product_fn *const apart_fns[TILE_U][TILE_T] = TILE_TABLE(APART_ENTRY);
-
+TILE_FUNCTIONS(LANES_FN)
 static lanes_fn *const lanes_fns[TILE_U][TILE_T] = TILE_TABLE(LANES_ENTRY);
 
 static void product_run_lanes(const struct product *p, int n_u, int n_t,
@@ -91,6 +87,33 @@ static void product_run_lanes(const struct product *p, int n_u, int n_t,
 {
     lanes_fns[n_u - 1][n_t - 1](p, lanes, pixels, stack);
 }
+#endif
+
+#if defined(BF16)
+
+static void product_run(const struct product *p, int n_u, int n_t)
+{
+    const unsigned before = flush_begin();
+
+    product_fns[n_u - 1][n_t - 1](p);
+    flush_end(before);
+}
+
+static void product_pairs(uint32_t *out, const float *first, const float *second, size_t n)
+{
+    for (size_t i = 0; i < n; i += VEC)
+        vistore(out + i, bf16_pair(vload(first + i), second ? vload(second + i) : vzero()));
+}
+
+#else
+
+/* Scalars of a tile two apart: first convolutions of stride 2. */
+#define APART_FN(U, T) \
+    static void apart_##U##_##T(const struct product *p) { product_tile(p, U, T, 2); }
+#define APART_ENTRY(U, T) apart_##U##_##T,
+
+TILE_FUNCTIONS(APART_FN)
+static product_fn *const apart_fns[TILE_U][TILE_T] = TILE_TABLE(APART_ENTRY);
 
 /* Any distance between them. */
 static void product_strided(const struct product *p, int n_u, int n_t)
@@ -98,8 +121,8 @@ static void product_strided(const struct product *p, int n_u, int n_t)
     for (int u = 0; u < n_u; u++) {
         for (int t = 0; t < n_t; t++) {
             struct product one = *p;
-            one.w += (size_t)u * p->w_u;
-            one.x += (size_t)t * p->x_t;
+            one.w = (const float *)p->w + (size_t)u * p->w_u;
+            one.x = (const float *)p->x + (size_t)t * p->x_t;
             one.dst += (size_t)u * p->dst_u + (size_t)t * VEC;
             product_fns[0][0](&one);
         }
@@ -193,13 +216,21 @@ static void product_transpose(float *out, const float *in, size_t in_t, int n_t,
     }
 }
 
-extern const struct product_kernels K(product_kernels);
-const struct product_kernels K(product_kernels) = {
+#endif
+
+extern const struct product_kernels TABLE(product);
+const struct product_kernels TABLE(product) = {
     .u = TILE_U,
     .t = TILE_T,
     .run = product_run,
+#ifndef FLUSH_BY_THREAD
     .run_lanes = product_run_lanes,
+#endif
+#if defined(BF16)
+    .pairs = product_pairs,
+#else
     .dot_k = DOT_K,
     .dots = product_dots,
     .transpose = product_transpose,
+#endif
 };

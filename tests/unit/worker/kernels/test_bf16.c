@@ -56,7 +56,7 @@ static void check_rounding(const struct kernels *k)
 /* sum + both products of 16 pairs, whose x are one and the same. */
 static void step(const struct kernels *k, float sum[16], const uint32_t w[16], uint32_t x)
 {
-    struct product_bf16 p = {.w = w, .x = &x, .rows = 1, .k = 1, .dst = sum, .accumulate = true};
+    struct product p = {.w = w, .x = &x, .rows = 1, .k = 1, .dst = sum, .accumulate = true};
 
     k->product_bf16->run(&p, 1, 1);
 }
