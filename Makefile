@@ -34,10 +34,10 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := product conv dense pool math random reduce update norm lrn lstm conv_bf16 dense_bf16
+KERNELS := product conv dense pool math random reduce update norm lrn lstm conv_bf16
 # Once more with operands of bf16 (worker/kernels/operand.h); the CPU's own products of bf16 are an
 # instruction set of these alone, beside the others of avx512.
-PRODUCTS := product
+PRODUCTS := product dense
 ISAS_BF16 := $(ISAS) $(if $(filter avx512,$(ISAS)),avx512bf16)
 ISA_FLAGS_avx512bf16 := $(ISA_FLAGS_avx512) -DISA_AVX512BF16 -mavx512bf16
 

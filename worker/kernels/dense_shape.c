@@ -1,10 +1,8 @@
 /* Scratch sizes of dense layers; no arithmetic. The widest tile of any ISA is assumed. */
-#include "worker/kernels/dense_bf16.h"
+#include "worker/kernels/dense.h"
 
 #define TILE_FLOATS (2 * 14 * 16)
 #define STACK_FLOATS (TILE_FLOATS * 12)
-
-size_t dense_packed_floats(const struct dense *d, int n) { return (size_t)n * (size_t)d->out; }
 
 size_t dense_sums_floats(const struct dense *d, int n)
 {

@@ -10,7 +10,7 @@
 #define PACELINE_KERNELS_H
 
 #include "worker/kernels/conv_bf16.h"
-#include "worker/kernels/dense_bf16.h"
+#include "worker/kernels/dense.h"
 #include "worker/kernels/lrn.h"
 #include "worker/kernels/lstm.h"
 #include "worker/kernels/math.h"
@@ -25,22 +25,22 @@
 #define SUM_ORDER_VERSION 1
 
 struct kernels {
-    const char *isa;                             /* "c", "avx2", "avx512", "neon" */
-    const char *isa_bf16;                        /* of products of bf16: this, or "avx512bf16" */
-    const struct product_kernels *product;       /* register tiles */
-    const struct conv_kernels *conv;             /* direct convolution */
-    const struct dense_kernels *dense;           /* dense layers */
-    const struct pool_kernels *pool;             /* pooling, activations */
-    const struct math_kernels *math;             /* exp, log, tanh, sigmoid, softmax */
-    const struct random_kernels *random;         /* counter-based Philox */
-    const struct reduce_kernels *reduce;         /* sums, norms, in the one order */
-    const struct update_kernels *update;         /* optimiser steps */
-    const struct norm_kernels *norm;             /* batch normalisation */
-    const struct lrn_kernels *lrn;               /* local response normalisation */
-    const struct lstm_kernels *lstm;             /* the cell of an LSTM */
-    const struct product_kernels *product_bf16;  /* tiles of rounded operands */
-    const struct conv_bf16_kernels *conv_bf16;   /* convolution of rounded operands */
-    const struct dense_bf16_kernels *dense_bf16; /* dense layers of rounded operands */
+    const char *isa;                            /* "c", "avx2", "avx512", "neon" */
+    const char *isa_bf16;                       /* of products of bf16: this, or "avx512bf16" */
+    const struct product_kernels *product;      /* register tiles */
+    const struct conv_kernels *conv;            /* direct convolution */
+    const struct dense_kernels *dense;          /* dense layers */
+    const struct pool_kernels *pool;            /* pooling, activations */
+    const struct math_kernels *math;            /* exp, log, tanh, sigmoid, softmax */
+    const struct random_kernels *random;        /* counter-based Philox */
+    const struct reduce_kernels *reduce;        /* sums, norms, in the one order */
+    const struct update_kernels *update;        /* optimiser steps */
+    const struct norm_kernels *norm;            /* batch normalisation */
+    const struct lrn_kernels *lrn;              /* local response normalisation */
+    const struct lstm_kernels *lstm;            /* the cell of an LSTM */
+    const struct product_kernels *product_bf16; /* tiles of rounded operands */
+    const struct conv_bf16_kernels *conv_bf16;  /* convolution of rounded operands */
+    const struct dense_kernels *dense_bf16;     /* dense layers of rounded operands */
 };
 
 /* The best set for this CPU, or the one whose isa_bf16 PACELINE_ISA names. NULL: the name is

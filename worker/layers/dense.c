@@ -1,6 +1,6 @@
 /* Dense layers, with ReLU fused after them where the net has one; of a text, on each position. In
- * bf16 the kernels are others (dense_bf16.h), of weights and maps that are packed in front of each
- * pass: forward the weights, then x; on the way back dy by lanes, then by rows. */
+ * bf16 weights and maps are packed in front of each pass: forward the weights, then x; on the way
+ * back dy by lanes, then by rows. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/param_list.h"
@@ -9,62 +9,62 @@
 struct dense_task {
     struct layer *l;
     const struct pass *p;
+    const struct dense_kernels *k;
     float *out, *dx;
     const float *x, *dy;
     int chunk0, chunk1; /* the chunks of one round */
     size_t direct;      /* floats of scratch before the gradient chunk */
 };
 
+static const struct dense_kernels *dense_kernels(const struct layer *l, const struct pass *p)
+{
+    return l->bf16 ? p->kernels->dense_bf16 : p->kernels->dense;
+}
+
 /* Where the second of the two that bf16 packs begins. */
-static uint32_t *packed_rows(const struct dense_task *t)
+static float *packed_rows(const struct dense_task *t)
 {
     const struct dense *d = &t->l->dense;
 
-    return (uint32_t *)t->l->packed +
-           (t->dy ? dense_bf16_lane_words(d, (int)t->p->n) : dense_bf16_weight_words(d));
+    return t->l->packed + (t->dy ? dense_lane_words(d, (int)t->p->n) : dense_bf16_weight_words(d));
 }
 
 static void dense_pack_share(void *arg, int thread, int n_threads)
 {
     const struct dense_task *t = arg;
     const struct dense *d = &t->l->dense;
-    const struct dense_bf16_kernels *k = t->p->kernels->dense_bf16;
     const int chunks = dense_chunks(d), columns = t->dy ? d->out : d->in;
 
     if (!t->dy)
-        k->pack(d, (uint32_t *)t->l->packed, t->p->params + t->l->weight->offset,
-                share_begin(chunks, thread, n_threads), share_begin(chunks, thread + 1, n_threads));
-    k->pack_rows(packed_rows(t), t->dy ? t->dy : t->x, (int)t->p->n, columns,
-                 share_begin(columns / 16, thread, n_threads) * 16,
-                 share_begin(columns / 16, thread + 1, n_threads) * 16);
+        t->k->pack(d, t->l->packed, t->p->params + t->l->weight->offset,
+                   share_begin(chunks, thread, n_threads),
+                   share_begin(chunks, thread + 1, n_threads));
+    t->k->pack_rows(packed_rows(t), t->dy ? t->dy : t->x, (int)t->p->n, columns,
+                    share_begin(columns / 16, thread, n_threads) * 16,
+                    share_begin(columns / 16, thread + 1, n_threads) * 16);
 }
 
 static void dense_forward_share(void *arg, int thread, int n_threads)
 {
     const struct dense_task *t = arg;
     const struct layer *l = t->l;
-    const struct kernels *k = t->p->kernels;
-    const int blocks = l->dense.out / 16, n = (int)t->p->n;
-    const int ob0 = share_begin(blocks, thread, n_threads);
-    const int ob1 = share_begin(blocks, thread + 1, n_threads);
+    const int blocks = l->dense.out / 16;
     const float *bias = l->bias ? t->p->params + l->bias->offset : NULL;
-    float *scratch = t->p->scratch[thread];
 
-    if (l->bf16)
-        k->dense_bf16->forward(&l->dense, t->out, packed_rows(t), (const uint32_t *)l->packed, bias,
-                               l->relu, n, ob0, ob1, scratch);
-    else
-        k->dense->forward(&l->dense, t->out, t->x, t->p->params + l->weight->offset, bias, l->relu,
-                          n, ob0, ob1, scratch);
+    t->k->forward(&l->dense, t->out, t->k->pack_rows ? packed_rows(t) : t->x,
+                  t->k->pack ? l->packed : t->p->params + l->weight->offset, bias, l->relu,
+                  (int)t->p->n, share_begin(blocks, thread, n_threads),
+                  share_begin(blocks, thread + 1, n_threads), t->p->scratch[thread]);
 }
 
 static void dense_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
     struct row_pass rows;
-    struct dense_task t = {.l = l, .p = rows_of(&rows, p, l->rows), .out = y, .x = x};
+    struct dense_task t = {
+        .l = l, .p = rows_of(&rows, p, l->rows), .k = dense_kernels(l, p), .out = y, .x = x};
     if (!p->n)
         return;
-    if (l->bf16)
+    if (t.k->pack)
         threads_run(p->threads, dense_pack_share, &t);
     threads_run(p->threads, dense_forward_share, &t);
 }
@@ -84,33 +84,6 @@ static size_t chunk_floats(const struct layer *l, int chunk)
     return (size_t)dense_chunk_inputs(&l->dense, chunk) * (size_t)l->dense.out;
 }
 
-static void chunk_data(const struct dense_task *t, int chunk, float *scratch)
-{
-    const struct layer *l = t->l;
-    const struct kernels *k = t->p->kernels;
-    const float *w = t->p->params + l->weight->offset;
-
-    if (l->bf16)
-        k->dense_bf16->backward_data(&l->dense, chunk, t->dx, packed_rows(t), w, (int)t->p->n,
-                                     scratch);
-    else
-        k->dense->backward_data(&l->dense, chunk, t->dx, t->dy, w, (int)t->p->n, scratch);
-}
-
-static void chunk_weights(const struct dense_task *t, int chunk, float *dw,
-                          const struct lane_ends *block, float *scratch)
-{
-    const struct layer *l = t->l;
-    const struct kernels *k = t->p->kernels;
-
-    if (l->bf16)
-        k->dense_bf16->backward_weights(&l->dense, chunk, dw, t->x, (const uint32_t *)l->packed,
-                                        (int)t->p->n, block, scratch);
-    else
-        k->dense->backward_weights(&l->dense, chunk, dw, t->x, l->packed, (int)t->p->n, block,
-                                   scratch);
-}
-
 /* One chunk of 64 inputs: data gradient, weight gradient and, where it may, the update, while its
  * weights are in the cache. */
 static void backward_chunk(const struct dense_task *t, int chunk, int thread)
@@ -121,14 +94,16 @@ static void backward_chunk(const struct dense_task *t, int chunk, int thread)
     float *scratch = p->scratch[thread], *direct = scratch + t->direct;
 
     if (t->dx && p->n)
-        chunk_data(t, chunk, scratch);
+        t->k->backward_data(&l->dense, chunk, t->dx, t->k->pack_rows ? packed_rows(t) : t->dy,
+                            p->params + l->weight->offset, (int)p->n, scratch);
     if (l->weight->frozen)
         return;
     for (int b = 0; b < p->n_blocks; b++) {
         if (!block_samples(&p->blocks[b]))
             continue;
         float *dw = sink->apply ? direct : sink->blocks[b] + chunk_offset(l, chunk);
-        chunk_weights(t, chunk, dw, &p->blocks[b], scratch);
+        t->k->backward_weights(&l->dense, chunk, dw, t->x, l->packed, (int)p->n, &p->blocks[b],
+                               scratch);
     }
     if (sink->apply)
         sink->apply(sink->arg, chunk_offset(l, chunk), chunk_floats(l, chunk), direct,
@@ -185,15 +160,10 @@ static void pack_gradient(struct dense_task *t)
     struct layer *l = t->l;
     const struct pass *p = t->p;
 
-    if (l->bf16 && t->dx)
+    if (t->k->pack_rows && t->dx)
         threads_run(p->threads, dense_pack_share, t);
-    if (l->weight->frozen)
-        return;
-    if (!l->bf16)
-        p->kernels->dense->pack_dy(&l->dense, l->packed, t->dy, (int)p->n);
-    for (int b = 0; l->bf16 && b < p->n_blocks; b++)
-        p->kernels->dense_bf16->pack_lanes(&l->dense, (uint32_t *)l->packed, t->dy, (int)p->n,
-                                           &p->blocks[b]);
+    for (int b = 0; !l->weight->frozen && b < p->n_blocks; b++)
+        t->k->pack_lanes(&l->dense, l->packed, t->dy, (int)p->n, &p->blocks[b]);
 }
 
 static void dense_layer_backward(struct layer *l, const struct pass *samples, float *dx, float *dy,
@@ -203,7 +173,7 @@ static void dense_layer_backward(struct layer *l, const struct pass *samples, fl
     const struct pass *p = rows_of(&rows, samples, l->rows);
     const int chunks = dense_chunks(&l->dense), n_threads = threads_count(p->threads);
     const int round = p->sink->apply ? chunks : n_threads > 1 ? 4 * n_threads : 1;
-    struct dense_task t = {.l = l, .p = p, .dx = dx, .x = x, .dy = dy};
+    struct dense_task t = {.l = l, .p = p, .k = dense_kernels(l, p), .dx = dx, .x = x, .dy = dy};
 
     t.direct = backward_scratch(l, (int)p->n);
     if (l->relu)
@@ -227,10 +197,10 @@ static size_t dense_layer_packed_floats(const struct layer *l, int n)
 {
     const struct dense *d = &l->dense;
     const size_t forward = dense_bf16_weight_words(d) + dense_bf16_row_words(n, d->in);
-    const size_t back = dense_bf16_lane_words(d, n) + dense_bf16_row_words(n, d->out);
+    const size_t back = dense_lane_words(d, n) + dense_bf16_row_words(n, d->out);
 
     if (!l->bf16 || n == 0)
-        return dense_packed_floats(d, n);
+        return dense_lane_words(d, n);
     return forward > back ? forward : back;
 }
 

@@ -31,10 +31,18 @@ struct lstm {
 struct lstm_task {
     struct layer *l;
     const struct pass *p;
+    const struct dense_kernels *k; /* of the hidden state's layer */
     float *y;
     const float *dy;
     int position;
 };
+
+static struct lstm_task lstm_task(struct layer *l, const struct pass *p)
+{
+    const struct kernels *k = p->kernels;
+
+    return (struct lstm_task){.l = l, .p = p, .k = l->bf16 ? k->dense_bf16 : k->dense};
+}
 
 static size_t gate_floats(const struct lstm *m) { return 4 * m->units; }
 
@@ -77,27 +85,27 @@ static struct units units_of(const struct lstm *m, int thread, int n_threads)
 
 /* Lies after the weights of the hidden state: its rows before a position, since others may still
  * read those of the one before; or those of the gates' gradient. */
-static uint32_t *packed_states(const struct lstm_task *t, int position)
+static float *packed_states(const struct lstm_task *t, int position)
 {
     const struct lstm *m = t->l->lstm;
 
-    return (uint32_t *)t->l->packed + dense_bf16_weight_words(&m->dense[FROM_HIDDEN].dense) +
+    return t->l->packed + dense_bf16_weight_words(&m->dense[FROM_HIDDEN].dense) +
            (size_t)(position % 2) * dense_bf16_row_words((int)t->p->n, (int)m->units);
 }
-static uint32_t *packed_gates(const struct lstm_task *t) { return packed_states(t, 0); }
+static float *packed_gates(const struct lstm_task *t) { return packed_states(t, 0); }
 
 static void lstm_pack_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
     const struct layer *rec = &m->dense[FROM_HIDDEN];
-    const struct dense_bf16_kernels *k = t->p->kernels->dense_bf16;
     const struct units u = units_of(m, thread, n_threads);
     const int chunks = dense_chunks(&rec->dense);
 
-    k->pack(&rec->dense, (uint32_t *)t->l->packed, t->p->params + rec->weight->offset,
-            share_begin(chunks, thread, n_threads), share_begin(chunks, thread + 1, n_threads));
-    k->pack_rows(packed_states(t, 0), m->h[0], (int)t->p->n, (int)m->units, (int)u.from, (int)u.to);
+    t->k->pack(&rec->dense, t->l->packed, t->p->params + rec->weight->offset,
+               share_begin(chunks, thread, n_threads), share_begin(chunks, thread + 1, n_threads));
+    t->k->pack_rows(packed_states(t, 0), m->h[0], (int)t->p->n, (int)m->units, (int)u.from,
+                    (int)u.to);
 }
 
 /* What the gates of some units get from the hidden state; where they are all, in one go. */
@@ -105,22 +113,17 @@ static void recurrent_share(const struct lstm_task *t, struct units u, float *sc
 {
     const struct lstm *m = t->l->lstm;
     const struct layer *rec = &m->dense[FROM_HIDDEN];
-    const struct kernels *k = t->p->kernels;
-    const int blocks = (int)m->units / 16, n = (int)t->p->n;
+    const float *x = t->k->pack_rows ? packed_states(t, t->position) : m->h[t->position % 2];
+    const float *w = t->k->pack ? t->l->packed : t->p->params + rec->weight->offset;
+    const int blocks = (int)m->units / 16;
     const int step = u.to - u.from == m->units ? 4 * blocks : blocks;
 
     for (int gate = 0; gate < 4 * blocks && u.from < u.to; gate += step) {
         const int ob0 = gate + (int)u.from / 16;
         const int ob1 = step > blocks ? step : gate + (int)u.to / 16;
 
-        if (t->l->bf16)
-            k->dense_bf16->forward(&rec->dense, m->recurrent, packed_states(t, t->position),
-                                   (const uint32_t *)t->l->packed, NULL, false, n, ob0, ob1,
-                                   scratch);
-        else
-            k->dense->forward(&rec->dense, m->recurrent, m->h[t->position % 2],
-                              t->p->params + rec->weight->offset, NULL, false, n, ob0, ob1,
-                              scratch);
+        t->k->forward(&rec->dense, m->recurrent, x, w, NULL, false, (int)t->p->n, ob0, ob1,
+                      scratch);
     }
 }
 
@@ -145,9 +148,9 @@ static void lstm_forward_share(void *arg, int thread, int n_threads)
                          m->tanh_cell + at, next + state, m->units, u.from, u.to);
         memcpy(t->y + out + u.from, next + state + u.from, bytes);
     }
-    if (t->l->bf16)
-        k->dense_bf16->pack_rows(packed_states(t, t->position + 1), next, (int)t->p->n,
-                                 (int)m->units, (int)u.from, (int)u.to);
+    if (t->k->pack_rows)
+        t->k->pack_rows(packed_states(t, t->position + 1), next, (int)t->p->n, (int)m->units,
+                        (int)u.from, (int)u.to);
 }
 
 /* The dense layers' passes have the room that is ours, before or after what we do there. */
@@ -161,13 +164,14 @@ static void lstm_forward(struct layer *l, const struct pass *p, float *y, const 
 {
     struct lstm *m = l->lstm;
     struct layer *input = &m->dense[FROM_INPUT];
-    struct lstm_task t = {.l = l, .p = p, .y = y};
+    struct lstm_task t = lstm_task(l, p);
 
+    t.y = y;
     lstm_begin(l, p);
     share_room(l);
     input->ops->forward(input, p, m->gates + (size_t)p->first * (size_t)l->rows * gate_floats(m),
                         x);
-    if (l->bf16 && p->n)
+    if (t.k->pack && p->n)
         threads_run(p->threads, lstm_pack_share, &t);
     for (t.position = 0; p->n && t.position < l->rows; t.position++)
         threads_run(p->threads, lstm_forward_share, &t);
@@ -195,29 +199,18 @@ static void cell_share(void *arg, int thread, int n_threads)
         for (size_t g = u.from; g < gate_floats(m); g += m->units)
             memcpy(m->gradient + 4 * state + g, m->gates + 4 * at + g, n * sizeof(float));
     }
-    for (int gate = 0; gate < 4 && t->l->bf16; gate++)
-        k->dense_bf16->pack_rows(packed_gates(t), m->gradient, (int)t->p->n, (int)gate_floats(m),
-                                 gate * (int)m->units + (int)u.from,
-                                 gate * (int)m->units + (int)u.to);
-}
-
-static float *kept_chunk(const struct layer *l, int chunk)
-{
-    return l->packed + (size_t)chunk * DENSE_CHUNK * gate_floats(l->lstm);
+    for (int gate = 0; gate < 4 && t->k->pack_rows; gate++)
+        t->k->pack_rows(packed_gates(t), m->gradient, (int)t->p->n, (int)gate_floats(m),
+                        gate * (int)m->units + (int)u.from, gate * (int)m->units + (int)u.to);
 }
 
 static void keep_share(void *arg, int thread, int n_threads)
 {
     const struct lstm_task *t = arg;
     const struct layer *rec = &t->l->lstm->dense[FROM_HIDDEN];
-    const struct kernels *k = t->p->kernels;
-    const float *w = t->p->params + rec->weight->offset;
 
     for (int c = thread; c < dense_chunks(&rec->dense); c += n_threads)
-        if (t->l->bf16)
-            k->dense_bf16->keep_chunk(&rec->dense, c, (uint32_t *)t->l->packed, w);
-        else
-            k->dense->keep_chunk(&rec->dense, c, kept_chunk(t->l, c), w);
+        t->k->keep_chunk(&rec->dense, c, t->l->packed, t->p->params + rec->weight->offset);
 }
 
 /* The gradient of the hidden state before the position, in chunks of its units. */
@@ -226,15 +219,11 @@ static void hidden_share(void *arg, int thread, int n_threads)
     const struct lstm_task *t = arg;
     const struct lstm *m = t->l->lstm;
     const struct layer *rec = &m->dense[FROM_HIDDEN];
-    const struct kernels *k = t->p->kernels;
-    const int n = (int)t->p->n;
+    const float *dy = t->k->pack_rows ? packed_gates(t) : m->gradient;
 
     for (int c = thread; c < dense_chunks(&rec->dense); c += n_threads)
-        if (t->l->bf16)
-            k->dense_bf16->backward_kept(&rec->dense, c, m->dh, packed_gates(t),
-                                         (const uint32_t *)t->l->packed, n, t->p->scratch[thread]);
-        else
-            k->dense->backward_kept(&rec->dense, c, m->dh, m->gradient, kept_chunk(t->l, c), n);
+        t->k->backward_kept(&rec->dense, c, m->dh, dy, t->l->packed, (int)t->p->n,
+                            t->p->scratch[thread]);
 }
 
 /* What the block's rows ended with, +0 for all others; a state of -0 becomes +0 as well, as it
@@ -274,11 +263,12 @@ static void lstm_backward(struct layer *l, const struct pass *p, float *dx, floa
                           const float *x, const float *y)
 {
     struct lstm *m = l->lstm;
-    struct lstm_task t = {.l = l, .p = p, .dy = dy};
+    struct lstm_task t = lstm_task(l, p);
     const size_t n = p->n * m->units, first = (size_t)p->first * (size_t)l->rows;
     float *gates = m->gates + first * gate_floats(m);
     (void)y;
 
+    t.dy = dy;
     memset(m->dh, 0, n * sizeof(float));
     memset(m->dc, 0, n * sizeof(float));
     share_room(l);

@@ -6,7 +6,7 @@
 #include "worker/kernels/kernels.h"
 
 struct dense_mats {
-    float *x, *w, *bias, *y, *dy, *dx, *kept_dx, *dw, *packed, *scratch;
+    float *x, *w, *bias, *y, *dy, *dx, *kept_dx, *dw, *packed, *kept, *scratch;
 };
 
 static void mats_init(struct dense_mats *m, const struct dense *d, int n, uint32_t seed)
@@ -20,7 +20,8 @@ static void mats_init(struct dense_mats *m, const struct dense *d, int n, uint32
     m->dx = xaligned(rows * (size_t)d->in * 4);
     m->kept_dx = xaligned(rows * (size_t)d->in * 4);
     m->dw = xaligned((size_t)d->in * (size_t)d->out * 4);
-    m->packed = xaligned(dense_packed_floats(d, n) * 4);
+    m->packed = xaligned(dense_lane_words(d, n) * 4);
+    m->kept = xaligned((size_t)d->in * (size_t)d->out * 4);
     m->scratch = xaligned((fw > bw ? fw : bw) * 4);
     fill_uniform(m->x, rows * (size_t)d->in, seed);
     fill_uniform(m->w, (size_t)d->in * (size_t)d->out, seed + 1);
@@ -30,8 +31,8 @@ static void mats_init(struct dense_mats *m, const struct dense *d, int n, uint32
 
 static void mats_release(struct dense_mats *m)
 {
-    void *all[] = {m->x,  m->w,       m->bias, m->y,      m->dy,
-                   m->dx, m->kept_dx, m->dw,   m->packed, m->scratch};
+    void *all[] = {m->x,       m->w,  m->bias,   m->y,    m->dy,     m->dx,
+                   m->kept_dx, m->dw, m->packed, m->kept, m->scratch};
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         free(all[i]);
 }
@@ -42,11 +43,11 @@ static void run_all(const struct kernels *k, const struct dense *d, struct dense
     int half = d->out / 32;
     k->dense->forward(d, m->y, m->x, m->w, m->bias, true, n, 0, half, m->scratch);
     k->dense->forward(d, m->y, m->x, m->w, m->bias, true, n, half, d->out / 16, m->scratch);
-    k->dense->pack_dy(d, m->packed, m->dy, n);
+    k->dense->pack_lanes(d, m->packed, m->dy, n, lanes);
     for (int c = 0; c < dense_chunks(d); c++) {
         k->dense->backward_data(d, c, m->dx, m->dy, m->w, n, m->scratch);
-        k->dense->keep_chunk(d, c, m->scratch, m->w);
-        k->dense->backward_kept(d, c, m->kept_dx, m->dy, m->scratch, n);
+        k->dense->keep_chunk(d, c, m->kept, m->w);
+        k->dense->backward_kept(d, c, m->kept_dx, m->dy, m->kept, n, m->scratch);
         k->dense->backward_weights(d, c, m->dw + (size_t)c * DENSE_CHUNK * (size_t)d->out, m->x,
                                    m->packed, n, lanes, m->scratch);
     }

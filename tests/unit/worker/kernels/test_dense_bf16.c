@@ -46,14 +46,14 @@ static void mats_release(struct bf16_mats *m)
 static void run_all(const struct kernels *k, const struct dense *d, struct bf16_mats *m, int n,
                     const struct lane_ends *lanes)
 {
-    const struct dense_bf16_kernels *b = k->dense_bf16;
+    const struct dense_kernels *b = k->dense_bf16;
     const size_t room = dense_bf16_scratch_floats(d, n), words = dense_bf16_weight_words(d);
     const int half = d->out / 32, part = dense_chunks(d) / 2;
     AUTO(auto_free) float *scratch = xaligned(room * 4);
     AUTO(auto_free) uint32_t *packed = xaligned(words * 4);
     const size_t row_words = dense_bf16_row_words(n, d->in > d->out ? d->in : d->out);
     AUTO(auto_free) uint32_t *rows = xaligned(row_words * 4);
-    AUTO(auto_free) uint32_t *dy = xaligned(dense_bf16_lane_words(d, n) * 4);
+    AUTO(auto_free) uint32_t *dy = xaligned(dense_lane_words(d, n) * 4);
 
     memset(scratch, 0xFF, room * 4);
     b->pack(d, packed, m->w, part, dense_chunks(d));
@@ -76,7 +76,7 @@ static void run_all(const struct kernels *k, const struct dense *d, struct bf16_
     for (int c = 0; c < dense_chunks(d); c++)
         b->backward_kept(d, c, m->kept_dx, rows, packed, n, scratch);
     CHECK_BYTES(m->kept_dx, m->dx, (size_t)(n * d->in) * 4);
-    memset(dy, 0xFF, dense_bf16_lane_words(d, n) * 4);
+    memset(dy, 0xFF, dense_lane_words(d, n) * 4);
     memset(scratch, 0xFF, room * 4);
     b->pack_lanes(d, dy, m->dy, n, lanes);
     for (int c = 0; c < dense_chunks(d); c++)

@@ -225,7 +225,7 @@ static void run_dense(const struct kernels *k, const struct dense *d, const stru
     for (uint32_t i = 0; i < 4; i++)
         ends[i] = (i + 1) * (uint32_t)n / 4;
     k->dense->forward(d, m->y, m->x, m->bw, m->bias, false, n, 0, d->out / 16, m->scratch);
-    k->dense->pack_dy(d, m->packed, m->dy, n);
+    k->dense->pack_lanes(d, m->packed, m->dy, n, &lanes);
     for (int chunk = 0; chunk < dense_chunks(d); chunk++) {
         k->dense->backward_data(d, chunk, m->dx, m->dy, m->bw, n, m->scratch);
         k->dense->backward_weights(d, chunk, m->dw + (size_t)chunk * DENSE_CHUNK * (size_t)d->out,
@@ -247,7 +247,7 @@ static void test_dense(const struct kernels *k, int in, int out, int n, uint32_t
         .y = xaligned(rows * (size_t)out * 4),
         .dx = xaligned(rows * (size_t)in * 4),
         .dw = xaligned(weights * 4),
-        .packed = xaligned(dense_packed_floats(&d, n) * 4),
+        .packed = xaligned(dense_lane_words(&d, n) * 4),
         .scratch = xaligned((fw > bw ? fw : bw) * 4),
     };
     AUTO(auto_free) float *want = xmalloc((weights + rows * (size_t)(in + out)) * 4);

@@ -167,7 +167,7 @@ static void rounded_data_samples(const struct conv *c, int n, float *dx, const f
                      wt);
 }
 
-static void rounded_dense_forward(const struct dense *d, float *y, const float *x, const float *w,
+static void rounded_dense_forward(const struct dense *d, float *y, const void *x, const void *w,
                                   const float *bias, bool relu, int n, int ob0, int ob1,
                                   float *scratch)
 {
@@ -178,7 +178,7 @@ static void rounded_dense_forward(const struct dense *d, float *y, const float *
 }
 
 /* fp32's own order is another one: here outputs are added as they come. */
-static void rounded_dense_data(const struct dense *d, int chunk, float *dx, const float *dy,
+static void rounded_dense_data(const struct dense *d, int chunk, float *dx, const void *dy,
                                const float *w, int n, float *scratch)
 {
     AUTO(auto_free) float *rdy = rounded(dy, (size_t)(n * d->out));
@@ -196,31 +196,29 @@ static void rounded_dense_data(const struct dense *d, int chunk, float *dx, cons
 }
 
 /* An LSTM's weights for all positions: the chunk as it is, for a sum as that above. */
-static void rounded_dense_keep(const struct dense *d, int chunk, float *kept, const float *w)
-{
-    memcpy(kept, w + (size_t)chunk * DENSE_CHUNK * (size_t)d->out,
-           (size_t)(dense_chunk_inputs(d, chunk) * d->out) * sizeof *kept);
-}
-
-static void rounded_dense_kept(const struct dense *d, int chunk, float *dx, const float *dy,
-                               const float *kept, int n)
+static void rounded_dense_keep(const struct dense *d, int chunk, void *kept, const float *w)
 {
     const size_t at = (size_t)chunk * DENSE_CHUNK * (size_t)d->out;
-    AUTO(auto_free) float *w = xcalloc((size_t)d->in * (size_t)d->out, sizeof *w);
 
-    memcpy(w + at, kept, (size_t)(dense_chunk_inputs(d, chunk) * d->out) * sizeof *w);
-    rounded_dense_data(d, chunk, dx, dy, w, n, NULL);
+    memcpy((float *)kept + at, w + at, (size_t)(dense_chunk_inputs(d, chunk) * d->out) * sizeof *w);
 }
 
-static void rounded_dense_pack(const struct dense *d, float *packed, const float *dy, int n)
+static void rounded_dense_kept(const struct dense *d, int chunk, float *dx, const void *dy,
+                               const void *kept, int n, float *scratch)
+{
+    rounded_dense_data(d, chunk, dx, dy, kept, n, scratch);
+}
+
+static void rounded_dense_pack(const struct dense *d, void *packed, const float *dy, int n,
+                               const struct lane_ends *lanes)
 {
     AUTO(auto_free) float *rdy = rounded(dy, (size_t)(n * d->out));
 
-    fp32_kernels()->dense->pack_dy(d, packed, rdy, n);
+    fp32_kernels()->dense->pack_lanes(d, packed, rdy, n, lanes);
 }
 
 static void rounded_dense_weights(const struct dense *d, int chunk, float *dw, const float *x,
-                                  const float *packed, int n, const struct lane_ends *lanes,
+                                  const void *packed, int n, const struct lane_ends *lanes,
                                   float *scratch)
 {
     AUTO(auto_free) float *rx = rounded(x, (size_t)(n * d->in));
@@ -301,7 +299,7 @@ static void run_rounded(struct rank *r, const struct net *net, const float *x,
     dense.backward_data = rounded_dense_data;
     dense.keep_chunk = rounded_dense_keep;
     dense.backward_kept = rounded_dense_kept;
-    dense.pack_dy = rounded_dense_pack;
+    dense.pack_lanes = rounded_dense_pack;
     dense.backward_weights = rounded_dense_weights;
     kernels.dense = &dense;
     config.kernels = &kernels;
