@@ -312,7 +312,7 @@ struct shape job_published_shape(const struct job *job)
         return (struct shape){1, 1, (int)job->dataset.steps};
     if (set->shape.c)
         return set->shape;
-    if (set->of == SAMPLES_FLOATS && job_inputs_shape(job).c)
+    if (named_set_is_floats(set) && job_inputs_shape(job).c)
         return job_inputs_shape(job);
     if (strcmp(data, "images") == 0 && job->dataset.image_size > 0)
         return (struct shape){job->dataset.color == COLOR_GRAY ? 1 : 3,
@@ -325,7 +325,7 @@ bool job_publishes_shape(const struct job *job)
     const struct named_set *set = job_named_set(job);
 
     return set->samples || set->of == SAMPLES_WORDS ||
-           (set->of == SAMPLES_FLOATS && has_inputs(job));
+           (named_set_is_floats(set) && has_inputs(job));
 }
 
 uint32_t job_published_samples(const struct job *job) { return job_named_set(job)->samples; }

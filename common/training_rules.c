@@ -2,6 +2,7 @@
 #include "common/spec_rules.h"
 
 #include "paceline/mem.h"
+#include "paceline/named_sets.h"
 
 /* What the rules read (rule_expr.h). */
 #define OF_CLASSES "{spec.model.loss} in ['softmaxCrossEntropy', 'squaredError']"
@@ -37,10 +38,9 @@ static const struct rule rules[] = {
      .holds = "!({?spec.model.name} && {?spec.model.layers})",
      .found = "both name and layers"},
     {{"spec.dataset.path", "spec.dataset.name"},
-     .allowed = "needed with dataset.name idx, images, arrays and text: the folder of the files",
+     .allowed = "needed with dataset.name " SETS_IN_FOLDERS_TOLD ": the folder of the files",
      .job = RULE_BUILTIN,
-     .holds = "!({spec.dataset.name} in ['idx', 'images', 'arrays', 'text']) || "
-              "{?spec.dataset.path}",
+     .holds = "!({spec.dataset.name} in " SETS_IN_FOLDERS ") || {?spec.dataset.path}",
      .found = "no path"},
     {{"spec.dataset.normalizeBy", "spec.dataset.augment.flip", "spec.dataset.augment.pad",
       "spec.dataset.distribution.kind", "spec.dataset.name"},
@@ -53,25 +53,25 @@ static const struct rule rules[] = {
     {{"spec.dataset.augment.flip", "spec.dataset.augment.pad", "spec.dataset.name"},
      .allowed = "allowed there: none of it",
      .job = RULE_BUILTIN,
-     .holds = "{spec.dataset.name} != 'arrays' || (!{spec.dataset.augment.flip} && "
+     .holds = "!({spec.dataset.name} in " SETS_OF_NUMBERS ") || (!{spec.dataset.augment.flip} && "
               "{spec.dataset.augment.pad} == 0)",
-     .found = "what is done to pixels, with name arrays"},
+     .found = "what is done to pixels, with name " SETS_OF_NUMBERS_TOLD},
     {{"spec.dataset.staging", "spec.dataset.name", "spec.dataset.maxDamaged",
       "spec.dataset.cachePath", "spec.dataset.normalizeBy"},
-     .allowed =
-         "allowed with stream: name images, idx, mnist, fashion-mnist, cifar10, cifar100, without "
-         "maxDamaged, cachePath and a normalizeBy that is not given",
+     .allowed = "allowed with stream: name " SETS_STREAMED_TOLD ", without "
+                "maxDamaged, cachePath and a normalizeBy that is not given",
      .job = RULE_BUILTIN,
-     .holds = "{spec.dataset.staging} != 'stream' || ({spec.dataset.name} in ['images', 'idx', "
-              "'mnist', 'fashion-mnist', 'cifar10', 'cifar100'] && "
+     .holds = "{spec.dataset.staging} != 'stream' || ({spec.dataset.name} in " SETS_STREAMED " && "
               "{spec.dataset.maxDamaged|0.0} == 0.0 && !{?spec.dataset.cachePath} && "
               "{spec.dataset.normalizeBy} == 'given')",
      .found = "stream with something that needs every sample before the first step"},
     {{"spec.dataset.rowConvert", "spec.dataset.normalizeBy", "spec.dataset.augment.flip",
       "spec.dataset.augment.pad", "spec.dataset.name"},
-     .allowed = "allowed with false: normalizeBy given, no augment and no name text or arrays",
+     .allowed = "allowed with false: normalizeBy given, no augment and no name text "
+                "or " SETS_OF_NUMBERS_TOLD,
      .job = RULE_BUILTIN,
-     .holds = "{spec.dataset.rowConvert} || (!({spec.dataset.name} in ['text', 'arrays']) && "
+     .holds = "{spec.dataset.rowConvert} || ({spec.dataset.name} != 'text' && "
+              "!({spec.dataset.name} in " SETS_OF_NUMBERS ") && "
               "{spec.dataset.normalizeBy} == 'given' && !{spec.dataset.augment.flip} && "
               "{spec.dataset.augment.pad} == 0)",
      .found = "false with samples that are made anew in each batch"},

@@ -365,7 +365,7 @@ static int predict_start(struct predictor *p, const struct job *job, struct comm
     if (!labels_are_classes(job_labels(job)) && p->t.model.classes > OUTPUTS_MAX)
         return err_set(err, ERR_INVALID, "%s: a model of %d outputs; predict prints at most %d",
                        path, p->t.model.classes, OUTPUTS_MAX);
-    p->reader = input_reader_new(job, p->config.shape, &p->t.normalizer);
+    p->reader = input_reader_new(job, p->config.shape, &p->t.normalizer, p->config.columns);
     p->x = xaligned(p->room * sample_floats(p) * sizeof *p->x);
     p->probabilities = xcalloc((size_t)p->t.model.classes, sizeof *p->probabilities);
     return 0;

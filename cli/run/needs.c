@@ -70,13 +70,15 @@ static double data_bytes(const struct job *job, size_t pixels, const uint32_t n[
 {
     const double all = (double)n[0] + n[1], lists = sizeof(uint32_t) * (double)n[0];
     const bool kept = job->dataset.staging == STAGING_MATERIALIZE || job->dataset.cache;
-    const double image = (double)pixels * (job->dataset.row_convert ? 1 : sizeof(float));
+    const double image =
+        (double)pixels *
+        (job->dataset.row_convert && !named_set_is_floats(job_named_set(job)) ? 1 : sizeof(float));
 
     if (job_named_set(job)->of == SAMPLES_WORDS)
         return lists + all * (double)pixels * sizeof(float);
     if (!labels_are_classes(job_labels(job)))
         return lists; /* the page cache holds what was read from files */
-    if (job_named_set(job)->of == SAMPLES_FLOATS || !kept)
+    if (job_named_set(job)->of == SAMPLES_MAPPED || !kept)
         return lists + all * sizeof(uint16_t);
     return lists + all * (sizeof(uint16_t) + image);
 }

@@ -6,6 +6,7 @@
 #ifndef PACELINE_NAMED_SETS_H
 #define PACELINE_NAMED_SETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +21,7 @@
     X("cifar100", cifar, BYTES, FETCHED, 60000, 100, 3, 32, 32)     \
     X("idx", idx, BYTES, FOLDER, 0, 0, 0, 0, 0)                     \
     X("images", images, BYTES, FOLDER, 0, 0, 0, 0, 0)               \
-    X("arrays", arrays, FLOATS, FOLDER, 0, 0, 0, 0, 0)              \
+    X("arrays", arrays, MAPPED, FOLDER, 0, 0, 0, 0, 0)              \
     X("text", text, WORDS, FOLDER, 0, 0, 0, 0, 0)                   \
     X("patterns", patterns, BYTES, MADE, 0, 0, 0, 0, 0)             \
     X("spectra", spectra, BYTES, MADE, 0, 0, 0, 0, 0)               \
@@ -32,6 +33,15 @@
 /* Values of dataset.name, with a space between, for the choices of other fields. */
 #define SETS_MADE "patterns spectra scenes"
 #define SETS_NOT_TEXT "fashion-mnist mnist cifar10 cifar100 idx images arrays " SETS_MADE
+
+/* For rules (common/rule_expr.h), and the same sets as messages tell them: those that need a path,
+ * those whose samples can be read one by one, those whose samples are numbers and no pixels. */
+#define SETS_IN_FOLDERS "['idx', 'images', 'arrays', 'text']"
+#define SETS_IN_FOLDERS_TOLD "idx, images, arrays and text"
+#define SETS_STREAMED "['images', 'idx', 'mnist', 'fashion-mnist', 'cifar10', 'cifar100']"
+#define SETS_STREAMED_TOLD "images, idx, mnist, fashion-mnist, cifar10, cifar100"
+#define SETS_OF_NUMBERS "['arrays']"
+#define SETS_OF_NUMBERS_TOLD "arrays"
 
 /* dataset.normalize: of the training samples' values in 0..1, or nothing. */
 #define SETS_NORMALIZE(X)                  \
@@ -57,7 +67,8 @@
     X("cachePath", "images", NULL)           \
     X("made", SETS_MADE, NULL)
 
-enum set_samples { SAMPLES_BYTES, SAMPLES_FLOATS, SAMPLES_WORDS };
+/* Bytes; floats in memory, or in files that are read on demand; words. */
+enum set_samples { SAMPLES_BYTES, SAMPLES_FLOATS, SAMPLES_MAPPED, SAMPLES_WORDS };
 
 /* Made by the engine; in the folder dataset.path; fetched by `paceline data`; the same, and a
  * package of Debian. The last two may be used without a path. */
@@ -71,6 +82,11 @@ struct named_set {
     int classes;
     struct shape shape;
 };
+
+static inline bool named_set_is_floats(const struct named_set *set)
+{
+    return set->of == SAMPLES_FLOATS || set->of == SAMPLES_MAPPED;
+}
 
 /* NULL: there is none of this name, or name is NULL. */
 const struct named_set *named_set_find(const char *name);

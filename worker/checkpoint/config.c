@@ -75,8 +75,10 @@ void config_print_names(struct config_names names, size_t max, struct buf *out, 
 }
 
 void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
-                  struct config_names names)
+                  struct config_names names, struct config_names columns)
 {
+    buf_init(&c->columns, 0);
+    config_print_names(columns, CONFIG_NAMES_MAX, &c->columns, NULL);
     buf_init(&c->spec, 0);
     buf_init(&c->names, 0);
     buf_init(&c->name_bytes, 0);
@@ -91,6 +93,7 @@ void config_texts_release(struct config_texts *c)
     buf_release(&c->spec);
     buf_release(&c->names);
     buf_release(&c->name_bytes);
+    buf_release(&c->columns);
 }
 
 size_t config_items(const struct config_texts *c, struct st_meta *items)
@@ -105,6 +108,8 @@ size_t config_items(const struct config_texts *c, struct st_meta *items)
         items[n++] = (struct st_meta){"classNames", c->names.data};
     if (c->name_bytes.len)
         items[n++] = (struct st_meta){"classNamesBytes", c->name_bytes.data};
+    if (c->columns.len)
+        items[n++] = (struct st_meta){"columns", c->columns.data};
     return n;
 }
 
@@ -156,6 +161,31 @@ static int config_read_shape(struct config *c, const char *text, const char *pat
                            "%s: __metadata__.shape: needed: three whole numbers from 1 to %d", path,
                            SIDE_MAX);
         *sides[i] = side->valueint;
+    }
+    return 0;
+}
+
+/* After the shape. */
+static int config_read_columns(struct config *c, const char *text, const char *path,
+                               struct err *err)
+{
+    const size_t values = (size_t)c->shape.c * (size_t)c->shape.h * (size_t)c->shape.w;
+    const cJSON *name;
+    struct err why;
+    size_t n = 0;
+
+    if (strlen(text) > CONFIG_NAMES_MAX)
+        return bad(path, "columns", "they are longer than 16 MiB", err);
+    if (json_parse(&c->column_list, text, strlen(text), "columns", &why))
+        return bad(path, "columns", why.msg, err);
+    if (!cJSON_IsArray(c->column_list) || (size_t)cJSON_GetArraySize(c->column_list) != values)
+        return bad(path, "columns", "needed: a name for each value of a sample", err);
+    c->columns = xcalloc(values + 1, sizeof *c->columns);
+    cJSON_ArrayForEach(name, c->column_list)
+    {
+        if (!cJSON_IsString(name))
+            return bad(path, "columns", "needed: a list of strings", err);
+        c->columns[n++] = name->valuestring;
     }
     return 0;
 }
@@ -245,7 +275,8 @@ struct item {
     int (*read)(struct config *c, const char *text, const char *path, struct err *err);
 };
 
-static const struct item of_job[] = {{"spec", config_read_job}, {"shape", config_read_shape}};
+static const struct item of_job[] = {
+    {"spec", config_read_job}, {"shape", config_read_shape}, {"columns", config_read_columns}};
 static const struct item of_labels[] = {{"classes", config_read_classes},
                                         {"classNames", config_read_names},
                                         {"classNamesBytes", read_name_bytes}};
@@ -279,6 +310,8 @@ void config_release(struct config *c)
     job_free(c->job);
     cJSON_Delete(c->names);
     cJSON_Delete(c->name_bytes);
+    cJSON_Delete(c->column_list);
+    free(c->columns);
     *c = (struct config){0};
 }
 

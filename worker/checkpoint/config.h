@@ -11,6 +11,8 @@
  *     classNamesBytes  which of these, as a JSON list of numbers from 0, are not UTF-8: each
  *                 character of such a name stands for the byte of the same number; absent where
  *                 all are UTF-8
+ *     columns     of data from a table, the names of the columns of a sample's values, as a JSON
+ *                 list; else absent
  *
  * The values for normalising samples are in the spec (dataset.normalize). If they were computed
  * from the data, they are the tensors normalize.mean and normalize.std.
@@ -25,7 +27,7 @@
 #define CONFIG_SPEC_MAX ((size_t)1 << 20)
 #define CONFIG_NAMES_MAX ((size_t)16 << 20)
 #define CONFIG_CLASSES_MAX (1 << 24)
-#define CONFIG_ITEMS 6
+#define CONFIG_ITEMS 7
 
 /* The names of classes: n texts, each ended by a NUL, one after the other. texts NULL: none. */
 struct config_names {
@@ -39,11 +41,11 @@ void config_print_names(struct config_names names, size_t max, struct buf *out, 
 
 /* The texts for a checkpoint to be written. */
 struct config_texts {
-    struct buf spec, names, name_bytes;
+    struct buf spec, names, name_bytes, columns;
     char shape[48], classes[24];
 };
 void config_print(struct config_texts *c, const struct job *job, struct shape shape, int classes,
-                  struct config_names names);
+                  struct config_names names, struct config_names columns);
 void config_texts_release(struct config_texts *c); /* also fit for AUTO */
 /* Lists the items of c, at most CONFIG_ITEMS, and returns how many there are. They point into c. */
 size_t config_items(const struct config_texts *c, struct st_meta *items);
@@ -51,11 +53,13 @@ size_t config_items(const struct config_texts *c, struct st_meta *items);
 /* The description as it was read. */
 struct config {
     struct job *job; /* without spec.dataset.path; NULL: the file is of an engine that wrote none */
-    const char *version; /* "" where it is not said; as the file is */
-    struct shape shape;  /* c 0: not said */
-    int classes;         /* 0: not said */
-    cJSON *names;        /* a list of `classes` strings, or NULL */
-    cJSON *name_bytes;   /* classNamesBytes, or NULL */
+    const char *version;  /* "" where it is not said; as the file is */
+    struct shape shape;   /* c 0: not said */
+    int classes;          /* 0: not said */
+    cJSON *names;         /* a list of `classes` strings, or NULL */
+    cJSON *name_bytes;    /* classNamesBytes, or NULL */
+    cJSON *column_list;   /* what columns point into */
+    const char **columns; /* as many names as a sample has values, or NULL */
 };
 /* ERR_DAMAGED: no engine writes such metadata. ERR_INVALID: the spec has fields or values that this
  * engine does not know; a later engine may have written them. f must outlive c. */

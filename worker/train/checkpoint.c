@@ -182,7 +182,7 @@ static int write_tensors(struct trainer *t, const char *path, struct err *err)
 
     checkpoint_meta_init(&meta, t);
     config_print(&config, t->job, t->data.train.shape, t->data.train.classes,
-                 trainer_class_names(t));
+                 trainer_class_names(t), trainer_columns(t));
     meta.n += config_items(&config, meta.items + meta.n);
     sum_init(&sum, list, n);
     meta.items[meta.n++] = (struct st_meta){DIGEST, sum.text};

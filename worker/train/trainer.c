@@ -100,6 +100,11 @@ struct config_names trainer_class_names(const struct trainer *t)
     return (struct config_names){t->data.class_names, (size_t)t->data.train.classes};
 }
 
+struct config_names trainer_columns(const struct trainer *t)
+{
+    return (struct config_names){t->data.columns, dataset_pixels(&t->data.train)};
+}
+
 /* Before the first step, not in the middle of a day: of this process, and the sum over the ranks of
  * this host. Collective. */
 static int check_memory(const struct trainer *t, struct err *err)

@@ -168,6 +168,8 @@ float *trainer_room(struct trainer *t);
 
 /* The names of the data's classes, or the words of a text; none if the data have none. */
 struct config_names trainer_class_names(const struct trainer *t);
+/* The names of the columns that a sample's values are; none, where they have none. */
+struct config_names trainer_columns(const struct trainer *t);
 /* The time spent on making batches so far. */
 struct batcher_seconds trainer_prepared(const struct trainer *t);
 /* Bytes of all batches that exist at a time and of the losses of their samples. */

@@ -78,7 +78,7 @@ static void init_bytes(struct normalizer *n, const struct job *job)
 void normalizer_init(struct normalizer *n, const struct job *job, struct shape shape)
 {
     *n = (struct normalizer){.by = job->dataset.normalize_by, .shape = shape};
-    n->floats = job_named_set(job)->of == SAMPLES_FLOATS;
+    n->floats = named_set_is_floats(job_named_set(job));
     if (n->floats)
         init_floats(n, job);
     else

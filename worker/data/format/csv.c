@@ -1,5 +1,6 @@
 #include "worker/data/format/csv.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
 #define NUMBER_MAX 64 /* characters */
+#define CSV_SHOWN 40  /* characters of a name or field that are repeated */
 
 static const char *bound(const char *p, const char *end)
 {
@@ -245,4 +247,19 @@ bool csv_number(const char *field, double *value)
         return false;
     *value = strtod(text, &end);
     return *end == '\0' && isfinite(*value);
+}
+
+const struct csv_kind csv_float = {.min = -FLT_MAX, .max = FLT_MAX, .needed = "a number"};
+const struct csv_kind csv_byte = {
+    .whole = true, .max = 255, .needed = "a whole number from 0 to 255, as of an image"};
+
+int csv_value(const struct csv *c, size_t column, const struct csv_kind *kind, double *value,
+              struct err *err)
+{
+    if (csv_number(c->fields[column], value) && *value >= kind->min && *value <= kind->max &&
+        (!kind->whole || *value == floor(*value)))
+        return 0;
+    return err_set(err, ERR_DAMAGED, "%s:%zu: column %.*s: found \"%.*s\"; needed: %s", c->name,
+                   c->line, CSV_SHOWN, c->columns[column], CSV_SHOWN, c->fields[column],
+                   kind->needed);
 }

@@ -10,11 +10,13 @@
 #include "worker/data/format/input_kind.h"
 
 struct input_reader *input_reader_new(const struct job *job, struct shape shape,
-                                      const struct normalizer *normalizer)
+                                      const struct normalizer *normalizer,
+                                      const char *const *columns)
 {
     struct input_reader *r = xcalloc(1, sizeof *r);
 
-    *r = (struct input_reader){.job = job, .shape = shape, .normalizer = normalizer};
+    *r = (struct input_reader){
+        .job = job, .shape = shape, .normalizer = normalizer, .columns = columns};
     r->images = image_reader_new(job);
     image_reader_fit(r->images);
     r->bytes = xmalloc(input_values(r));

@@ -5,7 +5,8 @@
  *     IDX          unsigned bytes, [n][h][w] or [n][c][h][w], plain or gzip
  *     CIFAR        records of its binary files, by the ending .bin
  *     npy          rows of [c][h][w] or as many values; of several inputs a file for each
- *     csv          a row for each sample, by the ending .csv; columns of numbers, in their order
+ *     csv          a row for each sample, by the ending .csv; columns by their names, if
+ *                  the model was trained on a table, else those of numbers in their order
  *
  * Image models take all of these, with values from 0 to 255. Models of arrays take npy and csv,
  * with any numbers. Samples are normalised as in training, by the same functions.
@@ -16,9 +17,11 @@
 #include "worker/data/batch/normalize.h"
 
 struct input_reader; /* the tools of one thread */
-/* The reader keeps its pointer arguments; they must outlive it. */
+/* The reader keeps its pointer arguments; they must outlive it. columns: of a model that was
+ * trained on a table, the names of the c*h*w columns; else NULL. */
 struct input_reader *input_reader_new(const struct job *job, struct shape shape,
-                                      const struct normalizer *normalizer);
+                                      const struct normalizer *normalizer,
+                                      const char *const *columns);
 void input_reader_free(struct input_reader **r); /* for AUTO */
 
 /* An open file, or for a model of several inputs, one open file for each. */

@@ -12,6 +12,7 @@ struct input_reader {
     const struct job *job;
     struct shape shape;
     const struct normalizer *normalizer;
+    const char *const *columns; /* [input_values] names of a table's columns; NULL: unknown */
     struct image_reader *images;
     uint8_t *bytes; /* room for a sample */
 };

@@ -1,6 +1,4 @@
 /* Samples that are rows of numbers: .npy files, and tables of text. */
-#include <math.h>
-
 #include "paceline/mem.h"
 #include "worker/data/format/arrays.h"
 #include "worker/data/format/csv.h"
@@ -132,6 +130,27 @@ static void input_table_list_names(const struct csv *c, char *text, size_t size)
         snprintf(text + SHOWN, size - SHOWN, "...");
 }
 
+/* Finds the columns that the model was trained on by their names; other columns are ignored. */
+static int find_names(struct csv_input *own, const char *const *names, size_t want, struct err *err)
+{
+    const struct csv *c = &own->csv;
+    size_t at = 0; /* most tables have the columns in one order */
+
+    for (size_t i = 0; i < want; i++) {
+        size_t left = c->n_columns;
+
+        for (; left && strcmp(c->columns[at], names[i]) != 0; left--)
+            at = (at + 1) % c->n_columns;
+        if (!left)
+            return err_set(err, ERR_INVALID,
+                           "%s: found no column %.*s; the model was trained on one", c->name, SHOWN,
+                           names[i]);
+        own->columns[i] = at;
+        at = (at + 1) % c->n_columns;
+    }
+    return 0;
+}
+
 /* Chooses the columns of numbers by the first row; columns of words are ignored. */
 static int find_columns(struct csv_input *own, size_t want, struct err *err)
 {
@@ -169,22 +188,9 @@ static int csv_input_open(struct input *in, struct err *err)
         return -1;
     own->waits = rc > 0;
     own->columns = xcalloc(input_values(in->reader), sizeof *own->columns);
+    if (in->reader->columns)
+        return find_names(own, in->reader->columns, input_values(in->reader), err);
     return rc ? find_columns(own, input_values(in->reader), err) : 0;
-}
-
-/* A value of the row; bytes: of an image. */
-static int input_table_read_value(const struct csv *c, size_t column, bool bytes, double *value,
-                                  struct err *err)
-{
-    const bool number = csv_number(c->fields[column], value);
-    const bool fits =
-        bytes ? *value >= 0 && *value <= 255 && *value == floor(*value) : isfinite((float)*value);
-
-    if (number && fits)
-        return 0;
-    return err_set(err, ERR_DAMAGED, "%s:%zu: column %.*s: found \"%.*s\"; needed: %s", c->name,
-                   c->line, SHOWN, c->columns[column], SHOWN, c->fields[column],
-                   bytes ? "a whole number from 0 to 255, as of an image" : "a number");
 }
 
 static int csv_input_next(struct input *in, float *x, struct err *err)
@@ -199,7 +205,7 @@ static int csv_input_next(struct input *in, float *x, struct err *err)
     if (rc <= 0)
         return rc;
     for (size_t i = 0; i < input_values(r); i++) {
-        if (input_table_read_value(&own->csv, own->columns[i], bytes, &value, err))
+        if (csv_value(&own->csv, own->columns[i], bytes ? &csv_byte : &csv_float, &value, err))
             return -1;
         if (bytes)
             r->bytes[i] = (uint8_t)value;

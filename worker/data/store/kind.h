@@ -23,6 +23,8 @@ struct datasets {
     /* The names of train.classes classes, of a text its words: each ended by a NUL, one after the
      * other. NULL: they have none. */
     const char *class_names;
+    /* The names of a sample's values, columns of a table, in the same form; NULL: none. */
+    const char *columns;
     char *own_names;     /* the same, where nobody else owns them */
     double read_seconds; /* that loading took; set by who times it */
 };

@@ -29,8 +29,31 @@ static struct st_file written(struct config_names names, int classes)
     AUTO(config_texts_release) struct config_texts texts;
     struct st_meta items[CONFIG_ITEMS];
 
-    config_print(&texts, job, shape, classes, names);
+    config_print(&texts, job, shape, classes, names, (struct config_names){NULL, 0});
     return file_of(items, config_items(&texts, items));
+}
+
+/* Columns of a table: a name for each value of a sample. */
+static void keeps_columns(void)
+{
+    static const char names[] = "length\0wi\"dth\0";
+    static const struct shape two = {2, 1, 1};
+    AUTO(auto_job) struct job *job = parse(TEXT, NULL, 0);
+    AUTO(config_texts_release) struct config_texts texts;
+    AUTO(config_release) struct config c;
+    struct st_meta items[CONFIG_ITEMS];
+    struct err err = {0};
+
+    config_print(&texts, job, two, 3, (struct config_names){NULL, 3},
+                 (struct config_names){names, 2});
+    AUTO(st_close) struct st_file f = file_of(items, config_items(&texts, items));
+    CHECK_INT(config_read(&c, &f, "f", &err), 0);
+    CHECK(c.columns && strcmp(c.columns[0], "length") == 0 && strcmp(c.columns[1], "wi\"dth") == 0);
+    config_release(&c);
+    snprintf(texts.shape, sizeof texts.shape, "[3,1,1]");
+    AUTO(st_close) struct st_file other = file_of(items, config_items(&texts, items));
+    CHECK_INT(config_read(&c, &other, "f", &err), -1);
+    CHECK_STR(err.msg, "f: __metadata__.columns: needed: a name for each value of a sample");
 }
 
 static void writes_and_reads(void)
@@ -267,6 +290,7 @@ int main(void)
     names_are_compared();
     refuses_damaged_name_bytes();
     refuses_a_name_of_no_bytes();
+    keeps_columns();
     names_may_be_absent();
     names_are_bounded();
     reads_what_says_nothing();

@@ -30,7 +30,7 @@ static void model_begin(struct input_model *m, const char *dataset, struct shape
     m->job.dataset.mean = 0.25;
     m->job.dataset.std = 0.5;
     normalizer_init(&m->normalizer, &m->job, shape);
-    m->reader = input_reader_new(&m->job, shape, &m->normalizer);
+    m->reader = input_reader_new(&m->job, shape, &m->normalizer, NULL);
 }
 
 static void model_end(struct input_model *m)
@@ -295,6 +295,16 @@ static void test_csv(void)
     }
     CHECK(in && input_next(in, x, &err) == 1 && x[0] == 5.5f && input_next(in, x, &err) == 0);
     input_close(&in);
+    static const char *const columns[] = {"c", "a"};
+    input_reader_free(&m.reader);
+    m.reader = input_reader_new(&m.job, (struct shape){2, 1, 1}, &m.normalizer, columns);
+    in = open_named(&m, "three.CSV"); /* by name, whatever else is there */
+    CHECK(in && input_next(in, x, &err) == 1 && x[0] == 5.5f && x[1] == 1.5f);
+    input_close(&in);
+    CHECK_STR(told(first_bytes(&m, "t.csv")),
+              "t.csv: found no column c; the model was trained on one");
+    input_reader_free(&m.reader);
+    m.reader = input_reader_new(&m.job, (struct shape){2, 1, 1}, &m.normalizer, NULL);
     CHECK_STR(told(first_bytes(&m, "three.CSV")), "three.CSV: found 3 columns of numbers (a, b, "
                                                   "c); the model takes 2 values, each a column");
     CHECK_STR(first_bytes(&m, "empty.csv"), "");
