@@ -19,21 +19,29 @@ static bool may_lack(const char *path, size_t len, bool leaf)
     return f && !f->present && (path[len] || (leaf && !f->default_));
 }
 
-/*
- * Appends "has(self.a) && has(self.a.b)" for what may be absent on the way to path (and, with
- * leaf, path itself); nothing when all of it is always there.
- */
+/* Appends "has(self.a)" or "self.?a.?b.hasValue()": whether path is there or, without leaf, what it
+ * is in; nothing when all of it is always there. */
 static void add_presence(const char *path, bool leaf, const char *self, struct buf *out)
 {
-    size_t start = out->len;
+    AUTO(buf_release) struct buf way;
+    size_t lacking = 0, way_len = 0, path_len = 0; /* up to the last part that may be absent */
 
+    buf_init(&way, 0);
     for (const char *dot = strchr(path, '.'); dot; dot = strchr(dot + 1, '.')) {
-        size_t len = (size_t)(strchrnul(dot + 1, '.') - path);
+        const size_t len = (size_t)(strchrnul(dot + 1, '.') - path);
+        const bool lacks = may_lack(path, len, leaf);
 
-        if (may_lack(path, len, leaf))
-            buf_printf(out, "%shas(%s%.*s)", out->len > start ? " && " : "", self,
-                       (int)(len - strlen("spec")), below_spec(path));
+        buf_printf(&way, ".%s%.*s", lacks ? "?" : "", (int)(path + len - dot - 1), dot + 1);
+        if (!lacks)
+            continue;
+        lacking++;
+        way_len = way.len;
+        path_len = len;
     }
+    if (lacking == 1)
+        buf_printf(out, "has(%s%.*s)", self, (int)(path_len - strlen("spec")), below_spec(path));
+    else if (lacking)
+        buf_printf(out, "%s%.*s.hasValue()", self, (int)way_len, way.data);
 }
 
 /* A default as CEL writes it. */
@@ -114,9 +122,7 @@ void crd_cel(const char *text, const char *self, struct buf *out)
         } else if (strcmp(inside, "#layers") == 0) {
             add_layers(out);
         } else if (inside[0] == '?') {
-            buf_puts(out, "(");
             add_presence(inside + 1, true, self, out);
-            buf_puts(out, ")");
         } else {
             crd_rules_add_value(inside, fallback, self, out);
         }
@@ -306,6 +312,15 @@ static bool is_first_by(size_t i, const struct choice *choices)
     return true;
 }
 
+/* "self.type in ['a', 'b']", or "self.type == 'a'". */
+static void add_in(const struct field *selector, const char *values, struct buf *rule)
+{
+    const bool several = strchr(values, ',');
+
+    buf_printf(rule, "self.%s %s%s%s", field_key(selector), several ? "in [" : "== ", values,
+               several ? "]" : "");
+}
+
 /* " || self.type in ['a', 'b']": a word of the selector with which the field belongs there. */
 static void add_belongs(const struct field *f, const struct field *selector, struct buf *rule)
 {
@@ -317,7 +332,7 @@ static void add_belongs(const struct field *f, const struct field *selector, str
     buf_puts(rule, " || ");
     if (!selector->default_ && !selector->required)
         buf_printf(rule, "has(self.%s) && ", by);
-    buf_printf(rule, "self.%s in [%s]", by, values.data);
+    add_in(selector, values.data, rule);
 }
 
 /* Words of the selector that need the field. */
@@ -330,8 +345,9 @@ static void add_needed(cJSON *schema, const struct field *f, const struct field 
     buf_init(&rule, 0);
     buf_init(&message, 0);
     choice_values(f, selector->path, true, &values);
-    buf_printf(&rule, "has(self.%s) || !(self.%s in [%s])", field_key(f), field_key(selector),
-               values.data);
+    buf_printf(&rule, "has(self.%s) || !(", field_key(f));
+    add_in(selector, values.data, &rule);
+    buf_puts(&rule, ")");
     buf_puts(&message, "found nothing; needed: ");
     field_allowed(f, &message);
     crd_rules_add_rule(schema, rule.data, "message", message.data, path);

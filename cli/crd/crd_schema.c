@@ -172,9 +172,9 @@ static cJSON *word_schema(void)
 }
 
 /* Containers or init containers: the fields that rules ask for, and the names of the others. */
-static cJSON *containers_schema(const char *description)
+static cJSON *containers_schema(void)
 {
-    cJSON *container = preserved("object"), *known, *command, *list;
+    cJSON *container = preserved("object"), *known, *command;
 
     add_names(container, "args env envFrom imagePullPolicy lifecycle livenessProbe ports "
                          "readinessProbe resizePolicy resources restartPolicy restartPolicyRules "
@@ -185,9 +185,7 @@ static cJSON *containers_schema(const char *description)
     cJSON_AddItemToObject(known, "command", command);
     cJSON_AddItemToObject(known, "image", word_schema());
     cJSON_AddItemToObject(known, "name", word_schema());
-    list = crd_schema_list_of(container, 0, MAX_CONTAINERS);
-    cJSON_AddStringToObject(list, "description", description);
-    return list;
+    return crd_schema_list_of(container, 0, MAX_CONTAINERS);
 }
 
 /*
@@ -204,7 +202,10 @@ static void add_template(cJSON *schema)
     cJSON_AddStringToObject(metadata, "description", "Labels and annotations of the pods.");
     add_names(metadata, "labels annotations");
     cJSON_AddItemToObject(properties, "metadata", metadata);
-    cJSON_AddStringToObject(spec, "description", "See `kubectl explain pod.spec`.");
+    cJSON_AddStringToObject(
+        spec, "description",
+        "See `kubectl explain pod.spec`; the first of the containers trains, and "
+        "spec.mpi needs its command.");
     add_names(spec,
               "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
               "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID "
@@ -215,9 +216,8 @@ static void add_template(cJSON *schema)
               "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain "
               "terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes");
     known = cJSON_GetObjectItem(spec, "properties");
-    cJSON_AddItemToObject(known, "containers",
-                          containers_schema("The first one trains; spec.mpi needs its command."));
-    cJSON_AddItemToObject(known, "initContainers", containers_schema("Run before these."));
+    cJSON_AddItemToObject(known, "containers", containers_schema());
+    cJSON_AddItemToObject(known, "initContainers", containers_schema());
     cJSON_AddItemToObject(properties, "spec", spec);
 }
 
@@ -326,6 +326,18 @@ static void crd_schema_add_default(cJSON *schema, const struct field *f)
         cJSON_AddItemToObject(schema, "default", STEAL(doc.root));
 }
 
+/* What the field means; words of an enum are explained one by one, of others the first sentence is
+ * enough: `paceline explain` and the reference page have all of it. */
+static void add_description(cJSON *schema, const struct field *f)
+{
+    const char *end = f->kind == FIELD_ENUM ? NULL : strstr(f->doc, ". ");
+    AUTO(auto_free)
+    char *text =
+        xasprintf("%.*s", (int)(end ? (size_t)(end + 1 - f->doc) : strlen(f->doc)), f->doc);
+
+    cJSON_AddStringToObject(schema, "description", text);
+}
+
 static void add_field(cJSON *root, const struct field *f)
 {
     size_t len = (size_t)(field_key(f) - f->path);
@@ -336,7 +348,7 @@ static void add_field(cJSON *root, const struct field *f)
         above[len - 1] = '\0';
         parent = crd_schema_at(root, above);
     }
-    cJSON_AddStringToObject(schema, "description", f->doc);
+    add_description(schema, f);
     crd_schema_add_default(schema, f);
     properties = cJSON_GetObjectItem(parent, "properties");
     if (!properties)

@@ -47,37 +47,63 @@ static bool is_scalar(const cJSON *value)
     return !cJSON_IsObject(value) && !cJSON_IsArray(value);
 }
 
-/* A list or mapping of nothing but scalars, on one line. */
+/* A value on one line. */
 static void yaml_text_add_row(const cJSON *value, struct buf *out)
 {
     const bool list = cJSON_IsArray(value);
 
+    if (is_scalar(value)) {
+        add_scalar(value, out);
+        return;
+    }
     buf_puts(out, list ? "[" : "{");
     for (const cJSON *c = value->child; c; c = c->next) {
         if (!list) {
             yaml_text_string(c->string, out);
             buf_puts(out, ": ");
         }
-        add_scalar(c, out);
-        buf_puts(out, c->next ? ", " : list ? "]" : "}");
+        yaml_text_add_row(c, out);
+        buf_puts(out, c->next ? ", " : "");
     }
+    buf_puts(out, list ? "]" : "}");
 }
 
-/* Whether it is one, and short; lists of words may be long. */
-static bool is_row(const cJSON *value)
+static bool is_word_list(const cJSON *value)
 {
-    AUTO(buf_release) struct buf text;
-    const cJSON *c = is_scalar(value) ? NULL : value->child;
+    const cJSON *c = cJSON_IsArray(value) ? value->child : NULL;
 
-    buf_init(&text, 0);
-    if (!c)
-        return false;
     while (c && is_scalar(c))
         c = c->next;
-    if (c)
-        return false;
+    return cJSON_IsArray(value) && !c;
+}
+
+static bool is_short(const cJSON *value)
+{
+    AUTO(buf_release) struct buf text;
+
+    buf_init(&text, 0);
     yaml_text_add_row(value, &text);
-    return cJSON_IsArray(value) || text.len <= ROW_MAX;
+    return text.len <= ROW_MAX;
+}
+
+static bool has_description(const cJSON *value)
+{
+    for (const cJSON *c = value->child; c; c = c->next)
+        if ((c->string && strcmp(c->string, "description") == 0) || has_description(c))
+            return true;
+    return false;
+}
+
+/* Whether a list or mapping has one line: a list of scalars, something short, a mapping to such, as
+ * the schema of a field is, or one that nothing describes, as the names in a pod template. */
+static bool is_row(const cJSON *value)
+{
+    if (is_word_list(value) || is_short(value))
+        return true;
+    for (const cJSON *c = has_description(value) ? value->child : NULL; c; c = c->next)
+        if (!is_scalar(c) && !is_word_list(c) && !is_short(c))
+            return false;
+    return cJSON_IsObject(value);
 }
 
 static void add_entries(const cJSON *value, int indent, bool first_in_place, struct buf *out);
@@ -85,22 +111,16 @@ static void add_entries(const cJSON *value, int indent, bool first_in_place, str
 /* What follows "key:" or "-". */
 static void yaml_text_add_value(const cJSON *value, int indent, bool in_list, struct buf *out)
 {
-    if (!is_scalar(value) && !value->child) {
-        buf_puts(out, cJSON_IsObject(value) ? " {}\n" : " []\n");
-    } else if (is_row(value)) {
+    if (is_scalar(value) || is_row(value)) {
         buf_puts(out, " ");
         yaml_text_add_row(value, out);
         buf_puts(out, "\n");
     } else if (cJSON_IsObject(value) && in_list) {
         buf_puts(out, " ");
         add_entries(value, indent + 2, true, out);
-    } else if (!is_scalar(value)) {
+    } else {
         buf_puts(out, "\n");
         add_entries(value, cJSON_IsArray(value) && !in_list ? indent : indent + 2, false, out);
-    } else {
-        buf_puts(out, " ");
-        add_scalar(value, out);
-        buf_puts(out, "\n");
     }
 }
 

@@ -27,8 +27,8 @@ export PACELINE
 stale docs/reference/options.md scripts/options-page.sh
 
 bytes=$(wc -c <manifests/crd.yaml)
-if [ "$bytes" -gt $((195 * 1024)) ]; then fail "manifests/crd.yaml has $bytes bytes, more than 195 KiB"; fi
-echo "manifests/crd.yaml: $((bytes / 1024)) KiB, $(grep -c '  rule:\|- rule:' manifests/crd.yaml) rules"
+if [ "$bytes" -gt 150000 ]; then fail "manifests/crd.yaml has $bytes bytes, more than 150,000"; fi
+echo "manifests/crd.yaml: $bytes bytes, $(grep -c ' - {rule:' manifests/crd.yaml) rules"
 
 # The API server's own estimate for each rule; only where Go and the modules of the Kubernetes tools are.
 tool() {

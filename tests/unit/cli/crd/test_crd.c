@@ -49,6 +49,19 @@ static void check_bounds(const char *path, const cJSON *schema)
     }
 }
 
+/* A description is the field's first sentence, or all of them. */
+static void check_description(const struct field *f, const char *text)
+{
+    const size_t len = text ? strlen(text) : 0;
+
+    CHECK(len > 1 && text[len - 1] == '.');
+    if (len && f->kind == FIELD_ENUM)
+        CHECK_STR(text, f->doc);
+    else if (len)
+        CHECK(strncmp(text, f->doc, len) == 0 && (!f->doc[len] || f->doc[len] == ' ') &&
+              !strstr(text, ". "));
+}
+
 static void test_fields(const cJSON *crd)
 {
     cJSON *schema = schema_of(crd);
@@ -61,7 +74,7 @@ static void test_fields(const cJSON *crd)
         if (!is_user_field(f))
             continue;
         CHECK(at != NULL);
-        CHECK_STR(cJSON_GetStringValue(cJSON_GetObjectItem(at, "description")), f->doc);
+        check_description(f, cJSON_GetStringValue(cJSON_GetObjectItem(at, "description")));
         preset = cJSON_GetObjectItem(at, "default");
         CHECK_INT(preset != NULL, f->default_ != NULL || f->present);
     }
@@ -117,9 +130,9 @@ static void test_cel(void)
         {"1 > 0", "1 > 0"},
         {"{spec.replicas.worker.replicas}", "self.replicas.worker.replicas"},
         {"{spec.training.epochs} > 1", "self.?training.epochs.orValue(5) > 1"},
-        {"{?spec.dataset.path}", "(has(self.dataset) && has(self.dataset.path))"},
-        {"{?spec.training.epochs}", "(has(self.training))"},
-        {"{?spec.replicas.worker.template}", "(has(self.replicas.worker.template))"},
+        {"{?spec.dataset.path}", "self.?dataset.?path.hasValue()"},
+        {"{?spec.training.epochs}", "has(self.training)"},
+        {"{?spec.replicas.worker.template}", "has(self.replicas.worker.template)"},
         {"{spec.training.lastBatch}", "self.?training.lastBatch.orValue('keep')"},
         {"{spec.dataset.limit}", "self.?dataset.limit.orValue(0)"},
         {"{spec.training.optimizer.momentum|0.9}",
@@ -177,7 +190,7 @@ static void test_rules(const cJSON *crd)
                    "orValue(0)])");
     r = rule_at(crd_schema_at(schema_of(crd), "spec.model.layers[]"), ".rate", "");
     CHECK_STR(r ? cJSON_GetStringValue(cJSON_GetObjectItem(r, "rule")) : NULL,
-              "!has(self.rate) || self.type in ['dropout']");
+              "!has(self.rate) || self.type == 'dropout'");
 }
 
 static void check_yaml(const cJSON *tree)
