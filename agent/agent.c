@@ -19,7 +19,6 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 
-#define PEM_MAX 65536
 #define FAREWELL_MS 2000
 #define LOOK_MS 500 /* whether the model was fetched */
 #define EXIT_TERMINATED (128 + SIGTERM)
@@ -389,13 +388,12 @@ static void agent_loop(struct agent *a)
 
 static int load_key(struct agent *a, struct err *err)
 {
-    AUTO(buf_release) struct buf key = {0}, certificate = {0};
+    AUTO(buf_release) struct buf key = {0};
 
-    if (buf_read_secret_file(&key, a->options->key, PEM_MAX, err) < 0 ||
-        buf_read_file(&certificate, a->options->certificate, PEM_MAX, err) < 0)
+    if (buf_read_secret_file(&key, a->options->key, CHANNEL_KEY_BYTES + 1, err) < 0)
         return err_wrap(err, "the job's key");
-    if (channel_tls_new(&a->tls, key.data, key.len, certificate.data, certificate.len, err) < 0)
-        return err_wrap(err, "%s and %s", a->options->key, a->options->certificate);
+    if (channel_tls_new(&a->tls, key.data, key.len, err) < 0)
+        return err_wrap(err, "%s", a->options->key);
     return 0;
 }
 
@@ -455,7 +453,6 @@ static void assemble(struct agent *a)
                                         .program = o->program,
                                         .ranks = o->ranks,
                                         .key = o->key,
-                                        .certificate = o->certificate,
                                         .port = listener_port(a->listener),
                                         .grace_ms = o->grace_ms,
                                         .on_change = run_changed,

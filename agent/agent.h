@@ -8,7 +8,7 @@
 
 struct agent_options {
     const char *listen; /* ADDRESS:PORT */
-    const char *key, *certificate;
+    const char *key;
     const char *state, *scratch, *output, *termination_log;
     const char *pod, *worker;
     const char *const *program; /* another MPI program, ended by NULL; NULL: the worker */

@@ -19,13 +19,12 @@ enum {
     AGAIN_MS = 100,
 };
 #define CONTEXT_MAX ((size_t)8 << 20)
-#define KEY_MAX ((size_t)64 << 10)
 
 static char *context_path(const char *folder) { return xasprintf("%s/exec.json", folder); }
 
 /* The world message again, and how to reach its agents. */
 int exec_write_context(const char *folder, const struct world *world, int port, const char *key,
-                       const char *certificate, struct err *err)
+                       struct err *err)
 {
     AUTO(auto_free) char *path = context_path(folder);
     AUTO(auto_json) cJSON *context = cJSON_CreateObject();
@@ -36,7 +35,6 @@ int exec_write_context(const char *folder, const struct world *world, int port, 
     cJSON_AddNumberToObject(context, "generation", (double)world->generation);
     cJSON_AddNumberToObject(context, "port", port);
     cJSON_AddStringToObject(context, "key", key);
-    cJSON_AddStringToObject(context, "certificate", certificate);
     cJSON_AddItemToObject(context, "job", cJSON_Duplicate(world->job, 1));
     hosts = cJSON_AddArrayToObject(context, "hosts");
     for (const struct world_host *h = world->hosts; h < world->hosts + world->n_hosts; h++) {
@@ -77,12 +75,10 @@ static void exec_release(struct exec *e)
 static int exec_read_key(struct exec *e, const cJSON *context, struct err *err)
 {
     AUTO(buf_release) struct buf key = {0};
-    AUTO(buf_release) struct buf certificate = {0};
 
-    if (buf_read_secret_file(&key, message_text(context, "key"), KEY_MAX, err) < 0 ||
-        buf_read_file(&certificate, message_text(context, "certificate"), KEY_MAX, err) < 0)
+    if (buf_read_secret_file(&key, message_text(context, "key"), CHANNEL_KEY_BYTES + 1, err) < 0)
         return -1;
-    return channel_tls_new(&e->tls, key.data, key.len, certificate.data, certificate.len, err);
+    return channel_tls_new(&e->tls, key.data, key.len, err);
 }
 
 static int read_context(struct exec *e, const char *folder, struct err *err)

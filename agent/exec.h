@@ -20,6 +20,6 @@ int agent_exec(int argc, char **argv);
 
 /* Writes what agent_exec needs into the run's folder. Fails as file_write_atomic does. */
 MUST_CHECK int exec_write_context(const char *folder, const struct world *world, int port,
-                                  const char *key, const char *certificate, struct err *err);
+                                  const char *key, struct err *err);
 
 #endif

@@ -26,9 +26,7 @@ struct serve_words {
 #define INTO(f) .offset = offsetof(struct serve_words, options.f)
 static const struct option_row rows[] = {
     {"listen", OPTION_TEXT, INTO(listen), "ADDRESS:PORT", "where to listen (:7420)"},
-    {"key", OPTION_TEXT, INTO(key), "FILE", "the job's key (/etc/paceline-key/tls.key)"},
-    {"certificate", OPTION_TEXT, INTO(certificate), "FILE",
-     "its certificate (/etc/paceline-key/tls.crt)"},
+    {"key", OPTION_TEXT, INTO(key), "FILE", "the job's key (/etc/paceline-key/key)"},
     {"state", OPTION_TEXT, INTO(state), "DIR", "the run folder (/dev/shm/paceline)"},
     {"output", OPTION_TEXT, INTO(output), "DIR", "where spec.output.volume is (/output)"},
     {"scratch", OPTION_TEXT, INTO(scratch), "DIR", "files of a run (/tmp/paceline)"},
@@ -112,8 +110,7 @@ static int agent_main_serve(int argc, char **argv)
 
     *o = (struct agent_options){
         .listen = ":7420",
-        .key = "/etc/paceline-key/tls.key",
-        .certificate = "/etc/paceline-key/tls.crt",
+        .key = "/etc/paceline-key/key",
         .state = "/dev/shm/paceline",
         .scratch = "/tmp/paceline",
         .output = "/output",

@@ -248,8 +248,7 @@ static int make_mpirun(struct engine_launch *l, const struct engine_run *r,
     if (mpirun_check(&r->world, err) < 0 ||
         mpi_pod_init(&l->pod, r->world.hosts[0].address, r->folder, foreign, err) < 0 ||
         file_write_atomic(l->hostfile, text.data, text.len, err) < 0 ||
-        exec_write_context(r->folder, &r->world, r->config->port, r->config->key,
-                           r->config->certificate, err) < 0)
+        exec_write_context(r->folder, &r->world, r->config->port, r->config->key, err) < 0)
         return -1;
     mpirun_environment(&l->env, &l->pod.names, environ);
     mpirun_command(&l->mpirun, foreign ? l->pod.agent : NULL, l->hostfile,

@@ -13,7 +13,7 @@
 
 struct run_config {
     struct supervisor *supervisor;
-    const char *scratch, *state, *output, *worker, *key, *certificate;
+    const char *scratch, *state, *output, *worker, *key;
     const char *const *program; /* another MPI program, ended by NULL; NULL: the worker */
     int ranks;                  /* of the program, in each pod */
     int port;                   /* of every agent of the world */

@@ -26,10 +26,12 @@ enum {
 /* The job's key, for any number of channels; lives longer than they do. */
 struct channel_tls;
 
-/* Takes the key and its certificate as PEM. Fails (ERR_INVALID) when they are none or do not
- * belong together; else the caller owns *out. */
-MUST_CHECK int channel_tls_new(struct channel_tls **out, const char *key_pem, size_t key_len,
-                               const char *cert_pem, size_t cert_len, struct err *err);
+#define CHANNEL_KEY_BYTES 32
+
+/* Fails (ERR_INVALID) when the key has another length; else the caller owns *out, which has a copy
+ * of it. */
+MUST_CHECK int channel_tls_new(struct channel_tls **out, const void *key, size_t n,
+                               struct err *err);
 void channel_tls_free(struct channel_tls *tls);
 
 struct channel;

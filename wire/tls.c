@@ -4,9 +4,7 @@
 #include <string.h>
 
 #include <openssl/crypto.h>
-#include <openssl/err.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
 
 #include "paceline/mem.h"
 #include "wire/channel.h"
@@ -14,7 +12,7 @@
 enum { CERTIFICATE_MAX = 16384 };
 
 /*
- * libcrypto copies keys into memory that it frees without wiping: while it reads PEM, and where it
+ * libcrypto copies keys into memory that it frees without wiping: where it
  * asks for a secure heap that does not exist. So every block that it frees in this program is
  * wiped. This must be set before its first allocation. If memory runs out the program ends, as it
  * does for our own allocations: not every path of libcrypto survives that.
@@ -49,71 +47,86 @@ __attribute__((constructor)) static void wipe_what_is_given_back(void)
     CRYPTO_set_mem_functions(wiped_malloc, wiped_realloc, wiped_free);
 }
 
+/* PSKs of OpenSSL's own tools go with SHA-256, so that they can speak to an agent. */
+static const unsigned char tls_suite[] = {0x13, 0x01}; /* TLS_AES_128_GCM_SHA256 */
+static const char tls_identity[] = "paceline job";
+
 struct channel_tls {
     SSL_CTX *ctx;
-    EVP_PKEY *key;
+    unsigned char key[CHANNEL_KEY_BYTES];
 };
 
-static void tls_free_bio(BIO **bio) { BIO_free(*bio); }
-static void free_cert(X509 **cert) { X509_free(*cert); }
-
-/*
- * Instead of OpenSSL's check of a chain, names and dates: the peer's public key must be ours. That
- * the peer has the private key is proved by the handshake itself.
- */
-static int same_key(X509_STORE_CTX *store, void *arg)
+/* A TLS 1.3 handshake takes an external key as if it were that of an earlier session. */
+static SSL_SESSION *tls_key_session(SSL *ssl)
 {
-    const struct channel_tls *tls = arg;
-    X509 *cert = X509_STORE_CTX_get0_cert(store);
-    EVP_PKEY *key = cert ? X509_get0_pubkey(cert) : NULL;
+    const struct channel_tls *tls = SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));
+    const SSL_CIPHER *cipher = SSL_CIPHER_find(ssl, tls_suite);
+    SSL_SESSION *session = SSL_SESSION_new();
 
-    if (key && EVP_PKEY_eq(key, tls->key) == 1)
-        return 1;
+    if (!session || !cipher ||
+        SSL_SESSION_set1_master_key(session, tls->key, sizeof tls->key) != 1 ||
+        SSL_SESSION_set_cipher(session, cipher) != 1 ||
+        SSL_SESSION_set_protocol_version(session, TLS1_3_VERSION) != 1)
+        abort(); /* without memory only */
+    return session;
+}
+
+static int tls_offer_key(SSL *ssl, const EVP_MD *md, const unsigned char **identity, size_t *n,
+                         SSL_SESSION **session)
+{
+    (void)md; /* of the only suite */
+    *identity = (const unsigned char *)tls_identity;
+    *n = strlen(tls_identity);
+    *session = tls_key_session(ssl);
+    return 1;
+}
+
+/* Without a session the handshake fails, for the server has no certificate. */
+static int tls_find_key(SSL *ssl, const unsigned char *identity, size_t n, SSL_SESSION **session)
+{
+    const bool ours = n == strlen(tls_identity) && memcmp(identity, tls_identity, n) == 0;
+
+    *session = ours ? tls_key_session(ssl) : NULL;
+    return 1;
+}
+
+/* A server that has a certificate instead of the key is not the job's. */
+static int tls_refuse_certificate(X509_STORE_CTX *store, void *arg)
+{
+    (void)arg;
     X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_UNTRUSTED);
     return 0;
 }
 
-static bool configure(struct channel_tls *tls, X509 *cert)
+/* OpenSSL never agrees on a key without a Diffie-Hellman exchange unless it is told to
+ * (SSL_OP_ALLOW_NO_DHE_KEX): who learns the key later cannot read what was sent before. */
+static void tls_configure(struct channel_tls *tls)
 {
     SSL_CTX *ctx = tls->ctx = SSL_CTX_new(TLS_method());
 
     if (!ctx || SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) != 1 ||
-        SSL_CTX_use_certificate(ctx, cert) != 1 || SSL_CTX_use_PrivateKey(ctx, tls->key) != 1 ||
-        SSL_CTX_check_private_key(ctx) != 1 || SSL_CTX_set_num_tickets(ctx, 0) != 1)
-        return false;
+        SSL_CTX_set_ciphersuites(ctx, "TLS_AES_128_GCM_SHA256") != 1 ||
+        SSL_CTX_set1_groups_list(ctx, "X25519:P-256") != 1 || SSL_CTX_set_num_tickets(ctx, 0) != 1)
+        abort(); /* without memory only */
+    SSL_CTX_set_app_data(ctx, tls);
     SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET);
     SSL_CTX_set_mode(ctx, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                               SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_max_cert_list(ctx, CERTIFICATE_MAX);
-    SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    SSL_CTX_set_cert_verify_callback(ctx, same_key, tls);
-    return true;
+    SSL_CTX_set_psk_use_session_callback(ctx, tls_offer_key);
+    SSL_CTX_set_psk_find_session_callback(ctx, tls_find_key);
+    SSL_CTX_set_cert_verify_callback(ctx, tls_refuse_certificate, NULL);
 }
 
-int channel_tls_new(struct channel_tls **out, const char *key_pem, size_t key_len,
-                    const char *cert_pem, size_t cert_len, struct err *err)
+int channel_tls_new(struct channel_tls **out, const void *key, size_t n, struct err *err)
 {
-    AUTO(tls_free_bio) BIO *key = BIO_new_mem_buf(key_pem, (int)key_len);
-    AUTO(tls_free_bio) BIO *text = BIO_new_mem_buf(cert_pem, (int)cert_len);
-    AUTO(free_cert) X509 *cert = NULL;
-    struct channel_tls *tls = xcalloc(1, sizeof *tls);
-    const char *wrong = NULL;
+    struct channel_tls *tls;
 
-    ERR_clear_error();
-    tls->key = PEM_read_bio_PrivateKey(key, NULL, NULL, "");
-    cert = PEM_read_bio_X509(text, NULL, NULL, "");
-    if (!tls->key)
-        wrong = "the key is no private key in PEM";
-    else if (!cert)
-        wrong = "the certificate is none in PEM";
-    else if (!configure(tls, cert))
-        wrong = "key and certificate do not belong together";
-    ERR_clear_error();
-    if (wrong) {
-        channel_tls_free(tls);
-        return err_set(err, ERR_INVALID, "%s", wrong);
-    }
+    if (n != CHANNEL_KEY_BYTES)
+        return err_set(err, ERR_INVALID, "the key has %zu bytes, not %d", n, CHANNEL_KEY_BYTES);
+    tls = xcalloc(1, sizeof *tls);
+    memcpy(tls->key, key, n);
+    tls_configure(tls);
     *out = tls;
     return 0;
 }
@@ -123,7 +136,7 @@ void channel_tls_free(struct channel_tls *tls)
     if (!tls)
         return;
     SSL_CTX_free(tls->ctx);
-    EVP_PKEY_free(tls->key);
+    OPENSSL_cleanse(tls->key, sizeof tls->key);
     free(tls);
 }
 
@@ -133,9 +146,11 @@ SSL *channel_tls_session(struct channel_tls *tls, int fd, bool server)
 
     if (!ssl || SSL_set_fd(ssl, fd) != 1)
         abort(); /* without memory only */
-    if (server)
+    if (server) {
         SSL_set_accept_state(ssl);
-    else
+    } else {
+        SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
         SSL_set_connect_state(ssl);
+    }
     return ssl;
 }

@@ -21,7 +21,7 @@ typedef void agent_probe_fn(void *arg, bool connected);
 
 struct agent_target {
     const char *address;      /* numeric */
-    const unsigned char *key; /* the job's key_scalar, KEY_BYTES */
+    const unsigned char *key; /* the job's key_derive, KEY_BYTES */
 };
 
 struct agent_ops {

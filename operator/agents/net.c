@@ -118,20 +118,15 @@ static int on_frame(void *arg, const cJSON *message, struct err *err)
     return k->closed ? err_set(err, ERR_GONE, "closed") : 0;
 }
 
-/* TLS with the job's key: a millisecond of arithmetic, so only once somebody has answered. */
+/* TLS needs memory for each connection, so it waits until somebody has answered. */
 static int agent_net_begin_tls(struct agent_link *k, struct err *err)
 {
-    AUTO(buf_release) struct buf key;
-    AUTO(buf_release) struct buf certificate;
+    const int rc = channel_tls_new(&k->tls, k->key, sizeof k->key, err);
 
-    buf_init_secret(&key, 0);
-    buf_init(&certificate, 0);
-    key_pem(k->key, &key, &certificate);
     OPENSSL_cleanse(k->key, sizeof k->key);
-    if (channel_tls_new(&k->tls, key.data, key.len, certificate.data, certificate.len, err))
-        return -1;
-    channel_set_tls(k->channel, k->tls);
-    return 0;
+    if (rc == 0)
+        channel_set_tls(k->channel, k->tls);
+    return rc;
 }
 
 static void say_hello(struct agent_link *k)

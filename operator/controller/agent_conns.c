@@ -179,7 +179,7 @@ static void agent_conn_dial(struct agent_conn *k)
     struct controller *c = k->all->c;
     unsigned char key[KEY_BYTES];
 
-    key_scalar(key, c->config.master_key, k->uid);
+    key_derive(key, c->config.master_key, k->uid);
     k->report = (struct run_report){0};
     k->connection = c->config.agents->open(c->config.net, &(struct agent_target){k->address, key},
                                            agent_conn_on_message, agent_conn_on_end, k);

@@ -56,23 +56,19 @@ static void add_environment(const cJSON *spec, cJSON *container)
 static void add_key(const struct objects_config *config, const struct tj *tj, cJSON *spec,
                     cJSON *container)
 {
-    static const char *const files[] = {"tls.crt", "tls.key"};
     char name[NAME_SIZE];
-    cJSON *secret;
+    cJSON *secret, *item;
 
     if (!volumes_mount(container, KEY_VOLUME, KEY_FOLDER, true))
         return;
     secret_name(name, config, tj);
     secret = tree_object(volumes_get(spec, KEY_VOLUME), "secret");
     tree_set_text(secret, "secretName", name);
-    /* Named, so that a node refuses a Secret that lacks them, and says so. */
-    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        cJSON *item = cJSON_CreateObject();
-
-        tree_set_text(item, "key", files[i]);
-        tree_set_text(item, "path", files[i]);
-        cJSON_AddItemToArray(tree_list(secret, "items"), item);
-    }
+    /* Named, so that a node refuses a Secret that lacks it, and says so. */
+    item = cJSON_CreateObject();
+    tree_set_text(item, "key", "key");
+    tree_set_text(item, "path", "key");
+    cJSON_AddItemToArray(tree_list(secret, "items"), item);
 }
 
 void agent_pod_apply(const struct objects_config *config, const struct tj *tj, cJSON *spec,

@@ -1,5 +1,5 @@
 /*
- * An operator for tests: `client ADDRESS PORT KEY CERTIFICATE CHANNEL [--until TEXT]` says hello,
+ * An operator for tests: `client ADDRESS PORT KEY CHANNEL [--until TEXT]` says hello,
  * sends each line of standard input as a message and prints each message that comes, but for
  * pings. Ends with 0 when a message that holds TEXT came, with 1 and a sentence when the connection
  * ends before. CHANNEL "none" says no hello: the lines are all.
@@ -18,7 +18,6 @@
 
 #define ATTEMPTS 400
 #define PAUSE_US 50000
-#define PEM_MAX 65536
 
 struct agent_client {
     struct channel *channel;
@@ -63,14 +62,13 @@ static void greet(struct channel *channel, const char *name)
     channel_send(channel, hello);
 }
 
-static struct channel_tls *load(const char *key_path, const char *cert_path, struct err *err)
+static struct channel_tls *load(const char *path, struct err *err)
 {
-    AUTO(buf_release) struct buf key = {0}, cert = {0};
+    AUTO(buf_release) struct buf key = {0};
     struct channel_tls *tls = NULL;
 
-    if (buf_read_file(&key, key_path, PEM_MAX, err) < 0 ||
-        buf_read_file(&cert, cert_path, PEM_MAX, err) < 0 ||
-        channel_tls_new(&tls, key.data, key.len, cert.data, cert.len, err) < 0)
+    if (buf_read_file(&key, path, CHANNEL_KEY_BYTES + 1, err) < 0 ||
+        channel_tls_new(&tls, key.data, key.len, err) < 0)
         return NULL;
     return tls;
 }
@@ -123,24 +121,24 @@ static int talk(struct agent_client *c, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct agent_client c = {.until = argc == 8 ? argv[7] : NULL};
+    struct agent_client c = {.until = argc == 7 ? argv[6] : NULL};
     struct channel_tls *tls;
     struct err err = {0};
     int fd, rc;
 
-    if (argc != 6 && argc != 8) {
-        fputs("usage: client ADDRESS PORT KEY CERTIFICATE CHANNEL [--until TEXT]\n", stderr);
+    if (argc != 5 && argc != 7) {
+        fputs("usage: client ADDRESS PORT KEY CHANNEL [--until TEXT]\n", stderr);
         return EXIT_INVALID;
     }
     signal(SIGPIPE, SIG_IGN);
-    tls = load(argv[3], argv[4], &err);
+    tls = load(argv[3], &err);
     fd = tls ? dial(argv[1], (int)strtol(argv[2], NULL, 10), &err) : -1;
     if (fd < 0) {
         fprintf(stderr, "client: %s\n", err.msg);
         return EXIT_INVALID;
     }
     c.channel = channel_connect(tls, fd, print, &c, clock_ms());
-    greet(c.channel, argv[5]);
+    greet(c.channel, argv[4]);
     rc = talk(&c, &err);
     if (rc < 0)
         fprintf(stderr, "client: %s\n", err.msg);

@@ -32,12 +32,12 @@ pods_world() {
 # serve I: the agent of pod I, started by the command in "as" where there is one.
 as=()
 serve() {
-    pod_start "$1" "${as[@]}" "$agent" serve --key "$dir/ours.key" --certificate "$dir/ours.crt" \
+    pod_start "$1" "${as[@]}" "$agent" serve --key "$dir/ours.key" \
         --state "$dir/own/state" --scratch "$dir/own/run" --pod "w-$1-0" \
         --worker "$PACELINE_WORKER" --termination-log "$dir/own/record" 2>"$dir/agent$1.log"
 }
 
-chief() { at_bridge "$client" "$(pod_address 0)" 7420 "$dir/$1.key" "$dir/$1.crt" control "${@:2}"; }
+chief() { at_bridge "$client" "$(pod_address 0)" 7420 "$dir/$1.key" control "${@:2}"; }
 
 # begin GENERATION STEPS END POD...: sends the world; the operator ($operator) stays until END.
 begin() {

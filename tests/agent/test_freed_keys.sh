@@ -12,20 +12,16 @@ fi
 # shellcheck disable=SC2154 # lib.sh sets repo
 "${CC:-cc}" -D_GNU_SOURCE -shared -fPIC -o freed.so "$repo/tests/agent/freed.c" -ldl || exit 1
 
-# The number, its bytes turned around as big numbers have them in memory, and what a line of its PEM has of it.
+# The key, and what a line of its Secret has of it.
 hex() { od -An -v -tx1 | tr -d ' \n'; }
-number=$(openssl pkey -in ours.key -noout -text | sed -n '/priv:/,/pub:/p' | grep '^  ' | tr -d ' :\n' | tail -c 64)
-turned=$(grep -o .. <<<"$number" | tac | tr -d '\n')
-text=$(grep -v -e ----- ours.key | tr -d '\n')
-needles="$number $turned $(printf %s "${text:64:27}" | hex)"
+number=$(hex <ours.key)
+needles="$number $(base64 -w0 ours.key | head -c 40 | hex)"
 same "the key's length" "${#number}" 64
-[[ $(openssl pkey -in ours.key -outform DER | hex) == *$number* ]] || fail "the key has no such number"
-grep -q "${text:64:27}" ours.key || fail "no line of the key"
 
 # searched NAME REPORT: no key in the blocks that were freed, and there were some.
 searched() {
     same "$1: finds" "$(grep -c found "$2")" 0
-    [ "$(sed -n 's/^searched //p' "$2" | sort -n | tail -1)" -gt 100 ] || fail "$1: searched $(cat "$2")"
+    [ "$(sed -n 's/^searched //p' "$2" | sort -n | tail -1)" -gt 30 ] || fail "$1: searched $(cat "$2")"
     grep found "$2" | sort | uniq -c >&2
 }
 
@@ -33,10 +29,10 @@ export FREED_NEEDLES=$needles FREED_REPORT=$dir/serve
 LD_PRELOAD=$dir/freed.so start_agent
 mode start progress wait
 check "a run" "$(talk "$(phase 1 training)" "$(world 1)")" "$(phase 1 training)"
-echo '{"type":"ping"}' | timeout 20 "$client" 127.0.0.1 "$port" foreign.key foreign.crt control --until x >/dev/null 2>&1
+echo '{"type":"ping"}' | timeout 20 "$client" 127.0.0.1 "$port" foreign.key control --until x >/dev/null 2>&1
 
 mkdir run
-world 1 | sed "s/{/{\"port\":$port,\"key\":\"ours.key\",\"certificate\":\"ours.crt\",/" >run/exec.json
+world 1 | sed "s/{/{\"port\":$port,\"key\":\"ours.key\",/" >run/exec.json
 PACELINE_AGENT_RUN=$dir/run FREED_REPORT=$dir/exec LD_PRELOAD=$dir/freed.so "$agent" exec 127.0.0.1 sh >said 2>&1
 check "exec reached the agent" "$(cat said)" "refused"
 searched exec exec
@@ -47,10 +43,10 @@ wait "$agent_pid"
 agent_pid=
 searched serve serve
 
-# Keys that do not belong together.
-cp foreign.crt ours.crt
+# A file that has more than the key.
+echo >>ours.key
 FREED_REPORT=$dir/refused LD_PRELOAD=$dir/freed.so timeout 20 "$agent" serve --listen 127.0.0.1:0 --key ours.key \
-    --certificate ours.crt --state "$dir/state" --scratch "$dir/scratch" --termination-log "$dir/record" >said 2>&1
-check "another certificate" "$(cat said)" "do not belong together"
+    --state "$dir/state" --scratch "$dir/scratch" --termination-log "$dir/record" >said 2>&1
+check "a longer key" "$(cat said)" "the key has 33 bytes, not 32"
 searched refused refused
 verdict

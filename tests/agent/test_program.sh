@@ -12,7 +12,7 @@ serve() {
     local i=$1
     shift
     pod_start "$i" env COLOR="blue$i" OMPI_MCA_mpi_show_mca_params=0 "${with[@]}" "$agent" serve \
-        --key "$dir/ours.key" --certificate "$dir/ours.crt" --scratch "$dir/own/run" --pod "w-$i-0" \
+        --key "$dir/ours.key" --scratch "$dir/own/run" --pod "w-$i-0" \
         --termination-log "$dir/own/record" -- "$program" "$@" >"$dir/out$i" 2>"$dir/agent$i.log"
 }
 
@@ -104,7 +104,7 @@ stop "a program that cannot be asked" wait
 refused() {
     local code
     printf '#!/bin/sh\n%s\n' "$2" >fake/mpirun
-    PATH=$dir/fake:$PATH timeout 60 "$agent" serve --listen 127.0.0.1:0 --key ours.key --certificate ours.crt \
+    PATH=$dir/fake:$PATH timeout 60 "$agent" serve --listen 127.0.0.1:0 --key ours.key \
         --scratch "$dir/scratch" --pod p-0 --termination-log "$dir/refused" -- true 2>/dev/null
     code=$?
     same "$1: exit code" "$code" 2

@@ -4,8 +4,14 @@
 . tests/agent/lib.sh
 start_agent
 
+command -v openssl >/dev/null || {
+    echo "openssl, a stranger of this test, is not installed"
+    exit 77
+}
+key=$(od -An -v -tx1 <ours.key | tr -d ' \n')
+
 # Another key, no key, no TLS.
-out=$(echo '{"type":"ping"}' | timeout 20 "$client" 127.0.0.1 "$port" foreign.key foreign.crt control --until x 2>&1)
+out=$(echo '{"type":"ping"}' | timeout 20 "$client" 127.0.0.1 "$port" foreign.key control --until x 2>&1)
 check "a foreign key" "$out" "the other end must have the job's own key"
 same "and not a message" "$(grep -c hello <<<"$out")" 0
 out=$(echo | timeout 20 openssl s_client -connect "127.0.0.1:$port" -quiet 2>&1)
@@ -15,14 +21,14 @@ exec {fd}<>"/dev/tcp/127.0.0.1/$port"
 { printf 'GET / HTTP/1.1\r\n\r\n' >&"$fd"; } 2>/dev/null
 same "no TLS" "$(timeout 20 cat <&"$fd" 2>/dev/null | wc -c)" 0
 exec {fd}>&-
-out=$(echo | timeout 20 openssl s_client -connect "127.0.0.1:$port" -tls1_2 -cert ours.crt -key ours.key 2>&1)
+out=$(echo | timeout 20 openssl s_client -connect "127.0.0.1:$port" -tls1_2 -psk "$key" -psk_identity "paceline job" 2>&1)
 check "an older TLS" "$out" "alert"
 
 # With the key, but no messages: garbage, and a message before hello.
-raw() { timeout 20 openssl s_client -connect "127.0.0.1:$port" -cert ours.crt -key ours.key -quiet 2>/dev/null; }
+raw() { timeout 20 openssl s_client -connect "127.0.0.1:$port" -psk "$key" -psk_identity "paceline job" -quiet 2>/dev/null; }
 same "garbage" "$( (printf 'hello, agent'; sleep 1) | raw | wc -c)" 0
 first() { # LINE CHANNEL: the answer to a first message
-    echo "$1" | timeout 20 "$client" 127.0.0.1 "$port" ours.key ours.crt "$2" --until refused
+    echo "$1" | timeout 20 "$client" 127.0.0.1 "$port" ours.key "$2" --until refused
 }
 check "no hello" "$(first '{"type":"world"}' none)" "a connection begins with hello"
 check "another protocol" "$(first '{"type":"hello","protocol":2,"channel":"control"}' none)" "protocol 1 only"

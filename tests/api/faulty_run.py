@@ -131,9 +131,7 @@ def normal(value, words):
         for word, other in words.items():
             value = value.replace(word, other)
         # The digits follow from the master key and the job's UID.
-        value = re.sub(r"-key-[0-9a-f]{8}$", "-key-<digits>", value)
-        # A certificate's signature is random; what it certifies follows from the key.
-        return re.sub(r"^LS0tLS1CRUdJTi[A-Za-z0-9+/=]+$", "<pem>", value)
+        return re.sub(r"-key-[0-9a-f]{8}$", "-key-<digits>", value)
     return value
 
 

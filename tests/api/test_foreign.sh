@@ -65,7 +65,7 @@ waiting() { [ -n "$(of pod/in-secret-worker-0-0 '{.spec.nodeName}' 2>/dev/null)"
 until_true waiting
 secret=$(of pod/in-secret-worker-0-0 '{.spec.volumes[?(@.name=="paceline-key")].secret.secretName}')
 same "what it mounts" "$(of pod/in-secret-worker-0-0 '{.spec.volumes[?(@.name=="paceline-key")].secret.items[*].key}')" \
-    "tls.crt tls.key"
+    "key"
 k delete secret "$secret" >/dev/null
 k create secret generic "$secret" --from-literal=password=1 >/dev/null
 k create -f - >/dev/null <<EVENT
@@ -74,7 +74,7 @@ kind: Event
 metadata: {name: in-secret.1}
 type: Warning
 reason: FailedMount
-message: 'MountVolume.SetUp failed for volume "paceline-key" : references non-existent secret key: tls.crt'
+message: 'MountVolume.SetUp failed for volume "paceline-key" : references non-existent secret key: key'
 involvedObject: {kind: Pod, name: in-secret-worker-0-0, namespace: default, uid: $(of pod/in-secret-worker-0-0 '{.metadata.uid}')}
 lastTimestamp: $(date -u +%Y-%m-%dT%H:%M:%SZ)
 EVENT
@@ -94,7 +94,7 @@ for pair in $kinds; do
     await "$job" Running
     await "$job" PodsBlocked=False
 done
-made_again() { [ "$(of "secret/$secret" '{.type}' 2>/dev/null)" = kubernetes.io/tls ]; }
+made_again() { [ "$(of "secret/$secret" '{.type}' 2>/dev/null)" = paceline.dev/job-key ]; }
 until_true made_again
 k annotate pod in-secret-worker-0-0 paceline.test/ready-after=0s --overwrite >/dev/null
 await in-secret PodsBlocked=False

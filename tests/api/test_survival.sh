@@ -39,14 +39,14 @@ until_true policy_works # the API server has read it
 tries() { object "$@" | may_create "${in:-default}"; }
 alone="no TrainingJob controls this object"
 denied "a pod of a Job" "$alone" tries Pod a Job "\"spec\": {$container}"
-denied "a Secret of a Job" "$alone" tries Secret a Job '"type": "kubernetes.io/tls", "data": {"tls.crt": "", "tls.key": ""}'
+denied "a Secret of a Job" "$alone" tries Secret a Job '"type": "paceline.dev/job-key"'
 denied "the key elsewhere" "$alone" tries Secret paceline-operator-key Job '"type": "Opaque"'
 check "a pod of a TrainingJob" "$(tries Pod a TrainingJob "\"spec\": {$container}" 2>&1)" created
 in=kube-system denied "a pod in kube-system" "paceline-operator may touch nothing in the namespaces of Kubernetes" \
     tries Pod a TrainingJob "\"spec\": {$container}"
 in=$operator_namespace denied "a pod with its own account" "a pod of a TrainingJob may not run as paceline-operator" \
     tries Pod a TrainingJob "\"spec\": {\"serviceAccountName\": \"paceline-operator\", $container}"
-denied "a token" "paceline-operator may make Secrets of the type kubernetes.io/tls only" \
+denied "a token" "paceline-operator may make Secrets of the type paceline.dev/job-key only" \
     tries Secret a TrainingJob '"type": "Opaque"'
 denied "an open Service" "paceline-operator may make headless Services only" \
     tries Service a TrainingJob '"spec": {"ports": [{"port": 80}]}'

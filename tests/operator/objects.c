@@ -7,12 +7,12 @@
  */
 #include "tests/unit/objects_job.h"
 
-/* A private key has no place in a repository, not even one that opens nothing. */
+/* A key has no place in a repository, not even one that opens nothing. */
 static void hide_key(cJSON *secret)
 {
     cJSON *data = cJSON_GetObjectItemCaseSensitive(secret, "data");
 
-    cJSON_ReplaceItemInObjectCaseSensitive(data, "tls.key", cJSON_CreateString("aGlkZGVu"));
+    cJSON_ReplaceItemInObjectCaseSensitive(data, "key", cJSON_CreateString("aGlkZGVu"));
 }
 
 /* The spec is other tests' business, and grows a field now and then. */

@@ -306,7 +306,7 @@ static bool lets_in(const struct agent_link *l, const struct sim_process *p)
 {
     unsigned char key[KEY_BYTES];
 
-    key_scalar(key, l->w->config.master_key, p->job_uid);
+    key_derive(key, l->w->config.master_key, p->job_uid);
     return memcmp(key, l->key, sizeof key) == 0;
 }
 
@@ -334,7 +334,7 @@ static void on_connect(struct sim_world *w, int64_t id)
     else if (!p->running || w->now_ms < p->started_ms + 300)
         post(l, TO_OPERATOR, NULL, "connection refused");
     else if (!lets_in(l, p))
-        post(l, TO_OPERATOR, NULL, "its certificate is not the job's");
+        post(l, TO_OPERATOR, NULL, "its key is not the job's");
     else
         attach(l, process);
 }

@@ -42,17 +42,11 @@ static char *in_scratch(const char *name) { return xasprintf("%s/%s", scratch, n
 static void write_key(const char *name, const char *uid)
 {
     static const unsigned char master[KEY_BYTES] = "thirty-two bytes of a master key";
-    AUTO(buf_release) struct buf key, cert;
-    AUTO(auto_free) char *key_name = xasprintf("%s.key", name);
-    AUTO(auto_free) char *cert_name = xasprintf("%s.crt", name);
-    unsigned char scalar[KEY_BYTES];
+    AUTO(auto_free) char *file = xasprintf("%s.key", name);
+    unsigned char key[KEY_BYTES];
 
-    buf_init(&key, 0);
-    buf_init(&cert, 0);
-    key_scalar(scalar, master, uid);
-    key_pem(scalar, &key, &cert);
-    scratch_write(scratch, key_name, key.data, key.len);
-    scratch_write(scratch, cert_name, cert.data, cert.len);
+    key_derive(key, master, uid);
+    scratch_write(scratch, file, key, sizeof key);
 }
 
 /* ---- the agent */
@@ -80,15 +74,12 @@ static int agent_message(void *arg, const cJSON *message, struct err *err)
 static struct channel_tls *agent_tls(void)
 {
     AUTO(buf_release) struct buf key = {0};
-    AUTO(buf_release) struct buf cert = {0};
     AUTO(auto_free) char *key_path = in_scratch("job.key");
-    AUTO(auto_free) char *cert_path = in_scratch("job.crt");
     struct channel_tls *tls = NULL;
     struct err err = {0};
 
     if (buf_read_file(&key, key_path, 65536, &err) < 0 ||
-        buf_read_file(&cert, cert_path, 65536, &err) < 0 ||
-        channel_tls_new(&tls, key.data, key.len, cert.data, cert.len, &err) < 0)
+        channel_tls_new(&tls, key.data, key.len, &err) < 0)
         fprintf(stderr, "%s\n", err.msg);
     return tls;
 }
@@ -171,12 +162,11 @@ static void write_context(const struct exec_agent *agent, long long generation, 
     char name[] = "w-1", address[] = "127.0.0.1";
     AUTO(auto_free) char *pod_name = xstrdup(pod);
     AUTO(auto_free) char *key = xasprintf("%s/%s.key", scratch, key_name);
-    AUTO(auto_free) char *cert = xasprintf("%s/%s.crt", scratch, key_name);
     struct world_host host = {.pod = pod_name, .host = name, .address = address};
     struct world world = {.generation = generation, .job = job, .hosts = &host, .n_hosts = 1};
     struct err err = {0};
 
-    CHECK_INT(exec_write_context(scratch, &world, agent->port, key, cert, &err), 0);
+    CHECK_INT(exec_write_context(scratch, &world, agent->port, key, &err), 0);
 }
 
 /* `exec ADDRESS orted -mca ess_base_vpid WHICH`, with its errors in a file. */

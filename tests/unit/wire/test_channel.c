@@ -1,4 +1,4 @@
-// LINK: wire operator/objects/keys.c common
+// LINK: wire common
 // LIBS: -lssl -lcrypto
 /* Two ends over a socket pair; the clock is an argument. */
 #include "wire/channel.h"
@@ -9,25 +9,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "operator/objects/keys.h"
 #include "paceline/mem.h"
 #include "tests/test.h"
+#include "wire/tls.h"
 
 #define ROUNDS 50
 
-static struct channel_tls *tls_of(const char *uid)
+static void key_of(unsigned char key[CHANNEL_KEY_BYTES], const char *job)
 {
-    static const unsigned char master[KEY_BYTES] = "thirty-two bytes of a master key";
-    AUTO(buf_release) struct buf key, cert;
-    unsigned char scalar[KEY_BYTES];
+    memset(key, 0, CHANNEL_KEY_BYTES);
+    memcpy(key, job, strlen(job));
+}
+
+static struct channel_tls *tls_of(const char *job)
+{
+    unsigned char key[CHANNEL_KEY_BYTES];
     struct channel_tls *tls = NULL;
     struct err err;
 
-    buf_init(&key, 0);
-    buf_init(&cert, 0);
-    key_scalar(scalar, master, uid);
-    key_pem(scalar, &key, &cert);
-    CHECK_INT(channel_tls_new(&tls, key.data, key.len, cert.data, cert.len, &err), 0);
+    key_of(key, job);
+    CHECK_INT(channel_tls_new(&tls, key, sizeof key, &err), 0);
     return tls;
 }
 
@@ -178,6 +179,151 @@ static void test_stranger(struct channel_tls *tls)
     }
 }
 
+/* Another program on the other end of a channel: plain OpenSSL, with what it was given. */
+struct peer {
+    SSL_CTX *ctx;
+    SSL *ssl;
+    char refusal[sizeof((struct err *)0)->msg];
+    bool with_key;
+};
+
+static const char *peer_identity;
+
+static int peer_session(SSL *ssl, SSL_SESSION **session)
+{
+    unsigned char key[CHANNEL_KEY_BYTES];
+
+    key_of(key, "job-1");
+    *session = SSL_SESSION_new();
+    return SSL_SESSION_set1_master_key(*session, key, sizeof key) &&
+           SSL_SESSION_set_cipher(*session,
+                                  SSL_CIPHER_find(ssl, (const unsigned char[]){0x13, 1})) &&
+           SSL_SESSION_set_protocol_version(*session, TLS1_3_VERSION);
+}
+
+static int peer_offer(SSL *ssl, const EVP_MD *md, const unsigned char **id, size_t *n,
+                      SSL_SESSION **session)
+{
+    (void)md;
+    *id = (const unsigned char *)peer_identity;
+    *n = strlen(peer_identity);
+    return peer_session(ssl, session);
+}
+
+static int peer_find(SSL *ssl, const unsigned char *id, size_t n, SSL_SESSION **session)
+{
+    (void)id, (void)n;
+    return peer_session(ssl, session);
+}
+
+/* TLS up to this version; with the key of job-1, or without it. */
+static void peer_init(struct peer *p, int version, bool with_key)
+{
+    *p = (struct peer){.ctx = SSL_CTX_new(TLS_method()), .with_key = with_key};
+    peer_identity = "paceline job";
+    CHECK(p->ctx && SSL_CTX_set_max_proto_version(p->ctx, version) == 1);
+    if (with_key) {
+        SSL_CTX_set_psk_use_session_callback(p->ctx, peer_offer);
+        SSL_CTX_set_psk_find_session_callback(p->ctx, peer_find);
+    }
+}
+
+/* A certificate that a server may have instead, signed by itself. */
+static void peer_certify(struct peer *p)
+{
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
+    X509 *cert = X509_new();
+
+    CHECK(key && cert && X509_set_pubkey(cert, key) &&
+          X509_gmtime_adj(X509_getm_notBefore(cert), 0) &&
+          X509_gmtime_adj(X509_getm_notAfter(cert), 3600) && X509_sign(cert, key, EVP_sha256()) &&
+          SSL_CTX_use_certificate(p->ctx, cert) == 1 && SSL_CTX_use_PrivateKey(p->ctx, key) == 1);
+    X509_free(cert);
+    EVP_PKEY_free(key);
+}
+
+/* Whether the channel's end lets the peer in; n: what a peer that it refuses can read. */
+static bool peer_meets(struct peer *p, struct channel_tls *tls, bool channel_serves, ssize_t *n)
+{
+    struct end e = {0};
+    char bytes[64];
+    int fds[2];
+    bool met;
+
+    CHECK_INT(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    e.channel = channel_serves ? channel_accept(tls, fds[1], take, &e, 1000)
+                               : channel_connect(tls, fds[1], take, &e, 1000);
+    say(e.channel, "secret", "for the job alone");
+    p->ssl = SSL_new(p->ctx);
+    SSL_set_fd(p->ssl, fds[0]);
+    if (channel_serves)
+        SSL_set_connect_state(p->ssl);
+    else
+        SSL_set_accept_state(p->ssl);
+    for (int i = 0; i < ROUNDS; i++) {
+        SSL_do_handshake(p->ssl);
+        step(&e, 1000);
+    }
+    *n = SSL_read(p->ssl, bytes, sizeof bytes);
+    met = e.rc == 0 && channel_ready(e.channel);
+    snprintf(p->refusal, sizeof p->refusal, "%s", e.rc ? e.err.msg : "");
+    channel_free(e.channel);
+    close(fds[0]);
+    return met;
+}
+
+static void peer_release(struct peer *p)
+{
+    SSL_free(p->ssl);
+    SSL_CTX_free(p->ctx);
+}
+
+/* Others' programs need the key, TLS 1.3, and a Diffie-Hellman exchange beside the key. */
+static void test_peers(struct channel_tls *tls)
+{
+    static const struct {
+        const char *name;
+        int version;
+        bool key, certificate, no_exchange, other_identity, serves, met;
+    } cases[] = {
+        {"a client with the key", TLS1_3_VERSION, .key = true, .serves = true, .met = true},
+        {"a server with the key", TLS1_3_VERSION, .key = true, .met = true},
+        {"a client without the key", TLS1_3_VERSION, .serves = true},
+        {"a client with a certificate", TLS1_3_VERSION, .certificate = true, .serves = true},
+        {"a server with a certificate", TLS1_3_VERSION, .certificate = true},
+        {"a client with another identity", TLS1_3_VERSION, .key = true, .other_identity = true,
+         .serves = true},
+        {"a client of TLS 1.2", TLS1_2_VERSION, .key = true, .certificate = true, .serves = true},
+        {"a server of TLS 1.2", TLS1_2_VERSION, .key = true, .certificate = true},
+        {"a client without an exchange", TLS1_3_VERSION, .key = true, .no_exchange = true,
+         .serves = true},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct peer p;
+        ssize_t n;
+
+        peer_init(&p, cases[i].version, cases[i].key);
+        if (cases[i].certificate)
+            peer_certify(&p);
+        if (cases[i].no_exchange) {
+            SSL_CTX_set_options(p.ctx, SSL_OP_ALLOW_NO_DHE_KEX);
+            CHECK_INT(SSL_CTX_set1_groups_list(p.ctx, "P-521"), 1); /* none that we have */
+        }
+        if (cases[i].other_identity)
+            peer_identity = "another job";
+        test_checked++;
+        if (peer_meets(&p, tls, cases[i].serves, &n) != cases[i].met || (n > 0) != cases[i].met)
+            TEST_FAIL("%s: read %zd bytes", cases[i].name, n);
+        if (cases[i].met)
+            CHECK_INT(SSL_version(p.ssl), TLS1_3_VERSION);
+        if (cases[i].version < TLS1_3_VERSION) /* and for no other reason */
+            CHECK_CONTAINS(p.refusal,
+                           cases[i].serves ? "unsupported protocol" : "protocol version");
+        peer_release(&p);
+    }
+}
+
 /* Pings keep a quiet connection; a silent end is given up after 5 s, and bytes that wait count. */
 static void test_silence(struct channel_tls *tls)
 {
@@ -281,8 +427,9 @@ static void test_keys(void)
     struct channel_tls *tls = NULL;
     struct err err = {0};
 
-    CHECK_INT(channel_tls_new(&tls, "no", 2, "no", 2, &err), -1);
+    CHECK_INT(channel_tls_new(&tls, "no", 2, &err), -1);
     CHECK_INT(err.code, ERR_INVALID);
+    CHECK_STR(err.msg, "the key has 2 bytes, not 32");
     CHECK(tls == NULL);
 }
 
@@ -294,6 +441,7 @@ int main(void)
     test_talk(ours);
     test_wrong_key(ours, other);
     test_stranger(ours);
+    test_peers(ours);
     test_silence(ours);
     test_back_pressure(ours);
     test_refusing(ours);

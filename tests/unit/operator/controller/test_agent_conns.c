@@ -179,7 +179,7 @@ static void test_life(void)
     observe();
     CHECK_INT(n_opened, 1);
     CHECK_STR(opened[0].address, "10.0.0.7");
-    key_scalar(key, master_key, "u-1");
+    key_derive(key, master_key, "u-1");
     CHECK(memcmp(key, opened[0].key, sizeof key) == 0);
     CHECK(o.run && !o.linked && !o.unreachable);
     observe();

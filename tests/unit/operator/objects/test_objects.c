@@ -170,7 +170,7 @@ static void test_merge(void)
         {"", C0 "args", "[\"serve\"]"},
         {"", C0 "resources", "{\"requests\":{\"cpu\":\"1\",\"memory\":\"585Mi\"}}"},
         {"", "spec.volumes[3]", "{\"name\":\"paceline-config\",\"configMap\":{\"name\":\"j-1\"}}"},
-        {"", "spec.volumes[0].secret.secretName", "\"j-key-d1463c6c\""},
+        {"", "spec.volumes[0].secret.secretName", "\"j-key-3579a455\""},
         {"", C0 "env[3].name", "\"PACELINE_POD\""},
         {"", C0 "env[4]", "{\"value\":\"30\",\"name\":\"PACELINE_GRACE_SECONDS\"}"},
         {"spec: {terminationGracePeriodSeconds: 90}", C0 "env[4].value", "\"90\""},

@@ -32,7 +32,7 @@ static void test_hostfile_slots(void)
 
 static void test_names_and_paths(void)
 {
-    static const char *const names[] = {"j", "j-key-d1463c6c", "j-4", "j", "j-4"};
+    static const char *const names[] = {"j", "j-key-3579a455", "j-4", "j", "j-4"};
     static const char *const paths[] = {
         "/api/v1/namespaces/ns/services", "/api/v1/namespaces/ns/secrets",
         "/api/v1/namespaces/ns/configmaps",
