@@ -77,7 +77,7 @@ def describe(made, base):
     lines, previous = [], {o["kind"]: o for o in reversed(base)}
     for new in made:
         kind = new["kind"]
-        lines.append(f"{kind} {new['metadata']['name']}")
+        lines.append(kind)
         lines += differences(previous[kind], new) if kind in previous else added(new, "")
         previous[kind] = new
     return "".join(line + "\n" for line in lines)
