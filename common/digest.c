@@ -31,7 +31,7 @@ void digest_add(struct digest *d, const void *bytes, size_t n)
     }
 }
 
-/* What is left, filled up with zeros, or a word of zeros. */
+/* The rest, filled up with zeros, or a word of zeros. */
 uint64_t digest_end(const struct digest *d) { return mix(d->h, d->word); }
 
 uint64_t digest_bytes(const void *bytes, size_t n)

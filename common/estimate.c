@@ -74,7 +74,7 @@ static int blocks_of(const struct estimate_costs *costs, int workers, int first,
     return count_blocks(first * costs->lanes / workers, (first + n) * costs->lanes / workers);
 }
 
-/* How many sums there are to send: of all workers, of the one with the most and the least. */
+/* The number of sums to send: of all workers, of the one with the most and the least. */
 struct blocks {
     int all, most, least;
 };

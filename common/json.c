@@ -170,7 +170,7 @@ static void print_code(unsigned char c, struct buf *out)
     buf_add(out, (const char[]){'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]}, 6);
 }
 
-/* What ends a run of plain bytes: 'u' is written by its code, 0xc2 begins U+0080 to U+009F among
+/* These end a run of plain bytes: 'u' is written by its code, 0xc2 begins U+0080 to U+009F among
  * others, the rest is written as a backslash and this letter. strcspn would make such a table for
  * each string. */
 #define UP_TO_7 'u', 'u', 'u', 'u', 'u', 'u', 'u', 'u'

@@ -97,7 +97,7 @@ static size_t count_inputs(const struct net *net)
     return n;
 }
 
-/* Whether something is trained in a part or below it: gradients then come back to it. */
+/* Whether a part or one below it has parameters to train; gradients then come back to it. */
 static bool is_trained(const struct net_parts *p, int part)
 {
     bool trained = p->items[part].trained;

@@ -3,7 +3,7 @@
 
 #define STAGES 3
 
-/* What stands beside a block that halves its maps. */
+/* The shortcut of a block that halves its maps. */
 enum shortcut { SHORTCUT_CONV, SHORTCUT_CONV_NORM, SHORTCUT_ZERO_FILL };
 
 /* A 1x1 convolution, or every other value and channels of zeros (arXiv 1512.03385, options B, A).

@@ -66,7 +66,7 @@ static struct sieve_frame *top(struct sieve *s)
     return s->depth ? &s->frames[s->depth - 1] : NULL;
 }
 
-/* How many of the n bytes inside a string's quotes form complete characters and escapes. */
+/* The number of bytes, of n inside a string's quotes, that form complete characters and escapes. */
 static size_t whole_characters(const char *text, size_t n)
 {
     size_t at = 0, step;
@@ -247,7 +247,7 @@ static bool scan_byte(struct sieve *s, char c, bool *ended)
     }
 }
 
-/* How many of the n bytes come before the next quote or backslash of the string. json_print writes
+/* The number of bytes, of n, before the next quote or backslash of the string. json_print writes
  * six bytes for U+007F, which has one, and for U+0080 to U+009F, which have two. */
 static size_t scan_string(struct sieve *s, const char *bytes, size_t n)
 {
@@ -264,7 +264,7 @@ static size_t scan_string(struct sieve *s, const char *bytes, size_t n)
     return i;
 }
 
-/* How many of the n bytes belong to the value. *ended: the value ends among them. */
+/* The number of bytes, of n, that belong to the value. *ended: the value ends among them. */
 static size_t scan(struct sieve *s, const char *bytes, size_t n, bool *ended)
 {
     size_t i = 0;

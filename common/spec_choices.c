@@ -1,4 +1,4 @@
-/* Which fields apply only where another one has a certain value, and their defaults there. */
+/* Fields that apply only where another one has a certain value, and their defaults there. */
 #include "common/spec_table.h"
 
 #include "paceline/layer_types.h"

@@ -1,4 +1,4 @@
-/* What follows from a job: its JSON form, warnings, lanes, promise and network. */
+/* Derived from a job: its JSON form, warnings, lanes, promise and network. */
 #include "paceline/spec.h"
 
 #include "common/spec_rules.h"

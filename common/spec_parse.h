@@ -1,4 +1,4 @@
-/* What the files of the parser share: the tree that is read, and the problems found in it. */
+/* Shared by the files of the parser: the tree that is read, and the problems found in it. */
 #ifndef PACELINE_SPEC_PARSE_H
 #define PACELINE_SPEC_PARSE_H
 

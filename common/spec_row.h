@@ -1,4 +1,4 @@
-/* What the rows of the table of fields (spec_table.c) are written with: places, ranges, patterns,
+/* Words for the rows of the table of fields (spec_table.c): places, ranges, patterns,
  * and what several rows share. */
 #ifndef PACELINE_SPEC_ROW_H
 #define PACELINE_SPEC_ROW_H

@@ -18,7 +18,7 @@
 #include "paceline/buf.h"
 #include "paceline/spec.h"
 
-/* What a field holds; in parentheses how it is stored. */
+/* The kind of a field's value; in parentheses how it is stored. */
 enum field_kind {
     FIELD_OBJECT,   /* fields of its own (bool: whether it is there; most are not stored) */
     FIELD_IGNORED,  /* anything; the API server writes it (not stored) */
@@ -190,7 +190,7 @@ cJSON *field_load(const struct field *f, const void *base);
 /* The whole number in base: an int, an int64_t or an enum, as the field's size says. */
 int64_t field_get_int(const struct field *f, const void *base);
 void field_put_int(const struct field *f, void *base, int64_t x);
-/* Where in names the word is; -1: nowhere. */
+/* The index of the word in names, or -1. */
 int field_name_index(const struct field *f, const char *word);
 /* Frees what the field owns. */
 void field_free(const struct field *f, void *base);

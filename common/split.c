@@ -236,7 +236,7 @@ struct search {
     long looks; /* that are left */
 };
 
-/* What placing the part sends more, among those that are placed. */
+/* The bytes that placing the part adds between it and the parts that are placed. */
 static double more_bytes(const struct search *s)
 {
     const struct split_graph *g = s->graph;

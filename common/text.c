@@ -26,7 +26,7 @@ static bool may_follow(unsigned char first, unsigned char second)
     return second >= low && second <= high;
 }
 
-/* How many of the first n bytes can belong to the character at s. */
+/* The number of bytes, of the first n, that can belong to the character at s. */
 static size_t fitting(const unsigned char *s, size_t n)
 {
     size_t i = 1, wanted = text_announced(s[0]);

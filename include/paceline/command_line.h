@@ -22,7 +22,7 @@ struct word_list {
 void word_list_add(struct word_list *list, const char *word);
 void word_list_release(struct word_list *list); /* also fit for AUTO */
 
-/* What an option takes, and the type of the variable that it fills. */
+/* The kind of an option's value, and the type of the variable that it fills. */
 enum option_kind {
     OPTION_FLAG,     /* nothing: bool */
     OPTION_TEXT,     /* any text but an empty one, or one of choices: const char * */

@@ -1,4 +1,4 @@
-/* Where data sets are kept that `paceline data fetch` has fetched and jobs name without a path. */
+/* The folder of data sets that `paceline data fetch` has fetched and jobs name without a path. */
 #ifndef PACELINE_DATA_HOME_H
 #define PACELINE_DATA_HOME_H
 

@@ -16,8 +16,9 @@ void env_release(struct env *e);                 /* also fit for AUTO */
 void env_set(struct env *e, const char *name, const char *value, bool replace);
 
 /*
- * What makes Open MPI quick for ranks of one host (docs/reference/run.md has the times); names are
- * the same for 4 and 5. threads: per rank, 0: one per core. What is set already wins.
+ * Settings that make Open MPI quick for ranks of one host (docs/reference/run.md has the times);
+ * names are the same for 4 and 5. threads: per rank, 0: one per core. A variable that is set
+ * already stays.
  */
 void env_set_mpi(struct env *e, int ranks, int threads);
 

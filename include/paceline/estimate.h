@@ -1,6 +1,6 @@
 /*
- * How long training takes on N workers, from two measured times: study 003 (O. Slampa, "Parallel
- * Deep Learning", Brno 2017), section 4, and what later algorithms change in it. Pure.
+ * The time that training takes on N workers, from two measured times: study 003 (O. Slampa,
+ * "Parallel Deep Learning", Brno 2017), section 4, and what later algorithms change in it. Pure.
  *
  * Assumed: equal workers, equal full-duplex links that share their bandwidth; updating costs
  * nothing.
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the workers do with the batches. */
+/* The workers' use of the batches. */
 enum estimate_type {
     ESTIMATE_SYNC_JOIN,  /* a batch each, summed into one update: batches/N updates */
     ESTIMATE_SYNC_SPLIT, /* a share of one batch each: as many updates as on one worker */
@@ -19,7 +19,7 @@ enum estimate_type {
     N_ESTIMATE_TYPES,
 };
 
-/* Where gradients are summed. */
+/* The place where gradients are summed. */
 enum estimate_server {
     ESTIMATE_CENTRAL,     /* on one parameter server */
     ESTIMATE_DISTRIBUTED, /* on the workers, each serving a shard */
@@ -27,7 +27,7 @@ enum estimate_server {
     N_ESTIMATE_SERVERS,
 };
 
-/* How all-reduce sums; named as spec.strategy.algorithm. */
+/* The algorithm of all-reduce; named as spec.strategy.algorithm. */
 enum estimate_algorithm {
     ESTIMATE_TREE,               /* reduce-scatter of lane blocks, all-gather */
     ESTIMATE_RING,               /* reduce-scatter of sums, all-gather */

@@ -1,4 +1,4 @@
-/* How the network of a ModelParallel job is split over its workers, and what each has of it. */
+/* The split of a ModelParallel job's network over its workers, and each worker's share. */
 #ifndef PACELINE_JOB_SPLIT_H
 #define PACELINE_JOB_SPLIT_H
 
@@ -17,7 +17,7 @@ MUST_CHECK int job_split(const struct job *job, const struct net_parts *parts,
                          const struct net *net, enum split_kind kind, int workers, int *worker,
                          struct err *err);
 
-/* What one worker has: FLOPs of a sample, and about so many bytes of parameters with their
+/* One worker's share: FLOPs of a sample, and about so many bytes of parameters with their
  * gradients and the optimiser's state, and of activations. */
 struct split_share {
     double load, parameters, activations;
@@ -26,7 +26,7 @@ struct split_share {
 void job_split_shares(const struct job *job, const struct net_parts *parts, const int *worker,
                       int workers, struct split_share *shares);
 
-/* How many times one worker's speed a pipeline can have: all of the work over that of the slowest
+/* The largest speedup of a pipeline over one worker: all of the work over that of the slowest
  * worker, times M/(M + S - 1) for M micro-batches in S stages, the share of the time in which none
  * of them waits for the pipe to fill or to drain (Huang et al. 2019, section 2.3). */
 double job_split_ceiling(const struct job *job, const struct split_share *shares, int workers);

@@ -13,7 +13,7 @@
 #include "paceline/net.h"
 #include "paceline/split.h"
 
-/* What the net's layers from i on are computed as: how many as one, and what is fused. */
+/* The layers from i on that are computed as one: their number, and what is fused. */
 struct fusion {
     int taken;
     bool relu, pool;

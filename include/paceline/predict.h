@@ -1,4 +1,4 @@
-/* What the throughput of a job should be, by the estimates for its strategy. Pure. */
+/* The throughput that a job should have, by the estimates for its strategy. Pure. */
 #ifndef PACELINE_PREDICT_H
 #define PACELINE_PREDICT_H
 
@@ -10,12 +10,12 @@
  * of a transfer, and with greedy placement the tensors; the job says the rest. Synchronous servers
  * are taken at their best, as the engine's receive while they send, but with strategy.schedule
  * allAtOnce at their worst, and asynchronous ones at their worst, or between both with
- * strategy.transferSemaphore. What is sent while others compute is not counted. NAN: nobody has a
- * formula for this strategy.
+ * strategy.transferSemaphore. Bytes that are sent while others compute are not counted. NAN: nobody
+ * has a formula for this strategy.
  */
 double predict_rate(const struct job *job, const struct estimate_costs *costs);
 
-/* Which case of study 003's formulas the job is; false: none of them. One worker's all-reduce is
+/* The case of study 003's formulas that fits the job; false: none does. One worker's all-reduce is
  * one worker. */
 bool predict_case(const struct job *job, enum estimate_type *type, enum estimate_server *server);
 

@@ -247,7 +247,7 @@ struct job {
     } mpi;
     struct job_role replicas[N_CLUSTER_ROLES];
     int64_t min_workers, max_workers; /* bounds of scaling; -1: absent */
-    /* What follows is the operator's. */
+    /* Members for the operator: */
     struct {
         enum clean_pods clean_pods;
         int64_t backoff_limit;
@@ -359,26 +359,27 @@ void job_record(const struct job *job, struct buf *out);
  */
 bool job_differs(const struct job *there, const struct job *here, bool strict, struct buf *what);
 
-/* How long the pod that has the model stays for who fetches it: a day, where no volume has it. */
+/* The time that the pod with the model stays until somebody fetches it: a day, where no volume
+ * has the model. */
 int64_t job_keep_seconds(const struct job *job);
 
 /* Processes of the built-in engine: workers and servers. */
 int job_ranks(const struct job *job);
 
-/* What is allowed but seldom meant, one sentence each, appended. */
+/* Appends warnings: one sentence for each setting that is allowed but seldom meant. */
 void job_warnings(const struct job *job, struct problems *warnings);
 
 /* Whether spec.debug makes computers or networks slower than they are: times are simulated. */
 bool job_simulated(const struct job *job);
 
-/* What the job's algorithm and wire format promise: "same bytes on any number of workers". */
+/* The promise of the job's algorithm and wire format: "same bytes on any number of workers". */
 const char *job_promise(const struct job *job);
 
 /* The shape of the job's samples for who has no data: as far as the job says it, else that which
  * its built-in network was designed for, else a guess. */
 struct shape job_published_shape(const struct job *job);
-/* What the input layers of an inline network take, one after the other: a vector, which may be
- * longer than net_build allows; c 0: there are none, or one has no shape. */
+/* The shapes that the input layers of an inline network take, one after the other: a vector, which
+ * may be longer than net_build allows; c 0: there are none, or one has no shape. */
 struct shape job_inputs_shape(const struct job *job);
 bool job_publishes_shape(const struct job *job); /* it says it: others only their readers know */
 uint32_t job_published_samples(const struct job *job); /* of images; 0: only their readers know */
@@ -405,7 +406,8 @@ bool job_shards(const struct job *job);
 
 /* training.lanes after the default rule: largest power of two <= batchSize/4, 1 to 64. */
 int job_lanes(const struct job *job);
-/* How many workers share a batch; 1: each has whole ones. Of a switch in its servers' part. */
+/* The number of workers that share a batch; 1: each has whole ones. Of a switch in its servers'
+ * part. */
 int job_sharers(const struct job *job);
 
 #endif

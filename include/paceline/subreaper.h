@@ -27,7 +27,7 @@ struct lingering {
 #define LINGER_LOOK_MS 1000
 #define LINGER_MS 30000 /* a machine may be slow */
 
-/* Whether none has run for LINGER_MS, ended ones that it has not waited for aside. */
+/* Whether no child has run for LINGER_MS, not counting ended ones that it has not waited for. */
 bool subreaper_linger(struct lingering *l, pid_t parent, int64_t now_ms);
 
 #endif
