@@ -34,7 +34,7 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := product conv dense pool math random reduce update norm lrn lstm conv_bf16
+KERNELS := product conv dense pool activation math random reduce update norm lrn lstm conv_bf16
 # Once more with operands of bf16 (worker/kernels/operand.h); the CPU's own products of bf16 are an
 # instruction set of these alone, beside the others of avx512.
 PRODUCTS := product dense

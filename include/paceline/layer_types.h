@@ -18,27 +18,28 @@ enum layer_trait {
     TRAIT_SAMPLES = 4,  /* takes the samples as they come; for the others they are packed */
     TRAIT_BY_VALUE = 8, /* works value by value: the layout of a map is nothing to it */
     TRAIT_RELU = 16,    /* a ReLU after it is computed with it */
+    TRAIT_OUTPUT = 32,  /* an activation: its gradient is taken from the values that it gave */
 };
 
-#define LAYER_TYPES(X)                                                 \
-    X(CONV, conv, conv, conv, TRAIT_SAMPLES | TRAIT_RELU)              \
-    X(DENSE, dense, dense, dense, TRAIT_ROWS | TRAIT_RELU)             \
-    X(MAXPOOL, maxpool, pool, pool, 0)                                 \
-    X(AVGPOOL, avgpool, pool, pool, 0)                                 \
-    X(GLOBALAVGPOOL, globalavgpool, globalavgpool, pool, 0)            \
-    X(BATCHNORM, batchnorm, batchnorm, batchnorm, TRAIT_RELU)          \
-    X(LRN, lrn, lrn, lrn, 0)                                           \
-    X(ADD, add, add, add, TRAIT_SEVERAL | TRAIT_ROWS | TRAIT_RELU)     \
-    X(CONCAT, concat, concat, concat, TRAIT_SEVERAL)                   \
-    X(PADCHANNELS, padchannels, padchannels, padchannels, 0)           \
-    X(SLICE, slice, slice, slice, TRAIT_SAMPLES)                       \
-    X(INPUT, input, input, input, TRAIT_SAMPLES)                       \
-    X(RELU, relu, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE)       \
-    X(SIGMOID, sigmoid, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE) \
-    X(TANH, tanh, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE)       \
-    X(DROPOUT, dropout, dropout, dropout, TRAIT_ROWS | TRAIT_BY_VALUE) \
-    X(FLATTEN, flatten, flatten, flatten, TRAIT_BY_VALUE)              \
-    X(EMBEDDING, embedding, embedding, embedding, TRAIT_SAMPLES)       \
+#define LAYER_TYPES(X)                                                                \
+    X(CONV, conv, conv, conv, TRAIT_SAMPLES | TRAIT_RELU)                             \
+    X(DENSE, dense, dense, dense, TRAIT_ROWS | TRAIT_RELU)                            \
+    X(MAXPOOL, maxpool, pool, pool, 0)                                                \
+    X(AVGPOOL, avgpool, pool, pool, 0)                                                \
+    X(GLOBALAVGPOOL, globalavgpool, globalavgpool, pool, 0)                           \
+    X(BATCHNORM, batchnorm, batchnorm, batchnorm, TRAIT_RELU)                         \
+    X(LRN, lrn, lrn, lrn, 0)                                                          \
+    X(ADD, add, add, add, TRAIT_SEVERAL | TRAIT_ROWS | TRAIT_RELU)                    \
+    X(CONCAT, concat, concat, concat, TRAIT_SEVERAL)                                  \
+    X(PADCHANNELS, padchannels, padchannels, padchannels, 0)                          \
+    X(SLICE, slice, slice, slice, TRAIT_SAMPLES)                                      \
+    X(INPUT, input, input, input, TRAIT_SAMPLES)                                      \
+    X(RELU, relu, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE)                      \
+    X(SIGMOID, sigmoid, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE | TRAIT_OUTPUT) \
+    X(TANH, tanh, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE | TRAIT_OUTPUT)       \
+    X(DROPOUT, dropout, dropout, dropout, TRAIT_ROWS | TRAIT_BY_VALUE)                \
+    X(FLATTEN, flatten, flatten, flatten, TRAIT_BY_VALUE)                             \
+    X(EMBEDDING, embedding, embedding, embedding, TRAIT_SAMPLES)                      \
     X(LSTM, lstm, lstm, lstm, TRAIT_ROWS)
 
 /* FIELD(key, types, default): rows of one key stand together. */

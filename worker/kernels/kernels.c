@@ -6,18 +6,19 @@
 #include <xmmintrin.h>
 #endif
 
-#define DECLARE(isa)                                           \
-    extern const struct product_kernels product_kernels_##isa; \
-    extern const struct conv_kernels conv_kernels_##isa;       \
-    extern const struct dense_kernels dense_kernels_##isa;     \
-    extern const struct pool_kernels pool_kernels_##isa;       \
-    extern const struct math_kernels math_kernels_##isa;       \
-    extern const struct random_kernels random_kernels_##isa;   \
-    extern const struct reduce_kernels reduce_kernels_##isa;   \
-    extern const struct update_kernels update_kernels_##isa;   \
-    extern const struct norm_kernels norm_kernels_##isa;       \
-    extern const struct lrn_kernels lrn_kernels_##isa;         \
-    extern const struct lstm_kernels lstm_kernels_##isa;       \
+#define DECLARE(isa)                                                 \
+    extern const struct product_kernels product_kernels_##isa;       \
+    extern const struct conv_kernels conv_kernels_##isa;             \
+    extern const struct dense_kernels dense_kernels_##isa;           \
+    extern const struct pool_kernels pool_kernels_##isa;             \
+    extern const struct activation_kernels activation_kernels_##isa; \
+    extern const struct math_kernels math_kernels_##isa;             \
+    extern const struct random_kernels random_kernels_##isa;         \
+    extern const struct reduce_kernels reduce_kernels_##isa;         \
+    extern const struct update_kernels update_kernels_##isa;         \
+    extern const struct norm_kernels norm_kernels_##isa;             \
+    extern const struct lrn_kernels lrn_kernels_##isa;               \
+    extern const struct lstm_kernels lstm_kernels_##isa;             \
     DECLARE_BF16(isa)
 #define DECLARE_BF16(isa)                                           \
     extern const struct product_kernels product_bf16_kernels_##isa; \
@@ -25,16 +26,16 @@
     extern const struct dense_kernels dense_bf16_kernels_##isa;
 #define SET(name) SET_OF(name, name)
 /* bf16: whose products of bf16 it has */
-#define SET_OF(name, bf16)                                                                    \
-    {                                                                                         \
-        .isa = #name, .isa_bf16 = #bf16, .product = &product_kernels_##name,                  \
-        .conv = &conv_kernels_##name, .dense = &dense_kernels_##name,                         \
-        .pool = &pool_kernels_##name, .math = &math_kernels_##name,                           \
-        .random = &random_kernels_##name, .reduce = &reduce_kernels_##name,                   \
-        .update = &update_kernels_##name, .norm = &norm_kernels_##name,                       \
-        .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name,                             \
-        .product_bf16 = &product_bf16_kernels_##bf16, .conv_bf16 = &conv_bf16_kernels_##bf16, \
-        .dense_bf16 = &dense_bf16_kernels_##bf16,                                             \
+#define SET_OF(name, bf16)                                                                      \
+    {                                                                                           \
+        .isa = #name, .isa_bf16 = #bf16, .product = &product_kernels_##name,                    \
+        .conv = &conv_kernels_##name, .dense = &dense_kernels_##name,                           \
+        .pool = &pool_kernels_##name, .activation = &activation_kernels_##name,                 \
+        .math = &math_kernels_##name, .random = &random_kernels_##name,                         \
+        .reduce = &reduce_kernels_##name, .update = &update_kernels_##name,                     \
+        .norm = &norm_kernels_##name, .lrn = &lrn_kernels_##name, .lstm = &lstm_kernels_##name, \
+        .product_bf16 = &product_bf16_kernels_##bf16, .conv_bf16 = &conv_bf16_kernels_##bf16,   \
+        .dense_bf16 = &dense_bf16_kernels_##bf16,                                               \
     }
 
 DECLARE(c)

@@ -9,6 +9,7 @@
 #ifndef PACELINE_KERNELS_H
 #define PACELINE_KERNELS_H
 
+#include "worker/kernels/activation.h"
 #include "worker/kernels/conv_bf16.h"
 #include "worker/kernels/dense.h"
 #include "worker/kernels/lrn.h"
@@ -25,22 +26,23 @@
 #define SUM_ORDER_VERSION 1
 
 struct kernels {
-    const char *isa;                            /* "c", "avx2", "avx512", "neon" */
-    const char *isa_bf16;                       /* of products of bf16: this, or "avx512bf16" */
-    const struct product_kernels *product;      /* register tiles */
-    const struct conv_kernels *conv;            /* direct convolution */
-    const struct dense_kernels *dense;          /* dense layers */
-    const struct pool_kernels *pool;            /* pooling, activations */
-    const struct math_kernels *math;            /* exp, log, tanh, sigmoid, softmax */
-    const struct random_kernels *random;        /* counter-based Philox */
-    const struct reduce_kernels *reduce;        /* sums, norms, in the one order */
-    const struct update_kernels *update;        /* optimiser steps */
-    const struct norm_kernels *norm;            /* batch normalisation */
-    const struct lrn_kernels *lrn;              /* local response normalisation */
-    const struct lstm_kernels *lstm;            /* the cell of an LSTM */
-    const struct product_kernels *product_bf16; /* tiles of rounded operands */
-    const struct conv_bf16_kernels *conv_bf16;  /* convolution of rounded operands */
-    const struct dense_kernels *dense_bf16;     /* dense layers of rounded operands */
+    const char *isa;                             /* "c", "avx2", "avx512", "neon" */
+    const char *isa_bf16;                        /* of products of bf16: this, or "avx512bf16" */
+    const struct product_kernels *product;       /* register tiles */
+    const struct conv_kernels *conv;             /* direct convolution */
+    const struct dense_kernels *dense;           /* dense layers */
+    const struct pool_kernels *pool;             /* pooling */
+    const struct activation_kernels *activation; /* ReLU, tanh and the like, by type */
+    const struct math_kernels *math;             /* exp, log, tanh, sigmoid, softmax */
+    const struct random_kernels *random;         /* counter-based Philox */
+    const struct reduce_kernels *reduce;         /* sums, norms, in the one order */
+    const struct update_kernels *update;         /* optimiser steps */
+    const struct norm_kernels *norm;             /* batch normalisation */
+    const struct lrn_kernels *lrn;               /* local response normalisation */
+    const struct lstm_kernels *lstm;             /* the cell of an LSTM */
+    const struct product_kernels *product_bf16;  /* tiles of rounded operands */
+    const struct conv_bf16_kernels *conv_bf16;   /* convolution of rounded operands */
+    const struct dense_kernels *dense_bf16;      /* dense layers of rounded operands */
 };
 
 /* The best set for this CPU, or the one whose isa_bf16 PACELINE_ISA names. NULL: the name is

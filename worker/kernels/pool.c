@@ -138,32 +138,10 @@ static void pool_add(float *y, const float *a, const float *b, size_t n, bool re
     }
 }
 
-static void relu(float *y, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i += VEC)
-        vstore(y + i, vmax(vload(x + i), vzero()));
-}
-
 static void relu_backward(float *dx, const float *dy, const float *y, size_t n)
 {
     for (size_t i = 0; i < n; i += VEC)
         vstore(dx + i, vsel(vgt(vload(y + i), vzero()), vload(dy + i), vzero()));
-}
-
-static void sigmoid_backward(float *dx, const float *dy, const float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i += VEC) {
-        vf v = vload(y + i);
-        vstore(dx + i, vmul(vload(dy + i), vmul(v, vsub(vset1(1.0f), v))));
-    }
-}
-
-static void tanh_backward(float *dx, const float *dy, const float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i += VEC) {
-        vf v = vload(y + i);
-        vstore(dx + i, vmul(vload(dy + i), vsub(vset1(1.0f), vmul(v, v))));
-    }
 }
 
 extern const struct pool_kernels K(pool_kernels);
@@ -175,8 +153,5 @@ const struct pool_kernels K(pool_kernels) = {
     .unpool2 = unpool2,
     .channel_sums = channel_sums,
     .add = pool_add,
-    .relu = relu,
     .relu_backward = relu_backward,
-    .sigmoid_backward = sigmoid_backward,
-    .tanh_backward = tanh_backward,
 };

@@ -1,4 +1,4 @@
-/* Pooling and activations of one sample in channel-blocked layout [C/16][H][W][16]. */
+/* Pooling, sums and their ReLU, of one sample in channel-blocked layout [C/16][H][W][16]. */
 #ifndef PACELINE_KERNEL_POOL_H
 #define PACELINE_KERNEL_POOL_H
 
@@ -29,11 +29,8 @@ struct pool_kernels {
                          bool first);
     /* y = a + b, then ReLU if relu; y may be a */
     void (*add)(float *y, const float *a, const float *b, size_t n, bool relu);
-    void (*relu)(float *y, const float *x, size_t n);
+    /* Of a ReLU that was computed with what is before it. */
     void (*relu_backward)(float *dx, const float *dy, const float *y, size_t n);
-    void (*sigmoid_backward)(float *dx, const float *dy, const float *y,
-                             size_t n);                                          /* dy*(y*(1-y)) */
-    void (*tanh_backward)(float *dx, const float *dy, const float *y, size_t n); /* dy*(1-y*y) */
 };
 
 #endif

@@ -106,20 +106,17 @@ static void clear_rows(const struct layer *l, float *y)
         clear_padding(row, y + (size_t)r * (l->out_floats / (size_t)l->rows));
 }
 
+static const struct activation *activation_of(const struct task *t)
+{
+    return &t->p->kernels->activation->of[t->l->activation];
+}
+
 static void activation_forward_sample(const struct task *t, uint32_t i)
 {
-    const struct layer *l = t->l;
-    const struct kernels *k = t->p->kernels;
-    float *y = t->to + i * l->out_floats;
-    const float *x = t->from + i * l->out_floats;
+    const size_t at = i * t->l->out_floats;
 
-    if (l->activation == LAYER_RELU)
-        k->pool->relu(y, x, l->out_floats);
-    else if (l->activation == LAYER_TANH)
-        k->math->tanh(y, x, l->out_floats);
-    else
-        k->math->sigmoid(y, x, l->out_floats);
-    clear_rows(l, y);
+    activation_of(t)->forward(t->to + at, t->from + at, t->l->out_floats);
+    clear_rows(t->l, t->to + at);
 }
 
 static void activation_forward(struct layer *l, const struct pass *p, float *y, const float *x)
@@ -130,23 +127,22 @@ static void activation_forward(struct layer *l, const struct pass *p, float *y, 
 
 static void activation_backward_sample(const struct task *t, uint32_t i)
 {
-    const struct layer *l = t->l;
-    const struct pool_kernels *k = t->p->kernels->pool;
-    size_t at = i * l->out_floats;
-    void (*f)(float *, const float *, const float *, size_t) =
-        l->activation == LAYER_RELU   ? k->relu_backward
-        : l->activation == LAYER_TANH ? k->tanh_backward
-                                      : k->sigmoid_backward;
-    f(t->to + at, t->from + at, t->y + at, l->out_floats);
+    const size_t at = i * t->l->out_floats;
+
+    activation_of(t)->backward(t->to + at, t->from + at, t->x + at, t->y + at, t->l->out_floats);
 }
 
 static void activation_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
                                 const float *x, const float *y)
 {
-    (void)x;
     if (dx)
-        simple_run((struct task){
-            .l = l, .p = p, .to = dx, .from = dy, .y = y, .sample = activation_backward_sample});
+        simple_run((struct task){.l = l,
+                                 .p = p,
+                                 .to = dx,
+                                 .from = dy,
+                                 .x = x,
+                                 .y = y,
+                                 .sample = activation_backward_sample});
 }
 
 static void activation_init(struct layer *l, const struct net_layer *n,
@@ -154,7 +150,7 @@ static void activation_init(struct layer *l, const struct net_layer *n,
 {
     (void)o;
     l->activation = n->spec.type;
-    l->reads_output = n->spec.type != LAYER_RELU; /* which asks for its sign alone */
+    l->reads_output = layer_type_traits[n->spec.type] & TRAIT_OUTPUT;
     l->out_floats = l->in_floats;
 }
 
