@@ -37,6 +37,7 @@ enum layer_trait {
     X(RELU, relu, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE)                      \
     X(SIGMOID, sigmoid, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE | TRAIT_OUTPUT) \
     X(TANH, tanh, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE | TRAIT_OUTPUT)       \
+    X(GELU, gelu, same, activation, TRAIT_ROWS | TRAIT_BY_VALUE)                      \
     X(DROPOUT, dropout, dropout, dropout, TRAIT_ROWS | TRAIT_BY_VALUE)                \
     X(FLATTEN, flatten, flatten, flatten, TRAIT_BY_VALUE)                             \
     X(EMBEDDING, embedding, embedding, embedding, TRAIT_SAMPLES)                      \

@@ -330,6 +330,12 @@ static const struct net_case {
      "sigmoidCrossEntropy",
      "{type: dense, units: 18, name: a}, {type: tanh}, {type: dense, units: 19, name: side, "
      "lossWeight: 0.5}, {type: dense, units: 19, inputs: [a]}"},
+    /* GELU: of the samples, of maps and of rows, before dropout and last */
+    {{2, 5, 3},
+     "softmaxCrossEntropy",
+     "{type: gelu}, {type: conv, filters: 18, kernel: 3, padding: same}, {type: gelu},"
+     "{type: dropout, rate: 0.3}, {type: flatten}, {type: dense, units: 9}, {type: gelu},"
+     "{type: dense, units: 4}, {type: gelu}"},
 };
 
 #endif

@@ -131,6 +131,8 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return x[f] > 0 ? x[f] : 0;
     case LAYER_SIGMOID:
         return 1 / (1 + exp(-x[f]));
+    case LAYER_GELU:
+        return x[f] * erfc(-x[f] / sqrt(2)) / 2;
     case LAYER_TANH:
         return tanh(x[f]);
     case LAYER_DROPOUT:

@@ -40,6 +40,11 @@ NETWORKS = {
         norm("second", epsilon=0.001, momentum=0.01, unbiased=False),
         relu("relu1"), dict(type="globalavgpool", name="mean"), norm("row", momentum=0.3),
         dict(type="dense", name="dense1", units=4)]),
+    # On the samples, of maps and of rows.
+    "gelu": dict(shape=(2, 6, 5), samples=5, layers=[
+        dict(type="gelu", name="a"), conv("conv1", 18, 3, bias=True), dict(type="gelu", name="b"),
+        dict(type="globalavgpool", name="mean"), dict(type="dense", name="wide", units=19),
+        dict(type="gelu", name="c"), dict(type="dense", name="dense1", units=4)]),
     # Two blocks of ResNet, the second half as large: a strided 1x1 convolution is its shortcut.
     "residual-v1": dict(shape=(3, 7, 8), samples=5, layers=[
         conv("stem", 6, 3), norm("stem-norm"), relu("a"),
@@ -137,6 +142,8 @@ def computed(spec, x, p, training):
         return x.mean((2, 3), keepdim=True)
     if kind == "dense":
         return F.linear(x.flatten(1), p[name + ".weight"], p[name + ".bias"])
+    if kind == "gelu":
+        return F.gelu(x)
     return F.relu(x)
 
 
