@@ -249,17 +249,17 @@ bool csv_number(const char *field, double *value)
     return *end == '\0' && isfinite(*value);
 }
 
-const struct csv_kind csv_float = {.min = -FLT_MAX, .max = FLT_MAX, .needed = "a number"};
-const struct csv_kind csv_byte = {
+const struct csv_need csv_float = {.min = -FLT_MAX, .max = FLT_MAX, .needed = "a number"};
+const struct csv_need csv_byte = {
     .whole = true, .max = 255, .needed = "a whole number from 0 to 255, as of an image"};
 
-int csv_value(const struct csv *c, size_t column, const struct csv_kind *kind, double *value,
+int csv_value(const struct csv *c, size_t column, const struct csv_need *need, double *value,
               struct err *err)
 {
-    if (csv_number(c->fields[column], value) && *value >= kind->min && *value <= kind->max &&
-        (!kind->whole || *value == floor(*value)))
+    if (csv_number(c->fields[column], value) && *value >= need->min && *value <= need->max &&
+        (!need->whole || *value == floor(*value)))
         return 0;
     return err_set(err, ERR_DAMAGED, "%s:%zu: column %.*s: found \"%.*s\"; needed: %s", c->name,
                    c->line, CSV_SHOWN, c->columns[column], CSV_SHOWN, c->fields[column],
-                   kind->needed);
+                   need->needed);
 }

@@ -49,17 +49,17 @@ MUST_CHECK int csv_next(struct csv *c, struct err *err);
 bool csv_number(const char *field, double *value);
 
 /* What a field has to be: a number of this kind, from min to max. */
-struct csv_kind {
+struct csv_need {
     bool whole;
     double min, max;
     const char *needed; /* in words */
 };
 /* A number that a float can be; a byte of an image. */
-extern const struct csv_kind csv_float, csv_byte;
+extern const struct csv_need csv_float, csv_byte;
 
-/* The number in a column of the last row. ERR_DAMAGED: it is none of this kind; the message names
+/* The number in a column of the last row. ERR_DAMAGED: it is no such number; the message names
  * the file, the line and the column. */
-MUST_CHECK int csv_value(const struct csv *c, size_t column, const struct csv_kind *kind,
+MUST_CHECK int csv_value(const struct csv *c, size_t column, const struct csv_need *need,
                          double *value, struct err *err);
 
 #endif

@@ -131,7 +131,8 @@ static void input_table_list_names(const struct csv *c, char *text, size_t size)
 }
 
 /* Finds the columns that the model was trained on by their names; other columns are ignored. */
-static int find_names(struct csv_input *own, const char *const *names, size_t want, struct err *err)
+static int input_table_find_names(struct csv_input *own, const char *const *names, size_t want,
+                                  struct err *err)
 {
     const struct csv *c = &own->csv;
     size_t at = 0; /* most tables have the columns in one order */
@@ -189,7 +190,7 @@ static int csv_input_open(struct input *in, struct err *err)
     own->waits = rc > 0;
     own->columns = xcalloc(input_values(in->reader), sizeof *own->columns);
     if (in->reader->columns)
-        return find_names(own, in->reader->columns, input_values(in->reader), err);
+        return input_table_find_names(own, in->reader->columns, input_values(in->reader), err);
     return rc ? find_columns(own, input_values(in->reader), err) : 0;
 }
 
