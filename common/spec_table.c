@@ -116,8 +116,8 @@ const struct field spec_fields[] = {
     {"spec.dataset.name", FIELD_STRING, JOB(dataset.name),
      .names = (const char *const[]){NAMED_SETS(SET_NAME) NULL}, .default_ = "fashion-mnist",
      .doc = "A built-in set; idx: any folder of IDX files; images: folders of JPEG and PNG files; "
-            "arrays: numbers in .npy files; text: words in train.txt, valid.txt and test.txt; "
-            "patterns, spectra, scenes: made by the engine (docs/reference/made-data.md)."},
+            "arrays: numbers in .npy files; csv: tables, train.csv and test.csv; text: words in "
+            "train.txt, valid.txt and test.txt; patterns, spectra, scenes: made by the engine."},
     {"spec.dataset.path", FIELD_STRING, JOB(dataset.path),
      .doc = "Folder of the files; by default where the built-in set is installed."},
     {"spec.dataset.volume", FIELD_OPAQUE, JOB(dataset.volume),
@@ -143,8 +143,9 @@ const struct field spec_fields[] = {
      .doc = "images: folder for a packed copy, which later starts map instead of decoding."},
     {"spec.dataset.testSplit", FIELD_FLOAT, JOB(dataset.test_split), RANGE(0, 1), .below_max = true,
      .doc = "images without a test folder: share of each class kept back to test with."},
-    {"spec.dataset.made", FIELD_OBJECT,
-     .doc = "What the engine makes (docs/reference/made-data.md)."},
+    {"spec.dataset.labelColumn", FIELD_STRING, JOB(dataset.label_column),
+     .doc = "csv: the column with the class of each row, from 0. All other columns are numbers."},
+    {"spec.dataset.made", FIELD_OBJECT, .doc = "What is made (docs/reference/made-data.md)."},
     {"spec.dataset.made.samples", FIELD_INT, JOB(dataset.samples), RANGE(1, 1 << 24),
      .default_ = "10000", .doc = "To train with; a fifth as many are made to test with."},
     {"spec.dataset.made.classes", FIELD_INT, JOB(dataset.classes), RANGE(2, 1024), .default_ = "10",

@@ -22,6 +22,7 @@
     X("idx", idx, BYTES, FOLDER, 0, 0, 0, 0, 0)                     \
     X("images", images, BYTES, FOLDER, 0, 0, 0, 0, 0)               \
     X("arrays", arrays, MAPPED, FOLDER, 0, 0, 0, 0, 0)              \
+    X("csv", csv, FLOATS, FOLDER, 0, 0, 0, 0, 0)                    \
     X("text", text, WORDS, FOLDER, 0, 0, 0, 0, 0)                   \
     X("patterns", patterns, BYTES, MADE, 0, 0, 0, 0, 0)             \
     X("spectra", spectra, BYTES, MADE, 0, 0, 0, 0, 0)               \
@@ -32,16 +33,16 @@
 
 /* Values of dataset.name, with a space between, for the choices of other fields. */
 #define SETS_MADE "patterns spectra scenes"
-#define SETS_NOT_TEXT "fashion-mnist mnist cifar10 cifar100 idx images arrays " SETS_MADE
+#define SETS_NOT_TEXT "fashion-mnist mnist cifar10 cifar100 idx images arrays csv " SETS_MADE
 
 /* For rules (common/rule_expr.h), and the same sets as messages tell them: those that need a path,
  * those whose samples can be read one by one, those whose samples are numbers and no pixels. */
-#define SETS_IN_FOLDERS "['idx', 'images', 'arrays', 'text']"
-#define SETS_IN_FOLDERS_TOLD "idx, images, arrays and text"
+#define SETS_IN_FOLDERS "['idx', 'images', 'arrays', 'csv', 'text']"
+#define SETS_IN_FOLDERS_TOLD "idx, images, arrays, csv and text"
 #define SETS_STREAMED "['images', 'idx', 'mnist', 'fashion-mnist', 'cifar10', 'cifar100']"
 #define SETS_STREAMED_TOLD "images, idx, mnist, fashion-mnist, cifar10, cifar100"
-#define SETS_OF_NUMBERS "['arrays']"
-#define SETS_OF_NUMBERS_TOLD "arrays"
+#define SETS_OF_NUMBERS "['arrays', 'csv']"
+#define SETS_OF_NUMBERS_TOLD "arrays or csv"
 
 /* dataset.normalize: of the training samples' values in 0..1, or nothing. */
 #define SETS_NORMALIZE(X)                  \
@@ -50,7 +51,7 @@
     X("cifar10", "0.4734", "0.2516")       \
     X("cifar100", "0.4782", "0.2682")      \
     X("idx", "0", "1")                     \
-    X("images arrays", "0", "1")           \
+    X("images arrays csv", "0", "1")       \
     X(SETS_MADE, "0.5", "0.25")
 
 /* Fields of spec.dataset that belong to some sets: the field, the sets, its default. */
@@ -65,6 +66,7 @@
     X("maxDamaged", "images", "0")           \
     X("testSplit", "images", "0.2")          \
     X("cachePath", "images", NULL)           \
+    X("labelColumn", "csv", "label")         \
     X("made", SETS_MADE, NULL)
 
 /* Bytes; floats in memory, or in files that are read on demand; words. */

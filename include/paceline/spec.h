@@ -184,6 +184,7 @@ struct job {
         double max_damaged;        /* share of the images that may be damaged, and are left out */
         double test_split;         /* share kept back where no folder of test images is */
         int64_t steps, vocabulary; /* text: words of a sample; the most words that are told apart */
+        char *label_column;        /* csv: the name of the column of the labels */
         char *cache_path;          /* images: folder of packed copies, or NULL */
         int64_t samples, classes, size; /* of what the engine makes (synthetic_source.c) */
         double noise;

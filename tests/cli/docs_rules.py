@@ -68,6 +68,7 @@ BLOCKS = [
     (r"apiVersion: paceline.dev/v1\nkind: Study", "study"),
     (r"apiVersion: admissionregistration", "- another kind, of the API server"),
     (r"(spec|model|dataset):", "fragment"),
+    (r"length,width,species", "- a table of data"),
     (r"template:", "- a part of a role, shown in the job before it"),
     (r"- \{type: ", "layers"),
     (r"(searches|presets):", "- parts of a study; those of examples/studies have each of them"),

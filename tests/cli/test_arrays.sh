@@ -173,7 +173,7 @@ whole other differ in the values of the training set; all ranks must agree
 HOSTS
 refused "a shape" "data/train-image.npy: found samples of 2 x 6 x 6; needed: 2 x 5 x 6" \
     --set 'model.layers[5].shape=[2, 5, 6]'
-refused "flips" "found what is done to pixels, with name arrays; allowed there: none of it" --set dataset.augment.flip=true
+refused "flips" "found what is done to pixels, with name arrays or csv; allowed there: none of it" --set dataset.augment.flip=true
 refused "other samples" "layers of type input: found 112 values in all; samples of 1x28x28 have 784" \
     --set 'dataset={name: patterns}'
 verdict

@@ -213,8 +213,8 @@ static void test_problems(void)
         {MODEL "  dataset: {name: arrays, path: d, rowConvert: false}\n",
          {"rowConvert: found false with samples"}},
         {MODEL "  dataset: {name: arrays, path: d, augment: {flip: true}}\n",
-         {"spec.dataset.augment.flip: found what is done to pixels, with name arrays; allowed "
-          "there: none of it"}},
+         {"spec.dataset.augment.flip: found what is done to pixels, with name arrays or csv; "
+          "allowed there: none of it"}},
         {MODEL "  dataset: {name: images, path: d, cachePath: c, rowConvert: false}\n",
          {"spec.dataset.rowConvert: found false, and no place for floats; allowed with false: no "
           "cachePath, and no cache false"}},
