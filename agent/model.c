@@ -106,7 +106,7 @@ static int explain_absence(const char *state, struct err *err)
         "in other pods; the chief, worker 0, keeps the model");
 }
 
-/* What model_keep has left: model.json, without what is of no use elsewhere. */
+/* Reads the model.json of model_keep, without members that are of no use elsewhere. */
 static int read_about(cJSON **about, char **file, const char *state, struct err *err)
 {
     AUTO(auto_free) char *path = path_of(state, "model.json");

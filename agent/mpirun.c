@@ -8,9 +8,9 @@
 #include "paceline/mem.h"
 
 /*
- * Where a setting goes: MCA parameters of Open MPI 4 (all of it) and 5 (the ranks) are OMPI_MCA_*,
- * those of Open MPI 5's daemons PRTE_MCA_*, PMIX_MCA_* is how a daemon and its ranks meet. What the
- * other version does not know it ignores.
+ * The place of a setting: MCA parameters of Open MPI 4 (all of it) and 5 (the ranks) are
+ * OMPI_MCA_*, those of Open MPI 5's daemons PRTE_MCA_*; a daemon and its ranks meet by PMIX_MCA_*.
+ * Each version ignores the settings of the other.
  */
 enum place {
     OMPI = 1,

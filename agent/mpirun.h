@@ -20,7 +20,7 @@
 #define MPIRUN_RANK_PORT_FIRST "7521"
 #define MPIRUN_RANK_PORT_COUNT "479"
 
-/* What differs between the pods of a world. */
+/* Values that differ between the pods of a world. */
 struct mpirun_pod {
     const char *agent;     /* this program; no white space */
     const char *interface; /* the one with the pod's address */

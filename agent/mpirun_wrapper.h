@@ -12,7 +12,7 @@
 /* The prefix of the line in which `paceline-agent exec` says that a pod's daemon ended with 0. */
 #define MPIRUN_WRAPPER_ENDED "paceline-agent ended: "
 
-/* How long daemons may take to end after mpirun. */
+/* The time that daemons may take to end after mpirun. */
 #define MPIRUN_WRAPPER_LINGER_MS 5000
 
 /* argv[0] is "mpirun". Returns mpirun's exit code, or 128 + the signal that ended it. */

@@ -14,8 +14,8 @@ static const char *const phase_names[] = {
     [PHASE_DONE] = "done",         [PHASE_STOPPED] = "stopped",   [PHASE_FAILED] = "failed",
 };
 
-/* What an event does: where it is kept (-1: nowhere), which field has the newest step, and whether
- * it is the engine's last word. */
+/* The effect of an event: its place (-1: it is not kept), the field with the newest step, and
+ * whether it is the engine's last event. */
 static const struct meaning {
     enum event_type type;
     int kept;
@@ -174,7 +174,7 @@ static void report_explain(struct engine_report *r, int code)
         explain_code(r, code);
 }
 
-/* A program that was asked to stop may end as it likes. What it exits with then says nothing: many
+/* A program that was asked to stop may end as it likes. Its exit code then says nothing: many
  * end with 0 at a signal. */
 static void end_foreign(struct engine_report *r, int code)
 {

@@ -76,8 +76,8 @@ uint64_t channel_received(const struct channel *c); /* bytes */
 uint64_t channel_messages(const struct channel *c);
 size_t channel_memory(const struct channel *c); /* bytes */
 
-/* What is queued is still sent, what comes is no longer read; then channel_step says ERR_GONE,
- * after CHANNEL_HANDSHAKE_MS at the latest. */
+/* Sends what is queued and reads no more; then channel_step says ERR_GONE, after
+ * CHANNEL_HANDSHAKE_MS at the latest. */
 void channel_finish(struct channel *c, int64_t now_ms);
 
 /* Whether TLS is there. A client's other end may still refuse it: its first message proves it. */

@@ -1,7 +1,7 @@
 /*
  * Frames: four bytes of length, most significant first, and that many bytes of one JSON object
- * with a string "type" (docs/reference/agent.md). What comes in is bounded: memory grows as bytes
- * arrive, never by what a length promises.
+ * with a string "type" (docs/reference/agent.md). Input is bounded: memory grows as bytes
+ * arrive, never by the length that a frame claims.
  */
 #ifndef PACELINE_WIRE_FRAME_H
 #define PACELINE_WIRE_FRAME_H

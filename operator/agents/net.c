@@ -18,8 +18,8 @@
 #define PROTOCOL 1
 
 /*
- * An agent may send what it likes. What one connection costs is bounded by its rate, each message
- * counted as MESSAGE_BYTES more; what all of them hold, by NET_MEMORY_MAX.
+ * An agent may send anything. The cost of one connection is bounded by its rate, in which each
+ * message counts as MESSAGE_BYTES more; the memory of all of them, by NET_MEMORY_MAX.
  */
 #define RATE_BYTES (512.0 * 1024) /* a second */
 #define BURST_BYTES (4.0 * 1024 * 1024)
@@ -245,7 +245,7 @@ static void agent_net_watch(struct agent_link *k)
     k->waits_for = wants;
 }
 
-/* What the channel holds now. */
+/* Counts the memory that the channel holds now. */
 static void weigh(struct agent_link *k)
 {
     size_t memory = channel_memory(k->channel);

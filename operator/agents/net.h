@@ -11,7 +11,7 @@ struct agent_net;
 MUST_CHECK int agent_net_new(struct agent_net **out, struct err *err);
 void agent_net_free(struct agent_net *net); /* ends all links without callbacks */
 
-/* What to give to a controller, with the net as `net`. */
+/* The functions for a controller, with the net as `net`. */
 const struct agent_ops *agent_net_ops(void);
 
 /* Readable when agent_net_step has something to do. */

@@ -17,7 +17,8 @@ const cJSON *field_get(const cJSON *object, const char *key);
 const char *field_string(const cJSON *object, const char *key);
 /* The same, copied, and cut to at most max bytes at the end of a character. */
 const char *field_text(const cJSON *object, const char *key, size_t max, struct arena *a);
-/* How many bytes of text to keep so that it has at most max and ends with a whole character. */
+/* The number of bytes of text to keep so that it has at most max and ends with a whole character.
+ */
 size_t text_cut(const char *text, size_t max);
 /* Bytes that are no UTF-8 become '?': what the API server stores is then what we wrote. */
 void text_mend(char *text);

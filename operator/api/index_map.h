@@ -1,6 +1,6 @@
 /*
- * What status remembers of each index of a role: which completed, which failed for good, and the
- * incarnation of each. Sets of small integers as sorted, disjoint ranges; text forms
+ * The memory that status has of each index of a role: completed ones, ones that failed for good,
+ * and the incarnation of each. Sets of small integers as sorted, disjoint ranges; text forms
  * "0-3,7" and (incarnations) "3:1,5-7:2".
  */
 #ifndef PACELINE_OPERATOR_API_INDEX_MAP_H

@@ -1,4 +1,4 @@
-/* What an Event of a job says. */
+/* The contents of an Event of a job. */
 #ifndef PACELINE_OPERATOR_API_JOB_EVENT_H
 #define PACELINE_OPERATOR_API_JOB_EVENT_H
 

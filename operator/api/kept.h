@@ -1,7 +1,7 @@
 /*
- * What is kept of the objects that the API server sends: the members that decoders read, and no
- * more. A member that a decoder begins to read has its row here; the simulation runs through these
- * tables, so that one that lacks shows there.
+ * The members that are kept of the objects that the API server sends: those that decoders read, and
+ * no more. A member that a decoder begins to read needs a row here. The simulation runs through
+ * these tables, so a missing row shows there.
  */
 #ifndef PACELINE_OPERATOR_API_KEPT_H
 #define PACELINE_OPERATOR_API_KEPT_H

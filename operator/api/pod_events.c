@@ -7,7 +7,8 @@
 #define MAX_REASON 128
 #define MAX_MESSAGE 512
 
-/* When it was last seen. Who reports events in which way leaves which of these out. */
+/* The time at which it was last seen. Reporters of events leave different ones of these fields out.
+ */
 static int64_t seen_ms(const cJSON *event)
 {
     int64_t last = field_time(event, "lastTimestamp");

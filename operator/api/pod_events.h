@@ -1,5 +1,4 @@
-/* What the events about a pod say: the kubelet tells only there what it fails at before it begins.
- */
+/* The events about a pod: only there does the kubelet report failures before a container starts. */
 #ifndef PACELINE_OPERATOR_API_POD_EVENTS_H
 #define PACELINE_OPERATOR_API_POD_EVENTS_H
 

@@ -9,7 +9,7 @@
 
 #define MAX_STEP 1000000000000
 #define MAX_GENERATION INDEX_MAP_MAX_VALUE
-/* What agents and Open MPI listen on (docs/reference/agent.md); an agent has the operator try no
+/* The ports of agents and Open MPI (docs/reference/agent.md); an agent can have the operator try no
  * other. */
 #define MIN_PORT 7421
 #define MAX_PORT 7999
@@ -72,8 +72,8 @@ static enum run_phase run_report_phase_of(const char *name)
     return RUN_NONE;
 }
 
-/* Whose training is done; nobody's where the record is not whole. A program that is not ours has
- * neither steps nor weights to speak of. */
+/* Takes the result of a training that is done, if the record is whole. A program that is not ours
+ * has neither steps nor weights. */
 static void take_record(struct run_report *r, const cJSON *message)
 {
     const cJSON *record = field_get(message, "record");

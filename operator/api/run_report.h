@@ -1,4 +1,4 @@
-/* What the agent of a built-in job's chief says of its run (docs/reference/agent.md). */
+/* The report of a built-in job's run, which its chief's agent sends (docs/reference/agent.md). */
 #ifndef PACELINE_OPERATOR_API_RUN_REPORT_H
 #define PACELINE_OPERATOR_API_RUN_REPORT_H
 

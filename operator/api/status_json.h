@@ -5,7 +5,7 @@
 #include "operator/api/trainingjob.h"
 
 /*
- * Fills tj->status and tj->foreign_conditions, strings into tj's arena. What is absent is zero.
+ * Fills tj->status and tj->foreign_conditions, strings into tj's arena. An absent field is zero.
  * Fails (ERR_INVALID) naming the field when the index maps do not say what they should: completed
  * work could run again; the rest is filled all the same.
  */

@@ -55,7 +55,7 @@ static const char *managed_by(const cJSON *object, struct arena *a)
     return manager ? arena_strdup(a, manager) : NULL;
 }
 
-/* What is made of a spec, once; the versions of the object that have this spec share it. */
+/* Derived from a spec once, and shared by the versions of the object that have this spec. */
 struct derived {
     size_t n_users;
     uint32_t notes; /* hash of labels and annotations, which a generation does not count */

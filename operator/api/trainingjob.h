@@ -37,7 +37,7 @@ struct role_status {
     struct index_map incarnations;    /* above status.world.incarnation */
 };
 
-/* How far the training of a built-in job is, as its chief's agent tells. */
+/* The progress of a built-in job's training, as its chief's agent reports it. */
 struct tj_progress {
     bool present;
     int64_t epoch, epochs, step; /* epoch: the current one, from 1 */
@@ -56,7 +56,7 @@ struct strategy_status {
     double seconds; /* that the hand-over took; 0: not known */
 };
 
-/* What a number of workers reached. */
+/* The speed that a number of workers reached. */
 struct scaling {
     int64_t workers;
     double samples_per_second;

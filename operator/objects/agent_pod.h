@@ -1,5 +1,5 @@
 /*
- * What pods with an agent in them have in common: its key, what it must know of its pod, and the
+ * Common to pods with an agent in them: its key, the facts about its pod that it needs, and the
  * pods of spec.mpi, whose agent comes from our image into one that is not ours.
  */
 #ifndef PACELINE_OPERATOR_OBJECTS_AGENT_POD_H

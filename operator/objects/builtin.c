@@ -42,8 +42,8 @@ static int64_t rows_mib(const struct job *job)
     return job->dataset.row_convert ? 0 : (values * (int64_t)(sizeof(float) - 1) + MIB - 1) / MIB;
 }
 
-/* What is known may have a limit, which ends a pod that needs more. Layers of its own say for how
- * many classes a network is; a built-in one is made for those of the data. */
+/* A limit ends a pod that needs more, so there is one only where the need is known. A network with
+ * layers of its own has a known number of classes; a built-in one is made for those of the data. */
 static bool has_limit(const struct job *job)
 {
     const bool shape = job_publishes_shape(job) ||

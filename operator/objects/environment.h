@@ -1,7 +1,7 @@
 /*
- * What each container is told by its environment; docs/reference/pods.md has the table. Ours stands
- * before the template's own, so that $(RANK) can be used there, and the template's own wins over it
- * - except for TF_CONFIG and the variable it is made of, which come last.
+ * The environment of each container; docs/reference/pods.md has the table. Our variables come
+ * before the template's own, so that these can use $(RANK). The template's own value wins, except
+ * for TF_CONFIG and the variable it is made of, which come last.
  */
 #ifndef PACELINE_OPERATOR_OBJECTS_ENVIRONMENT_H
 #define PACELINE_OPERATOR_OBJECTS_ENVIRONMENT_H

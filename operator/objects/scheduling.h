@@ -1,4 +1,4 @@
-/* Where and when pods may run: tolerations, spread, scheduler, gang. */
+/* Rules for the place and time at which pods may run: tolerations, spread, scheduler, gang. */
 #ifndef PACELINE_OPERATOR_OBJECTS_SCHEDULING_H
 #define PACELINE_OPERATOR_OBJECTS_SCHEDULING_H
 
@@ -14,7 +14,7 @@ void scheduling_apply(const struct tj *tj, const struct wiring *w, enum cluster_
  * so each generation has its own. */
 void scheduling_group_name(char out[NAME_SIZE], const struct tj *tj, int64_t generation);
 
-/* How many pods must be able to run before one does. */
+/* The number of pods that must be able to run before one does. */
 int64_t scheduling_min_members(const struct tj *tj, const struct wiring *w);
 
 #endif

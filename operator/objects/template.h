@@ -6,10 +6,10 @@
 #include "paceline/spec.h"
 
 /*
- * Parses the role's template; a built-in job may have none, which gives an empty one. What we edit
- * has the type that the API wants (or is null) and spec.containers is a list, so that whoever edits
- * it need not look; all else is the API server's to judge. Fails (ERR_INVALID) with
- * the path of what is wrong. The caller owns *out (cJSON_Delete).
+ * Parses the role's template; a built-in job may have none, which gives an empty one. The parts
+ * that we edit have the types that the API wants (or are null), and spec.containers is a list, so
+ * an edit need not check them; the API server judges all else. Fails (ERR_INVALID) with the path of
+ * what is wrong. The caller owns *out (cJSON_Delete).
  */
 MUST_CHECK int template_parse(cJSON **out, const struct job *job, enum cluster_role role,
                               struct err *err);

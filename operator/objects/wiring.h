@@ -1,6 +1,7 @@
 /*
- * How the processes of a job find each other: addresses, TF_CONFIG, ranks, the hostfile. All of it
- * follows from the generation that status.world names, so every pod of a generation agrees.
+ * The means by which the processes of a job find each other: addresses, TF_CONFIG, ranks, the
+ * hostfile. All of it follows from the generation that status.world names, so every pod of a
+ * generation agrees.
  */
 #ifndef PACELINE_OPERATOR_OBJECTS_WIRING_H
 #define PACELINE_OPERATOR_OBJECTS_WIRING_H
@@ -43,7 +44,7 @@ void wiring_read_others(struct wiring *w, const struct job *job, enum cluster_ro
 
 int64_t wiring_processes(const struct wiring *w); /* of all roles */
 int64_t wiring_world(const struct wiring *w);     /* chief and workers: those with a rank */
-/* What is added to an index to get the rank; -1: the role has none. */
+/* Added to an index, it gives the rank; -1: the role has no ranks. */
 int64_t wiring_first_rank(const struct wiring *w, enum cluster_role role);
 
 /*
