@@ -1,7 +1,7 @@
 // LINK: operator/kube/retry_after.c common
 // LIBS: -lcurl
 /*
- * What an API server sends: a body through a sieve, and the date in Retry-After. The first byte
+ * An answer of an API server: a body through a sieve, and the date in Retry-After. The first byte
  * says how the body is cut and whether it is a stream, the rest is the body. However it is cut, the
  * same is kept; it is bounded; and of valid JSON it is what a walk of the whole tree would keep.
  */

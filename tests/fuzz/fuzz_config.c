@@ -1,6 +1,6 @@
 // LINK: common worker/checkpoint
 // LIBS: -lyaml
-/* What a checkpoint says of its model. A job that is read can be recorded, and reads back. */
+/* A checkpoint's description of its model. A job that is read can be recorded, and reads back. */
 #include "paceline/mem.h"
 #include "worker/checkpoint/config.h"
 

@@ -1,5 +1,5 @@
 // LINK: wire/frame.c agent/world.c common
-/* What comes over a connection: the first byte says how the stream is cut. However it is cut, the
+/* The bytes of a connection: the first byte says how the stream is cut. However it is cut, the
  * messages are the same; each is taken apart as the agent does. */
 #include <stdint.h>
 

@@ -10,7 +10,7 @@
 
 enum { FLOATS = 100000, ROUNDS = 3, SERVERS = 1 };
 
-/* What a worker pushes in a round. */
+/* The values that a worker pushes in a round. */
 static float gradient(int worker, int round, size_t i)
 {
     return (float)(worker * 1000 + round) + (float)(i % 97) / 128;

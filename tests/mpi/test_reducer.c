@@ -19,7 +19,7 @@ static bool is_one_order(const struct reducer_config *config)
            config->algorithm != ALGO_MPI;
 }
 
-/* What one test reduces. */
+/* The gradients that one test reduces. */
 struct reducer_problem {
     struct lane_tree tree;
     struct lanes lanes; /* this rank's */
@@ -39,7 +39,7 @@ static uint32_t hash(uint32_t a, uint32_t b)
     return (uint32_t)(x >> 32);
 }
 
-/* What a lane has at i: of many sizes, at most 1, now and then -0. */
+/* The value of a lane at i: of many sizes, at most 1, now and then -0. */
 static float lane_value(int lane, size_t i)
 {
     uint32_t bits = hash((uint32_t)lane, (uint32_t)i);
@@ -216,8 +216,8 @@ static int64_t sum_over_ranks(struct comm *c, int64_t value)
     return sum;
 }
 
-/* What all ranks send together, as multiples of the slab; 16 lanes on 3 ranks are 2, 3 and 2
- * blocks. */
+/* The bytes that all ranks send together, as multiples of the slab; 16 lanes on 3 ranks are 2, 3
+ * and 2 blocks. */
 static int64_t slabs_sent(enum algorithm algorithm, int64_t size)
 {
     static const int64_t doubling[] = {0, 0, 2, 3 + 2 + 2 + 1, 8}, naive[] = {0, 0, 2, 14, 12};

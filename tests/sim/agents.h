@@ -74,11 +74,11 @@ struct sim_run *run_with(struct sim_world *w, int process);
 /* Of the job's active run; RUN_NONE: there is none. */
 enum run_phase run_phase_of_job(struct sim_world *w, const char *uid);
 
-/* What the chief is told. */
+/* Orders to the chief. */
 void run_begin(struct sim_world *w, int chief, const cJSON *message);
 void run_stop(struct sim_world *w, int chief, int64_t generation);
 void run_kill(struct sim_world *w, int chief, int64_t generation);
-/* What an operator that connects is told; the caller's. */
+/* The answer to an operator that connects; the caller owns it. */
 cJSON *run_message(struct sim_world *w, const struct sim_run *r);
 cJSON *run_started(const struct sim_run *r);
 cJSON *run_progress(const struct sim_run *r);

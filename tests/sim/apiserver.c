@@ -105,7 +105,7 @@ static cJSON *parse_body(const struct kube_request *r, struct api_answer *a)
     return json;
 }
 
-/* What a real server refuses in a pod, as far as the simulation needs it. */
+/* Refuses the pods that a real server refuses, as far as the simulation needs it. */
 static const char *pod_problem(const cJSON *json)
 {
     const cJSON *list = val_get(json, "spec", "containers", NULL), *item;

@@ -1,4 +1,4 @@
-/* What goes wrong, and when. */
+/* The faults, and their times. */
 #include "paceline/mem.h"
 #include "tests/sim/value.h"
 #include "tests/sim/world.h"

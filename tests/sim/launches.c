@@ -1,4 +1,4 @@
-/* What must never happen to the training of built-in jobs. */
+/* Invariants of the training of built-in jobs. */
 #include "paceline/mem.h"
 #include "tests/sim/agents.h"
 #include "tests/sim/value.h"
@@ -123,7 +123,7 @@ static int64_t launched_ms(struct sim_world *w, const struct sim_run *r)
     return 0;
 }
 
-/* Where nothing goes wrong, a worker is left out only when its pod is late, and does not run. One
+/* Without faults a worker is left out only when its pod is late, and does not run. One
  * that could not be made until the launch was written is as late as can be. */
 static void check_left_out(struct sim_world *w, const struct sim_run *r, int index)
 {
@@ -199,7 +199,7 @@ void launches_pod_made(struct sim_world *w, const struct sim_process *p)
     world_fail(w, "%s was made before worker 0 had a node", p->name);
 }
 
-/* Where nothing goes wrong, the others have not waited for a worker longer than they should. */
+/* Without faults the others have not waited for a worker longer than they should. */
 void launches_pod_placed(struct sim_world *w, const struct sim_process *p)
 {
     const struct store_object *job = store_find_uid(&w->api.store, KIND_JOB, p->job_uid);

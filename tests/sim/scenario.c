@@ -1,4 +1,4 @@
-/* What a seed is about: jobs, their policies, and how their processes fare. */
+/* The contents of a seed: jobs, their policies, and how their processes fare. */
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "tests/sim/value.h"

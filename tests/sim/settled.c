@@ -278,7 +278,7 @@ static const char *objects_unsettled(struct sim_world *w, const struct store_obj
     return NULL;
 }
 
-/* What status says of pods is what there is: not one that is gone, and none fewer. */
+/* Status counts the pods that there are: none that is gone, and none fewer. */
 static const char *counts_unsettled(struct sim_world *w, const struct store_object *job)
 {
     const cJSON *running = NULL, *c;

@@ -87,7 +87,7 @@ void store_release(struct store *s)
     }
 }
 
-/* Where the name is, or belongs. */
+/* The index at which the name is, or belongs. */
 static size_t place(const struct store *s, enum store_kind kind, const char *ns, const char *name,
                     bool *found)
 {
@@ -172,7 +172,7 @@ static uint64_t scramble(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* What the server decides on itself. */
+/* The fields that the server sets itself. */
 static void fill(struct store *s, enum store_kind kind, cJSON *json)
 {
     cJSON *meta = val_object(json, "metadata");

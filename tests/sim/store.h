@@ -1,7 +1,7 @@
 /*
- * What etcd and the generic registry of a kube-apiserver do: objects by kind, namespace and name,
- * one counter of resource versions, the history that watches read, generations, finalizers and
- * graceful deletion. Kubelets, controllers and users of the simulation change objects here
+ * The work of etcd and the generic registry of a kube-apiserver: objects by kind, namespace and
+ * name, one counter of resource versions, the history that watches read, generations, finalizers
+ * and graceful deletion. Kubelets, controllers and users of the simulation change objects here
  * directly; the operator comes through apiserver.h.
  */
 #ifndef PACELINE_TESTS_SIM_STORE_H

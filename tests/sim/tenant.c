@@ -63,7 +63,7 @@ static void tenant_claim(struct sim_world *w, cJSON *meta)
     val_set(meta, "ownerReferences", list);
 }
 
-/* What a kubelet would never say. */
+/* Statements that no kubelet would make. */
 static void tenant_lie(struct sim_world *w, struct store_object *o, const cJSON *like)
 {
     static const char *const ends[] = {"Succeeded", "Failed", "Running"};

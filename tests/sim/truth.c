@@ -158,7 +158,7 @@ static bool ended_first(const struct sim_process *p)
     return !p->evicted && p->ended_ms && p->ended_ms <= p->asked_ms;
 }
 
-/* What a restart could be for: pods that failed by themselves, or restarted in place. */
+/* Reasons for a restart: pods that failed by themselves, or restarted in place. */
 static int64_t troubles(const struct sim_world *w, const char *uid)
 {
     int64_t n = 0;
@@ -172,7 +172,7 @@ static int64_t troubles(const struct sim_world *w, const char *uid)
     return n;
 }
 
-/* What counts towards disruptionLimit: whom others ended, and nodes took with them. */
+/* Pods that count towards disruptionLimit: others ended them, or nodes took them along. */
 static int64_t disruptions(const struct sim_world *w, const char *uid)
 {
     int64_t n = 0;
@@ -247,7 +247,7 @@ static void check_index_sets(struct sim_world *w, const struct store_object *o, 
     }
 }
 
-/* What is said of a pod is what the events about this one say. */
+/* A reason that status gives for a pod comes from the events about this pod. */
 static void check_wait(struct sim_world *w, const struct store_object *o, const cJSON *job)
 {
     const cJSON *running = find_condition(job, "Running");
@@ -293,7 +293,7 @@ static void check_status(struct sim_world *w, const struct store_object *o, cons
     check_index_sets(w, o, prev, next);
 }
 
-/* What became of a pod is no reason for a later one: its index was given up and is tried again, or
+/* The end of a pod is no reason for a later one: its index was given up and is tried again, or
  * has left the world. */
 static bool is_past(const struct sim_process *p, const cJSON *prev, const cJSON *next)
 {

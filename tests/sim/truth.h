@@ -1,4 +1,4 @@
-/* What the invariants know of each job, by UID. */
+/* The facts of each job for the invariants, by UID. */
 #ifndef PACELINE_TESTS_SIM_TRUTH_H
 #define PACELINE_TESTS_SIM_TRUTH_H
 

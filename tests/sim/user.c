@@ -127,7 +127,7 @@ static void delete_object(struct sim_world *w)
     store_delete(&w->api.store, o, -1, false);
 }
 
-/* What nobody owns any more. */
+/* Objects that nobody owns any more. */
 static void sweep(struct sim_world *w, int64_t id)
 {
     struct store *s = &w->api.store;

@@ -80,7 +80,7 @@ enum fault {
 };
 extern const char *const fault_names[N_FAULTS];
 
-/* What the operator is about when a fault strikes. */
+/* The operator's work at the moment of a fault. */
 enum situation {
     AT_NO_LEADER,
     AT_NEW,     /* job without condition Created */
@@ -109,7 +109,7 @@ struct stats {
 
 enum actor { ACTOR_USER, ACTOR_OPERATOR, ACTOR_KUBELET, ACTOR_CLUSTER, ACTOR_EVICTION };
 
-/* What really happens in a pod. */
+/* The process of a pod, as it really is. */
 enum pod_state { POD_AT_NEW, POD_AT_BOUND, POD_AT_RUNNING, POD_AT_WAITING, POD_AT_ENDED };
 struct sim_process {
     char name[128], ns[64], uid[40], job[64], job_uid[40];

@@ -103,7 +103,7 @@ static inline bool give_item(void *arg, const char *text, size_t len, bool cut)
     return true;
 }
 
-/* What arrives goes through the sieve, in pieces of a few bytes. */
+/* An answer goes through the sieve, in pieces of a few bytes. */
 static inline void feed_call(struct sieved *seen, struct kube_call *call, bool stream,
                              const char *text)
 {

@@ -82,7 +82,7 @@ static inline double reference_pool(const struct net_layer *l, const double *x, 
     return l->spec.type == LAYER_MAXPOOL ? largest : sum / n;
 }
 
-/* Where the engine has value f of a plain [C][H][W] output. */
+/* The place at which the engine has value f of a plain [C][H][W] output. */
 static inline size_t value_index(const struct layer *l, size_t f)
 {
     const size_t rows = (size_t)l->rows;

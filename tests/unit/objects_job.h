@@ -101,7 +101,7 @@ static inline cJSON *test_owned(const struct tj *tj, enum owned_kind kind)
     return test_parse(&text);
 }
 
-/* What stands at "spec.containers[0].env"; NULL: nothing. */
+/* The value at a path such as "spec.containers[0].env", or NULL. */
 static inline const cJSON *test_at(const cJSON *tree, const char *path)
 {
     while (tree && *path) {

@@ -48,7 +48,7 @@ static inline void print_index_map(struct buf *out, const char *role, const char
     buf_puts(out, new_->n ? "\n" : "none\n");
 }
 
-/* What the event of the first step will tell. */
+/* The text of the event of the first step. */
 static inline void print_launch(struct buf *out, const struct tj_status *old,
                                 const struct tj_status *s)
 {
@@ -85,7 +85,7 @@ static inline void print_strategy(struct buf *out, const struct strategy_status 
     buf_puts(out, "\n");
 }
 
-/* What of the status differs from the old one. */
+/* The parts of the status that differ from the old one. */
 static inline void print_status(struct buf *out, const struct tj_status *old,
                                 const struct tj_status *s)
 {

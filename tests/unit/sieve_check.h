@@ -1,4 +1,4 @@
-/* What a sieve keeps, worked out once more on a tree of the whole text. */
+/* The result of a sieve, worked out once more on a tree of the whole text. */
 #ifndef PACELINE_TESTS_UNIT_SIEVE_CHECK_H
 #define PACELINE_TESTS_UNIT_SIEVE_CHECK_H
 
@@ -6,7 +6,7 @@
 #include "paceline/mem.h"
 #include "paceline/sieve.h"
 
-/* What came of one text. */
+/* The result of one text. */
 struct sieved {
     struct buf items; /* each with a newline after it; one that was cut begins with "cut " */
     struct buf rest;

@@ -4,7 +4,8 @@
 #include "paceline/mem.h"
 #include "tests/test.h"
 
-/* What mpirun of Open MPI 4.1.4 and 5.0.7 has passed to a program in the place of ssh. */
+/* Command lines that mpirun of Open MPI 4.1.4 and 5.0.7 has passed to a program in the place of
+ * ssh. */
 static char *const words4[] = {
     " orted",
     "-mca",

@@ -1,5 +1,5 @@
 // LINK: common agent/mpi_version.c
-/* Whose mpirun it is, by what --version prints; and the one that PATH has. */
+/* The implementation of an mpirun, by its --version; and the mpirun in PATH. */
 #include "agent/mpi_version.h"
 
 #include <sys/stat.h>

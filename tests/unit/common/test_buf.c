@@ -68,7 +68,7 @@ static void test_files(void)
     path = xasprintf("%s/a", folder);
     blocked = xasprintf("%s/dir", folder);
 
-    /* What another pod's process with our pid is writing stays its own. */
+    /* A file that another pod's process with our pid is writing stays its own. */
     other = xasprintf("%s.tmp.%ld", path, (long)getpid());
     close(open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     CHECK_INT(file_write_atomic(path, "one", 3, &err), 0);

@@ -126,7 +126,7 @@ static void check_formulas(void)
     CHECK_NEAR(estimate_training(&costs, ESTIMATE_ASYNC, ESTIMATE_CENTRAL, 4).best_s, 10, 1e-9);
 }
 
-/* What algorithms of all-reduce send, in transfers of all parameters. */
+/* The cost of algorithms of all-reduce, in transfers of all parameters. */
 static void check_algorithms(void)
 {
     static const struct {
@@ -194,7 +194,7 @@ static void check_servers(void)
     CHECK_NEAR(e.best_s, 8 * (5 + 11), 1e-9); /* what worker 1 sends, and gets */
 }
 
-/* What follows from the formulas: where join and split pay off, and where a server saturates. */
+/* Conclusions from the formulas: where join and split pay off, and where a server saturates. */
 static void check_optima(void)
 {
     const struct estimate_costs *google = &nets[GOOGLENET], *squeeze = &nets[SQUEEZENET];

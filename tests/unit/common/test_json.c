@@ -38,7 +38,7 @@ static void test_refused(void)
     }
 }
 
-/* What another program has accepted loses no more than it must. */
+/* Text that another program has accepted loses no more than it must. */
 static void test_lenient(void)
 {
     static const struct {

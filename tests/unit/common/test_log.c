@@ -89,7 +89,7 @@ static void test_partial(void)
     CHECK_INT(text_is_partial("", 0), 0);
 }
 
-/* What log_at wrote to standard error. */
+/* The lines that log_at wrote to standard error. */
 static const char *logged(const char *message)
 {
     static char line[4096];

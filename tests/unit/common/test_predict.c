@@ -1,5 +1,5 @@
 // LINK: common
-/* What a job's throughput should be: each strategy's formula, with what the job says. */
+/* The throughput that a job should have: each strategy's formula, with what the job says. */
 #include "paceline/predict.h"
 
 #include <math.h>
@@ -91,7 +91,7 @@ static void check_tensors(void)
     CHECK_NEAR(64 / predict_rate(job, &uneven), 0.4 + 0.15, 1e-9);
 }
 
-/* What one worker with a server reaches has its transfers in it. */
+/* The speed of one worker with a server includes its transfers. */
 static void check_gradient(void)
 {
     AUTO(auto_job) struct job *alone = job_of("replicas: {worker: {replicas: 1}}");

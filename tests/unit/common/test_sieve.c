@@ -404,7 +404,7 @@ static void random_value(struct buf *out, int depth)
     buf_puts(out, list_ ? "]" : "}");
 }
 
-/* What is kept of random texts is what a walk of the whole tree would keep. */
+/* The sieve keeps of random texts what a walk of the whole tree would keep. */
 static void test_against_trees(void)
 {
     static const struct sieve_field fields[] = {

@@ -449,7 +449,7 @@ static struct job *from_json(const char *text, struct problems *problems)
     return job_from_json(object, problems);
 }
 
-/* What the API server sends, with all that it adds, and what the CRD of a later version knows. */
+/* A job from the API server, with its own fields, and with those of a later CRD. */
 static void test_from_json(void)
 {
     static const char good[] =

@@ -1,5 +1,5 @@
 // LINK: common
-/* What is asked of a parsed job: its text, its network, its promise, its warnings. */
+/* Questions to a parsed job: its text, its network, its promise, its warnings. */
 #include "paceline/json.h"
 #include "tests/unit/spec_text.h"
 

@@ -1,5 +1,5 @@
 // LINK: common
-/* What a checkpoint records of a job, and what a resumed run may change. */
+/* The fields of a job that a checkpoint records, and those that a resumed run may change. */
 #include <glob.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static struct buf record_of(const struct job *job)
     }
 #define COSINE "training.learningRateSchedule={type: cosine}"
 
-/* What a checkpoint records. Nobody may change it unasked. */
+/* Fields that a checkpoint records. Nobody may change them unasked. */
 static const struct {
     const char *set;
     const char *differs; /* the difference */
@@ -81,7 +81,7 @@ static const struct {
         "strategy={type: StrategySwitch, switch: {when: " when "}}", "replicas.ps.replicas=1" \
     }
 
-/* What a checkpoint does not record. `run --resume` takes all of it. */
+/* Fields that a checkpoint does not record. `run --resume` takes changes of all of them. */
 static const struct {
     const char *both[2]; /* is set in both jobs */
     const char *set;

@@ -44,7 +44,7 @@ static void make(struct split_fixture *f, unsigned long seed, int n, bool chain)
     }
 }
 
-/* What a split costs, written down anew. */
+/* The cost of a split, written down a second time. */
 static struct split_cost cost_of(const struct split_fixture *f, const int *worker, int workers)
 {
     struct split_cost c = {0};

@@ -190,7 +190,8 @@ static void test_square(void)
     }
 }
 
-/* What the limits allow: 100 anchors, 9,999 values of the most tokens each, 1,024 blanks. */
+/* The most that the limits allow: 100 anchors, 9,999 values of the most tokens each, 1,024 blanks.
+ */
 static void test_within(void)
 {
     AUTO(yaml_release) struct yaml_doc doc;

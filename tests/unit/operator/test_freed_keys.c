@@ -130,7 +130,7 @@ static void test_master_key(void)
     OPENSSL_cleanse(body, strlen(body)); /* the test's own */
 }
 
-/* What a job's key is made into. The controller has the master key meanwhile. */
+/* A job's key in all its forms. The controller has the master key meanwhile. */
 static void test_job_key(void)
 {
     static const struct objects_config config = {.operator_namespace = "ops",

@@ -140,7 +140,7 @@ static void test_watch(void)
     }
     CHECK_INT(n, ARRAY_LEN(want));
     watch_free(w);
-    /* What was compacted cannot be watched. */
+    /* A version that was compacted cannot be watched. */
     api_compact(&api);
     w = watch_new(&api, &(struct kube_request){.path = PODS "?watch=1&resourceVersion=95"}, &a);
     AUTO(buf_release) struct buf line = {0};

@@ -151,7 +151,7 @@ static void test_wrong_key(struct channel_tls *ours, struct channel_tls *other)
     }
 }
 
-/* Who speaks no TLS gets at most an alert (7 bytes), who says nothing is dropped after 2 s. */
+/* A stranger without TLS gets at most an alert (7 bytes); a silent one is dropped after 2 s. */
 static void test_stranger(struct channel_tls *tls)
 {
     struct channel_pair p;

@@ -1,5 +1,5 @@
 // LINK: cli/init/init_text.c cli/init/yaml_text.c common
-/* What paceline init writes is a job, and its network takes the samples, whatever their shapes. */
+/* paceline init writes a job whose network takes the samples, whatever their shapes. */
 #include "cli/init/init_text.h"
 
 #include "paceline/mem.h"

@@ -95,7 +95,7 @@ static void test_servers(void)
     CHECK_CONTAINS(page.data, "mean 0.00, at most 0 batches");
 }
 
-/* What spec.debug has made slower says so, and nothing else. */
+/* A report says that spec.debug made its run slower; other reports do not. */
 static void test_simulated(void)
 {
     for (int simulated = 0; simulated < 2; simulated++) {

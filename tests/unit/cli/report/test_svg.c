@@ -47,7 +47,7 @@ static void test_plot(void)
     CHECK(!strstr(b.data, "nan"));
 }
 
-/* What lies outside the wanted range gets no mark. */
+/* A value outside the wanted range gets no mark. */
 static void test_range(void)
 {
     const struct svg_series series = {"s", 2, x, y, 4, .marks = true};

@@ -215,7 +215,7 @@ static void test_quarters(void)
     CHECK_STR(steps, "1 38 75 113 150 ");
 }
 
-/* What the summary says of events that were shown. */
+/* The summary of events that were shown. */
 static char *summary(const char *const *lines, size_t n)
 {
     struct history h;

@@ -1,5 +1,5 @@
 // LINK: cli/study/estimate.c cli/report/history.c cli/base/format.c common
-/* What a study says a run should have reached: the curves of study 003, section 3.3. */
+/* The speeds that a study expects of a run: the curves of study 003, section 3.3. */
 #include "cli/study/estimate.h"
 
 #include <math.h>

@@ -40,7 +40,7 @@ SSL_CTX *SSL_CTX_new(const SSL_METHOD *method)
     return real(method);
 }
 
-/* What one link has told its owner. */
+/* The callbacks of one link, as its owner saw them. */
 struct told {
     struct agent_link *link;
     int n_messages, n_ends, n_probes, n_connected;

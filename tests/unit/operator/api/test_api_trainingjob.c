@@ -97,7 +97,7 @@ static void test_spec(void)
     CHECK_CONTAINS(err.msg, "TrainingJob: ");
 }
 
-/* What only the shapes of the layers show, which CEL does not follow. */
+/* Mistakes that only the shapes of the layers show, which CEL does not follow. */
 static void test_network(void)
 {
 #define NETWORK(data, layers)                                                               \
@@ -295,7 +295,7 @@ static const char *text_at(const struct tj *tj, const struct tj_status *s, struc
     return strstr(out->data, "\"launch\"");
 }
 
-/* What people and dashboards read of built-in jobs. */
+/* The fields of built-in jobs that people and dashboards read. */
 static void test_training(void)
 {
     AUTO(auto_tj)
@@ -490,7 +490,7 @@ static void test_damage(void)
     check_damage("7", NULL);
 }
 
-/* What stands in the way of pods comes first; else why the state is what it is. */
+/* A reason that blocks pods comes first; otherwise the reason of the state. */
 static void test_why(void)
 {
     struct tj_status s = {.conditions[COND_CREATED] = {.present = true, .status = true}};

@@ -27,7 +27,7 @@ static void test_newest(void)
         {PULLING(LAST("10")) "," FAILED(LAST("10")), "FailedMount: m"},
         {FAILED(LAST("10")) "," EVENT("Warning", "Later", LAST("10")), "Later: m"},
         {PULLING(LAST("10")) "," EVENT("Normal", "Later", LAST("10")), "Later: m"},
-        /* Where the newer API of events leaves lastTimestamp out. */
+        /* The newer API of events leaves lastTimestamp out. */
         {PULLING(LAST("10")) "," FAILED("\"lastTimestamp\":null,\"eventTime\":"
                                         "\"2026-11-21T07:00:11.123456Z\""),
          "FailedMount: m"},

@@ -65,7 +65,7 @@ static void test_story(void)
              "\"mae\":3,\"validationMae\":0.0123456,\"testMae\":7,\"testR2\":0.98766}}");
     CHECK_INT(r.progress.has_metrics, 1u << METRIC_MAE | 1u << METRIC_R2);
     CHECK(r.progress.metrics[METRIC_MAE] == 0.012346 && r.progress.metrics[METRIC_R2] == 0.9877);
-    /* What belongs to another generation is not this run's. */
+    /* A report of another generation is not this run's. */
     take(&r,
          "{\"type\":\"event\",\"generation\":6,\"event\":{\"event\":\"progress\",\"step\":5000}}");
     CHECK_INT(r.step, 1000);

@@ -10,7 +10,7 @@
 #include "paceline/mem.h"
 #include "tests/test.h"
 
-/* What the fake net was asked for. */
+/* The requests to the fake net. */
 struct agent_link {
     char address[64];
     unsigned char key[KEY_BYTES];
@@ -193,7 +193,7 @@ static void test_life(void)
     say(&opened[0], "{\"type\":\"other\"}"); /* changes nothing: no look */
     CHECK_STR(popped(), "");
 
-    /* What it runs is known only when it has said so, too. */
+    /* Its run is known only after it has reported it, too. */
     say(&opened[0], "{\"type\":\"hello\",\"pod\":\"j-worker-0-0\",\"generation\":3,\"run\":2}");
     observe();
     CHECK(!o.linked && !o.unreachable);
@@ -345,7 +345,7 @@ static void test_stalled(void)
     CHECK_INT(looks_until_stalled(30), 0);
     CHECK_INT(looks_until_stalled(20), 6);
 
-    /* What is killed is killed once. */
+    /* A run is killed once. */
     agent_conns_kill(c.agent_conns, "ns/j", 2);
     CHECK_STR(opened[0].said, "{\"type\":\"kill\",\"generation\":2}");
     observe();
@@ -531,7 +531,7 @@ static void test_probe_again(void)
     end();
 }
 
-/* Where a connection would mean nothing none is tried. */
+/* No connection is tried where it would mean nothing. */
 static void test_no_probe(void)
 {
     static const struct {

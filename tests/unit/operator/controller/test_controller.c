@@ -66,7 +66,7 @@ static void test_refusal_is_waited_out(void)
     end();
 }
 
-/* What a former leader wrote into status must be seen before the absence of a pod is. */
+/* The status that a former leader wrote must be seen before the absence of a pod is. */
 /* A create without an answer: the next plan waits until it is known what became of it. */
 static void test_lost_answer_is_read_up(void)
 {
@@ -195,8 +195,8 @@ static int tries_for_name(const char *object)
     "\"ownerReferences\":[{\"apiVersion\":\"paceline.dev/v1\",\"kind\":\"" kind \
     "\",\"name\":\"" name "\",\"uid\":\"u0\",\"controller\":true}]"
 
-/* What is being deleted is waited for, and what a job of the same name has left, whether or not the
- * garbage collector has come to it. */
+/* It waits for objects that are being deleted, and for those that a job of the same name has left,
+ * whether or not the garbage collector has come to it. */
 static void test_name_that_will_be_free_is_waited_for(void)
 {
     CHECK_INT(tries_for_name("\"deletionTimestamp\":\"2026-01-01T00:00:00Z\""), 4);
@@ -266,7 +266,7 @@ static void test_sentence_is_cut_between_characters(void)
     end();
 }
 
-/* Who does not lead remembers nothing of the jobs that come and go. */
+/* A follower remembers nothing of the jobs that come and go. */
 static void test_standby_stays_small(void)
 {
     begin(true);
@@ -342,7 +342,7 @@ static void place_first(void)
     watch_event(watch, line.data);
 }
 
-/* What the first answer to the question why a pod waits makes of the job's status. */
+/* The job's status after the first answer to the question why a pod waits. */
 static void check_wait(int status, const char *body, const char *want)
 {
     struct kube_call *call;

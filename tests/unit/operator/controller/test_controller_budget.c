@@ -149,7 +149,7 @@ static void test_costly_looks(void)
     end();
 }
 
-/* What does not change the spec is read at once: outcomes and status are not missed. */
+/* A change that leaves the spec alone is read at once: outcomes and status are not missed. */
 static void test_cheap_events(void)
 {
     set_up(true);
@@ -259,7 +259,7 @@ static void test_bytes(void)
     end();
 }
 
-/* What a list shows counts as what a watch does. */
+/* An object in a list counts like one in a watch. */
 static void test_lists(void)
 {
     set_up(true);

@@ -67,7 +67,7 @@ static void test_leader_that_cannot_renew_stops_writing(void)
     }
     answer(open_call(KUBE_POST, "/pods?dryRun=All"), 201, "{}"); /* at 8 s: still the leader */
     pass(0);
-    /* What begins now must be over before 15 s after the last renewal, less the margin. */
+    /* A write that begins now must be over before 15 s after the last renewal, less the margin. */
     CHECK(open_call(KUBE_PATCH, "/trainingjobs/a/status") != NULL);
     CHECK_INT(open_call(KUBE_PATCH, "/trainingjobs/a/status")->timeout_ms, 6500);
     pass(2000);
@@ -176,7 +176,7 @@ static void test_lease_that_cannot_be_given_back_is_tried_again(void)
     end();
 }
 
-/* What somebody else wrote into it is no reason to keep it. */
+/* An entry of somebody else is no reason to keep it. */
 static void test_lease_that_was_changed_is_given_back(void)
 {
     begin(true);

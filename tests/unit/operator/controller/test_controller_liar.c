@@ -209,7 +209,7 @@ static void lie(int i)
     }
 }
 
-/* What bounds them is said in controller.c and recorder.c. */
+/* Their bounds are in controller.c and recorder.c. */
 static void check_bounded(int seconds)
 {
     CHECK(n_status <= 20 + seconds);
@@ -225,7 +225,7 @@ static void test_changing_states(void)
     }
     check_bounded(120);
     CHECK(n_status > 20); /* it is heard all the same */
-    /* What it said last is written, though it says no more. */
+    /* Its last report is written, though it sends no more. */
     say("{\"type\":\"run\",\"generation\":%lld,\"phase\":\"training\",\"stage\":\"\",\"step\":5000,"
         "\"pods\":[\"a-worker-0-0\"]}",
         (long long)told);

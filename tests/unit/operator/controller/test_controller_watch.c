@@ -127,7 +127,7 @@ static void test_small_then_large(void)
     end();
 }
 
-/* What is left out of an object is counted; the object is there. */
+/* A part that is left out of an object is counted; the object is there. */
 static void test_cut_object(void)
 {
     AUTO(buf_release) struct buf text;
@@ -257,7 +257,7 @@ static void test_namespace_forgets_its_own(void)
     end();
 }
 
-/* What one user writes must not make a list unreadable for all: "\u0000" in an annotation, lists in
+/* One user's object must not make a list unreadable for all: "\u0000" in an annotation, lists in
  * lists in lists. */
 static void test_one_object_does_not_spoil_a_list(void)
 {
@@ -397,7 +397,7 @@ static void test_pod_of_nobody_is_let_go(void)
     end();
 }
 
-/* What is derived of a job's spec is derived once per generation, whatever else changes. */
+/* A job's spec is parsed once per generation, whatever else changes. */
 static void test_spec_is_kept(void)
 {
     static const char same[] =

@@ -203,7 +203,7 @@ static void test_two_namespaces(void)
     end();
 }
 
-/* What happens to a job that waits is acted on, and it keeps its turn. */
+/* A job that waits is still reconciled, and it keeps its turn. */
 static void test_wanted_while_it_waits(void)
 {
     begin_with(7);

@@ -2,11 +2,11 @@
 // LINK: operator/objects operator/api common
 // LIBS: -lcrypto
 /*
- * What the worst objects cost the control thread: to read, to look at, to make things of. Each is
- * as large as the sieve lets through. Time is only shown (SHOW=1): of several runs the shortest, as
- * other programs disturb. What is checked are counts: comparisons and steps along lists grow as the
- * object does, and no stage parses more text than it has to. The libraries' calls come here, too,
- * since a program's own functions go before those of shared libraries.
+ * The cost of the worst objects to the control thread: to read, to look at, to make things of. Each
+ * is as large as the sieve lets through. Time is only shown (SHOW=1): of several runs the shortest,
+ * as other programs disturb. It checks counts: comparisons and steps along lists grow as the object
+ * does, and no stage parses more text than it has to. The libraries' calls come here, too, since a
+ * program's own functions go before those of shared libraries.
  */
 #include <dlfcn.h>
 #include <time.h>
@@ -75,7 +75,7 @@ static double cpu_us(void)
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
 }
 
-/* What the stages of an object took. */
+/* The cost of the stages of an object. */
 struct cost {
     unsigned long long work;
     size_t n;
@@ -260,7 +260,7 @@ static bool note_cut(void *arg, const char *text, size_t len, bool cut)
     return true;
 }
 
-/* What the sieve lets through; false: not all of it. */
+/* The text that the sieve lets through; false: not all of it. */
 static bool sieve(const struct hostile *h, const struct buf *text, struct buf *kept)
 {
     AUTO(sieve_release) struct sieve s;

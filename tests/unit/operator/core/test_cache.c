@@ -36,7 +36,7 @@ static size_t pods_of(const char *owner)
     return n;
 }
 
-/* What gone said, "ns/name " for each. */
+/* The calls of gone, "ns/name " for each. */
 static char gone_text[256];
 static void on_gone(void *arg, const char *namespace_, const char *job)
 {
@@ -375,7 +375,7 @@ static bool unasked_after(const char *rv, enum pod_phase phase, int64_t deletion
     return cache_pod(c, "p")->ended_unasked;
 }
 
-/* Which came first, its end or its deletion, is kept once it was seen. */
+/* The order of its end and its deletion is kept once it was seen. */
 static void test_ends(void)
 {
     begin();

@@ -80,7 +80,7 @@ static void test_model(void)
     table_release(&t);
 }
 
-/* Who walks by index and removes on the way meets everybody. */
+/* A walk by index that removes on the way meets every item. */
 static void test_walk(void)
 {
     for (int round = 0; round < 2000; round++) {

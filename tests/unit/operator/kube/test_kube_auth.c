@@ -1,7 +1,7 @@
 // LINK: operator/kube common
 // LIBS: -lcurl -lssl -lcrypto
 // TIMEOUT: 120
-/* Who the client says it is, whom it believes, and through which proxy it goes. */
+/* The client's credentials, the servers that it trusts, and the proxy that it uses. */
 #include "operator/kube/incluster.h"
 #include "tests/unit/kube_fake.h"
 
@@ -37,7 +37,7 @@ static struct kube_client *user_client(const struct fake *f, const char *user)
     return client_of(f, f->https, "", user, 0);
 }
 
-/* What the server wants to see from now on; asked for by a client of its own. */
+/* Sets the credentials that the server wants from now on, by a client of its own. */
 static void set_token(const struct fake *f, const char *authorization)
 {
     AUTO(auto_client) struct kube_client *client = user_client(f, "");

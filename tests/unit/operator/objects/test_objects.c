@@ -1,6 +1,6 @@
 // LINK: operator/objects operator/api common
 // LIBS: -lcrypto
-/* What the job and its templates say, and what becomes of it in pods. */
+/* Fields of the job and its templates, and the pods that follow. */
 #include "tests/unit/objects_job.h"
 
 #define C "containers: [{name: c, image: i"

@@ -137,7 +137,7 @@ static cJSON *random_template(bool builtin)
     return root;
 }
 
-/* What the operator decides alone. */
+/* Fields that the operator alone decides. */
 static bool is_ours(const char *path, const cJSON *value)
 {
     static const char *const paths[] = {".spec.restartPolicy", ".spec.hostname", ".spec.subdomain"};

@@ -1,6 +1,6 @@
 // LINK: operator/objects operator/api common
 // LIBS: -lcrypto
-/* Where the data of a built-in job comes from, and where its model goes. */
+/* The volumes of a built-in job: its data, and its model. */
 #include "tests/unit/objects_job.h"
 
 #define DATA "dataset: {name: idx, path: /data, volume: {persistentVolumeClaim: {claimName: d}}}, "

@@ -1,7 +1,7 @@
 // LINK: operator/reconcile operator/api common
 // TIMEOUT: 120
 /*
- * What holds of every plan, whatever is observed: random jobs, statuses and pods from fixed seeds;
+ * Invariants of every plan, whatever is observed: random jobs, statuses and pods from fixed seeds;
  * and that plans lead somewhere: statuses are written back until nothing durable changes. Then the
  * time of a look at 1,000 pods.
  */

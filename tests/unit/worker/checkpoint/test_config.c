@@ -1,5 +1,5 @@
 // LINK: common worker/checkpoint
-/* What a checkpoint says of its model: written, read, and refused where it is damaged. */
+/* A checkpoint's description of its model: written, read, and refused where it is damaged. */
 #include <unistd.h>
 
 #include "tests/unit/scratch.h"
@@ -80,7 +80,7 @@ static void writes_and_reads(void)
 #define ANY_NAMES \
     "cat\0x\xc3y\xed\xa0\x80\0caf\xc3\xa9\0caf\xe9\0\xef\xbf\xbd\0\\\0\xff\x80\xbf\xc0\0\x1b[2J\0"
 
-/* Names of any bytes come back as they are. What other readers see is UTF-8: ISO 8859-1 reads
+/* Names of any bytes come back as they are. Other readers see UTF-8: ISO 8859-1 reads
  * right, and U+FFFD is never there. */
 static void names_of_any_bytes_come_back(void)
 {

@@ -97,7 +97,7 @@ static const void *load_late(void *arg)
     return arg;
 }
 
-/* What is known only when the tensors have been loaded. */
+/* Mistakes that show only when the tensors have been loaded. */
 static void late_metadata(void)
 {
     const struct st_meta late = {"late", late_value};
@@ -237,7 +237,7 @@ static void parses_a_copy(void)
     st_close(&f);
 }
 
-/* What is left on the disk is read as what is mapped, and judged in the same words. */
+/* A file that stays on the disk is read like a mapped one, and gets the same messages. */
 static void leaves_data_on_disk(void)
 {
     AUTO(buf_release) struct buf b;

@@ -26,7 +26,7 @@ static void test_out(void)
     CHECK(b != c);
     CHECK_INT(s.n, 2); /* places are used again */
 
-    /* Who asks late finds both through, and the line idle since. */
+    /* A late caller finds both through, and the line idle since. */
     b = shaper_send(&s, 30, 100);
     c = shaper_send(&s, 30, 100);
     CHECK(shaper_sent(&s, 99, c));

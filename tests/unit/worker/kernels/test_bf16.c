@@ -116,7 +116,7 @@ static uint32_t any_bits(uint32_t kind, uint32_t seed, uint32_t i)
 
 static bool same(float a, float b) { return to_bits(a) == to_bits(b) || (isnan(a) && isnan(b)); }
 
-/* Steps on anything, all instruction sets alike. What is a NaN is one everywhere; which one, nobody
+/* Steps on anything, all instruction sets alike. A NaN is one everywhere; which one, nobody
  * promises. */
 static void test_anything(void)
 {

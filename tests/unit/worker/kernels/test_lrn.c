@@ -22,7 +22,7 @@ static const struct lrn_case {
     {33, 3, 2, 1.25f, 0.25f}, {64, 1, 0, 0.75f, 3},    {18, 4, 0.4f, 0, 1},
 };
 
-/* Where channel c of a pixel lies. */
+/* The offset of channel c of a pixel. */
 static size_t place(int pixel, int c)
 {
     return (size_t)((c / 16) * PIXELS + pixel) * 16 + (size_t)c % 16;

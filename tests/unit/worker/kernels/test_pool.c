@@ -9,7 +9,7 @@
 #define VALUES 4096
 #define LANES_OF_A_VECTOR 16
 
-/* What the kernels see of one channel: stride 16 between pixels. */
+/* One channel as the kernels see it: stride 16 between pixels. */
 struct pool_channel {
     const struct pool *p;
     const float *x, *dy;

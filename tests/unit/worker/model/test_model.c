@@ -4,8 +4,8 @@
 // LINK: worker/optim/optimizer.c worker/optim/schedule.c worker/checkpoint/safetensors.c
 // Whole models against PyTorch (tests/vectors): outputs, losses, gradients and three updates, and
 // outputs by running statistics; words whose state is carried; and the same bytes on every
-// instruction set, thread count and cut of the lanes over ranks. What layers share holds NaN before
-// each of them.
+// instruction set, thread count and cut of the lanes over ranks. Memory that layers share holds NaN
+// before each of them.
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "tests/unit/rank.h"
@@ -72,7 +72,7 @@ static double rank_step(struct rank *r, const struct job *job, const float *x,
     return loss;
 }
 
-/* What a vector file says of tensor P: whole, or 64 entries of it. */
+/* The entry of a vector file for tensor P: whole, or 64 entries of it. */
 static void check_tensor(const struct st_file *f, const char *what, const struct param *p,
                          const float *got, double tolerance)
 {

@@ -1,6 +1,6 @@
 // LINK: common worker/strategy/staleness.c
-/* Who may begin a batch, by SSP and DSSP: schedules of delays worked out by hand, and the bound
- * under random ones. */
+/* The workers that may begin a batch, by SSP and DSSP: schedules of delays worked out by hand, and
+ * the bound under random ones. */
 #include "worker/strategy/staleness.h"
 
 #include "tests/test.h"
@@ -90,7 +90,7 @@ static void test_by_hand(void)
     LEADS(takes, 2, 0, 2, 0, 0, 1, 2, 0, 1, 2, 0);
 }
 
-/* Where waiting now is cheapest there is no credit: at 15 worker 1 is due at 16, at 22 only at 24.
+/* There is no credit where waiting now is cheapest: at 15 worker 1 is due at 16, at 22 only at 24.
  */
 static void test_no_credit(void)
 {
@@ -143,7 +143,7 @@ static void test_restart(void)
     staleness_release(&t.bound);
 }
 
-/* Whose share is over is not waited for. */
+/* Nobody waits for a worker whose share is over. */
 static void test_skip(void)
 {
     struct staleness p;

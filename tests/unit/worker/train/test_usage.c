@@ -1,7 +1,8 @@
 // LINK: common/err.c common/mem.c common/buf.c worker/threads/cgroup.c worker/train/usage.c
 // LINK: common/text.c
 // LIBS: -lm
-/* What /proc and the control groups say, versions 1 and 2, in a file system that the test makes. */
+/* Figures of /proc and the control groups, versions 1 and 2, in a file system that the test makes.
+ */
 #include <math.h>
 
 #include "tests/test.h"
