@@ -319,7 +319,7 @@ static int find_idx(struct init_data *d, struct err *err)
     return 0;
 }
 
-/* Describes a table in the error, because the engine cannot train on it. */
+/* Describes a table in the error, because no job is written for one. */
 static int explain_table(const char *path, struct err *err)
 {
     AUTO(file_map_close) struct file_map map = {0};
@@ -340,9 +340,10 @@ static int explain_table(const char *path, struct err *err)
     names = init_data_list_names(c.columns, c.n_columns);
     return err_set(
         err, ERR_INVALID,
-        "%s: a table of %zu rows, with %zu columns of numbers and %zu of words (%s); the "
-        "engine does not train on tables: numpy.save makes train-x.npy, test-x.npy and "
-        "their labels, train-y.npy and test-y.npy, of it",
+        "%s: a table of %zu rows, with %zu columns of numbers and %zu of words (%s); init writes "
+        "no "
+        "jobs for tables: dataset.name csv trains on train.csv and test.csv of a folder, with the "
+        "classes in the column dataset.labelColumn (docs/reference/csv.md)",
         path, rows, numbers, c.n_columns - numbers, names);
 }
 

@@ -108,7 +108,7 @@ refused 2 digit "digit/train-1.npy: found 1 as the name of an input; allowed: 1 
 refused 2 space "/train-a b\\x1b\\x0ac.npy: found a b\\x1b\\x0ac as the name of an input; allowed: 1 to 50 letters"
 refused 3 beyond "test-y.npy: label 3 of sample 2; 0 to 2 are allowed"
 refused 3 absent "paceline init: absent: No such file or directory"
-refused 2 flowers.csv "flowers.csv: a table of 3 rows, with 2 columns of numbers and 1 of words (length, width, kind); the engine does not train on tables"
+refused 2 flowers.csv "flowers.csv: a table of 3 rows, with 2 columns of numbers and 1 of words (length, width, kind); init writes no jobs for tables: dataset.name csv trains on train.csv and test.csv"
 refused 2 job.yaml "job.yaml: a file; needed: a folder of folders of images, one per class, a folder of arrays (.npy), or a table (.csv)"
 refused 3 empty "empty: 0 folders; 1 to 65535 are allowed, one per class"
 refused 3 flat "flat: 0 folders; 1 to 65535 are allowed, one per class"
