@@ -7,7 +7,7 @@
 
 /*
  * Takes our finalizer off all pods of TrainingJobs in the namespace, NULL: in all, and waits until
- * that is done. What an operator that still runs makes meanwhile is not seen. Fails when the API
+ * that is done. It does not see objects that a running operator makes meanwhile. Fails when the API
  * server refuses or cannot be reached.
  */
 MUST_CHECK int release_finalizers(struct kube_client *client, const char *namespace_,

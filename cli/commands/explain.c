@@ -115,7 +115,7 @@ static const char *const resumed_texts[] = {
     [ON_RESUME_FREE] = "with the same value or another",
 };
 
-/* What a page says of a field besides its description. */
+/* The parts of a field's page besides its description. */
 struct field_texts {
     struct buf allowed, preset, applies;
 };
@@ -287,7 +287,7 @@ static void print_resumed(void)
         "depends on their number.");
 }
 
-/* What the CRD cannot say; tests/api/test_crd.sh has a case of each. */
+/* Rules that the CRD cannot have; tests/api/test_crd.sh has a case of each. */
 static const char offline[] =
     "\n## What the API server cannot check\n\n"
     "`paceline validate` finds these. The operator finds them too, and such a job ends with the\n"

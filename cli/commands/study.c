@@ -215,7 +215,7 @@ static bool is_text_of(const char *path, const struct job *job)
            memcmp(is.data, wanted.data, is.len) == 0;
 }
 
-/* What is no run of the engine: a calibration, or another framework's. */
+/* A run that is not the engine's: a calibration, or another framework's. */
 static int run_apart(struct study_command *c, int variant, int seed, const struct job *job,
                      const char *path, bool keep)
 {
@@ -237,7 +237,7 @@ static bool is_of(const struct study_variant *v, const cJSON *done)
            v->calibrates == (cJSON_GetObjectItem(done, "gradientSeconds") != NULL);
 }
 
-/* What there is of the run, if it is of the same job. */
+/* The files of the run, if it is of the same job. */
 static bool read_run(const struct study_command *c, int variant, const struct job *job,
                      const char *path, struct history *h)
 {
@@ -366,7 +366,7 @@ static int search_all(struct study_command *c)
     return code;
 }
 
-/* What a run should have reached, from the calibration of its seed. */
+/* The speed that a run should have reached, from the calibration of its seed. */
 static int estimate_run(struct study_command *c, int variant, int seed)
 {
     const struct study_variant *v = &c->study.variants[variant];

@@ -18,7 +18,7 @@
 
 #define MAX_OPEN_FOLDERS 16
 
-/* What lies beside the folder that is made. */
+/* The files beside the folder that is made. */
 struct work {
     const struct fetch *f;
     struct libcurl curl;

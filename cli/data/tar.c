@@ -112,7 +112,8 @@ static int read_path(struct tar *t, const uint8_t h[BLOCK], struct err *err)
     return 0;
 }
 
-/* A pax header for the entry after it. What only says more (times, owners) is passed over. */
+/* A pax header for the entry after it. Records that only add details (times, owners) are passed
+ * over. */
 static int pass_extension(struct tar *t, struct err *err)
 {
     static const char *const unknown[] = {" path=", " size=", " linkpath=", " GNU.sparse."};

@@ -25,7 +25,7 @@ struct unpack {
 /*
  * Unpacks the file at path, whose name is name. ERR_DAMAGED: it is not what packing says, cut
  * short, too large, or has entries that are refused (tar.h); ERR_IO: it cannot be read, or a file
- * cannot be written. What was written before a failure stays.
+ * cannot be written. Files that were written before a failure stay.
  */
 MUST_CHECK int unpack_file(const struct unpack *u, const char *path, const char *name,
                            struct err *err);

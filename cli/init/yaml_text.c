@@ -108,7 +108,7 @@ static bool is_row(const cJSON *value)
 
 static void add_entries(const cJSON *value, int indent, bool first_in_place, struct buf *out);
 
-/* What follows "key:" or "-". */
+/* The value after "key:" or "-". */
 static void yaml_text_add_value(const cJSON *value, int indent, bool in_list, struct buf *out)
 {
     if (is_scalar(value) || is_row(value)) {

@@ -18,7 +18,7 @@ struct report {
 /* A time as a person reads it: "24 November 2026, 22:05", where they are. */
 struct format_text report_when(time_t time);
 
-/* The page as text. What the history lacks is left out. */
+/* The page as text. Parts that the history lacks are left out. */
 void report_html(const struct report *r, struct buf *out);
 
 /* Writes it to path, whole or not at all. */

@@ -1,4 +1,4 @@
-/* Which file a user means by a checkpoint. */
+/* The file that a user means by a checkpoint. */
 #ifndef PACELINE_CLI_CHECKPOINT_PATH_H
 #define PACELINE_CLI_CHECKPOINT_PATH_H
 

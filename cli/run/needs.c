@@ -13,13 +13,13 @@
 #include "worker/model/model.h"
 #include "worker/threads/threads.h"
 
-/* What a process holds besides its slabs: code and libraries, and MPI where it has others to talk
- * to; measured as the peak of a job of a few kilobytes. */
+/* The memory of a process besides its slabs: code and libraries, and MPI where it has others to
+ * talk to; measured as the peak of a job of a few kilobytes. */
 #define ALONE_BYTES (5.0 * 1048576)
 #define RANK_BYTES (13.0 * 1048576)
 
-/* What a server receives from one worker at a time, where the reducer sums: 4 pieces of 64 Ki
- * floats (worker/comm/reducer.h). */
+/* The bytes that a server receives from one worker at a time, where the reducer sums: 4 pieces of
+ * 64 Ki floats (worker/comm/reducer.h). */
 #define RECEIVE_BYTES (4 * 64 * 1024 * sizeof(float))
 
 /* The largest part of the optimiser's state that one of so many owners has. */

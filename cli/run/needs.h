@@ -1,6 +1,6 @@
-/* What memory a worker and a parameter server take at their peak, and how far the job's workers can
- * share its work. What the engine's own code allocates is asked of that code, which then takes none
- * (mem_planned). */
+/* The memory that a worker and a parameter server take at their peak, and how far the job's workers
+ * can share its work. What the engine's own code allocates is asked of that code, which then takes
+ * none (mem_planned). */
 #ifndef PACELINE_NEEDS_H
 #define PACELINE_NEEDS_H
 

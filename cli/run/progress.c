@@ -283,7 +283,8 @@ static void summary_test(const struct progress *p, const cJSON *done)
                      format_percent(event_number(done, "testRecall")).s);
 }
 
-/* What this run of the command has trained: nothing where it was resumed at its end or beyond. */
+/* The steps that this run of the command has trained: none where it was resumed at its end or
+ * beyond. */
 static void summary_trained(const struct progress *p, const struct history *h)
 {
     const cJSON *last = cJSON_GetArrayItem(h->epochs, cJSON_GetArraySize(h->epochs) - 1);

@@ -5,7 +5,7 @@
 #include "cli/run/session.h"
 #include "paceline/spec.h"
 
-/* What becomes of an earlier run in the folder. */
+/* The treatment of an earlier run in the folder. */
 enum run_once {
     RUN_ONCE_OVERWRITE,
     RUN_ONCE_ASIDE, /* moved aside where it has checkpoints */

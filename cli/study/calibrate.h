@@ -16,7 +16,7 @@
 int study_calibrate(struct history *h, const struct job *job, const char *path, bool keep,
                     struct err *err);
 
-/* What is no run of the engine: its job.json, and, when it has ended, events.jsonl of that alone.
+/* A run that is not the engine's: its job.json, and, when it has ended, events.jsonl of that alone.
  */
 MUST_CHECK int study_write_job(const struct folder *folder, const struct job *job, struct err *err);
 MUST_CHECK int study_write_done(const struct folder *folder, const cJSON *done, struct err *err);

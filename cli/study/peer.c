@@ -16,7 +16,7 @@
 
 #define QUESTIONS 2 /* the first answer is of a machine that has just begun */
 
-/* What it has said: the last answer of each kind; and how the shell ended. */
+/* Its answers: the last of each kind; and how the shell ended. */
 struct answers {
     cJSON *version, *speed;
     int speeds; /* how often it has said one */

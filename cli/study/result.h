@@ -1,4 +1,4 @@
-/* What the runs of a study say: measures, their mean over seeds, and whether an ordering held. */
+/* The results of a study's runs: measures, their mean over seeds, and whether an ordering held. */
 #ifndef PACELINE_CLI_STUDY_RESULT_H
 #define PACELINE_CLI_STUDY_RESULT_H
 
@@ -65,7 +65,7 @@ const char *study_verdict_text(enum study_verdict v);
 
 /* The field of an event done that says why another program was not measured. */
 #define STUDY_NOT_COMPARED "notCompared"
-/* What stands in a cell: its mean, or that the row is not compared. */
+/* The text of a cell: its mean, or that the row is not compared. */
 struct format_text study_cell_text(const struct study_results *r, const struct study_column *column,
                                    const struct study_row *row);
 struct format_text study_format(enum study_format format, double value); /* "-" for NAN */

@@ -1,6 +1,7 @@
 /*
- * What the API server has, as far as we know: jobs by name, pods by UID with an index by owner (its
- * namespace, name and UID), and which other owned objects exist. Holds trimmed objects only.
+ * The objects of the API server, as far as we know: jobs by name, pods by UID with an index by
+ * owner (its namespace, name and UID), and which other owned objects exist. Holds trimmed objects
+ * only.
  *
  * Reads see our own writes: the object in an answer goes in at once. Two rules replace the
  * expectations of other controllers:

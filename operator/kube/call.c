@@ -6,7 +6,7 @@
 #include "operator/kube/secret.h"
 #include "paceline/mem.h"
 
-/* What is kept of a Status: the API server quotes what it refuses, whatever its size. */
+/* The part of a Status that is kept: the API server quotes what it refuses, whatever its size. */
 static const struct sieve_field refusal[] = {
     {.name = "code"}, {.name = "reason"}, {.name = "message"}, {.name = NULL}};
 

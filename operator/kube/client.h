@@ -38,7 +38,7 @@ MUST_CHECK int kube_client_new(struct kube_client **out, struct kube_access *acc
 /* Ends all calls without callbacks. Not from inside a callback. */
 void kube_client_free(struct kube_client *client);
 
-/* What to give to a controller, with the client as `kube`. */
+/* The functions for a controller, with the client as `kube`. */
 const struct kube_ops *kube_client_ops(void);
 
 /*

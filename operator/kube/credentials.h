@@ -1,5 +1,5 @@
 /*
- * What requests authenticate with, kept fresh: files are read again when they change, exec plugins
+ * The credentials of requests, kept fresh: files are read again when they change, exec plugins
  * run again when what they gave expires.
  */
 #ifndef PACELINE_OPERATOR_KUBE_CREDENTIALS_H

@@ -1,4 +1,4 @@
-/* Which proxy the environment asks for, as Go's net/http reads it. */
+/* The proxy that the environment asks for, as Go's net/http reads it. */
 #ifndef PACELINE_OPERATOR_KUBE_PROXY_H
 #define PACELINE_OPERATOR_KUBE_PROXY_H
 

@@ -1,4 +1,4 @@
-/* What the web thread answers to a path. Pure. */
+/* The web thread's answer to a path. Pure. */
 #ifndef PACELINE_OPERATOR_WEB_PAGE_H
 #define PACELINE_OPERATOR_WEB_PAGE_H
 

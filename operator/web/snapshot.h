@@ -1,4 +1,4 @@
-/* What the web thread knows: an immutable copy of the controller's numbers. */
+/* The state for the web thread: an immutable copy of the controller's numbers. */
 #ifndef PACELINE_OPERATOR_WEB_SNAPSHOT_H
 #define PACELINE_OPERATOR_WEB_SNAPSHOT_H
 
