@@ -83,7 +83,7 @@ const struct field spec_fields[] = {
     {"spec.model.layers[].frozen", FIELD_BOOL, LAYER(frozen),
      .doc = "Keeps the layer's parameters as they are."},
     {"spec.model.layers[].epsilon", FIELD_FLOAT, LAYER(epsilon), RANGE(0, 1), .above_min = true,
-     .doc = "batchnorm: added to the variance."},
+     .doc = "Added to the variance that divides."},
     {"spec.model.layers[].momentum", FIELD_FLOAT, LAYER(momentum), RANGE(0, 1),
      .doc = "batchnorm: the share of a step's statistics in the running ones (Keras: 1 minus its "
             "momentum)."},
