@@ -236,6 +236,16 @@ static int batchnorm_derive(const struct net *net, struct net_layer *l, struct e
     return 0;
 }
 
+static int layernorm_derive(const struct net *net, struct net_layer *l, struct err *err)
+{
+    (void)net;
+    if (!(l->spec.epsilon > 0))
+        return err_set(err, ERR_INVALID, "layer %s: found epsilon %g; allowed: above 0",
+                       l->spec.name, l->spec.epsilon);
+    l->weights = l->biases = (size_t)l->in.c;
+    return 0;
+}
+
 static int lrn_derive(const struct net *net, struct net_layer *l, struct err *err)
 {
     const struct layer_spec *s = &l->spec;

@@ -28,6 +28,7 @@ enum layer_trait {
     X(AVGPOOL, avgpool, pool, pool, 0)                                                \
     X(GLOBALAVGPOOL, globalavgpool, globalavgpool, pool, 0)                           \
     X(BATCHNORM, batchnorm, batchnorm, batchnorm, TRAIT_RELU)                         \
+    X(LAYERNORM, layernorm, layernorm, layernorm, TRAIT_ROWS)                         \
     X(LRN, lrn, lrn, lrn, 0)                                                          \
     X(ADD, add, add, add, TRAIT_SEVERAL | TRAIT_ROWS | TRAIT_RELU)                    \
     X(CONCAT, concat, concat, concat, TRAIT_SEVERAL)                                  \
@@ -44,29 +45,29 @@ enum layer_trait {
     X(LSTM, lstm, lstm, lstm, TRAIT_ROWS)
 
 /* FIELD(key, types, default): rows of one key stand together. */
-#define LAYER_FIELDS(FIELD)                                    \
-    FIELD("filters", "conv padchannels slice", NULL)           \
-    FIELD("first", "slice", "0")                               \
-    FIELD("shape", "input", NULL)                              \
-    FIELD("units", "dense embedding lstm", NULL)               \
-    FIELD("kernel", "conv", NULL)                              \
-    FIELD("kernel", "maxpool avgpool", "2")                    \
-    FIELD("stride", "conv maxpool avgpool", NULL)              \
-    FIELD("padding", "conv maxpool avgpool", "valid")          \
-    FIELD("rate", "dropout", NULL)                             \
-    FIELD("initializer", "conv dense", "glorot")               \
-    FIELD("initializer", "embedding lstm", "uniform")          \
-    FIELD("forgetBias", "lstm", "0")                           \
-    FIELD("vocabulary", "embedding", NULL)                     \
-    FIELD("bias", "conv dense", "true")                        \
-    FIELD("frozen", "conv dense batchnorm embedding", "false") \
-    FIELD("epsilon", "batchnorm", "0.00001")                   \
-    FIELD("momentum", "batchnorm", "0.1")                      \
-    FIELD("unbiased", "batchnorm", "true")                     \
-    FIELD("group", "batchnorm", "32")                          \
-    FIELD("size", "lrn", "5")                                  \
-    FIELD("alpha", "lrn", "0.0001")                            \
-    FIELD("beta", "lrn", "0.75")                               \
+#define LAYER_FIELDS(FIELD)                                              \
+    FIELD("filters", "conv padchannels slice", NULL)                     \
+    FIELD("first", "slice", "0")                                         \
+    FIELD("shape", "input", NULL)                                        \
+    FIELD("units", "dense embedding lstm", NULL)                         \
+    FIELD("kernel", "conv", NULL)                                        \
+    FIELD("kernel", "maxpool avgpool", "2")                              \
+    FIELD("stride", "conv maxpool avgpool", NULL)                        \
+    FIELD("padding", "conv maxpool avgpool", "valid")                    \
+    FIELD("rate", "dropout", NULL)                                       \
+    FIELD("initializer", "conv dense", "glorot")                         \
+    FIELD("initializer", "embedding lstm", "uniform")                    \
+    FIELD("forgetBias", "lstm", "0")                                     \
+    FIELD("vocabulary", "embedding", NULL)                               \
+    FIELD("bias", "conv dense", "true")                                  \
+    FIELD("frozen", "conv dense batchnorm layernorm embedding", "false") \
+    FIELD("epsilon", "batchnorm layernorm", "0.00001")                   \
+    FIELD("momentum", "batchnorm", "0.1")                                \
+    FIELD("unbiased", "batchnorm", "true")                               \
+    FIELD("group", "batchnorm", "32")                                    \
+    FIELD("size", "lrn", "5")                                            \
+    FIELD("alpha", "lrn", "0.0001")                                      \
+    FIELD("beta", "lrn", "0.75")                                         \
     FIELD("k", "lrn", "2")
 
 enum layer_type {

@@ -336,6 +336,16 @@ static const struct net_case {
      "{type: gelu}, {type: conv, filters: 18, kernel: 3, padding: same}, {type: gelu},"
      "{type: dropout, rate: 0.3}, {type: flatten}, {type: dense, units: 9}, {type: gelu},"
      "{type: dense, units: 4}, {type: gelu}"},
+    /* layer normalisation: of the samples, of maps, rows and texts, frozen, before ReLU */
+    {{3, 4, 5},
+     "softmaxCrossEntropy",
+     "{type: layernorm}, {type: conv, filters: 18, kernel: 3, padding: same}, {type: layernorm},"
+     "{type: relu}, {type: flatten}, {type: dense, units: 20}, {type: layernorm, epsilon: 0.01},"
+     "{type: dense, units: 19}, {type: layernorm, frozen: true}, {type: dense, units: 4}"},
+    {{1, 1, 4},
+     "softmaxCrossEntropy",
+     "{type: embedding, vocabulary: 20, units: 19}, {type: layernorm}, {type: dense, units: 17},"
+     "{type: layernorm}, {type: dense, units: 5}"},
 };
 
 #endif

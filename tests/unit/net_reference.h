@@ -103,6 +103,21 @@ static inline double reference_kept(const struct model *m, size_t number, uint32
     return NAN;
 }
 
+/* Of one channel, by the moments of all of its position. */
+static inline double reference_layernorm(const struct net_layer *l, double *const *params,
+                                         const double *x, int c, int position)
+{
+    const int positions = l->in.h * l->in.w, n = l->in.c;
+    double mean = 0, variance = 0;
+
+    for (int k = 0; k < n; k++)
+        mean += x[k * positions + position] / n;
+    for (int k = 0; k < n; k++)
+        variance += pow(x[k * positions + position] - mean, 2) / n;
+    return params[0][c] * (x[c * positions + position] - mean) / sqrt(variance + l->spec.epsilon) +
+           params[1][c];
+}
+
 static inline double reference_value(const struct reference *r, size_t number, uint32_t i,
                                      const double *x, int param, size_t f)
 {
@@ -131,6 +146,8 @@ static inline double reference_value(const struct reference *r, size_t number, u
         return x[f] > 0 ? x[f] : 0;
     case LAYER_SIGMOID:
         return 1 / (1 + exp(-x[f]));
+    case LAYER_LAYERNORM:
+        return reference_layernorm(l, &r->params[param], x, c, h * l->out.w + v);
     case LAYER_GELU:
         return x[f] * erfc(-x[f] / sqrt(2)) / 2;
     case LAYER_TANH:

@@ -45,6 +45,11 @@ NETWORKS = {
         dict(type="gelu", name="a"), conv("conv1", 18, 3, bias=True), dict(type="gelu", name="b"),
         dict(type="globalavgpool", name="mean"), dict(type="dense", name="wide", units=19),
         dict(type="gelu", name="c"), dict(type="dense", name="dense1", units=4)]),
+    # On the samples, of maps and of rows.
+    "layernorm": dict(shape=(3, 6, 5), samples=5, layers=[
+        dict(type="layernorm", name="a"), conv("conv1", 18, 3, bias=True), dict(type="layernorm", name="b", epsilon=0.01),
+        relu("c"), dict(type="globalavgpool", name="mean"), dict(type="layernorm", name="d"),
+        dict(type="dense", name="dense1", units=4)]),
     # Two blocks of ResNet, the second half as large: a strided 1x1 convolution is its shortcut.
     "residual-v1": dict(shape=(3, 7, 8), samples=5, layers=[
         conv("stem", 6, 3), norm("stem-norm"), relu("a"),
@@ -142,6 +147,10 @@ def computed(spec, x, p, training):
         return x.mean((2, 3), keepdim=True)
     if kind == "dense":
         return F.linear(x.flatten(1), p[name + ".weight"], p[name + ".bias"])
+    if kind == "layernorm":  # of the channels at each position
+        y = F.layer_norm(x.movedim(1, -1), x.shape[1:2], p[name + ".weight"], p[name + ".bias"],
+                         spec.get("epsilon", 1e-5))
+        return y.movedim(-1, 1)
     if kind == "gelu":
         return F.gelu(x)
     return F.relu(x)
@@ -181,6 +190,8 @@ def parameters(network):
             made["bias"] = (made["weight"][0],)
         if spec["type"] == "batchnorm":
             made = {k: (channels,) for k in ("weight", "bias", "running_mean", "running_var")}
+        if spec["type"] == "layernorm":
+            made = {k: (channels,) for k in ("weight", "bias")}
         for kind, shape in made.items():
             values = hashed(int(np.prod(shape)), len(p) + 1)
             if len(shape) > 1:

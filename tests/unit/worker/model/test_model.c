@@ -370,6 +370,7 @@ int main(void)
     test_vectors("squared-sigmoid", true);
     test_vectors("fashion-cnn", false);
     test_vectors("gelu", true);
+    test_vectors("layernorm", true);
     test_vectors("norm", false);
     test_vectors("residual-v1", true);
     test_vectors("residual-v2", false);
