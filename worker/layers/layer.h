@@ -124,7 +124,7 @@ struct layer {
     bool remote;                   /* another worker has it: described here, without memory */
     struct param *weight, *bias;   /* NULL: none */
     struct param *mean, *variance; /* batchnorm: the running ones */
-    void *state; /* the layer's own, which init makes and release frees */
+    void *state;                   /* the layer's own, which init makes and release frees */
     struct shape out;
     struct shape below; /* flatten, padchannels: the map below */
     int first;          /* slice: channel of it; of plain samples the value */
