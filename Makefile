@@ -34,17 +34,16 @@ ISA_FLAGS_c := -DISA_C
 ISA_FLAGS_avx2 := -DISA_AVX2 -mavx2 -mfma
 ISA_FLAGS_avx512 := -DISA_AVX512 -mavx512f -mavx512bw -mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
 ISA_FLAGS_neon := -DISA_NEON
-KERNELS := product conv dense pool activation math random reduce update norm lrn lstm conv_bf16
+KERNELS := product conv dense pool activation math random reduce update norm lrn lstm
 # Once more with operands of bf16 (worker/kernels/operand.h); the CPU's own products of bf16 are an
 # instruction set of these alone, beside the others of avx512.
-PRODUCTS := product dense
+PRODUCTS := product conv dense
 ISAS_BF16 := $(ISAS) $(if $(filter avx512,$(ISAS)),avx512bf16)
 ISA_FLAGS_avx512bf16 := $(ISA_FLAGS_avx512) -DISA_AVX512BF16 -mavx512bf16
 
 COMMON_SRC := $(wildcard common/*.c)
 KERNEL_OBJ := $(foreach i,$(ISAS),$(KERNELS:%=$(BUILD)/worker/kernels/%.$(i).o)) \
               $(foreach i,$(ISAS_BF16),$(PRODUCTS:%=$(BUILD)/worker/kernels/%.$(i).bf16.o)) \
-              $(if $(filter avx512,$(ISAS)),$(patsubst %,$(BUILD)/worker/kernels/%.avx512bf16.o,$(filter %_bf16,$(KERNELS)))) \
               $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(KERNELS:%=worker/kernels/%.c),$(wildcard worker/kernels/*.c)))
 WORKER_SRC := $(filter-out worker/kernels/%,$(wildcard worker/*.c worker/*/*.c worker/*/*/*.c))
 CLI_SRC := $(wildcard cli/*.c cli/*/*.c)
@@ -120,7 +119,7 @@ $(BUILD)/worker/kernels/%.$(1).o: worker/kernels/%.c
 	$$(call say,CC)$(CC) $(CPPFLAGS) $(CFLAGS) $(ISA_FLAGS_$(1)) -MMD -MP -c -o $$@ $$<
 endef
 $(foreach i,$(ISAS_BF16),$(eval ISA_FLAGS_$(i).bf16 := $(ISA_FLAGS_$(i)) -DBF16))
-$(foreach i,$(ISAS) avx512bf16 $(ISAS_BF16:%=%.bf16),$(eval $(call KERNEL_RULE,$(i))))
+$(foreach i,$(ISAS) $(ISAS_BF16:%=%.bf16),$(eval $(call KERNEL_RULE,$(i))))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)

@@ -55,6 +55,8 @@ static struct conv strided_conv(uint32_t seed)
 
 static void maps_init(struct maps *m, const struct conv *c, uint32_t seed)
 {
+    const struct conv back = conv_transposed(c);
+
     m->x = xaligned(conv_in_floats(c) * 4);
     m->w = xaligned(conv_weight_floats(c) * 4);
     m->y = xaligned(conv_out_floats(c) * 4);
@@ -62,7 +64,8 @@ static void maps_init(struct maps *m, const struct conv *c, uint32_t seed)
     m->dx = xaligned((conv_in_floats(c) + 16 * (size_t)(c->h * c->w)) * 4);
     m->dw = xaligned(conv_weight_floats(c) * 4);
     m->wt = xaligned((conv_weight_floats(c) + 256 * (size_t)(c->r * c->s * blocks_of(c->k))) * 4);
-    m->scratch = xaligned(conv_scratch_floats(c) * 4 + conv_out_floats(c) * 64);
+    m->scratch = xaligned((conv_scratch_floats(c) + conv_scratch_floats(&back)) * 4 +
+                          conv_out_floats(c) * 64);
     m->argmax = xaligned(conv_out_floats(c));
     fill_map(m->x, c->c, c->h * c->w, c->plain, seed + 1);
     fill_map(m->dy, c->k, c->oh * c->ow, false, seed + 2);

@@ -6,6 +6,12 @@
  * R, S: kernel height and width. Sum order of an output: s, channel block, r, channel (plain:
  * channel, r, s); of the padding after the last channel one step is enough, as each adds the same
  * zero. A tap outside the image is skipped; for plain input the image is extended by +0.
+ *
+ * There are two tables of these functions. One multiplies floats. The other one (conv_bf16), for
+ * blocked maps alone, rounds to bf16 and adds in fp32: weights, which are packed once per pass,
+ * [K/16][S][C/16][R][8 in pairs][16 out], a pair being two neighbouring channels; x where it is
+ * read; dy for the gradients. A sum differs from that of the fp32 kernels on rounded values in one
+ * thing alone: subnormals are zeros (bf16.h).
  */
 #ifndef PACELINE_KERNEL_CONV_H
 #define PACELINE_KERNEL_CONV_H
@@ -54,8 +60,15 @@ struct conv conv_transposed(const struct conv *c);
  * another. ih0 < stride_h, iw0 < stride_w, both inside the image.
  */
 struct conv conv_phase(const struct conv *c, int ih0, int iw0, size_t *at);
-/* Floats of scratch that these kernels need, each at most. */
+/* Words of packed weights in bf16: half of the floats. */
+static inline size_t conv_bf16_weight_words(const struct conv *c)
+{
+    return conv_weight_floats(c) / 2;
+}
+/* Floats of scratch that these kernels need, each at most: in one direction, of fp32 (the other is
+ * that of conv_transposed); in either, of bf16. */
 size_t conv_scratch_floats(const struct conv *c);
+size_t conv_bf16_scratch_floats(const struct conv *c);
 
 /* A 1x1 convolution of the pixels that it reads, in fewer and longer rows; others as they are. Of
  * stride 1 the map has as many pixels as its output. */
@@ -76,35 +89,40 @@ size_t conv_lanes_scratch_floats(const struct conv *c, int n);
 int conv_cache_bytes(void);
 
 struct conv_kernels {
+    /* bf16; NULL: forward takes weights as they are. Those of output blocks [ob0, ob1), each in its
+     * place of all. */
+    void (*pack)(const struct conv *c, void *packed, const float *w, int ob0, int ob1);
+    /* The weights of each conv_phase, for the data gradient; of stride 1 those of conv_transposed.
+     * Input blocks [cb0, cb1) are its outputs. */
+    void (*pack_transposed)(const struct conv *c, void *wt, const float *w, int cb0, int cb1);
     /*
      * y = conv(x) + bias, then ReLU if relu. With pool: 2x2 stride-2 max pooling of the sums before
      * bias and ReLU (the same values, as both are monotonic), y is [K/16][oh/2][ow/2][16] and
      * argmax gets the place 0..3 of each maximum (the first of equals). bias may be NULL.
      */
-    void (*forward)(const struct conv *c, float *y, uint8_t *argmax, const float *x, const float *w,
+    void (*forward)(const struct conv *c, float *y, uint8_t *argmax, const float *x, const void *w,
                     const float *bias, bool relu, bool pool, float *scratch);
+    /* The same bytes for n <= conv_samples samples, one after another; x is not plain. */
+    void (*forward_samples)(const struct conv *c, int n, float *y, const float *x, const void *w,
+                            const float *bias, bool relu, float *scratch);
+    /* dx, of any stride, from pack_transposed's weights. Sum order of an element: forward's, of its
+     * phase. */
+    void (*backward_data)(const struct conv *c, float *dx, const float *dy, const void *wt,
+                          float *scratch);
+    /* dx of n samples. */
+    void (*backward_data_samples)(const struct conv *c, int n, float *dx, const float *dy,
+                                  const void *wt, float *scratch);
     /* dw += gradient of this sample for output blocks [ob0, ob1); first: dw = instead.
-     * Sum order: output rows, then columns. dw points at block 0; dy at block ob0. */
+     * Sum order: output rows, then columns; in bf16 these in pairs. Outside the image x of a pair
+     * is +0, and what an odd number of columns lacks is a pair's second that is +0 in dy: these are
+     * added like others. dw points at block 0; dy at block ob0. */
     void (*backward_weights)(const struct conv *c, float *dw, const float *x, const float *dy,
                              bool first, int ob0, int ob1, float *scratch);
     /* dw of output blocks [ob0, ob1), all lanes of a block together: the bytes of backward_weights
      * over each lane's samples, added in the binary tree. x and dy: all samples of the rank, one
-     * after another; no lane is empty; dw points at block 0. */
+     * after another; no lane is empty; dw points at block 0. NULL: products have no run_lanes. */
     void (*backward_weights_lanes)(const struct conv *c, float *dw, const float *x, const float *dy,
                                    const struct lane_ends *lanes, int ob0, int ob1, float *scratch);
-    /* dx of a convolution that is not stride 1, from transposed weights, phase by phase; stride 1
-     * is forward on conv_transposed. Sum order of an element: forward's, of its phase. */
-    void (*backward_data_strided)(const struct conv *c, float *dx, const float *dy,
-                                  const float *wt);
-    /* The same bytes for n <= conv_samples samples, one after another; x is not plain. */
-    void (*forward_samples)(const struct conv *c, int n, float *y, const float *x, const float *w,
-                            const float *bias, bool relu, float *scratch);
-    /* dx of n samples, of any stride. */
-    void (*backward_data_samples)(const struct conv *c, int n, float *dx, const float *dy,
-                                  const float *wt, float *scratch);
-    /* wt: the weights of each conv_phase; of stride 1 those of conv_transposed. Of blocks
-     * [cb0, cb1) of inputs. */
-    void (*transpose_weights)(const struct conv *c, float *wt, const float *w, int cb0, int cb1);
 };
 
 #endif

@@ -2,16 +2,7 @@
  * Maps of few pixels give a weight few products a sample, less than loading and storing its sum
  * costs. Tap by tap this is a dense layer's gradient: the pixels that meet the tap, of all samples,
  * one after another, and the lanes' tree in registers.
- *
- * The part of conv.c and conv_bf16.c that does not depend on the operands; besides what conv_rows.h
- * asks for, whoever includes it has
- *
- * TAP_PIXELS        outputs of one step: 1, or 2 that are a pair
- * tap_product       struct product or product_bf16
- * TAP_PRODUCTS      their kernels
- * put_pixels(to, row, first, second, width)
- *                   columns of a row of the map as operands: the first, which is inside; of a pair
- *                   both, each +0 where it is not
+ * A part of conv.c.
  */
 #ifndef PACELINE_CONV_LANES_H
 #define PACELINE_CONV_LANES_H
@@ -35,18 +26,6 @@ struct seen_map {
     int left, apart, width;
 };
 
-/* The outputs that a tap goes through: where they are paired all of a row, as one at its end may
- * have its second one outside of the reach. */
-static struct reach tap_outputs(const struct conv *c, int r, int s)
-{
-    struct reach v = tap_reach(c, r, s);
-    if (TAP_PIXELS > 1) {
-        v.w0 = 0;
-        v.w1 = c->ow;
-    }
-    return v;
-}
-
 /* Those pixels of all samples, as vectors `apart` operands from each other. */
 static void pack_pixels(const struct lanes_work *k, const struct reach *v, operand *to,
                         size_t apart, struct seen_map map)
@@ -54,7 +33,7 @@ static void pack_pixels(const struct lanes_work *k, const struct reach *v, opera
     for (int i = 0; i < k->samples; i++, map.from += map.sample) {
         const float *row = map.from;
         for (int h = v->h0; h < v->h1; h++, row += map.row) {
-            for (int w = v->w0; w < v->w1; w += TAP_PIXELS, to += apart)
+            for (int w = v->w0; w < v->w1; w += VALUES, to += apart)
                 put_pixels(to, row, map.left + w * map.apart, map.left + (w + 1) * map.apart,
                            map.width);
         }
@@ -64,7 +43,7 @@ static void pack_pixels(const struct lanes_work *k, const struct reach *v, opera
 static void lanes_product(const struct lanes_work *k, uint32_t pixels, const operand *dyp, int n_u,
                           int n, float *dw)
 {
-    tap_product p = {
+    struct product p = {
         .w = dyp,
         .w_u = VEC,
         .w_k = (size_t)n_u * VEC,
@@ -76,7 +55,7 @@ static void lanes_product(const struct lanes_work *k, uint32_t pixels, const ope
         const int t0 = piece_begin(n, pieces, i), t1 = piece_begin(n, pieces, i + 1);
         p.x = k->xp + t0;
         p.dst = dw + t0 * VEC;
-        TAP_PRODUCTS.run_lanes(&p, n_u, t1 - t0, k->lanes, pixels, k->stack);
+        TABLE(product).run_lanes(&p, n_u, t1 - t0, k->lanes, pixels, k->stack);
     }
     clear_padding(k->c, dw, n_u, n);
 }
@@ -85,7 +64,7 @@ static void lanes_tap(const struct lanes_work *k, float *dw, int ob0, int ob1, i
 {
     const struct conv *c = k->c;
     const struct reach v = tap_outputs(c, r, s);
-    const int steps = (v.h1 - v.h0) * ((v.w1 - v.w0 + TAP_PIXELS - 1) / TAP_PIXELS);
+    const int steps = (v.h1 - v.h0) * ((v.w1 - v.w0 + VALUES - 1) / VALUES);
     const size_t block = (size_t)(k->samples * steps) * VEC;
     struct seen_map dy = {
         .sample = conv_out_floats(c),
@@ -111,7 +90,7 @@ static void lanes_tap(const struct lanes_work *k, float *dw, int ob0, int ob1, i
         x.from = k->x + (ptrdiff_t)((cb * c->h + v.h0 * c->stride_h + r - c->pad_t) * c->w) * VEC;
         pack_pixels(k, &v, k->xp, VEC, x);
         for (int ob = ob0; ob < ob1; ob += TILE_U)
-            lanes_product(k, (uint32_t)(steps * TAP_PIXELS), k->dyp + (size_t)(ob - ob0) * block,
+            lanes_product(k, (uint32_t)(steps * VALUES), k->dyp + (size_t)(ob - ob0) * block,
                           imin(TILE_U, ob1 - ob), block_channels(c, cb),
                           dw + (size_t)ob * conv_weight_block(c) + tap_weights(c, cb, r, s));
     }

@@ -1,18 +1,11 @@
 /*
- * The rows of sums of a convolution over a blocked map, and what becomes of them: the part of
- * conv.c and conv_bf16.c that does not depend on the operands. Whoever includes it says what those
- * are:
- *
- * operand    an element of x and w: a float, or a pair of bf16 in 32 bits
- * DEPTH      elements of a pixel's 16 channels in x; in w vectors of 16 outputs for them
- * CONV_STEP  tile_step over such operands
- * turn_block(to, from): 16x16 weights of inputs by outputs as operands of outputs by inputs
+ * The rows of sums of a convolution over a blocked map, and what becomes of them. A part of conv.c.
  */
 #ifndef PACELINE_CONV_ROWS_H
 #define PACELINE_CONV_ROWS_H
 
 #include "worker/kernels/conv.h"
-#include "worker/kernels/microtile.h"
+#include "worker/kernels/operand.h"
 
 #define CLIP_MAX 3 /* columns that a tile may lose to padding on one side */
 
@@ -47,7 +40,7 @@ VINLINE void conv_column(const struct conv *c, int U, int T, int lo, int clip,
         for (int r = 0; r < rows; r++) {
             const operand *wk = wr, *end = wr + depth * VEC;
             for (const operand *xk = xr; wk < end; wk += VEC, xk++)
-                CONV_STEP(U, lo, T - clip, acc, wk, w_u, xk, T == 1 ? 0 : x_t);
+                operand_step(U, lo, T - clip, acc, wk, w_u, xk, T == 1 ? 0 : x_t);
             wr += DEPTH * VEC;
             xr += x_row;
         }
@@ -276,13 +269,13 @@ static void turn_phase(const struct conv *c, operand *wt, const float *w, int ih
         const int ob = i / (cb * taps), ib = cb0 + i / taps % cb, r = i % taps / p.s, s = i % p.s;
         const size_t at =
             start + conv_weight_index(&p, ib * VEC, ob * VEC, p.r - 1 - r, p.s - 1 - s);
-        turn_block(wt + at / VEC * DEPTH,
-                   w + conv_weight_index(c, ob * VEC, ib * VEC, r0 + r * c->stride_h,
-                                         s0 + s * c->stride_w));
+        operand_turn(wt + at / VEC * DEPTH,
+                     w + conv_weight_index(c, ob * VEC, ib * VEC, r0 + r * c->stride_h,
+                                           s0 + s * c->stride_w));
     }
 }
 
-static void turn_weights(const struct conv *c, operand *wt, const float *w, int cb0, int cb1)
+static void turn_weights(const struct conv *c, void *wt, const float *w, int cb0, int cb1)
 {
     for (int ih0 = 0; ih0 < imin(c->h, c->stride_h); ih0++) {
         for (int iw0 = 0; iw0 < imin(c->w, c->stride_w); iw0++)

@@ -1,10 +1,6 @@
 /*
  * Rows of few pixels: several samples side by side fill the register tile that a row of one cannot.
- * The part of conv.c and conv_bf16.c that does not depend on the operands; besides what conv_rows.h
- * asks for, whoever includes it has
- *
- * put_channels(to, v)       the 16 channels of a pixel as operands of x
- * flush_begin, flush_end    around sums, which a function that is not inlined computes
+ * A part of conv.c.
  */
 #ifndef PACELINE_CONV_SAMPLES_H
 #define PACELINE_CONV_SAMPLES_H
@@ -59,7 +55,7 @@ static void samples_beside(const struct conv *c, int n, operand *to, const float
     const size_t floats = conv_in_floats(c);
     for (size_t i = 0; i < floats; i += VEC) {
         for (int t = 0; t < n; t++, to += DEPTH)
-            put_channels(to, vload(x + (size_t)t * floats + i));
+            operand_channels(to, vload(x + (size_t)t * floats + i));
     }
 }
 
@@ -118,7 +114,7 @@ static __attribute__((noinline)) void samples_data(const struct conv *c, int n, 
 }
 
 static void conv_forward_samples(const struct conv *c, int n, float *y, const float *x,
-                                 const operand *w, const float *bias, bool relu, float *scratch)
+                                 const void *w, const float *bias, bool relu, float *scratch)
 {
     const int blocks = blocks_of(c->k), pixels = c->oh * c->ow;
     operand *beside = (operand *)scratch;
@@ -139,7 +135,7 @@ static void conv_forward_samples(const struct conv *c, int n, float *y, const fl
 }
 
 static void conv_backward_data_samples(const struct conv *c, int n, float *dx, const float *dy,
-                                       const operand *wt, float *scratch)
+                                       const void *wt, float *scratch)
 {
     const struct conv back = conv_transposed(c);
     const int blocks = blocks_of(c->c);

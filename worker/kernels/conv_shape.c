@@ -1,5 +1,5 @@
 /* Shapes and layouts of convolutions; no arithmetic. */
-#include "worker/kernels/conv_bf16.h"
+#include "worker/kernels/conv.h"
 
 #include <unistd.h>
 
@@ -166,8 +166,9 @@ size_t conv_scratch_floats(const struct conv *c)
 
 size_t conv_bf16_scratch_floats(const struct conv *c)
 {
-    const size_t forward = 2 * 2 * (size_t)c->ow * 16 + conv_in_floats(c) / 2;
-    const size_t back = 2 * 2 * (size_t)c->w * 16 + conv_out_floats(c) / 2;
+    const struct conv t = conv_transposed(c), y = conv_joined(c), dx = conv_joined(&t);
+    const size_t forward = 2 * 2 * (size_t)y.ow * 16 + conv_in_floats(c) / 2;
+    const size_t back = 2 * 2 * (size_t)dx.ow * 16 + conv_out_floats(c) / 2;
     const size_t either = forward > back ? forward : back;
     const size_t outputs = (size_t)(c->ow + 1) / 2; /* pairs of pixels */
     const size_t x = (outputs * 2 * (size_t)c->stride_w + (size_t)c->s) * (size_t)c->h *

@@ -22,7 +22,7 @@
     DECLARE_BF16(isa)
 #define DECLARE_BF16(isa)                                           \
     extern const struct product_kernels product_bf16_kernels_##isa; \
-    extern const struct conv_bf16_kernels conv_bf16_kernels_##isa;  \
+    extern const struct conv_kernels conv_bf16_kernels_##isa;       \
     extern const struct dense_kernels dense_bf16_kernels_##isa;
 #define SET(name) SET_OF(name, name)
 /* bf16: whose products of bf16 it has */

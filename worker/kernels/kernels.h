@@ -10,7 +10,7 @@
 #define PACELINE_KERNELS_H
 
 #include "worker/kernels/activation.h"
-#include "worker/kernels/conv_bf16.h"
+#include "worker/kernels/conv.h"
 #include "worker/kernels/dense.h"
 #include "worker/kernels/lrn.h"
 #include "worker/kernels/lstm.h"
@@ -41,7 +41,7 @@ struct kernels {
     const struct lrn_kernels *lrn;               /* local response normalisation */
     const struct lstm_kernels *lstm;             /* the cell of an LSTM */
     const struct product_kernels *product_bf16;  /* tiles of rounded operands */
-    const struct conv_bf16_kernels *conv_bf16;   /* convolution of rounded operands */
+    const struct conv_kernels *conv_bf16;        /* convolution of rounded operands */
     const struct dense_kernels *dense_bf16;      /* dense layers of rounded operands */
 };
 

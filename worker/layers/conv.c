@@ -1,5 +1,5 @@
 /* Convolution, with ReLU and 2x2 max pooling fused after it where the net has them. In bf16 the
- * kernels are others (conv_bf16.h), of weights that are packed in front of each pass. */
+ * weights are packed in front of each pass. */
 #include "paceline/mem.h"
 #include "worker/layers/lane_sum.h"
 #include "worker/layers/layer.h"
@@ -10,6 +10,7 @@
 struct conv_task {
     struct layer *l;
     const struct pass *p;
+    const struct conv_kernels *k;
     float *dx;
     float *dy;
     bool gated; /* what ReLU lets through is already all that is in dy */
@@ -33,30 +34,23 @@ static void conv_pack_share(void *arg, int thread, int n_threads)
     const struct layer *l = t->l;
     const int blocks = blocks_of(l->conv.k);
 
-    t->p->kernels->conv_bf16->pack(
-        &l->conv, (uint32_t *)l->packed, t->p->params + l->weight->offset,
-        share_begin(blocks, thread, n_threads), share_begin(blocks, thread + 1, n_threads));
+    t->k->pack(&l->conv, l->packed, t->p->params + l->weight->offset,
+               share_begin(blocks, thread, n_threads), share_begin(blocks, thread + 1, n_threads));
 }
 
 static void forward_samples(const struct conv_task *t, int i, int n, float *scratch)
 {
     const struct layer *l = t->l;
-    const struct kernels *k = t->p->kernels;
-    const float *w = t->p->params + l->weight->offset;
-    const uint32_t *packed = (const uint32_t *)l->packed;
+    const float *w = t->k->pack ? l->packed : t->p->params + l->weight->offset;
     const float *b = l->bias ? t->p->params + l->bias->offset : NULL;
     const float *x = t->x + (size_t)i * l->in_floats;
     float *y = t->out + (size_t)i * l->out_floats;
     uint8_t *argmax = l->pool ? l->argmax + (t->p->first + (size_t)i) * l->out_floats : NULL;
 
-    if (l->bf16 && n > 1)
-        k->conv_bf16->forward_samples(&l->conv, n, y, x, packed, b, l->relu, scratch);
-    else if (l->bf16)
-        k->conv_bf16->forward(&l->conv, y, argmax, x, packed, b, l->relu, l->pool, scratch);
-    else if (n > 1)
-        k->conv->forward_samples(&l->conv, n, y, x, w, b, l->relu, scratch);
+    if (n > 1)
+        t->k->forward_samples(&l->conv, n, y, x, w, b, l->relu, scratch);
     else
-        k->conv->forward(&l->conv, y, argmax, x, w, b, l->relu, l->pool, scratch);
+        t->k->forward(&l->conv, y, argmax, x, w, b, l->relu, l->pool, scratch);
 }
 
 static void conv_forward_share(void *arg, int thread, int n_threads)
@@ -70,10 +64,15 @@ static void conv_forward_share(void *arg, int thread, int n_threads)
     }
 }
 
+static const struct conv_kernels *conv_kernels(const struct layer *l, const struct pass *p)
+{
+    return l->bf16 ? p->kernels->conv_bf16 : p->kernels->conv;
+}
+
 static void conv_layer_forward(struct layer *l, const struct pass *p, float *y, const float *x)
 {
-    struct conv_task t = {.l = l, .p = p, .x = x, .out = y};
-    if (l->bf16)
+    struct conv_task t = {.l = l, .p = p, .k = conv_kernels(l, p), .x = x, .out = y};
+    if (t.k->pack)
         threads_run(p->threads, conv_pack_share, &t);
     threads_run(p->threads, conv_forward_share, &t);
 }
@@ -112,34 +111,22 @@ static void turn_share(void *arg, int thread, int n_threads)
 {
     const struct conv_task *t = arg;
     const struct layer *l = t->l;
-    const float *w = t->p->params + l->weight->offset;
-    const int blocks = blocks_of(l->conv.c), cb0 = share_begin(blocks, thread, n_threads);
-    const int cb1 = share_begin(blocks, thread + 1, n_threads);
+    const int blocks = blocks_of(l->conv.c);
 
-    if (l->bf16)
-        t->p->kernels->conv_bf16->pack_transposed(&l->conv, (uint32_t *)l->packed, w, cb0, cb1);
-    else
-        t->p->kernels->conv->transpose_weights(&l->conv, l->transposed, w, cb0, cb1);
+    t->k->pack_transposed(&l->conv, l->packed, t->p->params + l->weight->offset,
+                          share_begin(blocks, thread, n_threads),
+                          share_begin(blocks, thread + 1, n_threads));
 }
 
 static void data_samples(const struct conv_task *t, int i, int n, const float *dy, float *scratch)
 {
     const struct layer *l = t->l;
-    const struct conv_kernels *k = t->p->kernels->conv;
-    const struct conv_bf16_kernels *bf16 = t->p->kernels->conv_bf16;
-    const uint32_t *packed = (const uint32_t *)l->packed;
     float *dx = t->dx + (size_t)i * l->in_floats;
 
-    if (l->bf16 && n > 1)
-        bf16->backward_data_samples(&l->conv, n, dx, dy, packed, scratch);
-    else if (l->bf16)
-        bf16->backward_data(&l->conv, dx, dy, packed, scratch);
-    else if (n > 1)
-        k->backward_data_samples(&l->conv, n, dx, dy, l->transposed, scratch);
-    else if (l->conv.stride_h == 1 && l->conv.stride_w == 1)
-        k->forward(&l->conv_back, dx, NULL, dy, l->transposed, NULL, false, false, scratch);
+    if (n > 1)
+        t->k->backward_data_samples(&l->conv, n, dx, dy, l->packed, scratch);
     else
-        k->backward_data_strided(&l->conv, dx, dy, l->transposed);
+        t->k->backward_data(&l->conv, dx, dy, l->packed, scratch);
 }
 
 static void poll_between(const struct conv_task *t, int thread)
@@ -194,29 +181,15 @@ static void weights_lane(void *arg, uint32_t begin, uint32_t end, float *dst)
     const struct weights_share *s = arg;
     const struct conv_task *t = s->t;
     const struct layer *l = t->l;
-    const struct kernels *k = t->p->kernels;
-    void (*gradient)(const struct conv *, float *, const float *, const float *, bool, int, int,
-                     float *) =
-        l->bf16 ? k->conv_bf16->backward_weights : k->conv->backward_weights;
     float *scratch = t->p->scratch[s->thread], *buffer = scratch + l->scratch_kernels;
 
     for (uint32_t i = begin; i < end; i++) {
         const float *dy = sums_gradient(t, (int)i, s->ob0, s->ob1, buffer);
-        gradient(&l->conv, dst, t->x + i * l->in_floats, dy, i == begin, s->ob0, s->ob1, scratch);
+        t->k->backward_weights(&l->conv, dst, t->x + i * l->in_floats, dy, i == begin, s->ob0,
+                               s->ob1, scratch);
         bias_sample(s, i, i == begin, dst);
         poll_between(t, s->thread);
     }
-}
-
-typedef void lanes_fn(const struct conv *c, float *dw, const float *x, const float *dy,
-                      const struct lane_ends *lanes, int ob0, int ob1, float *scratch);
-
-/* What sums all lanes at once, if there is such. */
-static lanes_fn *lanes_kernel(const struct conv_task *t)
-{
-    const struct kernels *k = t->p->kernels;
-
-    return t->l->bf16 ? k->conv_bf16->backward_weights_lanes : k->conv->backward_weights_lanes;
 }
 
 /* The gradient of blocks [ob0, ob1): lane by lane, or of the weights all lanes together. */
@@ -237,8 +210,8 @@ static void weights_slice(const struct conv_task *t, int thread, int ob0, int ob
         .level_floats = l->level_floats,
     };
     if (t->together) {
-        lanes_kernel(t)(&l->conv, t->target, t->x, t->dy, t->block, ob0, ob1,
-                        t->p->scratch[thread]);
+        t->k->backward_weights_lanes(&l->conv, t->target, t->x, t->dy, t->block, ob0, ob1,
+                                     t->p->scratch[thread]);
         poll_between(t, thread);
     }
     lane_sum_run(&sum, t->target);
@@ -251,7 +224,7 @@ static bool weights_together(const struct conv_task *t)
     const struct layer *l = t->l;
     const bool is_there = !l->pool && (!l->relu || t->gated);
 
-    return is_there && lanes_kernel(t) && t->block->full &&
+    return is_there && t->k->backward_weights_lanes && t->block->full &&
            (int)block_samples(t->block) <= conv_lanes_samples(&l->conv);
 }
 
@@ -299,7 +272,8 @@ static void weights_backward(struct layer *l, struct conv_task *t)
 static void conv_layer_backward(struct layer *l, const struct pass *p, float *dx, float *dy,
                                 const float *x, const float *y)
 {
-    struct conv_task t = {.l = l, .p = p, .dx = dx, .dy = dy, .x = x, .y = y};
+    struct conv_task t = {
+        .l = l, .p = p, .k = conv_kernels(l, p), .dx = dx, .dy = dy, .x = x, .y = y};
     t.gated = dx && l->relu && !l->pool;
     if (dx) {
         threads_run(p->threads, turn_share, &t);
@@ -337,7 +311,6 @@ static void conv_layer_init(struct layer *l, const struct net_layer *n,
     struct conv back = conv_transposed(&c);
 
     l->conv = c;
-    l->conv_back = back;
     l->relu = o->relu;
     l->pool = o->pool;
     l->image_input = image_input;
@@ -353,10 +326,8 @@ static void conv_layer_init(struct layer *l, const struct net_layer *n,
     l->scratch_floats = lanes > l->scratch_floats ? lanes : l->scratch_floats;
     l->level_floats = conv_weight_floats(&c) + (size_t)blocks_of(c.k) * 16;
     l->n_levels = o->levels + 1;
-    if (l->bf16 && o->samples)
-        l->packed_floats = conv_bf16_weight_words(&c);
-    else if (!image_input && o->samples)
-        l->transposed_floats = conv_weight_floats(&back);
+    if (!image_input && o->samples)
+        l->packed_floats = l->bf16 ? conv_bf16_weight_words(&c) : conv_weight_floats(&back);
     if (o->pool)
         l->argmax = xaligned(l->out_floats * o->samples);
 }

@@ -128,7 +128,7 @@ struct layer {
     struct shape out;
     struct shape below; /* flatten, padchannels: the map below */
     int first;          /* slice: channel of it; of plain samples the value */
-    struct conv conv, conv_back;
+    struct conv conv;
     struct dense dense;
     struct pool window;
     struct lrn lrn;
@@ -136,10 +136,7 @@ struct layer {
     double rate;
     uint32_t number; /* of the net's layer: the key of dropout */
     bool image_input;
-    bool bf16; /* conv, dense, lstm: of operands that are rounded, from weights in `packed` */
-    float
-        *transposed; /* conv: weights for the data gradient; set by the model, as are its levels */
-    size_t transposed_floats;
+    bool bf16;     /* conv, dense, lstm: of operands that are rounded, from weights in `packed` */
     float *levels; /* weight gradients: one buffer per level of the lane tree */
     size_t level_floats;
     int n_levels;

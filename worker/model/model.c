@@ -290,7 +290,6 @@ static void share_memory(struct model *m)
     for (int i = 0; i < m->n_layers; i++) {
         const struct layer *l = &m->layers[i];
 
-        m->transposed_floats = model_larger(m->transposed_floats, l->transposed_floats);
         m->packed_floats = model_larger(m->packed_floats, l->packed_floats);
         if (!l->levels)
             m->levels_floats = model_larger(m->levels_floats, levels_floats(l));
@@ -298,13 +297,11 @@ static void share_memory(struct model *m)
             m->scratch_floats = model_larger(m->scratch_floats, l->scratch_floats);
     }
     m->levels = xaligned(m->levels_floats * sizeof(float));
-    m->transposed = xaligned(m->transposed_floats * sizeof(float));
     m->packed = xaligned(m->packed_floats * sizeof(float));
     for (int i = 0; i < m->n_layers; i++) {
         struct layer *l = &m->layers[i];
 
         l->levels = l->levels ? l->levels : m->levels;
-        l->transposed = l->transposed_floats ? m->transposed : NULL;
         l->packed = m->packed;
     }
     m->scratch = xcalloc((size_t)threads_count(m->threads), sizeof *m->scratch);
@@ -362,7 +359,6 @@ void model_release(struct model *m)
     free(m->apart);
     free(m->way_back);
     free(m->levels);
-    free(m->transposed);
     free(m->packed);
     free(m->sides);
     free(m->weights);
@@ -386,7 +382,7 @@ struct model_bytes model_bytes(const struct model *m)
         saved += l->lstm && !l->remote ? layer_lstm_floats(l) : 0;
         scratch += l->levels == m->levels || l->remote ? 0 : levels_floats(l);
     }
-    scratch += m->levels_floats + m->transposed_floats + m->packed_floats;
+    scratch += m->levels_floats + m->packed_floats;
     return (struct model_bytes){.parameters = sizeof(float) * m->n_floats,
                                 .saved = sizeof(float) * saved * m->max_samples,
                                 .way_back = sizeof(float) * m->way_back_floats,

@@ -28,8 +28,8 @@ struct model {
     float **apart;       /* their part. In one slab, and in one place what is not needed together */
     float *way_back;
     size_t way_back_floats;
-    float *levels, *transposed, *packed; /* of the layer that is at work: as large as any needs */
-    size_t levels_floats, transposed_floats, packed_floats;
+    float *levels, *packed; /* of the layer that is at work: as large as any needs */
+    size_t levels_floats, packed_floats;
     int *sides, n_sides; /* scored besides the last one; their outputs' gradients are there for
                             all samples at once, where the layers are */
     bool *given;         /* on the way back: of the layers whose gradient has begun */

@@ -155,7 +155,7 @@ static void run_all(const struct kernels *k, const struct conv *c, struct maps *
     const size_t scratch = conv_bf16_scratch_floats(c), words = conv_bf16_weight_words(c);
     AUTO(auto_free) float *room = xaligned(scratch * sizeof *room);
     AUTO(auto_free) uint32_t *packed = xaligned(words * sizeof *packed);
-    const struct conv_bf16_kernels *b = k->conv_bf16;
+    const struct conv_kernels *b = k->conv_bf16;
 
     memset(room, 0xFF, scratch * sizeof *room); /* NaN: nobody may count on what was there */
     memset(packed, 0xFF, words * sizeof *packed);
@@ -193,8 +193,8 @@ static void fp32_all(const struct kernels *k, const struct conv *c, struct maps 
     round_maps(k, c, m);
     k->conv->forward(c, m->y, NULL, m->x, m->w, NULL, false, false, m->scratch);
     k->conv->backward_weights(c, m->dw, m->x, m->dy, true, 0, blocks_of(c->k), m->scratch);
-    k->conv->transpose_weights(c, m->wt, m->w, 0, blocks_of(c->c));
-    k->conv->backward_data_strided(c, m->dx, m->dy, m->wt);
+    k->conv->pack_transposed(c, m->wt, m->w, 0, blocks_of(c->c));
+    k->conv->backward_data(c, m->dx, m->dy, m->wt, m->scratch);
 }
 
 static long differing(const float *a, const float *b, size_t n)

@@ -7,17 +7,13 @@
 
 static void run_all(const struct kernels *k, const struct conv *c, struct maps *m)
 {
-    const struct conv t = conv_transposed(c);
     k->conv->forward(c, m->y, NULL, m->x, m->w, NULL, false, false, m->scratch);
     k->conv->backward_weights(c, m->dw, m->x, m->dy, true, 0, blocks_of(c->k), m->scratch);
     if (c->plain)
         return;
-    k->conv->transpose_weights(c, m->wt, m->w, blocks_of(c->c) / 2, blocks_of(c->c));
-    k->conv->transpose_weights(c, m->wt, m->w, 0, blocks_of(c->c) / 2);
-    if (c->stride_h == 1 && c->stride_w == 1)
-        k->conv->forward(&t, m->dx, NULL, m->dy, m->wt, NULL, false, false, m->scratch);
-    else
-        k->conv->backward_data_strided(c, m->dx, m->dy, m->wt);
+    k->conv->pack_transposed(c, m->wt, m->w, blocks_of(c->c) / 2, blocks_of(c->c));
+    k->conv->pack_transposed(c, m->wt, m->w, 0, blocks_of(c->c) / 2);
+    k->conv->backward_data(c, m->dx, m->dy, m->wt, m->scratch);
 }
 
 static void test_shape(const struct conv *c, uint32_t seed)
@@ -87,8 +83,8 @@ static void test_strided_bytes(const struct conv *c, uint32_t seed, float magnit
         if (!k)
             continue;
         memset(m.dx, 0xA5, floats * 4);
-        k->conv->transpose_weights(c, m.wt, m.w, 0, blocks_of(c->c));
-        k->conv->backward_data_strided(c, m.dx, m.dy, m.wt);
+        k->conv->pack_transposed(c, m.wt, m.w, 0, blocks_of(c->c));
+        k->conv->backward_data(c, m.dx, m.dy, m.wt, m.scratch);
         CHECK_BYTES(m.dx, want, floats * 4);
     }
     maps_release(&m);

@@ -16,6 +16,11 @@ struct few {
     float *scratch, *one_scratch; /* as small as is promised; of one sample at a time */
 };
 
+static const struct conv_kernels *few_kernels(const struct kernels *k, bool bf16)
+{
+    return bf16 ? k->conv_bf16 : k->conv;
+}
+
 static size_t scratch_floats(const struct few *f)
 {
     return f->bf16 ? conv_bf16_scratch_floats(f->c) : conv_scratch_floats(f->c);
@@ -33,7 +38,7 @@ static void few_begin(struct few *f, const struct kernels *k, const struct maps 
     f->packed_turned = xaligned(conv_bf16_weight_words(f->c) * 4);
     f->scratch = xaligned(scratch_floats(f) * 4);
     f->one_scratch = xaligned((scratch_floats(f) + conv_scratch_floats(&back)) * 4);
-    k->conv->transpose_weights(f->c, f->turned, f->w, 0, in);
+    k->conv->pack_transposed(f->c, f->turned, f->w, 0, in);
     k->conv_bf16->pack(f->c, f->packed, f->w, 0, out);
     k->conv_bf16->pack_transposed(f->c, f->packed_turned, f->w, 0, in);
 }
@@ -50,30 +55,24 @@ static void forward(const struct few *f, int n, float *y, const float *x, const 
 {
     const bool relu = bias;
 
-    if (f->bf16 && n)
-        f->k->conv_bf16->forward_samples(f->c, n, y, x, f->packed, bias, relu, f->scratch);
-    else if (f->bf16)
-        f->k->conv_bf16->forward(f->c, y, NULL, x, f->packed, bias, relu, false, f->one_scratch);
-    else if (n)
-        f->k->conv->forward_samples(f->c, n, y, x, f->w, bias, relu, f->scratch);
+    const struct conv_kernels *k = few_kernels(f->k, f->bf16);
+    const void *w = f->bf16 ? (const void *)f->packed : f->w;
+
+    if (n)
+        k->forward_samples(f->c, n, y, x, w, bias, relu, f->scratch);
     else
-        f->k->conv->forward(f->c, y, NULL, x, f->w, bias, relu, false, f->one_scratch);
+        k->forward(f->c, y, NULL, x, w, bias, relu, false, f->one_scratch);
 }
 
 static void backward_data(const struct few *f, int n, float *dx, const float *dy)
 {
-    const struct conv back = conv_transposed(f->c);
+    const struct conv_kernels *k = few_kernels(f->k, f->bf16);
+    const void *wt = f->bf16 ? (const void *)f->packed_turned : f->turned;
 
-    if (f->bf16 && n)
-        f->k->conv_bf16->backward_data_samples(f->c, n, dx, dy, f->packed_turned, f->scratch);
-    else if (f->bf16)
-        f->k->conv_bf16->backward_data(f->c, dx, dy, f->packed_turned, f->one_scratch);
-    else if (n)
-        f->k->conv->backward_data_samples(f->c, n, dx, dy, f->turned, f->scratch);
-    else if (f->c->stride_h == 1 && f->c->stride_w == 1)
-        f->k->conv->forward(&back, dx, NULL, dy, f->turned, NULL, false, false, f->one_scratch);
+    if (n)
+        k->backward_data_samples(f->c, n, dx, dy, wt, f->scratch);
     else
-        f->k->conv->backward_data_strided(f->c, dx, dy, f->turned);
+        k->backward_data(f->c, dx, dy, wt, f->one_scratch);
 }
 
 /* At most so many rows of outputs, and strides. */
@@ -151,10 +150,10 @@ static void lane_tree(const struct gradient *g, float *dw, uint32_t first, int l
     const uint32_t begin = first ? l->end[first - 1] : 0;
 
     for (uint32_t i = begin; level == 0 && i < l->end[first]; i++)
-        (g->bf16 ? k->conv_bf16->backward_weights
-                 : k->conv->backward_weights)(c, dw, g->x + (l->begin + i) * conv_in_floats(c),
-                                              g->dy + (l->begin + i) * conv_out_floats(c),
-                                              i == begin, 0, blocks_of(c->k), g->scratch);
+        few_kernels(k, g->bf16)
+            ->backward_weights(c, dw, g->x + (l->begin + i) * conv_in_floats(c),
+                               g->dy + (l->begin + i) * conv_out_floats(c), i == begin, 0,
+                               blocks_of(c->k), g->scratch);
     if (level == 0)
         return;
     AUTO(auto_free) float *right = xaligned(conv_weight_floats(c) * 4);
@@ -178,7 +177,7 @@ static void check_lanes(const struct gradient *g, const struct kernels *k, const
     AUTO(auto_free) float *scratch = xaligned(conv_lanes_scratch_floats(c, n) * 4);
     void (*sum)(const struct conv *, float *, const float *, const float *,
                 const struct lane_ends *, int, int, float *) =
-        g->bf16 ? k->conv_bf16->backward_weights_lanes : k->conv->backward_weights_lanes;
+        few_kernels(k, g->bf16)->backward_weights_lanes;
     const int blocks = blocks_of(c->k), step = conv_lanes_blocks(c, n);
 
     if (g->bf16 && by_thread(k)) {

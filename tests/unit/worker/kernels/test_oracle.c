@@ -116,7 +116,6 @@ static void check_weights(const struct kernels *k, const struct conv *c,
 static void check_data(const struct kernels *k, const struct conv *c, const struct oracle_sample *m)
 {
     const int pixels = c->oh * c->ow, depth = c->c * c->r * c->s, inputs = c->c * c->h * c->w;
-    const struct conv back = conv_transposed(c);
     AUTO(auto_free) float *want = xcalloc((size_t)inputs, 4);
     AUTO(auto_free) float *got = xmalloc((size_t)inputs * 4);
 
@@ -124,11 +123,8 @@ static void check_data(const struct kernels *k, const struct conv *c, const stru
                 pixels, 0, m->columns, pixels);
     im2col(c, m->columns, want, true);
     block_map(m->by, m->dy, c->k, pixels, false);
-    k->conv->transpose_weights(c, m->bt, m->bw, 0, blocks_of(c->c));
-    if (c->stride_h == 1 && c->stride_w == 1)
-        k->conv->forward(&back, m->bdx, NULL, m->by, m->bt, NULL, false, false, m->scratch);
-    else
-        k->conv->backward_data_strided(c, m->bdx, m->by, m->bt);
+    k->conv->pack_transposed(c, m->bt, m->bw, 0, blocks_of(c->c));
+    k->conv->backward_data(c, m->bdx, m->by, m->bt, m->scratch);
     block_map(m->bdx, got, c->c, c->h * c->w, true);
     check_near("convolution data", got, want, (size_t)inputs, (size_t)(c->k * c->r * c->s));
 }

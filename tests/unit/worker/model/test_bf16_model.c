@@ -83,7 +83,6 @@ static void spoil(float *at, size_t n)
 static void spoil_shared(struct model *m)
 {
     spoil(m->levels, m->levels_floats);
-    spoil(m->transposed, m->transposed_floats);
     spoil(m->packed, m->packed_floats);
     for (int t = 0; t < threads_count(m->threads); t++)
         spoil(m->scratch[t], m->scratch_floats);
@@ -107,7 +106,7 @@ static float *rounded(const float *x, size_t n)
 }
 
 static void rounded_forward(const struct conv *c, float *y, uint8_t *argmax, const float *x,
-                            const float *w, const float *bias, bool relu, bool pool, float *scratch)
+                            const void *w, const float *bias, bool relu, bool pool, float *scratch)
 {
     if (c->plain) {
         fp32_kernels()->conv->forward(c, y, argmax, x, w, bias, relu, pool, scratch);
@@ -119,7 +118,7 @@ static void rounded_forward(const struct conv *c, float *y, uint8_t *argmax, con
 }
 
 static void rounded_forward_samples(const struct conv *c, int n, float *y, const float *x,
-                                    const float *w, const float *bias, bool relu, float *scratch)
+                                    const void *w, const float *bias, bool relu, float *scratch)
 {
     for (int i = 0; i < n; i++)
         rounded_forward(c, y + (size_t)i * conv_out_floats(c), NULL,
@@ -149,22 +148,22 @@ static void rounded_weights_lanes(const struct conv *c, float *dw, const float *
     fp32_kernels()->conv->backward_weights_lanes(c, dw, rx, rdy, lanes, ob0, ob1, scratch);
 }
 
-static void rounded_data(const struct conv *c, float *dx, const float *dy, const float *wt)
+static void rounded_data(const struct conv *c, float *dx, const float *dy, const void *wt,
+                         float *scratch)
 {
     const struct conv t = conv_transposed(c);
     AUTO(auto_free) float *rdy = rounded(dy, conv_out_floats(c));
     AUTO(auto_free) float *rw = rounded(wt, conv_weight_floats(&t));
 
-    fp32_kernels()->conv->backward_data_strided(c, dx, rdy, rw);
+    fp32_kernels()->conv->backward_data(c, dx, rdy, rw, scratch);
 }
 
 static void rounded_data_samples(const struct conv *c, int n, float *dx, const float *dy,
-                                 const float *wt, float *scratch)
+                                 const void *wt, float *scratch)
 {
-    (void)scratch;
     for (int i = 0; i < n; i++)
-        rounded_data(c, dx + (size_t)i * conv_in_floats(c), dy + (size_t)i * conv_out_floats(c),
-                     wt);
+        rounded_data(c, dx + (size_t)i * conv_in_floats(c), dy + (size_t)i * conv_out_floats(c), wt,
+                     scratch);
 }
 
 static void rounded_dense_forward(const struct dense *d, float *y, const void *x, const void *w,
@@ -291,7 +290,7 @@ static void run_rounded(struct rank *r, const struct net *net, const float *x,
     conv.forward_samples = rounded_forward_samples;
     conv.backward_weights = rounded_weights;
     conv.backward_weights_lanes = rounded_weights_lanes;
-    conv.backward_data_strided = rounded_data;
+    conv.backward_data = rounded_data;
     conv.backward_data_samples = rounded_data_samples;
     kernels.conv = &conv;
     dense = *fp32_kernels()->dense;

@@ -25,7 +25,6 @@ static void backward_spoilt(struct model *m, struct pass *p, const float *x)
     model_begin_backward(m);
     for (int i = m->n_layers - 1; i >= m->lowest_trained; i--) {
         spoil(m->levels, m->levels_floats);
-        spoil(m->transposed, m->transposed_floats);
         spoil(m->packed, m->packed_floats);
         for (int t = 0; t < threads_count(m->threads); t++)
             spoil(m->scratch[t], m->scratch_floats);
