@@ -128,7 +128,7 @@ $(BUILD)/%.o: %.c
 # A test names what it links in a line `// LINK: common/err.c operator/core ...` (a folder: every
 # object of it), so the linker proves the layering.
 # `// LIBS: -lx` adds libraries; tests/run.sh reads `// MPI: 1 2 3` and `// TIMEOUT: 300`.
-UNIT_SRC := $(wildcard tests/unit/*/test_*.c tests/unit/*/*/test_*.c)
+UNIT_SRC := $(wildcard $(addsuffix test_*.c,tests/unit/*/ tests/unit/*/*/ tests/unit/*/*/*/))
 MPI_SRC := $(wildcard tests/mpi/test_*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)

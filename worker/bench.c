@@ -2,7 +2,7 @@
  * others can build it from; for bench/. */
 #include "paceline/mem.h"
 #include "worker/commands.h"
-#include "worker/train/events.h"
+#include "worker/train/telemetry/events.h"
 
 #define WARM_STEPS 3
 #define REPEAT_SECONDS 0.3

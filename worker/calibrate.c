@@ -6,8 +6,8 @@
 
 #include "paceline/mem.h"
 #include "worker/commands.h"
-#include "worker/train/events.h"
-#include "worker/train/transfer.h"
+#include "worker/train/loop/transfer.h"
+#include "worker/train/telemetry/events.h"
 
 #define WARM 3
 #define TIMES_DEFAULT 20

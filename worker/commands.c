@@ -4,9 +4,9 @@
 #include "paceline/buf.h"
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
-#include "worker/train/checkpoint.h"
-#include "worker/train/events.h"
+#include "worker/train/checkpoint/checkpoint.h"
 #include "worker/train/metrics.h"
+#include "worker/train/telemetry/events.h"
 
 void worker_adjust_job(struct job *job, const struct worker_options *o, const char *command)
 {

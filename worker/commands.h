@@ -3,8 +3,8 @@
 #define PACELINE_COMMANDS_H
 
 #include "paceline/command_line.h"
+#include "worker/train/telemetry/usage.h"
 #include "worker/train/trainer.h"
-#include "worker/train/usage.h"
 
 struct worker_options {
     const char *spec, *out, *durable, *checkpoint;

@@ -16,7 +16,7 @@
 #include "worker/predict.h"
 #include "worker/strategy/strategy.h"
 #include "worker/train/data_check.h"
-#include "worker/train/events.h"
+#include "worker/train/telemetry/events.h"
 
 #define ROOT_ABORT_SECONDS 5
 

@@ -13,8 +13,8 @@
 #include "worker/kernels/math.h"
 #include "worker/model/loss.h"
 #include "worker/predict_text.h"
-#include "worker/train/events.h"
-#include "worker/train/inference.h"
+#include "worker/train/checkpoint/inference.h"
+#include "worker/train/telemetry/events.h"
 
 #define BATCH_MAX 64
 #define OUTPUTS_MAX 1000 /* that a line lists, which is bounded */

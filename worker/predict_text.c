@@ -5,8 +5,8 @@
 #include "worker/data/format/vocabulary.h"
 #include "worker/kernels/math.h"
 #include "worker/model/loss.h"
-#include "worker/train/events.h"
-#include "worker/train/inference.h"
+#include "worker/train/checkpoint/inference.h"
+#include "worker/train/telemetry/events.h"
 
 #define EOS "<eos>"
 

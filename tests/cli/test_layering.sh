@@ -22,9 +22,12 @@ worker/data/format:   common worker/kernels worker/data/batch worker/data/image 
 worker/data:          common worker/kernels $data
 worker/checkpoint:    common
 worker/comm:          common worker/kernels worker/lanes
-worker/train:         common worker/kernels worker/lanes worker/threads worker/model worker/layers worker/optim $data worker/checkpoint worker/comm
-worker/strategy:      common worker/kernels worker/lanes worker/model worker/optim $data worker/comm worker/train
-worker:               common worker/kernels worker/threads worker/lanes worker/model worker/layers worker/optim $data worker/checkpoint worker/comm worker/train worker/strategy
+worker/train/telemetry: common worker/threads worker/checkpoint
+worker/train:         common worker/kernels worker/lanes worker/threads worker/model worker/layers worker/optim $data worker/checkpoint worker/comm worker/train/telemetry
+worker/train/checkpoint: common worker/threads worker/model worker/optim $data worker/checkpoint worker/comm worker/train worker/train/telemetry
+worker/train/loop:    common worker/kernels worker/lanes worker/threads worker/model worker/optim $data worker/checkpoint worker/comm worker/train worker/train/telemetry worker/train/checkpoint
+worker/strategy:      common worker/kernels worker/lanes worker/model worker/optim $data worker/comm worker/train worker/train/telemetry
+worker:               common worker/kernels worker/threads worker/lanes worker/model worker/layers worker/optim $data worker/checkpoint worker/comm worker/train worker/train/telemetry worker/train/checkpoint worker/train/loop worker/strategy
 cli/base:             common
 cli/crd:              common operator/api
 cli/report:           common cli/base

@@ -5,7 +5,7 @@
 #include "worker/strategy/downpour.h"
 #include "worker/strategy/servers.h"
 #include "worker/train/step.h"
-#include "worker/train/watchdog.h"
+#include "worker/train/telemetry/watchdog.h"
 
 static void server_count(struct batch_histogram *h, int64_t value)
 {

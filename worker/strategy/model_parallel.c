@@ -413,7 +413,8 @@ static void model_parallel_side_losses(struct trainer *t, const struct batch *b)
 }
 
 /* The owner of the outputs has the losses of the whole batch. */
-static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, struct tally *tally)
+static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean,
+                   struct score_sums *sums)
 {
     const struct model_parallel *m = t->own;
 
@@ -422,7 +423,7 @@ static void losses(struct trainer *t, const struct batch *b, uint32_t n_mean, st
     if (m->last == comm_rank(t->comm))
         step_losses(t, &t->lanes, b->n, b,
                     model_output(&t->model, t->model.n_layers - 1, &t->pass, b->x),
-                    m->loss_gradient, n_mean, tally);
+                    m->loss_gradient, n_mean, sums);
 }
 
 /* They become everybody's; nothing of the batch is on its way any more. */
@@ -439,10 +440,11 @@ static void share_losses(struct trainer *t)
     phases_leave(&t->phases, was);
 }
 
-static void model_parallel_evaluate(struct trainer *t, const struct batch *b, struct tally *tally)
+static void model_parallel_evaluate(struct trainer *t, const struct batch *b,
+                                    struct score_sums *sums)
 {
     model_parallel_forward(t, b);
-    losses(t, b, 0, tally);
+    losses(t, b, 0, sums);
     share_losses(t);
 }
 

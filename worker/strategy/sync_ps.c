@@ -26,7 +26,7 @@
 #include "worker/strategy/servers.h"
 #include "worker/strategy/strategies.h"
 #include "worker/train/step.h"
-#include "worker/train/watchdog.h"
+#include "worker/train/telemetry/watchdog.h"
 
 enum sync_note_kind { NOTE_ASK, NOTE_PULL, NOTE_OFFER, NOTE_PUSH, NOTE_MEET, N_NOTES };
 

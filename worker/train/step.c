@@ -5,10 +5,10 @@
 #include "paceline/digest.h"
 #include "paceline/mem.h"
 #include "worker/model/loss.h"
-#include "worker/train/events.h"
 #include "worker/train/slowness.h"
 #include "worker/train/step.h"
-#include "worker/train/watchdog.h"
+#include "worker/train/telemetry/events.h"
+#include "worker/train/telemetry/watchdog.h"
 
 /* The samples that the rank's lanes of a batch are cut from: where it has the batch to itself, it
  * may be another's. */
@@ -128,7 +128,7 @@ static void losses_share(void *arg, int thread, int n_threads)
 }
 
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
-                 const float *y, float *dy, uint32_t n_mean, struct tally *tally)
+                 const float *y, float *dy, uint32_t n_mean, struct score_sums *sums)
 {
     const uint32_t first = lane_begin(l->total, l->first, n);
     const uint32_t positions = (uint32_t)t->model.positions;
@@ -147,8 +147,8 @@ void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const str
             v[0] += r->loss;
             v[1] += r->scores[0];
             v[2] += r->scores[1];
-            if (tally)
-                tally_add(tally, l->first + lane, b, i, y + i * row, r);
+            if (sums)
+                score_sums_add(sums, l->first + lane, b, i, y + i * row, r);
         }
     }
 }

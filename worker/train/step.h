@@ -14,12 +14,12 @@ const struct batch *step_batch(struct trainer *t);
 void step_cut(struct trainer *t, int i, struct lane_block b, uint32_t n, uint32_t from);
 /*
  * Computes losses and scores per lane (t->lane_values) for the lanes l of a batch of n, from the
- * outputs y of their samples b, and adds them to the tally unless it is NULL. dy is overwritten. If
- * n_mean is not 0, dy gets the gradient of the outputs for a mean over n_mean samples, and the side
- * outputs' losses are added. For a text a sample's loss is the sum over its words.
+ * outputs y of their samples b, and adds them to the sums unless they are NULL. dy is overwritten.
+ * If n_mean is not 0, dy gets the gradient of the outputs for a mean over n_mean samples, and the
+ * side outputs' losses are added. For a text a sample's loss is the sum over its words.
  */
 void step_losses(struct trainer *t, const struct lanes *l, uint32_t n, const struct batch *b,
-                 const float *y, float *dy, uint32_t n_mean, struct tally *tally);
+                 const float *y, float *dy, uint32_t n_mean, struct score_sums *sums);
 /* Computes the losses of this worker's side outputs (t->side_losses) and their gradients for a mean
  * over n_mean samples. Called before step_losses of a training batch, at least on each worker that
  * has a side output. */

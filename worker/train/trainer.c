@@ -8,8 +8,8 @@
 #include "worker/data/fit.h"
 #include "worker/data/store/identity.h"
 #include "worker/train/data_check.h"
-#include "worker/train/events.h"
-#include "worker/train/memory.h"
+#include "worker/train/memory_limit.h"
+#include "worker/train/telemetry/events.h"
 
 #define LESS "a smaller spec.training.batchSize or model needs less"
 
@@ -69,7 +69,7 @@ size_t trainer_batch_bytes(const struct trainer *t)
     const size_t scores = (size_t)t->model.max_samples * (size_t)t->model.positions;
     size_t bytes =
         scores * (sizeof *t->losses + (size_t)t->model.n_sides * sizeof *t->side_losses) +
-        tally_bytes(&t->validated) + tally_bytes(&t->tested);
+        score_sums_bytes(&t->validated) + score_sums_bytes(&t->tested);
 
     for (size_t i = 0; i < ARRAY_LEN(all); i++)
         bytes += all[i] ? batcher_bytes(all[i]) : 0;
@@ -129,14 +129,14 @@ static int check_memory(const struct trainer *t, struct err *err)
 }
 
 /* Each rank reads its host's files; which are the same on all. */
-static int init_tallies(struct trainer *t, struct err *err)
+static int init_score_sums(struct trainer *t, struct err *err)
 {
     const struct datasets *d = &t->data;
     const enum label_kind kind = job_labels(t->job);
     int rc = 0;
 
-    tally_init(&t->validated, kind, t->model.classes, t->lane_tree.total);
-    tally_init(&t->tested, kind, t->model.classes, t->lane_tree.total);
+    score_sums_init(&t->validated, kind, t->model.classes, t->lane_tree.total);
+    score_sums_init(&t->tested, kind, t->model.classes, t->lane_tree.total);
     if (kind == LABELS_NUMBERS)
         rc = dataset_spread(&d->test, NULL, d->test.n, t->tested.spread, err);
     if (kind == LABELS_NUMBERS && rc == 0 && d->n_validation)
@@ -429,7 +429,7 @@ int trainer_init(struct trainer *t, const struct job *job, struct comm *comm,
     optimizer_init(&t->optimizer, kernels, job, t->model.n_floats,
                    t->sharded ? &t->placement : NULL, comm_rank(comm));
     init_lanes(t);
-    if (init_normalizer(t, err) != 0 || init_shares(t, err) != 0 || init_tallies(t, err) != 0)
+    if (init_normalizer(t, err) != 0 || init_shares(t, err) != 0 || init_score_sums(t, err) != 0)
         return -1;
     init_evaluation(t);
     if (enter_all(t, err) != 0)
@@ -470,7 +470,7 @@ void trainer_release(struct trainer *t)
     free(t->all_lane_values);
     free(t->losses);
     free(t->side_losses);
-    tally_release(&t->validated);
-    tally_release(&t->tested);
+    score_sums_release(&t->validated);
+    score_sums_release(&t->tested);
     memset(t, 0, sizeof *t);
 }

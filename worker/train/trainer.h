@@ -19,9 +19,9 @@
 #include "worker/optim/optim.h"
 #include "worker/threads/threads.h"
 #include "worker/train/early_stop.h"
-#include "worker/train/phases.h"
+#include "worker/train/score_sums.h"
 #include "worker/train/switch_point.h"
-#include "worker/train/tally.h"
+#include "worker/train/telemetry/phases.h"
 
 /* Sums over samples in a fixed order: within a batch by lanes, then batch by batch. For a text,
  * samples are words here. Scores are those of struct loss_result. */
@@ -83,9 +83,9 @@ struct strategy {
      * the ranks that write checkpoints, NULL on others. May use the gradients' slab. */
     const float *(*collect)(struct trainer *t, int slot, const struct param *param);
     /* Writes losses and scores of an evaluation batch, of all lanes, to t->all_lane_values, and
-     * adds those of the rank's own lanes to the tally. NULL: the rank computes its lanes by itself.
+     * adds those of the rank's own lanes to the sums. NULL: the rank computes its lanes by itself.
      */
-    void (*evaluate)(struct trainer *t, const struct batch *b, struct tally *tally);
+    void (*evaluate)(struct trainer *t, const struct batch *b, struct score_sums *sums);
     void (*report)(const struct trainer *t, cJSON *done); /* adds to the last event; or NULL */
 };
 
@@ -135,9 +135,9 @@ struct trainer {
     int mirror;            /* the rank that writes checkpoints besides rank 0, or -1 */
     int64_t steps;         /* of the whole training; fewer once it stops early */
     bool evaluating;
-    struct loss_result *losses;     /* of each position of the rank's samples */
-    double *side_losses;            /* of each side output, of each position; times its weight */
-    struct tally validated, tested; /* of the last evaluation of either set */
+    struct loss_result *losses; /* of each position of the rank's samples */
+    double *side_losses;        /* of each side output, of each position; times its weight */
+    struct score_sums validated, tested; /* of the last evaluation of either set */
     int wish;   /* rank 0: ORDER_* for all ranks; travels with the step's losses */
     int orders; /* rank 0's wish of the last step; the same on every rank */
 };

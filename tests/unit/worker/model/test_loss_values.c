@@ -1,11 +1,11 @@
-// LINK: worker/kernels common worker/model/loss.c worker/train/scores.c worker/train/tally.c
+// LINK: worker/kernels common worker/model/loss.c worker/train/scores.c worker/train/score_sums.c
 // Losses of numbers and bits beside PyTorch's, metrics beside scikit-learn's (tests/vectors),
 // gradients beside finite differences, and the ends of the range of outputs.
 #include "tests/test.h"
 #include "tests/unit/fill.h"
 #include "tests/unit/net_reference.h"
 #include "worker/model/loss.h"
-#include "worker/train/tally.h"
+#include "worker/train/score_sums.h"
 
 #define ROW 32
 #define MOST 200 /* outputs of a batch of the vectors */
@@ -113,10 +113,10 @@ static void check_sklearn(const char *name, struct numbers *n)
     const bool bits = strcmp(name, "bits") == 0;
     const enum loss_type type = bits ? LOSS_SIGMOID_CROSS_ENTROPY : LOSS_MSE;
     double sums[2] = {0}, errors[MOST] = {0};
-    struct tally tally;
+    struct score_sums totals;
 
     next_batch(n, &v);
-    tally_init(&tally, loss_defs[type].labels, v.columns, 2);
+    score_sums_init(&totals, loss_defs[type].labels, v.columns, 2);
     const struct batch b = {.values = v.t};
     for (int r = 0; r < v.rows; r++) {
         const float *y = v.y + r * v.columns, *t = v.t + r * v.columns;
@@ -124,21 +124,21 @@ static void check_sklearn(const char *name, struct numbers *n)
 
         sums[0] += one.scores[0] / v.rows;
         sums[1] += one.scores[1] / v.rows;
-        tally_add(&tally, r % 2, &b, (size_t)r, y, &one);
+        score_sums_add(&totals, r % 2, &b, (size_t)r, y, &one);
     }
     for (int k = 0; k < v.columns && !bits; k++) {
-        CHECK(v.rows == 1 || tally.errors[v.columns + k] > 0 ||
+        CHECK(v.rows == 1 || totals.errors[v.columns + k] > 0 ||
               v.y[v.columns + k] == v.t[v.columns + k]);
         const double first = (double)v.t[k];
         double mean = first;
 
-        errors[k] = tally.errors[k] + tally.errors[v.columns + k];
+        errors[k] = totals.errors[k] + totals.errors[v.columns + k];
         for (int r = 0; r < v.rows; r++)
             mean += ((double)v.t[r * v.columns + k] - first) / v.rows;
         for (int r = 0; r < v.rows; r++)
-            tally.spread[k] += pow((double)v.t[r * v.columns + k] - mean, 2);
+            totals.spread[k] += pow((double)v.t[r * v.columns + k] - mean, 2);
     }
-    const struct scores s = tally_scores(&tally, errors);
+    const struct scores s = score_sums_scores(&totals, errors);
     CHECK_NEAR(sums[0], next(n), 1e-12);
     CHECK_NEAR(bits ? sums[1] : sqrt(sums[1]), next(n), 1e-12);
     CHECK_NEAR(bits ? s.precision : s.r2, next(n), 1e-12);
@@ -147,10 +147,10 @@ static void check_sklearn(const char *name, struct numbers *n)
         CHECK_NEAR(s.recall, next(n), 1e-12);
         CHECK_NEAR(s.f1, next(n), 1e-12);
     }
-    tally_clear(&tally);
-    const struct scores none = tally_scores(&tally, bits ? NULL : tally.errors);
+    score_sums_clear(&totals);
+    const struct scores none = score_sums_scores(&totals, bits ? NULL : totals.errors);
     CHECK(bits ? none.f1 == 0 : none.r2 == 1);
-    tally_release(&tally);
+    score_sums_release(&totals);
 }
 
 static void test_gradient(enum loss_type type, double delta, int n, uint32_t n_global,
@@ -213,14 +213,14 @@ static void test_bits(void)
     r = loss_values(LOSS_SIGMOID_CROSS_ENTROPY, 1, y, 4, 4, wrong, 1, NULL);
     CHECK(r.scores[0] == 0 && r.scores[1] == 0.75);
 
-    struct tally tally;
+    struct score_sums sums;
     const struct batch b = {.values = wrong};
-    tally_init(&tally, LABELS_BITS, 4, 1);
-    tally_add(&tally, 0, &b, 0, y, &r);
-    CHECK(tally.bits[0].named == 0 && tally.bits[0].real == 1 && tally.bits[0].right == 0);
-    CHECK(tally.bits[1].named == 1 && tally.bits[1].real == 1 && tally.bits[1].right == 1);
-    CHECK(tally.bits[2].named == 0 && tally.bits[2].real == 0);
-    tally_release(&tally);
+    score_sums_init(&sums, LABELS_BITS, 4, 1);
+    score_sums_add(&sums, 0, &b, 0, y, &r);
+    CHECK(sums.bits[0].named == 0 && sums.bits[0].real == 1 && sums.bits[0].right == 0);
+    CHECK(sums.bits[1].named == 1 && sums.bits[1].real == 1 && sums.bits[1].right == 1);
+    CHECK(sums.bits[2].named == 0 && sums.bits[2].real == 0);
+    score_sums_release(&sums);
 }
 
 /* A weight scales a gradient, and settles it. */

@@ -1,5 +1,5 @@
 /* Events as JSON lines; see events.h. */
-#include "worker/train/events.h"
+#include "worker/train/telemetry/events.h"
 
 #include <stdio.h>
 #include <string.h>

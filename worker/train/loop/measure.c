@@ -1,4 +1,4 @@
-#include "worker/train/measure.h"
+#include "worker/train/loop/measure.h"
 
 #include <assert.h>
 #include <math.h>

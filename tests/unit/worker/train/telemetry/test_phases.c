@@ -1,10 +1,10 @@
-// LINK: worker/train/phases.c
+// LINK: worker/train/telemetry/phases.c
 /* Each second is in one phase: they nest, evaluation is one whatever it does, and other threads'
  * time is not counted. */
 #include <time.h>
 
 #include "tests/test.h"
-#include "worker/train/phases.h"
+#include "worker/train/telemetry/phases.h"
 
 #define EACH 0.02
 

@@ -1,5 +1,5 @@
 /* Memory limits; see memory.h. */
-#include "worker/train/memory.h"
+#include "worker/train/memory_limit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

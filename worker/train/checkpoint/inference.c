@@ -1,6 +1,6 @@
-#include "worker/train/inference.h"
+#include "worker/train/checkpoint/inference.h"
 
-#include "worker/train/checkpoint.h"
+#include "worker/train/checkpoint/checkpoint.h"
 
 static int inference_thread_count(const struct job *job)
 {

@@ -1,4 +1,4 @@
-#include "worker/train/watchdog.h"
+#include "worker/train/telemetry/watchdog.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-// LINK: common/err.c common/text.c worker/train/watchdog.c
+// LINK: common/err.c common/text.c worker/train/telemetry/watchdog.c
 // The watchdog: which process it ends, with which words.
-#include "worker/train/watchdog.h"
+#include "worker/train/telemetry/watchdog.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,11 +1,11 @@
-#include "worker/train/profile_event.h"
+#include "worker/train/loop/profile_event.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "paceline/file.h"
 #include "paceline/mem.h"
-#include "worker/train/events.h"
+#include "worker/train/telemetry/events.h"
 
 /* TensorFlow's names, which study 000's tables have. ReLU and pooling after a convolution are
  * fused into it. */

@@ -1,6 +1,6 @@
-#include "worker/train/handover.h"
+#include "worker/train/loop/strategy_switch.h"
 
-#include "worker/train/events.h"
+#include "worker/train/telemetry/events.h"
 
 static const struct job_switch *change_of(const struct trainer *t)
 {
@@ -33,7 +33,7 @@ static void add_switch(const struct trainer *t, cJSON *e)
     cJSON_AddStringToObject(e, "reason", switch_reason_name(t->at.switched.reason));
 }
 
-static void handover_send(struct trainer *t, enum switch_reason reason)
+static void strategy_switch_send(struct trainer *t, enum switch_reason reason)
 {
     const double start = trainer_seconds();
     const struct job_switch *s = change_of(t);
@@ -65,10 +65,10 @@ static void consider(struct trainer *t)
     enum switch_reason reason = switch_due(change_of(t), epochs, t->at.epoch, &t->at.losses);
 
     if (!t->at.switched.step && reason != SWITCH_NOT)
-        handover_send(t, reason);
+        strategy_switch_send(t, reason);
 }
 
-void handover_end_epoch(struct trainer *t, double loss)
+void strategy_switch_end_epoch(struct trainer *t, double loss)
 {
     const struct job_switch *s = change_of(t);
 
@@ -80,7 +80,7 @@ void handover_end_epoch(struct trainer *t, double loss)
     set_momentum(t);
 }
 
-void handover_begin(struct trainer *t)
+void strategy_switch_begin(struct trainer *t)
 {
     if (!t->strategies[1] || t->at.batch != 0)
         return;
@@ -88,7 +88,7 @@ void handover_begin(struct trainer *t)
     set_momentum(t);
 }
 
-void handover_resume(struct trainer *t)
+void strategy_switch_resume(struct trainer *t)
 {
     if (!t->strategies[1] || !t->at.switched.step)
         return;
@@ -96,7 +96,7 @@ void handover_resume(struct trainer *t)
     set_momentum(t);
 }
 
-void handover_report(const struct trainer *t, cJSON *event)
+void strategy_switch_report(const struct trainer *t, cJSON *event)
 {
     cJSON *s = t->strategies[1] ? cJSON_AddObjectToObject(event, "switch") : NULL;
 

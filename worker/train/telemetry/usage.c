@@ -1,4 +1,4 @@
-#include "worker/train/usage.h"
+#include "worker/train/telemetry/usage.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef PACELINE_PROFILE_EVENT_H
 #define PACELINE_PROFILE_EVENT_H
 
-#include "worker/train/measure.h"
+#include "worker/train/loop/measure.h"
 
 #define PROFILE_EVENT_LAYERS_MAX 300 /* that an event tells of: a line is bounded */
 

@@ -6,13 +6,13 @@
 #include "paceline/log.h"
 #include "paceline/mem.h"
 #include "worker/checkpoint/checkpoints.h"
-#include "worker/train/checkpoint.h"
-#include "worker/train/events.h"
-#include "worker/train/handover.h"
+#include "worker/train/checkpoint/checkpoint.h"
+#include "worker/train/loop/reporter.h"
+#include "worker/train/loop/strategy_switch.h"
+#include "worker/train/loop/transfer.h"
 #include "worker/train/metrics.h"
-#include "worker/train/telemetry.h"
-#include "worker/train/transfer.h"
-#include "worker/train/watchdog.h"
+#include "worker/train/telemetry/events.h"
+#include "worker/train/telemetry/watchdog.h"
 
 /* The loss of a step is known before its update: weights that the update broke are not kept. */
 static int check_weights(struct trainer *t, struct err *err)
@@ -28,7 +28,7 @@ static int check_weights(struct trainer *t, struct err *err)
 }
 
 /* Tells how the newest copy for the durable folder ended, if it has; -1: badly. */
-static int tell_copy(const struct telemetry *w, bool wait, struct err *err)
+static int tell_copy(const struct reporter *w, bool wait, struct err *err)
 {
     struct checkpoint_copier_result r;
     cJSON *e;
@@ -48,14 +48,14 @@ static int tell_copy(const struct telemetry *w, bool wait, struct err *err)
 }
 
 /* Storage that fails while it trains costs its copies, not the training. */
-static void look_after_copy(const struct telemetry *w, bool wait)
+static void look_after_copy(const struct reporter *w, bool wait)
 {
     struct err err;
 
     (void)tell_copy(w, wait, &err);
 }
 
-static void train_copy(const struct trainer *t, struct telemetry *w, const char *path, bool best)
+static void train_copy(const struct trainer *t, struct reporter *w, const char *path, bool best)
 {
     if (!w->copier)
         return;
@@ -69,7 +69,7 @@ enum { SAVE_NOT, SAVE_MEMORY = 1, SAVE_OWN = 2, SAVE_BEST = 4 };
 
 /* All ranks at the same step: rank 0 writes, and the mirror, which has the same bytes. A mirror
  * that cannot costs the copy, not the training. */
-static int write_checkpoint(struct trainer *t, struct telemetry *w, int why, struct err *err)
+static int write_checkpoint(struct trainer *t, struct reporter *w, int why, struct err *err)
 {
     double start = trainer_seconds();
     char *path = NULL;
@@ -93,7 +93,7 @@ static int write_checkpoint(struct trainer *t, struct telemetry *w, int why, str
         return 0;
     }
     if (w->lead)
-        telemetry_checkpoint(t, path, trainer_seconds() - start);
+        reporter_checkpoint(t, path, trainer_seconds() - start);
     if (why & SAVE_OWN)
         train_copy(t, w, path, why & SAVE_BEST);
     free(w->checkpoint);
@@ -104,7 +104,7 @@ static int write_checkpoint(struct trainer *t, struct telemetry *w, int why, str
     return 0;
 }
 
-static int save(struct trainer *t, struct telemetry *w, int why, struct err *err)
+static int save(struct trainer *t, struct reporter *w, int why, struct err *err)
 {
     const enum phase was = phases_enter(&t->phases, PHASE_CHECKPOINT);
     const int rc = write_checkpoint(t, w, why, err);
@@ -135,7 +135,7 @@ static void take_sighup(int signal)
  * as the stop file, the others ignore it, and the second one ends a rank. From mpirun it means that
  * another rank has failed, or that the command ends the ranks: then it ends this one. SIGHUP, which
  * comes with it when a session ends, ends no rank. */
-static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
+static void catch_sigterm(const struct trainer *t, const struct reporter *w)
 {
     const struct sigaction action = {.sa_sigaction = take_sigterm,
                                      .sa_flags = (int)(SA_SIGINFO | SA_RESETHAND | SA_RESTART)};
@@ -152,7 +152,7 @@ static void catch_sigterm(const struct trainer *t, const struct telemetry *w)
 }
 
 /* Rank 0 decides before a step what all ranks do after it. */
-static int wish(const struct trainer *t, struct telemetry *w)
+static int wish(const struct trainer *t, struct reporter *w)
 {
     const char *stop = w->options->stop_file;
     int64_t own = t->job->checkpoint.every_seconds;
@@ -169,7 +169,7 @@ static int wish(const struct trainer *t, struct telemetry *w)
     return orders;
 }
 
-static int due(const struct trainer *t, const struct telemetry *w)
+static int due(const struct trainer *t, const struct reporter *w)
 {
     int64_t steps = t->job->checkpoint.every_steps;
 
@@ -202,7 +202,7 @@ static void stop_early(struct trainer *t)
 }
 
 /* After the last batch of an epoch, or the last step of all: evaluate, report, save. */
-static int end_epoch(struct trainer *t, struct telemetry *w, struct evaluation *test,
+static int end_epoch(struct trainer *t, struct reporter *w, struct evaluation *test,
                      struct err *err)
 {
     double train_seconds = trainer_seconds() - w->epoch_started;
@@ -225,13 +225,13 @@ static int end_epoch(struct trainer *t, struct telemetry *w, struct evaluation *
     bool best = t->job->checkpoint.best && is_best(t, validated ? &validation : test);
     if (best)
         t->at.best_step = t->at.step;
-    telemetry_epoch(w, t, train.totals, &validation, test, train_seconds);
+    reporter_epoch(w, t, train.totals, &validation, test, train_seconds);
     if (t->at.batch == 0) {
         early_stop_add(
             &t->at.early, &t->job->training.early_stop, t->at.epoch,
             metric_value(t->job->training.early_stop.monitor, validated ? &validation : &train));
         stop_early(t);
-        handover_end_epoch(t, metric_value(METRIC_LOSS, &train));
+        strategy_switch_end_epoch(t, metric_value(METRIC_LOSS, &train));
     }
     int64_t every = t->job->checkpoint.every_epochs;
     int why = due(t, w) | (best ? SAVE_BEST : 0);
@@ -239,13 +239,13 @@ static int end_epoch(struct trainer *t, struct telemetry *w, struct evaluation *
         why |= SAVE_OWN;
     if (why && save(t, w, why, err) != 0)
         return -1;
-    telemetry_begin_epoch(w, t);
+    reporter_begin_epoch(w, t);
     w->epoch_first_step = w->reported_step = t->at.step;
     w->reported_totals = (struct totals){0};
     return 0;
 }
 
-static int train_prepare(struct trainer *t, struct telemetry *w, struct err *err)
+static int train_prepare(struct trainer *t, struct reporter *w, struct err *err)
 {
     const struct run_options *o = w->options;
     const char *initial = t->job->model.initial_weights;
@@ -261,17 +261,17 @@ static int train_prepare(struct trainer *t, struct telemetry *w, struct err *err
         return -1;
     if (w->copier && checkpoint_copier_begin(w->copier, t->job, err) != 0)
         return -1;
-    handover_resume(t);
+    strategy_switch_resume(t);
     t->mirror = o->mirror ? comm_rank_elsewhere(t->comm) : -1;
     batcher_seek(t->batches, t->at.epoch, t->at.batch);
     w->first_step = w->reported_step = w->epoch_first_step = t->at.step;
     w->saved_step = -1;
     w->reported_totals = t->at.epoch_totals;
     w->transfer_s = o->time_transfer ? transfer_estimate(t) : 0;
-    telemetry_start(w, t);
+    reporter_start(w, t);
     stop_early(t);
-    handover_begin(t);
-    telemetry_begin_epoch(w, t);
+    strategy_switch_begin(t);
+    reporter_begin_epoch(w, t);
     w->begun = w->epoch_begun;
     w->sent_before = xcalloc((size_t)comm_size(t->comm), sizeof(uint64_t));
     memcpy(w->sent_before, comm_sent(t->comm), (size_t)comm_size(t->comm) * sizeof(uint64_t));
@@ -279,7 +279,7 @@ static int train_prepare(struct trainer *t, struct telemetry *w, struct err *err
     return 0;
 }
 
-static int train_stop(struct trainer *t, struct telemetry *w, struct err *err)
+static int train_stop(struct trainer *t, struct reporter *w, struct err *err)
 {
     if (w->saved_step != t->at.step || w->options->durable)
         if (save(t, w, SAVE_OWN, err) != 0)
@@ -311,7 +311,7 @@ static int64_t next_meeting(const struct trainer *t)
     return step;
 }
 
-static int train_steps(struct trainer *t, struct telemetry *w, struct evaluation *test,
+static int train_steps(struct trainer *t, struct reporter *w, struct evaluation *test,
                        struct err *err)
 {
     const uint32_t batches = trainer_batches_per_epoch(t);
@@ -320,14 +320,14 @@ static int train_steps(struct trainer *t, struct telemetry *w, struct evaluation
     catch_sigterm(t, w);
     while (t->at.step < t->steps && !(t->orders & ORDER_STOP)) {
         if (w->lead && t->together && t->at.step == w->first_step)
-            telemetry_first_step();
+            reporter_first_step();
         t->wish = wish(t, w);
         if (t->together)
             t->until = next_meeting(t);
         if (trainer_step(t, err) != 0)
             return -1;
         watchdog_feed(t->at.step + 1);
-        telemetry_progress(w, t);
+        reporter_progress(w, t);
         look_after_copy(w, false);
         if (!t->together)
             continue;
@@ -343,7 +343,7 @@ static int train_steps(struct trainer *t, struct telemetry *w, struct evaluation
     return 0;
 }
 
-static int train_run(struct trainer *t, struct telemetry *w, struct err *err)
+static int train_run(struct trainer *t, struct reporter *w, struct err *err)
 {
     struct evaluation test = {0};
 
@@ -360,13 +360,13 @@ static int train_run(struct trainer *t, struct telemetry *w, struct err *err)
         return train_stop(t, w, err);
     if (tell_copy(w, true, err) != 0)
         return err_wrap(err, "the model is not where it should be");
-    telemetry_done(w, t, &test);
+    reporter_done(w, t, &test);
     return 0;
 }
 
 int trainer_run(struct trainer *t, const struct run_options *o, struct err *err)
 {
-    struct telemetry w = {.options = o, .lead = comm_rank(t->comm) == 0};
+    struct reporter w = {.options = o, .lead = comm_rank(t->comm) == 0};
 
     watchdog_start(o->step_timeout, comm_rank(t->comm));
     watchdog_feed(t->at.step + 1);

@@ -1,4 +1,4 @@
-#include "worker/train/transfer.h"
+#include "worker/train/loop/transfer.h"
 
 #include <math.h>
 

@@ -2,8 +2,8 @@
 #ifndef PACELINE_MEASURE_H
 #define PACELINE_MEASURE_H
 
+#include "worker/train/telemetry/usage.h"
 #include "worker/train/trainer.h"
-#include "worker/train/usage.h"
 
 #define MEASURE_RANKS_MAX 128 /* at most so many in an event, because a line is bounded */
 #define MEASURES_MAX 24

@@ -1,5 +1,5 @@
 /* See checkpoint_copier.h. */
-#include "worker/train/checkpoint_copier.h"
+#include "worker/train/checkpoint/checkpoint_copier.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "worker/train/telemetry.h"
+#include "worker/train/loop/reporter.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,11 +7,11 @@
 #include "paceline/mem.h"
 #include "paceline/version.h"
 #include "worker/kernels/math.h"
-#include "worker/train/checkpoint.h"
-#include "worker/train/events.h"
-#include "worker/train/handover.h"
+#include "worker/train/checkpoint/checkpoint.h"
+#include "worker/train/loop/profile_event.h"
+#include "worker/train/loop/strategy_switch.h"
 #include "worker/train/metrics.h"
-#include "worker/train/profile_event.h"
+#include "worker/train/telemetry/events.h"
 
 #define PROGRESS_SECONDS 0.25
 #define SENT_RANKS_MAX 32 /* a line is bounded */
@@ -29,7 +29,7 @@ static void add_number(cJSON *e, const char *key, double value)
 static bool of_text(const struct trainer *t) { return t->net.rows; }
 
 /* The loss of a training with side outputs is a sum with theirs, and no measure of words. */
-static void telemetry_add_training(cJSON *e, const struct trainer *t, struct totals sum)
+static void reporter_add_training(cJSON *e, const struct trainer *t, struct totals sum)
 {
     const struct evaluation training = evaluation_of(sum);
 
@@ -96,7 +96,7 @@ static cJSON *memory_json(const struct trainer *t)
     return o;
 }
 
-void telemetry_start(const struct telemetry *w, const struct trainer *t)
+void reporter_start(const struct reporter *w, const struct trainer *t)
 {
     cJSON *ranks = w->options->idle ? measure_idle(t, w->options->idle) : NULL;
     const struct job *job = t->job;
@@ -147,13 +147,13 @@ void telemetry_start(const struct telemetry *w, const struct trainer *t)
                                                                       : t->kernels->isa);
     cJSON_AddStringToObject(e, "precision", precision_name(job->training.precision));
     cJSON_AddStringToObject(e, "cpu", cpu);
-    handover_report(t, e);
+    strategy_switch_report(t, e);
     if (ranks)
         cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
 }
 
-void telemetry_first_step(void)
+void reporter_first_step(void)
 {
     const char *start = getenv("PACELINE_START_NS");
     struct timespec now;
@@ -167,7 +167,7 @@ void telemetry_first_step(void)
     event_send(e);
 }
 
-void telemetry_progress(struct telemetry *w, const struct trainer *t)
+void reporter_progress(struct reporter *w, const struct trainer *t)
 {
     double now = trainer_seconds();
     if (!w->lead || now - w->reported < PROGRESS_SECONDS)
@@ -186,7 +186,7 @@ void telemetry_progress(struct telemetry *w, const struct trainer *t)
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
     cJSON_AddNumberToObject(e, "steps", (double)t->steps);
     cJSON_AddNumberToObject(e, "epochs", epochs(t));
-    telemetry_add_training(e, t, sum);
+    reporter_add_training(e, t, sum);
     add_number(e, "learningRate", trainer_learning_rate(t));
     add_rate(e, t, t->at.step - w->reported_step, now - w->reported);
     cJSON_AddNumberToObject(e, "etaSeconds", mean * (double)(t->steps - t->at.step));
@@ -196,7 +196,7 @@ void telemetry_progress(struct telemetry *w, const struct trainer *t)
     w->reported_totals = t->at.epoch_totals;
 }
 
-void telemetry_checkpoint(const struct trainer *t, const char *path, double seconds)
+void reporter_checkpoint(const struct trainer *t, const char *path, double seconds)
 {
     cJSON *e = event_new("checkpoint");
     cJSON_AddStringToObject(e, "path", path);
@@ -205,7 +205,7 @@ void telemetry_checkpoint(const struct trainer *t, const char *path, double seco
     event_send(e);
 }
 
-void telemetry_begin_epoch(struct telemetry *w, struct trainer *t)
+void reporter_begin_epoch(struct reporter *w, struct trainer *t)
 {
     w->epoch_started = w->reported = trainer_seconds();
     measure_now(t, &w->epoch_begun);
@@ -214,9 +214,9 @@ void telemetry_begin_epoch(struct telemetry *w, struct trainer *t)
         profile_clear(t->pass.profile);
 }
 
-void telemetry_epoch(const struct telemetry *w, struct trainer *t, struct totals train,
-                     const struct evaluation *validation, const struct evaluation *test,
-                     double train_seconds)
+void reporter_epoch(const struct reporter *w, struct trainer *t, struct totals train,
+                    const struct evaluation *validation, const struct evaluation *test,
+                    double train_seconds)
 {
     double l2 = trainer_l2(t), seconds = trainer_seconds() - w->epoch_started;
     struct measured now;
@@ -229,7 +229,7 @@ void telemetry_epoch(const struct telemetry *w, struct trainer *t, struct totals
     e = event_new("epoch");
     cJSON_AddNumberToObject(e, "epoch", (double)t->at.epoch);
     cJSON_AddNumberToObject(e, "step", (double)t->at.step);
-    telemetry_add_training(e, t, train);
+    reporter_add_training(e, t, train);
     add_number(e, "l2", l2);
     metrics_add(e, "validation", job_labels(t->job), validation);
     metrics_add(e, "test", job_labels(t->job), test);
@@ -244,7 +244,7 @@ void telemetry_epoch(const struct telemetry *w, struct trainer *t, struct totals
 }
 
 /* Collective: on rank 0 who has sent how many bytes to whom while it trained, row by row. */
-static uint64_t *gather_sent(const struct telemetry *w, const struct trainer *t)
+static uint64_t *gather_sent(const struct reporter *w, const struct trainer *t)
 {
     const size_t size = (size_t)comm_size(t->comm), row = size * sizeof(uint64_t);
     AUTO(auto_free) uint64_t *mine = xcalloc(size, sizeof *mine);
@@ -303,7 +303,7 @@ static void add_early_stop(cJSON *e, const struct trainer *t)
     }
 }
 
-void telemetry_done(const struct telemetry *w, struct trainer *t, const struct evaluation *test)
+void reporter_done(const struct reporter *w, struct trainer *t, const struct evaluation *test)
 {
     struct measured now;
     measure_now(t, &now);
@@ -335,7 +335,7 @@ void telemetry_done(const struct telemetry *w, struct trainer *t, const struct e
     add_sent(e, sent, (size_t)comm_size(t->comm));
     if (t->strategy->report)
         t->strategy->report(t, e);
-    handover_report(t, e);
+    strategy_switch_report(t, e);
     cJSON_AddItemToObject(e, "perRank", ranks);
     event_send(e);
 }

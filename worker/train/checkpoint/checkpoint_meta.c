@@ -1,4 +1,4 @@
-#include "worker/train/checkpoint_meta.h"
+#include "worker/train/checkpoint/checkpoint_meta.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* How much memory processes may use. */
-#ifndef PACELINE_MEMORY_H
-#define PACELINE_MEMORY_H
+#ifndef PACELINE_MEMORY_LIMIT_H
+#define PACELINE_MEMORY_LIMIT_H
 
 #include <stdint.h>
 

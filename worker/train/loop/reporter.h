@@ -1,12 +1,12 @@
 /* Reports the run to the launcher by the events of docs/reference/events.md. */
-#ifndef PACELINE_TELEMETRY_H
-#define PACELINE_TELEMETRY_H
+#ifndef PACELINE_REPORTER_H
+#define PACELINE_REPORTER_H
 
-#include "worker/train/checkpoint_copier.h"
-#include "worker/train/measure.h"
+#include "worker/train/checkpoint/checkpoint_copier.h"
+#include "worker/train/loop/measure.h"
 #include "worker/train/trainer.h"
 
-struct telemetry {
+struct reporter {
     const struct run_options *options;
     bool lead;                        /* rank 0 */
     struct checkpoint_copier *copier; /* rank 0, where there is one; else NULL */
@@ -23,18 +23,18 @@ struct telemetry {
 };
 
 /* Only rank 0 sends events. All ranks call the functions that are collective. */
-void telemetry_begin_epoch(struct telemetry *w, struct trainer *t);
+void reporter_begin_epoch(struct reporter *w, struct trainer *t);
 /* Collective. */
-void telemetry_start(const struct telemetry *w, const struct trainer *t);
-void telemetry_first_step(void);
+void reporter_start(const struct reporter *w, const struct trainer *t);
+void reporter_first_step(void);
 /* At most every quarter of a second. */
-void telemetry_progress(struct telemetry *w, const struct trainer *t);
-void telemetry_checkpoint(const struct trainer *t, const char *path, double seconds);
-/* Collective. Training took train_seconds of the time since telemetry_begin_epoch. */
-void telemetry_epoch(const struct telemetry *w, struct trainer *t, struct totals train,
-                     const struct evaluation *validation, const struct evaluation *test,
-                     double train_seconds);
+void reporter_progress(struct reporter *w, const struct trainer *t);
+void reporter_checkpoint(const struct trainer *t, const char *path, double seconds);
+/* Collective. Training took train_seconds of the time since reporter_begin_epoch. */
+void reporter_epoch(const struct reporter *w, struct trainer *t, struct totals train,
+                    const struct evaluation *validation, const struct evaluation *test,
+                    double train_seconds);
 /* Collective. */
-void telemetry_done(const struct telemetry *w, struct trainer *t, const struct evaluation *test);
+void reporter_done(const struct reporter *w, struct trainer *t, const struct evaluation *test);
 
 #endif

@@ -1,4 +1,4 @@
-#include "worker/train/phases.h"
+#include "worker/train/telemetry/phases.h"
 
 #include <string.h>
 #include <time.h>

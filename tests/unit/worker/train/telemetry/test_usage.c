@@ -1,5 +1,5 @@
-// LINK: common/err.c common/mem.c common/buf.c worker/threads/cgroup.c worker/train/usage.c
-// LINK: common/text.c
+// LINK: common/err.c common/mem.c common/buf.c worker/threads/cgroup.c
+// LINK: common/text.c worker/train/telemetry/usage.c
 // LIBS: -lm
 /* Figures of /proc and the control groups, versions 1 and 2, in a file system that the test makes.
  */
@@ -8,7 +8,7 @@
 #include "tests/test.h"
 #include "tests/unit/scratch.h"
 #include "worker/threads/cgroup.h"
-#include "worker/train/usage.h"
+#include "worker/train/telemetry/usage.h"
 
 /* As a kernel writes them; numbers of one group are not found in another's. */
 static const struct {

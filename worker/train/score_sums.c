@@ -1,12 +1,12 @@
-#include "worker/train/tally.h"
+#include "worker/train/score_sums.h"
 
 #include "paceline/mem.h"
 
-void tally_init(struct tally *t, enum label_kind kind, int n, int lanes)
+void score_sums_init(struct score_sums *t, enum label_kind kind, int n, int lanes)
 {
     const size_t each = (size_t)n;
 
-    *t = (struct tally){.kind = kind, .n = n, .lanes = lanes};
+    *t = (struct score_sums){.kind = kind, .n = n, .lanes = lanes};
     if (kind == LABELS_BITS) {
         t->bits = xcalloc(each, sizeof *t->bits);
     } else if (kind == LABELS_NUMBERS) {
@@ -17,16 +17,16 @@ void tally_init(struct tally *t, enum label_kind kind, int n, int lanes)
     }
 }
 
-void tally_release(struct tally *t)
+void score_sums_release(struct score_sums *t)
 {
     free(t->confusion);
     free(t->bits);
     free(t->errors);
     free(t->spread);
-    *t = (struct tally){0};
+    *t = (struct score_sums){0};
 }
 
-int64_t *tally_counts(const struct tally *t, size_t *n)
+int64_t *score_sums_counts(const struct score_sums *t, size_t *n)
 {
     const size_t each = (size_t)t->n;
 
@@ -35,19 +35,19 @@ int64_t *tally_counts(const struct tally *t, size_t *n)
     return t->confusion ? t->confusion : t->bits ? &t->bits->right : NULL;
 }
 
-size_t tally_bytes(const struct tally *t)
+size_t score_sums_bytes(const struct score_sums *t)
 {
     size_t n;
 
-    (void)tally_counts(t, &n);
+    (void)score_sums_counts(t, &n);
     return n * sizeof(int64_t) +
            (t->errors ? (size_t)(t->lanes + 1) * (size_t)t->n * sizeof(double) : 0);
 }
 
-void tally_clear(struct tally *t)
+void score_sums_clear(struct score_sums *t)
 {
     size_t n;
-    int64_t *counts = tally_counts(t, &n);
+    int64_t *counts = score_sums_counts(t, &n);
 
     if (counts)
         memset(counts, 0, n * sizeof *counts);
@@ -55,7 +55,7 @@ void tally_clear(struct tally *t)
         memset(t->errors, 0, (size_t)t->lanes * (size_t)t->n * sizeof *t->errors);
 }
 
-static void tally_add_bits(struct tally *t, const float *y, const float *label)
+static void score_sums_add_bits(struct score_sums *t, const float *y, const float *label)
 {
     for (int k = 0; k < t->n; k++) {
         const bool named = y[k] > 0, real = label[k] > 0;
@@ -75,19 +75,19 @@ static void add_errors(double *errors, int n, const float *y, const float *label
     }
 }
 
-void tally_add(struct tally *t, int lane, const struct batch *b, size_t sample, const float *y,
-               const struct loss_result *r)
+void score_sums_add(struct score_sums *t, int lane, const struct batch *b, size_t sample,
+                    const float *y, const struct loss_result *r)
 {
     if (t->confusion)
         t->confusion[b->labels[sample] * (uint32_t)t->n + (uint32_t)r->predicted]++;
     else if (t->bits)
-        tally_add_bits(t, y, b->values + sample * (size_t)t->n);
+        score_sums_add_bits(t, y, b->values + sample * (size_t)t->n);
     else if (t->errors)
         add_errors(t->errors + (size_t)lane * (size_t)t->n, t->n, y,
                    b->values + sample * (size_t)t->n);
 }
 
-struct scores tally_scores(const struct tally *t, const double *errors)
+struct scores score_sums_scores(const struct score_sums *t, const double *errors)
 {
     if (t->confusion)
         return scores_of_classes(t->confusion, t->n);
