@@ -433,9 +433,13 @@ int main(void)
             bytes = take(h, n, &full);
         show(h, n, &full, bytes);
         check_parsed(h, &full, bytes);
-        /* Twice as much, and a little for the depth of sorting. */
-        CHECK(full.work <= half.work * 5 / 2 + 1000);
-        if (full.work > half.work * 5 / 2 + 1000)
+        /* Twice as much, and a little: for the depth of sorting, and because the input of a layer
+         * is searched by name among the layers before it, of which a network has a limited number.
+         */
+        const unsigned long long most = half.work * 5 / 2 + 2000;
+
+        CHECK(full.work <= most);
+        if (full.work > most)
             fprintf(stderr, "%s: %llu steps, and %llu for half of it\n", h->name, full.work,
                     half.work);
     }
