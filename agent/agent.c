@@ -9,7 +9,7 @@
 
 #include "agent/canary.h"
 #include "agent/exec_server.h"
-#include "agent/model.h"
+#include "agent/finished_model.h"
 #include "agent/mpi_folder.h"
 #include "agent/mpi_version.h"
 #include "agent/run.h"
@@ -103,7 +103,7 @@ static void keep_model(struct agent *a)
 {
     struct err err;
 
-    if (model_keep(a->options->state, run_world(a->run), run_report(a->run), &err) < 0)
+    if (finished_model_keep(a->options->state, run_world(a->run), run_report(a->run), &err) < 0)
         log_error("there is no model to keep: %s", err.msg);
     else if (a->options->keep_ms)
         a->keep_until_ms = a->now_ms + a->options->keep_ms;
@@ -340,8 +340,8 @@ static void agent_settle(struct agent *a)
         if (a->pending_stop)
             run_stop(a->run, a->now_ms);
     }
-    if (a->keep_until_ms &&
-        (a->ending || a->now_ms >= a->keep_until_ms || model_is_fetched(a->options->state)))
+    if (a->keep_until_ms && (a->ending || a->now_ms >= a->keep_until_ms ||
+                             finished_model_is_fetched(a->options->state)))
         agent_leave(a, EXIT_OK);
     if (a->ending && (supervisor_count(a->supervisor) == 0 || a->now_ms >= a->end_ms))
         agent_leave(a, EXIT_TERMINATED);

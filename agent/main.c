@@ -7,8 +7,8 @@
 
 #include "agent/agent.h"
 #include "agent/exec.h"
+#include "agent/finished_model.h"
 #include "agent/install.h"
-#include "agent/model.h"
 #include "agent/mpirun_wrapper.h"
 #include "paceline/command_line.h"
 #include "paceline/log.h"

@@ -76,7 +76,7 @@ static void begin_controller(struct loop *l, const unsigned char *key, struct mo
 
     config.master_key = key;
     config.cpu_us = thread_us;
-    config.agents = l->config->agents ? agent_net_ops() : NULL;
+    config.agents = l->config->agents ? agent_transport_ops() : NULL;
     config.net = l->config->agents;
     l->controller = controller_new(&config, kube_client_ops(), l->config->client, now);
 }
@@ -93,7 +93,7 @@ static void loop_step(struct loop *l, struct moment now)
     else
         controller_step(l->controller, now);
     if (l->config->agents) /* what the controller has queued goes out */
-        agent_net_step(l->config->agents, now.mono_ms);
+        agent_transport_step(l->config->agents, now.mono_ms);
 }
 
 /* True: the end. */
@@ -156,7 +156,7 @@ static int wait_ms(const struct loop *l, struct moment now)
 
     if (next >= 0 && next < wait)
         wait = next;
-    next = l->config->agents ? agent_net_next_ms(l->config->agents, now.mono_ms) : -1;
+    next = l->config->agents ? agent_transport_next_ms(l->config->agents, now.mono_ms) : -1;
     if (next >= 0 && next < wait)
         wait = next;
     return wait < 0 ? 0 : (int)wait;
@@ -174,7 +174,7 @@ void loop_run(const struct loop_config *config)
         l.key =
             masterkey_new(kube_client_ops(), config->client, c->operator_namespace, c->request_ms);
     if (config->agents)
-        kube_client_wait_for(config->client, agent_net_fd(config->agents));
+        kube_client_wait_for(config->client, agent_transport_fd(config->agents));
     for (;;) {
         loop_step(&l, now);
         if (step_stop(&l, now))

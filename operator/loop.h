@@ -2,15 +2,15 @@
 #ifndef PACELINE_OPERATOR_LOOP_H
 #define PACELINE_OPERATOR_LOOP_H
 
-#include "operator/agents/net.h"
+#include "operator/agents/transport.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/client.h"
 #include "operator/web/web.h"
 
 struct loop_config {
     struct kube_client *client;
-    struct agent_net *agents; /* NULL: pods are not reached */
-    struct web *web;          /* NULL: none */
+    struct agent_transport *agents; /* NULL: pods are not reached */
+    struct web *web;                /* NULL: none */
     /* master_key NULL: it is got from the Secret before the controller begins. */
     struct controller_config controller;
 };

@@ -85,10 +85,10 @@ static int operator_run(const struct operator_options *o, const char *namespace_
     if (o->master_key_file && masterkey_read_file(key, o->master_key_file, err) != 0)
         return -1;
     loop_catch_signals(client);
-    if ((o->reach_pods || incluster_offered()) && agent_net_new(&config.agents, err) != 0)
+    if ((o->reach_pods || incluster_offered()) && agent_transport_new(&config.agents, err) != 0)
         return -1;
     if (start_web(&web, o, err) != 0) {
-        agent_net_free(config.agents);
+        agent_transport_free(config.agents);
         return -1;
     }
     make_identity(identity, sizeof identity, o->identity);
@@ -117,7 +117,7 @@ static int operator_run(const struct operator_options *o, const char *namespace_
     log_info("starting version=" PACELINE_VERSION " namespace=%s own=%s identity=%s web=%d",
              o->all_namespaces ? "*" : namespace_, own, identity, web ? web_port(web) : 0);
     loop_run(&config);
-    agent_net_free(config.agents);
+    agent_transport_free(config.agents);
     web_stop(web);
     OPENSSL_cleanse(key, sizeof key);
     return 0;

@@ -8,7 +8,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
-#include "operator/core/limit.h"
+#include "operator/core/backoff.h"
 #include "paceline/json.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"

@@ -204,7 +204,8 @@ void action_rehearsed(void *arg, enum answer answer, const cJSON *body, const ch
     if (answer == ANSWER_OK || answer == ANSWER_EXISTS) {
         m->dry_run_ok[s->action.role] = true;
         if (tj && tj->job)
-            templates_note(&s->ex->c->templates, tj, s->action.role, s->ex->c->now.mono_ms);
+            accepted_templates_note(&s->ex->c->templates, tj, s->action.role,
+                                    s->ex->c->now.mono_ms);
     } else if (answer == ANSWER_INVALID)
         executor_keep_sentence(&m->invalid_template, message);
     else if (answer == ANSWER_FORBIDDEN || answer == ANSWER_NOT_FOUND)

@@ -38,7 +38,7 @@ struct executor {
     /* For a job whose templates are not in the cache: it is read again before objects are made. */
     struct tj *whole;
     bool asked_whole;
-    bool holds_place, waits; /* it has a place for a whole job, or waits for one (place.h) */
+    bool holds_place, waits; /* it has a place for a whole job, or waits for one (whole_jobs.h) */
     uint64_t turn;           /* its order among the executors that wait */
     int n_made;              /* requests */
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "operator/controller/state.h"
+#include "operator/core/backoff.h"
 #include "operator/objects/keys.h"
 #include "operator/objects/objects.h"
 #include "operator/objects/tree.h"

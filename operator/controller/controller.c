@@ -6,20 +6,18 @@
 
 #include "operator/controller/budget.h"
 #include "operator/controller/executor.h"
+#include "operator/controller/hold.h"
 #include "operator/controller/live_read.h"
 #include "operator/controller/orphans.h"
-#include "operator/controller/place.h"
 #include "operator/controller/state.h"
+#include "operator/controller/whole_jobs.h"
 #include "operator/reconcile/reconcile.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 
 #define SWEEP_MS 30000
-#define JUMP_MS 1000      /* a wall clock that moved by more against the other one has jumped */
-#define HOLD_FIRST_MS 250 /* back-off of a job whose requests fail */
-#define HOLD_MAX_MS 30000
+#define JUMP_MS 1000 /* a wall clock that moved by more against the other one has jumped */
 #define LOOKS_PER_STEP 64
-#define CROWDED_MS 250 /* what only describes looks again for room */
 
 static char *controller_copy(const char *s) { return s ? xstrdup(s) : NULL; }
 
@@ -197,42 +195,10 @@ static void observe_templates(const struct controller *c, struct job_state *m, s
 
     for (int role = 0; role < N_CLUSTER_ROLES; role++) {
         if (!m->dry_run_ok[role] && tj->job && !tj->status.world.generation)
-            m->dry_run_ok[role] =
-                templates_known(&c->templates, tj, (enum cluster_role)role, c->now.mono_ms);
+            m->dry_run_ok[role] = accepted_templates_known(&c->templates, tj,
+                                                           (enum cluster_role)role, c->now.mono_ms);
         o->dry_run_ok[role] = m->dry_run_ok[role];
     }
-}
-
-/* Back-off after requests that failed, decided here because answers do not know the time. */
-static void settle_hold(struct controller *c, struct job_state *m)
-{
-    if (!m->failed)
-        return;
-    m->hold_mono_ms =
-        c->now.mono_ms + backoff_ms(m->failures++, HOLD_FIRST_MS, HOLD_MAX_MS, &c->random);
-    if (m->status_failed)
-        m->status_hold_mono_ms = m->hold_mono_ms;
-    m->failed = m->status_failed = false;
-}
-
-/*
- * The time until which the plan must wait, on the monotonic clock: for the end of a back-off, for
- * more urgent plans, or for its job's share of the writes. 0: it need not wait, and its write is
- * counted.
- */
-static int64_t held_until(struct controller *c, struct job_state *m, const struct plan *plan)
-{
-    int64_t now = c->now.mono_ms, until = plan->status ? m->status_hold_mono_ms : m->hold_mono_ms;
-
-    if (!plan->status && !plan->n_actions)
-        return 0;
-    if (until > now)
-        return until;
-    if (!plan->status)
-        return 0;
-    if (!plan->urgent && !dispatcher_spare(&c->dispatcher))
-        return now + CROWDED_MS;
-    return limit_take(&m->status_limit, now) ? 0 : now + limit_next_ms(&m->status_limit, now);
 }
 
 static double controller_seconds_of(const struct timespec *t)
@@ -276,7 +242,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
     char secret[NAME_SIZE];
     int64_t until;
 
-    settle_hold(c, m);
+    hold_settle(c, m);
     if (m->uncertain) {
         read_live(c, m, key, tj);
         return;
@@ -311,7 +277,7 @@ static void sync_job(struct controller *c, const char *key, const struct tj *tj)
 
         workqueue_add_at(c->queue, key, c->now.mono_ms + (wait > 0 ? wait : 0));
     }
-    until = held_until(c, m, &plan);
+    until = hold_until(c, m, &plan);
     if (until) {
         workqueue_add_at(c->queue, key, until);
     } else if (plan.status || plan.n_actions) {
@@ -461,7 +427,7 @@ void controller_step(struct controller *c, struct moment now)
         agent_conns_step(c->agent_conns);
         controller_look(c);
     }
-    place_step(c);
+    whole_jobs_step(c);
     dispatcher_step(&c->dispatcher);
 }
 
@@ -488,7 +454,7 @@ int64_t controller_next_ms(const struct controller *c, struct moment now)
         if (!c->looked)
             next = 0;
     }
-    next = sooner(next, place_next_ms(c));
+    next = sooner(next, whole_jobs_next_ms(c));
     return next < 0 ? SWEEP_MS : next;
 }
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "operator/agents/agents.h"
+#include "operator/agents/agent_ops.h"
 #include "operator/kube/kube.h"
 #include "operator/web/snapshot.h"
 

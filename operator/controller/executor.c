@@ -4,8 +4,8 @@
 
 #include "operator/controller/action.h"
 #include "operator/controller/budget.h"
-#include "operator/controller/place.h"
 #include "operator/controller/requests.h"
+#include "operator/controller/whole_jobs.h"
 #include "paceline/mem.h"
 
 const struct tj *executor_job(const struct executor *ex)
@@ -67,7 +67,7 @@ void executor_end_if_done(struct executor *ex)
         c->executors = ex->next;
     if (ex->next)
         ex->next->previous = ex->previous;
-    place_give_back(ex);
+    whole_jobs_give_back(ex);
     workqueue_add(c->queue, ex->key, c->now.mono_ms);
     workqueue_done(c->queue, ex->key, c->now.mono_ms);
     executor_free(ex);
@@ -206,7 +206,7 @@ static bool needs_whole_job(const struct executor *ex, const struct action_reque
 static bool read_whole_job(struct executor *ex, const struct tj *tj, struct api_request *r,
                            dispatcher_done_fn **fn, void **arg)
 {
-    if (!place_take(ex) || ex->asked_whole)
+    if (!whole_jobs_take(ex) || ex->asked_whole)
         return false;
     ex->asked_whole = true;
     ex->n_open++;
@@ -229,7 +229,7 @@ static bool executor_next(struct request_source *source, struct api_request *r,
     struct executor *ex = (struct executor *)source;
     const struct tj *tj = executor_job(ex);
 
-    if (!still_holds(ex, tj) || place_is_used_up(ex))
+    if (!still_holds(ex, tj) || whole_jobs_is_used_up(ex))
         ex->give_up = true;
     while (!ex->give_up && ex->at < ex->n_requests) {
         struct action_request *s = &ex->requests[ex->at];
@@ -246,12 +246,12 @@ static bool executor_next(struct request_source *source, struct api_request *r,
             ex->n_open++;
             ex->n_made++;
             if (ex->at == ex->n_requests)
-                place_give_back(ex);
+                whole_jobs_give_back(ex);
             return true;
         }
     }
     if (ex->whole)
-        place_give_back(ex);
+        whole_jobs_give_back(ex);
     executor_end_if_done(ex);
     return false;
 }

@@ -8,7 +8,7 @@
 #include "operator/controller/decode.h"
 #include "operator/controller/requests.h"
 #include "operator/controller/state.h"
-#include "operator/core/limit.h"
+#include "operator/core/backoff.h"
 #include "paceline/log.h"
 #include "paceline/mem.h"
 
@@ -166,7 +166,7 @@ static void end_page(struct informer *inf, const cJSON *list)
     cache_relist_end(c->cache, resources[inf->resource].kind, inf->version, on_gone, c);
     inf->synced = inf->current = true;
     inf->again = false;
-    page_complete(&inf->page);
+    list_page_complete(&inf->page);
     c->stats.relists++;
     if (inf->resource == RESOURCE_JOBS)
         c->sweep_mono_ms = c->now.mono_ms; /* pods of jobs that are gone */
@@ -183,7 +183,7 @@ static void on_list(void *arg, const struct kube_response *r)
     inf->call = NULL;
     controller_count(inf->c, KUBE_GET, r->status);
     if (answer == ANSWER_OK && answer_is_list(list) && !inf->bad) {
-        page_arrived(&inf->page, inf->c->config.page, inf->n_items, r->received);
+        list_page_arrived(&inf->page, inf->c->config.page, inf->n_items, r->received);
         end_page(inf, list);
         return;
     }
@@ -192,7 +192,7 @@ static void on_list(void *arg, const struct kube_response *r)
              : inf->bad          ? "an object of it cannot be read"
                                  : "the answer is no list");
     if (r->status == 0)
-        page_failed(&inf->page, inf->c->config.page, r->received);
+        list_page_failed(&inf->page, inf->c->config.page, r->received);
     free(STEAL(inf->next_page)); /* an expired page or a failure: from the first page again */
     informer_end(inf, true, true, r);
 }
@@ -205,8 +205,8 @@ static void start_list(struct informer *inf)
     buf_init(&path, 0);
     collection_path(inf, &path);
     if (!inf->next_page)
-        page_begin(&inf->page);
-    buf_printf(&path, "limit=%d", page_limit(&inf->page, c->config.page));
+        list_page_begin(&inf->page);
+    buf_printf(&path, "limit=%d", list_page_limit(&inf->page, c->config.page));
     if (inf->next_page) {
         buf_puts(&path, "&continue=");
         query_escape(&path, inf->next_page);

@@ -10,7 +10,7 @@
 
 #include "operator/api/meta.h"
 #include "operator/controller/controller.h"
-#include "operator/controller/page.h"
+#include "operator/controller/list_page.h"
 
 enum resource {
     RESOURCE_JOBS, /* comes first, so that jobs are known before their pods */

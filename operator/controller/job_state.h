@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "operator/controller/page.h"
+#include "operator/controller/list_page.h"
 #include "operator/core/limit.h"
 #include "operator/reconcile/plan.h"
 
@@ -43,7 +43,7 @@ struct job_state {
     int64_t hold_mono_ms;        /* no actions before this time */
     int64_t status_hold_mono_ms; /* no status before this time */
     int64_t status_written_mono_ms;
-    uint64_t turn; /* the job's order among those that wait for a place (place.h); 0: none */
+    uint64_t turn; /* the job's order among those that wait for a place (whole_jobs.h); 0: none */
     int64_t dirty_mono_ms;              /* the first change not yet carried out; 0: none */
     char *events_pod, *events_sentence; /* of the pod whose events were read last: its UID, what
                                          * they say; or NULL */

@@ -52,17 +52,17 @@ static void on_page(void *arg, enum answer answer, const cJSON *body, const char
     (void)message;
     if (answer != ANSWER_OK || !answer_is_list(body)) {
         if (answer == ANSWER_UNKNOWN)
-            page_failed(&f->page, c->config.page, c->dispatcher.received);
+            list_page_failed(&f->page, c->config.page, c->dispatcher.received);
         live_read_end(f, true);
         return;
     }
-    page_arrived(&f->page, c->config.page, f->n_items, c->dispatcher.received);
+    list_page_arrived(&f->page, c->config.page, f->n_items, c->dispatcher.received);
     if (more && *more && tj) {
         live_read_ask(f, tj, more);
         return;
     }
     if (!more || !*more)
-        page_complete(&f->page);
+        list_page_complete(&f->page);
     live_read_end(f, false);
 }
 
@@ -71,9 +71,9 @@ static void live_read_ask(struct live_read *f, const struct tj *tj, const char *
     int limit;
 
     if (!after)
-        page_begin(&f->page);
+        list_page_begin(&f->page);
     f->n_items = 0;
-    limit = page_limit(&f->page, f->c->config.page);
+    limit = list_page_limit(&f->page, f->c->config.page);
     dispatcher_add(&f->c->dispatcher, request_list_pods(tj, limit, after, live_read_on_pod),
                    on_page, f);
 }

@@ -2,6 +2,7 @@
 #ifndef PACELINE_OPERATOR_CONTROLLER_STATE_H
 #define PACELINE_OPERATOR_CONTROLLER_STATE_H
 
+#include "operator/controller/accepted_templates.h"
 #include "operator/controller/agent_conns.h"
 #include "operator/controller/budget.h"
 #include "operator/controller/controller.h"
@@ -10,7 +11,6 @@
 #include "operator/controller/job_state.h"
 #include "operator/controller/lease.h"
 #include "operator/controller/recorder.h"
-#include "operator/controller/templates.h"
 #include "operator/core/cache.h"
 #include "operator/core/workqueue.h"
 #include "operator/objects/objects.h"
@@ -31,7 +31,7 @@ struct controller {
     struct lease lease;
     struct dispatcher dispatcher;
     struct recorder recorder;
-    struct templates templates;
+    struct accepted_templates templates;
     struct orphans *orphans;
     struct agent_conns *agent_conns;
     struct executor *executors; /* plans under way */

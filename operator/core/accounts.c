@@ -28,7 +28,7 @@ void accounts_release(struct accounts *a)
 {
     for (size_t i = 0; i < a->table.cap; i++)
         free(a->table.slots[i].object);
-    table_release(&a->table);
+    hash_table_release(&a->table);
 }
 
 /* Drops the accounts that are full again: they say no more than none. The next sweep comes when
@@ -39,7 +39,7 @@ static void accounts_sweep(struct accounts *a, int64_t now_ms)
         struct account *account = a->table.slots[i].object;
 
         if (account && limit_is_full(&account->limit, now_ms)) {
-            table_remove(&a->table, &a->table.slots[i]);
+            hash_table_remove(&a->table, &a->table.slots[i]);
             free(account);
         } else {
             i++;
@@ -59,14 +59,14 @@ static struct account *account_new(struct accounts *a, const char *name, uint32_
     account = xmalloc(sizeof *account + bytes);
     memcpy(account->name, name, bytes);
     limit_init(&account->limit, a->per_second, a->burst, now_ms);
-    table_add(&a->table, hash, account);
+    hash_table_add(&a->table, hash, account);
     return account;
 }
 
 void accounts_spend(struct accounts *a, const char *name, double tokens, int64_t now_ms)
 {
-    uint32_t hash = table_hash(name, 0);
-    const struct table_slot *slot = table_find(&a->table, hash, name);
+    uint32_t hash = hash_table_hash(name, 0);
+    const struct hash_table_slot *slot = hash_table_find(&a->table, hash, name);
     struct account *account = slot ? slot->object : account_new(a, name, hash, now_ms);
 
     limit_spend(&account->limit, tokens, now_ms);
@@ -76,7 +76,7 @@ void accounts_spend(struct accounts *a, const char *name, double tokens, int64_t
 
 int64_t accounts_wait_ms(const struct accounts *a, const char *name, int64_t now_ms)
 {
-    const struct table_slot *slot = table_find(&a->table, table_hash(name, 0), name);
+    const struct hash_table_slot *slot = hash_table_find(&a->table, hash_table_hash(name, 0), name);
 
     return slot ? limit_next_ms(&((const struct account *)slot->object)->limit, now_ms) : 0;
 }

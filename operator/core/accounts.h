@@ -6,8 +6,8 @@
 #ifndef PACELINE_OPERATOR_CORE_ACCOUNTS_H
 #define PACELINE_OPERATOR_CORE_ACCOUNTS_H
 
+#include "operator/core/hash_table.h"
 #include "operator/core/limit.h"
-#include "operator/core/table.h"
 
 struct accounts {
     struct hash_table table;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "operator/core/table.h"
+#include "operator/core/hash_table.h"
 #include "paceline/mem.h"
 
 /* A slot's word: the object's place among its owner's, and whether the running list showed it. */
@@ -77,13 +77,13 @@ static bool is_owner(const void *object, const void *key)
 static uint32_t cache_hash_of(int kind, const struct meta *m)
 {
     if (kind == CACHE_JOBS)
-        return table_hash(m->name, table_hash(m->namespace_, 0));
-    return table_hash(m->uid, 0);
+        return hash_table_hash(m->name, hash_table_hash(m->namespace_, 0));
+    return hash_table_hash(m->uid, 0);
 }
 
-static struct table_slot *cache_find(const struct cache *c, int kind, const struct meta *m)
+static struct hash_table_slot *cache_find(const struct cache *c, int kind, const struct meta *m)
 {
-    return table_find(&c->kinds[kind].objects, cache_hash_of(kind, m), m);
+    return hash_table_find(&c->kinds[kind].objects, cache_hash_of(kind, m), m);
 }
 
 struct cache *cache_new(void)
@@ -120,13 +120,13 @@ void cache_free(struct cache *c)
         for (size_t i = 0; i < k->objects.cap; i++)
             if (k->objects.slots[i].object)
                 object_free(kind, k->objects.slots[i].object);
-        table_release(&k->objects);
+        hash_table_release(&k->objects);
         free_older(k, kind);
     }
     for (size_t i = 0; i < c->owners.cap; i++)
         if (c->owners.slots[i].object)
             owner_free(c->owners.slots[i].object);
-    table_release(&c->owners);
+    hash_table_release(&c->owners);
     free(c);
 }
 
@@ -170,13 +170,14 @@ static void members_add(struct members *m, void *object)
 
 static uint32_t owner_hash(const struct meta *owned)
 {
-    return table_hash(owned->owner_uid,
-                      table_hash(owned->owner_name, table_hash(owned->namespace_, 0)));
+    return hash_table_hash(
+        owned->owner_uid,
+        hash_table_hash(owned->owner_name, hash_table_hash(owned->namespace_, 0)));
 }
 
-static struct table_slot *owner_slot(const struct cache *c, const struct meta *owned)
+static struct hash_table_slot *owner_slot(const struct cache *c, const struct meta *owned)
 {
-    return table_find(&c->owners, owner_hash(owned), owned);
+    return hash_table_find(&c->owners, owner_hash(owned), owned);
 }
 
 /* The metadata that names the object's owner; NULL: it has none. A job never has one. */
@@ -189,7 +190,7 @@ static const struct meta *owned_meta(int kind, const void *object)
 
 static struct owner *cache_owner_of(const struct cache *c, const struct meta *owned)
 {
-    struct table_slot *slot = owned ? owner_slot(c, owned) : NULL;
+    struct hash_table_slot *slot = owned ? owner_slot(c, owned) : NULL;
 
     return slot ? slot->object : NULL;
 }
@@ -223,7 +224,7 @@ static struct owner *owner_new(const struct meta *owned)
     return owner;
 }
 
-static void attach(struct cache *c, int kind, struct table_slot *slot)
+static void attach(struct cache *c, int kind, struct hash_table_slot *slot)
 {
     const struct meta *m = owned_meta(kind, slot->object);
 
@@ -232,32 +233,32 @@ static void attach(struct cache *c, int kind, struct table_slot *slot)
     struct owner *owner = cache_owner_of(c, m);
     if (!owner) {
         owner = owner_new(m);
-        table_add(&c->owners, owner_hash(m), owner);
+        hash_table_add(&c->owners, owner_hash(m), owner);
     }
     slot->word = (slot->word & LISTED) | owner->of[kind].n;
     members_add(&owner->of[kind], slot->object);
 }
 
-static void detach(struct cache *c, int kind, const struct table_slot *slot)
+static void detach(struct cache *c, int kind, const struct hash_table_slot *slot)
 {
     const struct meta *owned = owned_meta(kind, slot->object);
 
     if (!owned)
         return;
-    struct table_slot *at = owner_slot(c, owned);
+    struct hash_table_slot *at = owner_slot(c, owned);
     struct owner *owner = at->object;
     struct members *m = &owner->of[kind];
     uint32_t place = slot->word & PLACE;
     void *last = m->items[--m->n];
     if (last != slot->object) {
-        struct table_slot *moved = cache_find(c, kind, meta_of(kind, last));
+        struct hash_table_slot *moved = cache_find(c, kind, meta_of(kind, last));
         m->items[place] = last;
         moved->word = (moved->word & LISTED) | place;
     }
     for (int other = 0; other < N_CACHE_KINDS; other++)
         if (owner->of[other].n)
             return;
-    table_remove(&c->owners, at);
+    hash_table_remove(&c->owners, at);
     owner_free(owner);
 }
 
@@ -279,7 +280,7 @@ static void keep_seen(struct pod *pod, const struct pod *old)
         pod->deleting_since_ms = old->deleting_since_ms;
 }
 
-static void cache_replace(struct cache *c, int kind, struct table_slot *slot, void *object)
+static void cache_replace(struct cache *c, int kind, struct hash_table_slot *slot, void *object)
 {
     void *old = slot->object;
     struct owner *from = cache_owner_of(c, owned_meta(kind, old));
@@ -302,7 +303,7 @@ static bool cache_put(struct cache *c, int kind, void *object, enum cache_source
 {
     struct cache_of_kind *k = &c->kinds[kind];
     const struct meta *m = meta_of(kind, object);
-    struct table_slot *slot = cache_find(c, kind, m);
+    struct hash_table_slot *slot = cache_find(c, kind, m);
     bool listed = k->listing && source == CACHE_WATCH;
     bool news = cache_is_news(k, slot ? meta_of(kind, slot->object) : NULL, m, source);
 
@@ -313,7 +314,7 @@ static bool cache_put(struct cache *c, int kind, void *object, enum cache_source
     if (news && slot) {
         cache_replace(c, kind, slot, object);
     } else if (news) {
-        slot = table_add(&k->objects, cache_hash_of(kind, m), object);
+        slot = hash_table_add(&k->objects, cache_hash_of(kind, m), object);
         attach(c, kind, slot);
     } else if (listed &&
                rv_compare(m->resource_version, meta_of(kind, slot->object)->resource_version) < 0) {
@@ -342,18 +343,18 @@ bool cache_put_owned(struct cache *c, struct owned_ref *ref, enum cache_source s
 }
 
 /* Takes the object out; it is the caller's then. */
-static void *cache_take(struct cache *c, int kind, struct table_slot *slot)
+static void *cache_take(struct cache *c, int kind, struct hash_table_slot *slot)
 {
     void *object = slot->object;
 
     detach(c, kind, slot);
-    table_remove(&c->kinds[kind].objects, slot);
+    hash_table_remove(&c->kinds[kind].objects, slot);
     return object;
 }
 
 static void cache_drop(struct cache *c, int kind, const struct meta *key, const char *rv)
 {
-    struct table_slot *slot = cache_find(c, kind, key);
+    struct hash_table_slot *slot = cache_find(c, kind, key);
 
     if (slot && strcmp(meta_of(kind, slot->object)->uid, key->uid) == 0)
         object_free(kind, cache_take(c, kind, slot));
@@ -403,7 +404,7 @@ static void use_older(struct cache *c, int kind, cache_gone_fn *gone, void *arg)
     struct members *older = &c->kinds[kind].older;
 
     for (uint32_t i = 0; i < older->n; i++) {
-        struct table_slot *slot = cache_find(c, kind, meta_of(kind, older->items[i]));
+        struct hash_table_slot *slot = cache_find(c, kind, meta_of(kind, older->items[i]));
         if (!slot) { /* 404 since */
             object_free(kind, older->items[i]);
             continue;
@@ -421,7 +422,7 @@ void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *
         !decimal(rv) || (*k->horizon && (!decimal(k->horizon) || rv_compare(rv, k->horizon) < 0));
 
     for (size_t i = 0; i < k->objects.cap;) {
-        struct table_slot *slot = &k->objects.slots[i];
+        struct hash_table_slot *slot = &k->objects.slots[i];
         const struct meta *m = slot->object ? meta_of(kind, slot->object) : NULL;
         if (!m || slot->word & LISTED || (!went_back && newer(m->resource_version, rv))) {
             i++;
@@ -443,14 +444,14 @@ void cache_relist_end(struct cache *c, int kind, const char *rv, cache_gone_fn *
 const struct tj *cache_job(const struct cache *c, const char *namespace_, const char *name)
 {
     struct meta key = {.namespace_ = namespace_, .name = name};
-    struct table_slot *slot = cache_find(c, CACHE_JOBS, &key);
+    struct hash_table_slot *slot = cache_find(c, CACHE_JOBS, &key);
 
     return slot ? slot->object : NULL;
 }
 
 const struct pod *cache_pod(const struct cache *c, const char *uid)
 {
-    struct table_slot *slot = cache_find(c, CACHE_PODS, &(struct meta){.uid = uid});
+    struct hash_table_slot *slot = cache_find(c, CACHE_PODS, &(struct meta){.uid = uid});
 
     return slot ? slot->object : NULL;
 }

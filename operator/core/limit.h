@@ -1,4 +1,4 @@
-/* A token bucket and exponential back-off with jitter. Time is an argument. */
+/* A token bucket. Time is an argument. */
 #ifndef PACELINE_OPERATOR_CORE_LIMIT_H
 #define PACELINE_OPERATOR_CORE_LIMIT_H
 
@@ -18,11 +18,5 @@ bool limit_take(struct limit *l, int64_t now_ms);
 void limit_spend(struct limit *l, double tokens, int64_t now_ms);
 int64_t limit_next_ms(const struct limit *l, int64_t now_ms); /* until one token is there */
 bool limit_is_full(const struct limit *l, int64_t now_ms);    /* as at first */
-
-/*
- * first * 2^failures up to max, times 0.5 to 1.5 by the random state (xorshift), never above max.
- * Both are at least 0; never 0 unless one of them is.
- */
-int64_t backoff_ms(int failures, int64_t first_ms, int64_t max_ms, uint64_t *random);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "operator/core/table.h"
+#include "operator/core/hash_table.h"
 #include "paceline/mem.h"
 
 struct timer {
@@ -48,7 +48,7 @@ void timers_free(struct timers *t)
     for (size_t i = 0; i < t->n; i++)
         timer_free(t->heap[i]);
     free(t->heap);
-    table_release(&t->by_key);
+    hash_table_release(&t->by_key);
     free(t);
 }
 
@@ -92,7 +92,8 @@ static struct timer *timers_take(struct timers *t, struct timer *timer)
 {
     struct timer *last = t->heap[--t->n];
 
-    table_remove(&t->by_key, table_find(&t->by_key, table_hash(timer->key, 0), timer->key));
+    hash_table_remove(&t->by_key,
+                      hash_table_find(&t->by_key, hash_table_hash(timer->key, 0), timer->key));
     if (last != timer) {
         timers_put(t, timer->place, last);
         sift_up(t, last);
@@ -103,8 +104,8 @@ static struct timer *timers_take(struct timers *t, struct timer *timer)
 
 void timers_set(struct timers *t, const char *key, int64_t at_ms)
 {
-    uint32_t hash = table_hash(key, 0);
-    struct table_slot *slot = table_find(&t->by_key, hash, key);
+    uint32_t hash = hash_table_hash(key, 0);
+    struct hash_table_slot *slot = hash_table_find(&t->by_key, hash, key);
     struct timer *timer = slot ? slot->object : NULL;
 
     if (timer && timer->at_ms <= at_ms)
@@ -112,7 +113,7 @@ void timers_set(struct timers *t, const char *key, int64_t at_ms)
     if (!timer) {
         timer = xcalloc(1, sizeof *timer);
         timer->key = xstrdup(key);
-        table_add(&t->by_key, hash, timer);
+        hash_table_add(&t->by_key, hash, timer);
         if (t->n == t->cap) {
             t->cap = t->cap ? t->cap * 2 : 16;
             t->heap = xrealloc(t->heap, t->cap * sizeof(struct timer *));
@@ -126,7 +127,7 @@ void timers_set(struct timers *t, const char *key, int64_t at_ms)
 
 void timers_cancel(struct timers *t, const char *key)
 {
-    struct table_slot *slot = table_find(&t->by_key, table_hash(key, 0), key);
+    struct hash_table_slot *slot = hash_table_find(&t->by_key, hash_table_hash(key, 0), key);
 
     if (slot)
         timer_free(timers_take(t, slot->object));

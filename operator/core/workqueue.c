@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "operator/core/table.h"
+#include "operator/core/hash_table.h"
 #include "operator/core/timers.h"
 #include "paceline/mem.h"
 
@@ -44,7 +44,7 @@ void workqueue_free(struct workqueue *q)
         return;
     for (size_t i = 0; i < q->by_key.cap; i++)
         free(q->by_key.slots[i].object);
-    table_release(&q->by_key);
+    hash_table_release(&q->by_key);
     timers_free(q->timers);
     free(q);
 }
@@ -58,14 +58,14 @@ static void line_up(struct workqueue *q, struct queue_item *item)
 
 static void make_ready(struct workqueue *q, const char *key)
 {
-    uint32_t hash = table_hash(key, 0);
-    struct table_slot *slot = table_find(&q->by_key, hash, key);
+    uint32_t hash = hash_table_hash(key, 0);
+    struct hash_table_slot *slot = hash_table_find(&q->by_key, hash, key);
 
     if (!slot) {
         size_t size = strlen(key) + 1;
         struct queue_item *item = xcalloc(1, sizeof *item + size);
         memcpy(item->key, key, size);
-        table_add(&q->by_key, hash, item);
+        hash_table_add(&q->by_key, hash, item);
         line_up(q, item);
         q->depth++;
         return;
@@ -116,7 +116,7 @@ const char *workqueue_pop(struct workqueue *q, int64_t now_ms)
 void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
 {
     workqueue_advance(q, now_ms);
-    struct table_slot *slot = table_find(&q->by_key, table_hash(key, 0), key);
+    struct hash_table_slot *slot = hash_table_find(&q->by_key, hash_table_hash(key, 0), key);
     struct queue_item *item = slot ? slot->object : NULL;
 
     if (!item || !item->in_flight)
@@ -127,13 +127,13 @@ void workqueue_done(struct workqueue *q, const char *key, int64_t now_ms)
         line_up(q, item);
         return;
     }
-    table_remove(&q->by_key, slot);
+    hash_table_remove(&q->by_key, slot);
     free(item); /* and key with it, when it is the one that pop gave */
 }
 
 bool workqueue_wanted(const struct workqueue *q, const char *key)
 {
-    const struct table_slot *slot = table_find(&q->by_key, table_hash(key, 0), key);
+    const struct hash_table_slot *slot = hash_table_find(&q->by_key, hash_table_hash(key, 0), key);
 
     return slot && ((const struct queue_item *)slot->object)->again;
 }

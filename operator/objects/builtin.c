@@ -1,9 +1,9 @@
 #include "operator/objects/builtin.h"
 
 #include "operator/objects/agent_pod.h"
+#include "operator/objects/cluster_layout.h"
 #include "operator/objects/tree.h"
 #include "operator/objects/volumes.h"
-#include "operator/objects/wiring.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 #include "paceline/net.h"

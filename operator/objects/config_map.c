@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "operator/objects/kinds.h"
+#include "operator/objects/tf_config.h"
 #include "paceline/mem.h"
 
 #define CONFIG_MAP_MAX ((size_t)1 << 20) /* the API server's bound on all values together */
@@ -24,19 +25,19 @@ static size_t add_spec(const struct tj *tj, cJSON *data)
     return config_map_add_value(data, KEY_SPEC, &text);
 }
 
-static size_t add_made(const struct wiring *w, cJSON *data, const char *key,
-                       void (*make)(const struct wiring *w, struct buf *out))
+static size_t add_made(const struct cluster_layout *l, cJSON *data, const char *key,
+                       void (*make)(const struct cluster_layout *l, struct buf *out))
 {
     AUTO(buf_release) struct buf text;
 
     buf_init(&text, 0);
-    make(w, &text);
+    make(l, &text);
     return config_map_add_value(data, key, &text);
 }
 
 /* The longest TF_CONFIG is that of a role's last process. cluster: how many bytes of it the kubelet
  * puts in the place of its name. */
-static int check_tf_config(const struct wiring *w, size_t cluster, struct err *err)
+static int check_tf_config(const struct cluster_layout *l, size_t cluster, struct err *err)
 {
     for (enum cluster_role r = 0; r < N_CLUSTER_ROLES; r++) {
         AUTO(buf_release) struct buf text = {0};
@@ -44,43 +45,43 @@ static int check_tf_config(const struct wiring *w, size_t cluster, struct err *e
         struct tf_process p = {.role = r, .index = index, .host = host};
         size_t bytes;
 
-        if (!w->replicas[r])
+        if (!l->replicas[r])
             continue;
         buf_init(&text, 0);
-        snprintf(index, sizeof index, "%lld", (long long)w->replicas[r] - 1);
-        host_name(host, w->job, r, (int)w->replicas[r] - 1);
-        wiring_tf_config(w, &p, true, &text);
+        snprintf(index, sizeof index, "%lld", (long long)l->replicas[r] - 1);
+        host_name(host, l->job, r, (int)l->replicas[r] - 1);
+        tf_config_print(l, &p, true, &text);
         bytes = sizeof "TF_CONFIG=" + text.len + cluster -
-                strlen(w->dynamic ? "$(PACELINE_PS)" : "$(PACELINE_CLUSTER)");
+                strlen(l->dynamic ? "$(PACELINE_PS)" : "$(PACELINE_CLUSTER)");
         if (bytes > ENV_MAX)
             return err_set(err, ERR_INVALID,
                            "spec.replicas: TF_CONFIG of %lld processes takes %zu bytes; Linux "
                            "allows an environment variable %zu: use fewer replicas, a shorter "
                            "name, or scalePolicy Dynamic, whose workers do not list each other",
-                           (long long)wiring_processes(w), bytes, ENV_MAX);
+                           (long long)cluster_layout_processes(l), bytes, ENV_MAX);
     }
     return 0;
 }
 
 int config_map_fill(const struct objects_config *config, const struct tj *tj,
-                    const struct wiring *w, cJSON *object, struct err *err)
+                    const struct cluster_layout *l, cJSON *object, struct err *err)
 {
     cJSON *data = cJSON_AddObjectToObject(object, "data");
     size_t bytes = add_spec(tj, data), cluster = 0;
 
     (void)config;
     cJSON_AddTrueToObject(object, "immutable");
-    if (wiring_has_tf_config(w) && w->dynamic)
-        cluster = add_made(w, data, KEY_SERVERS, wiring_servers);
-    else if (wiring_has_tf_config(w))
-        cluster = add_made(w, data, KEY_CLUSTER, wiring_cluster);
+    if (tf_config_is_set(l) && l->dynamic)
+        cluster = add_made(l, data, KEY_SERVERS, tf_config_servers);
+    else if (tf_config_is_set(l))
+        cluster = add_made(l, data, KEY_CLUSTER, tf_config_cluster);
     bytes += cluster;
-    if (wiring_has_hostfile(w))
-        bytes += add_made(w, data, KEY_HOSTFILE, wiring_hostfile);
+    if (cluster_layout_has_hostfile(l))
+        bytes += add_made(l, data, KEY_HOSTFILE, cluster_layout_hostfile);
     if (bytes > CONFIG_MAP_MAX)
         return err_set(err, ERR_INVALID,
                        "spec: with its list of %lld processes it takes %zu bytes; a ConfigMap "
                        "holds %zu: use fewer replicas or smaller templates",
-                       (long long)wiring_processes(w), bytes, CONFIG_MAP_MAX);
-    return wiring_has_tf_config(w) ? check_tf_config(w, cluster, err) : 0;
+                       (long long)cluster_layout_processes(l), bytes, CONFIG_MAP_MAX);
+    return tf_config_is_set(l) ? check_tf_config(l, cluster, err) : 0;
 }

@@ -40,20 +40,20 @@ static void add_last(cJSON *env, cJSON *value)
     cJSON_AddItemToArray(env, value);
 }
 
-static void add_tf_config(const struct wiring *w, const struct tf_process *p, cJSON *env)
+static void add_tf_config(const struct cluster_layout *l, const struct tf_process *p, cJSON *env)
 {
     AUTO(buf_release) struct buf text;
-    cJSON *cluster = variable(w->dynamic ? "PACELINE_PS" : "PACELINE_CLUSTER", NULL);
+    cJSON *cluster = variable(l->dynamic ? "PACELINE_PS" : "PACELINE_CLUSTER", NULL);
     cJSON *ref =
         cJSON_AddObjectToObject(cJSON_AddObjectToObject(cluster, "valueFrom"), "configMapKeyRef");
     char name[NAME_SIZE];
 
-    snprintf(name, sizeof name, "%s-%lld", w->job, (long long)w->generation);
+    snprintf(name, sizeof name, "%s-%lld", l->job, (long long)l->generation);
     cJSON_AddStringToObject(ref, "name", name);
-    cJSON_AddStringToObject(ref, "key", w->dynamic ? KEY_SERVERS : KEY_CLUSTER);
+    cJSON_AddStringToObject(ref, "key", l->dynamic ? KEY_SERVERS : KEY_CLUSTER);
     add_last(env, cluster);
     buf_init(&text, 0);
-    wiring_tf_config(w, p, true, &text);
+    tf_config_print(l, p, true, &text);
     add_last(env, variable("TF_CONFIG", text.data));
 }
 
@@ -70,52 +70,53 @@ static void add_mpi(cJSON *ours, const cJSON *own)
     environment_add_default(ours, own, "PRTE_MCA_prte_keep_fqdn_hostnames", "true");
 }
 
-static void add_ranks(const struct wiring *w, const char *rank, cJSON *ours, const cJSON *own)
+static void add_ranks(const struct cluster_layout *l, const char *rank, cJSON *ours,
+                      const cJSON *own)
 {
     char world[24];
 
     environment_add_default(ours, own, "RANK", rank);
-    if (w->dynamic)
+    if (l->dynamic)
         return; /* what is true today is wrong after the next scaling */
-    snprintf(world, sizeof world, "%lld", (long long)wiring_world(w));
+    snprintf(world, sizeof world, "%lld", (long long)cluster_layout_world(l));
     environment_add_default(ours, own, "WORLD_SIZE", world);
     environment_add_default(ours, own, "PACELINE_HOSTFILE", HOSTFILE_PATH);
-    if (wiring_world(w) > 1)
+    if (cluster_layout_world(l) > 1)
         add_mpi(ours, own);
 }
 
-static void add_master(const struct wiring *w, cJSON *ours, const cJSON *own)
+static void add_master(const struct cluster_layout *l, cJSON *ours, const cJSON *own)
 {
     AUTO(buf_release) struct buf address;
     char host[NAME_SIZE], port[16];
 
     buf_init(&address, 0);
-    host_name(host, w->job, w->master, 0);
-    wiring_address(w, host, &address);
-    snprintf(port, sizeof port, "%d", w->master_port);
+    host_name(host, l->job, l->master, 0);
+    cluster_layout_address(l, host, &address);
+    snprintf(port, sizeof port, "%d", l->master_port);
     environment_add_default(ours, own, "MASTER_ADDR", address.data);
     environment_add_default(ours, own, "MASTER_PORT", port);
 }
 
-void environment_apply(const struct wiring *w, const struct tf_process *p, const char *rank,
+void environment_apply(const struct cluster_layout *l, const struct tf_process *p, const char *rank,
                        cJSON *container)
 {
     cJSON *own = tree_list(container, "env"), *ours = cJSON_CreateArray();
-    bool ranked = wiring_first_rank(w, p->role) >= 0;
+    bool ranked = cluster_layout_first_rank(l, p->role) >= 0;
 
-    environment_add_default(ours, own, "PACELINE_JOB", w->job);
+    environment_add_default(ours, own, "PACELINE_JOB", l->job);
     environment_add_default(ours, own, "PACELINE_ROLE", cluster_role_names[p->role]);
     environment_add_default(ours, own, "PACELINE_INDEX", p->index);
-    if (!w->launched) {
-        add_master(w, ours, own);
+    if (!l->launched) {
+        add_master(l, ours, own);
         if (ranked)
-            add_ranks(w, rank, ours, own);
+            add_ranks(l, rank, ours, own);
     }
     while (own->child)
         cJSON_AddItemToArray(ours, cJSON_DetachItemFromArray(own, 0));
-    if (wiring_has_tf_config(w))
-        add_tf_config(w, p, ours);
+    if (tf_config_is_set(l))
+        add_tf_config(l, p, ours);
     tree_set(container, "env", ours);
-    if (w->launched || (ranked && wiring_has_hostfile(w)))
+    if (l->launched || (ranked && cluster_layout_has_hostfile(l)))
         volumes_mount(container, CONFIG_VOLUME, CONFIG_FOLDER, true);
 }

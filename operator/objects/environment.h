@@ -8,11 +8,12 @@
 
 #include <cjson/cJSON.h>
 
-#include "operator/objects/wiring.h"
+#include "operator/objects/cluster_layout.h"
+#include "operator/objects/tf_config.h"
 
 /* Wires a container; index, host and rank are texts, which may be placeholders. The hostfile is
  * mounted from the volume `paceline-config`. */
-void environment_apply(const struct wiring *w, const struct tf_process *p, const char *rank,
+void environment_apply(const struct cluster_layout *l, const struct tf_process *p, const char *rank,
                        cJSON *container);
 
 /* The volume that environment_apply mounted, from the generation's ConfigMap. */

@@ -63,14 +63,14 @@ static void add_operator(cJSON *rule, const char *namespace_)
 }
 
 int network_policy_fill(const struct objects_config *config, const struct tj *tj,
-                        const struct wiring *w, cJSON *object, struct err *err)
+                        const struct cluster_layout *l, cJSON *object, struct err *err)
 {
     static const char *const types[] = {"Ingress"};
     const char *extra = tj->job->network.extra_ingress;
     cJSON *spec = cJSON_AddObjectToObject(object, "spec"), *ingress;
     cJSON *more = NULL;
 
-    (void)w;
+    (void)l;
     add_selector(spec, "podSelector", owner_selector(tj));
     cJSON_AddItemToObject(spec, "policyTypes", cJSON_CreateStringArray(types, 1));
     ingress = cJSON_AddArrayToObject(spec, "ingress");

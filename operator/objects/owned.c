@@ -6,14 +6,15 @@
 #include "operator/objects/kinds.h"
 #include "operator/objects/owner.h"
 #include "operator/objects/scheduling.h"
+#include "operator/objects/tf_config.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
 struct owned_row {
     const char *api_version, *kind, *plural;
     bool reads_templates; /* its maker wants ports or slots */
-    int (*fill)(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
-                cJSON *object, struct err *err);
+    int (*fill)(const struct objects_config *config, const struct tj *tj,
+                const struct cluster_layout *l, cJSON *object, struct err *err);
 };
 
 static const struct owned_row kinds[N_OWNED] = {
@@ -88,17 +89,17 @@ int owned_body(const struct objects_config *config, const struct tj *tj, enum ow
     const struct owned_row *k = owned_kind_of(tj, kind);
     AUTO(auto_json) cJSON *object = NULL;
     char name[NAME_SIZE];
-    struct wiring w;
+    struct cluster_layout l;
 
-    wiring_init(&w, tj, config->cluster_domain);
-    if (k->reads_templates && !w.launched)
-        wiring_read_others(&w, tj->job, N_CLUSTER_ROLES);
+    cluster_layout_init(&l, tj, config->cluster_domain);
+    if (k->reads_templates && !l.launched)
+        cluster_layout_read_others(&l, tj->job, N_CLUSTER_ROLES);
     if (kind == OWNED_SECRET)
         secret_name(name, config, tj);
     else
-        owned_name(name, tj, kind, w.generation);
+        owned_name(name, tj, kind, l.generation);
     object = owner_object(tj, k->api_version, k->kind, name);
-    if (k->fill(config, tj, &w, object, err))
+    if (k->fill(config, tj, &l, object, err))
         return -1;
     json_print(object, 0, out);
     if (kind == OWNED_SECRET)

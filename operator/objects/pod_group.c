@@ -2,13 +2,13 @@
 #include "operator/objects/kinds.h"
 #include "operator/objects/scheduling.h"
 
-int pod_group_fill(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
-                   cJSON *object, struct err *err)
+int pod_group_fill(const struct objects_config *config, const struct tj *tj,
+                   const struct cluster_layout *l, cJSON *object, struct err *err)
 {
     cJSON *spec = cJSON_AddObjectToObject(object, "spec");
 
     (void)config, (void)err;
-    cJSON_AddNumberToObject(spec, "minMember", (double)scheduling_min_members(tj, w));
+    cJSON_AddNumberToObject(spec, "minMember", (double)scheduling_min_members(tj, l));
     if (tj->job->scheduling.gang != GANG_VOLCANO)
         return 0; /* scheduler-plugins knows no more */
     if (tj->job->scheduling.queue)

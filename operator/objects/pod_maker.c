@@ -7,6 +7,7 @@
 
 #include "operator/objects/agent_pod.h"
 #include "operator/objects/builtin.h"
+#include "operator/objects/cluster_layout.h"
 #include "operator/objects/environment.h"
 #include "operator/objects/objects.h"
 #include "operator/objects/owner.h"
@@ -15,7 +16,6 @@
 #include "operator/objects/template.h"
 #include "operator/objects/tree.h"
 #include "operator/objects/volumes.h"
-#include "operator/objects/wiring.h"
 #include "paceline/json.h"
 #include "paceline/mem.h"
 
@@ -80,35 +80,36 @@ static const char *restart_policy(const struct job *job, enum cluster_role role)
     return names[job_launched(job) ? RESTART_NEVER : job->replicas[role].restart];
 }
 
-static void add_config_volume(const struct tj *tj, const struct wiring *w, cJSON *spec)
+static void add_config_volume(const struct tj *tj, const struct cluster_layout *l, cJSON *spec)
 {
     char name[NAME_SIZE];
 
-    owned_name(name, tj, OWNED_CONFIG_MAP, w->generation);
+    owned_name(name, tj, OWNED_CONFIG_MAP, l->generation);
     tree_set_text(tree_object(volumes_get(spec, CONFIG_VOLUME), "configMap"), "name", name);
 }
 
-static void wire(const struct tj *tj, const struct wiring *w, enum cluster_role role, cJSON *spec)
+static void wire(const struct tj *tj, const struct cluster_layout *l, enum cluster_role role,
+                 cJSON *spec)
 {
     struct tf_process p = {.role = role, .index = MARK_INDEX, .host = MARK_HOST};
     bool mounted = false;
 
     for (cJSON *c = tree_get(spec, "containers")->child; c; c = c->next) {
-        environment_apply(w, &p, MARK_RANK, c);
+        environment_apply(l, &p, MARK_RANK, c);
         if (tree_find(tree_get(c, "volumeMounts"), "name", CONFIG_VOLUME))
             mounted = true;
     }
     if (mounted)
-        add_config_volume(tj, w, spec);
+        add_config_volume(tj, l, spec);
 }
 
-static int64_t ranks_of(const struct job *job, const struct wiring *w)
+static int64_t ranks_of(const struct job *job, const struct cluster_layout *l)
 {
-    return job->mpi.ranks_per_worker > 0 ? job->mpi.ranks_per_worker : w->slots[ROLE_WORKER];
+    return job->mpi.ranks_per_worker > 0 ? job->mpi.ranks_per_worker : l->slots[ROLE_WORKER];
 }
 
 static cJSON *pod_maker_build(const struct objects_config *config, const struct tj *tj,
-                              const struct wiring *w, enum cluster_role role, bool first,
+                              const struct cluster_layout *l, enum cluster_role role, bool first,
                               cJSON *template_)
 {
     cJSON *pod = owner_object(tj, "v1", "Pod", MARK_NAME), *meta = tree_get(pod, "metadata");
@@ -119,10 +120,10 @@ static cJSON *pod_maker_build(const struct objects_config *config, const struct 
     label(tj, role, meta);
     if (job_builtin(tj->job))
         builtin_apply(config, tj, first, spec);
-    else if (w->launched)
-        agent_pod_wrap(config, tj, ranks_of(tj->job, w), spec);
-    wire(tj, w, role, spec);
-    scheduling_apply(tj, w, role, meta, spec);
+    else if (l->launched)
+        agent_pod_wrap(config, tj, ranks_of(tj->job, l), spec);
+    wire(tj, l, role, spec);
+    scheduling_apply(tj, l, role, meta, spec);
     security_defaults(spec);
     tree_default(spec, "enableServiceLinks", cJSON_CreateFalse());
     tree_set_text(spec, "restartPolicy", restart_policy(tj->job, role));
@@ -131,17 +132,18 @@ static cJSON *pod_maker_build(const struct objects_config *config, const struct 
     return pod;
 }
 
-/* w: of the other roles. */
-static int print_pod(const struct objects_config *config, const struct tj *tj, struct wiring *w,
-                     enum cluster_role role, bool first, struct buf *out, struct err *err)
+/* l: of the other roles. */
+static int print_pod(const struct objects_config *config, const struct tj *tj,
+                     struct cluster_layout *l, enum cluster_role role, bool first, struct buf *out,
+                     struct err *err)
 {
     AUTO(auto_json) cJSON *template_ = NULL, *pod = NULL;
 
     if (template_parse(&template_, tj->job, role, err))
         return -1;
     if (tj->job->replicas[role].template_)
-        wiring_read(w, role, template_);
-    pod = pod_maker_build(config, tj, w, role, first, template_);
+        cluster_layout_read(l, role, template_);
+    pod = pod_maker_build(config, tj, l, role, first, template_);
     json_print(pod, 0, out);
     return 0;
 }
@@ -150,22 +152,22 @@ struct pod_maker *pod_maker_new(const struct objects_config *config, const struc
                                 enum cluster_role role, struct err *err)
 {
     struct pod_maker *m = xcalloc(1, sizeof *m);
-    struct wiring w;
+    struct cluster_layout l;
 
-    wiring_init(&w, tj, config->cluster_domain);
-    if (!w.launched) /* whose pods hear of no other role */
-        wiring_read_others(&w, tj->job, role);
+    cluster_layout_init(&l, tj, config->cluster_domain);
+    if (!l.launched) /* whose pods hear of no other role */
+        cluster_layout_read_others(&l, tj->job, role);
     buf_init(&m->text, 0);
     buf_init(&m->first, 0);
-    if (print_pod(config, tj, &w, role, false, &m->text, err) ||
+    if (print_pod(config, tj, &l, role, false, &m->text, err) ||
         (role == ROLE_WORKER && job_builtin(tj->job) && tj->job->output.volume &&
-         print_pod(config, tj, &w, role, true, &m->first, err))) {
+         print_pod(config, tj, &l, role, true, &m->first, err))) {
         pod_maker_free(m);
         return NULL;
     }
     m->job = xstrdup(tj->meta.name);
     m->role = role;
-    m->first_rank = wiring_first_rank(&w, role);
+    m->first_rank = cluster_layout_first_rank(&l, role);
     return m;
 }
 

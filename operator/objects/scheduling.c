@@ -12,14 +12,14 @@ void scheduling_group_name(char out[NAME_SIZE], const struct tj *tj, int64_t gen
     snprintf(out, NAME_SIZE, "%s-%lld", tj->meta.name, (long long)(generation ? generation : 1));
 }
 
-int64_t scheduling_min_members(const struct tj *tj, const struct wiring *w)
+int64_t scheduling_min_members(const struct tj *tj, const struct cluster_layout *l)
 {
-    int64_t all = wiring_processes(w), least = all;
+    int64_t all = cluster_layout_processes(l), least = all;
 
     if (tj->job->scheduling.min_available > 0)
         least = tj->job->scheduling.min_available;
-    else if (w->dynamic && tj->job->min_workers > 0)
-        least = all - w->replicas[ROLE_WORKER] + tj->job->min_workers;
+    else if (l->dynamic && tj->job->min_workers > 0)
+        least = all - l->replicas[ROLE_WORKER] + tj->job->min_workers;
     return least < all ? least : all;
 }
 
@@ -74,13 +74,13 @@ static void add_spread(const struct tj *tj, cJSON *spec)
     cJSON_AddItemToObject(selector, "matchLabels", owner_selector(tj));
 }
 
-static void add_gang(const struct tj *tj, const struct wiring *w, enum cluster_role role,
+static void add_gang(const struct tj *tj, const struct cluster_layout *l, enum cluster_role role,
                      cJSON *meta)
 {
     const char *queue = tj->job->scheduling.queue;
     char group[NAME_SIZE], total[24];
 
-    scheduling_group_name(group, tj, w->generation);
+    scheduling_group_name(group, tj, l->generation);
     switch (tj->job->scheduling.gang) {
     case GANG_NONE:
         break;
@@ -93,7 +93,7 @@ static void add_gang(const struct tj *tj, const struct wiring *w, enum cluster_r
         tree_set_text(tree_object(meta, "labels"), "scheduling.x-k8s.io/pod-group", group);
         break;
     case GANG_KUEUE:
-        snprintf(total, sizeof total, "%lld", (long long)wiring_processes(w));
+        snprintf(total, sizeof total, "%lld", (long long)cluster_layout_processes(l));
         tree_set_text(tree_object(meta, "labels"), "kueue.x-k8s.io/pod-group-name", group);
         tree_set_text(tree_object(meta, "annotations"), "kueue.x-k8s.io/pod-group-total-count",
                       total);
@@ -103,7 +103,7 @@ static void add_gang(const struct tj *tj, const struct wiring *w, enum cluster_r
     }
 }
 
-void scheduling_apply(const struct tj *tj, const struct wiring *w, enum cluster_role role,
+void scheduling_apply(const struct tj *tj, const struct cluster_layout *l, enum cluster_role role,
                       cJSON *meta, cJSON *spec)
 {
     static const char *const schedulers[] = {
@@ -121,5 +121,5 @@ void scheduling_apply(const struct tj *tj, const struct wiring *w, enum cluster_
         tree_default_text(spec, "priorityClassName", tj->job->scheduling.priority_class);
     add_tolerations(spec, tj->job->run_policy.node_loss_seconds);
     add_spread(tj, spec);
-    add_gang(tj, w, role, meta);
+    add_gang(tj, l, role, meta);
 }

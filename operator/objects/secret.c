@@ -5,12 +5,12 @@
 #include "operator/objects/keys.h"
 #include "operator/objects/kinds.h"
 
-int secret_fill(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
-                cJSON *object, struct err *err)
+int secret_fill(const struct objects_config *config, const struct tj *tj,
+                const struct cluster_layout *l, cJSON *object, struct err *err)
 {
     unsigned char key[KEY_BYTES], encoded[(KEY_BYTES + 2) / 3 * 4 + 1];
 
-    (void)w, (void)err;
+    (void)l, (void)err;
     key_derive(key, config->master_key, tj->meta.uid);
     EVP_EncodeBlock(encoded, key, KEY_BYTES);
     cJSON_AddTrueToObject(object, "immutable");

@@ -24,8 +24,8 @@ static void service_add_port(cJSON *ports, const char *name, int number)
     cJSON_AddItemToArray(ports, port);
 }
 
-int service_fill(const struct objects_config *config, const struct tj *tj, const struct wiring *w,
-                 cJSON *object, struct err *err)
+int service_fill(const struct objects_config *config, const struct tj *tj,
+                 const struct cluster_layout *l, cJSON *object, struct err *err)
 {
     cJSON *spec = cJSON_AddObjectToObject(object, "spec"), *ports;
 
@@ -33,12 +33,12 @@ int service_fill(const struct objects_config *config, const struct tj *tj, const
     cJSON_AddStringToObject(spec, "clusterIP", "None");
     cJSON_AddTrueToObject(spec, "publishNotReadyAddresses");
     cJSON_AddItemToObject(spec, "selector", owner_selector(tj));
-    if (w->launched)
+    if (l->launched)
         return 0;
     ports = cJSON_AddArrayToObject(spec, "ports");
     for (size_t r = 0; r < N_CLUSTER_ROLES; r++)
-        if (w->replicas[r])
-            service_add_port(ports, cluster_role_names[r], w->ports[r]);
-    service_add_port(ports, "master", w->master_port);
+        if (l->replicas[r])
+            service_add_port(ports, cluster_role_names[r], l->ports[r]);
+    service_add_port(ports, "master", l->master_port);
     return 0;
 }

@@ -1,5 +1,5 @@
 /* Connections of operators to agents: latency, order, loss, silence. */
-#include "operator/agents/agents.h"
+#include "operator/agents/agent_ops.h"
 
 #include "operator/objects/keys.h"
 #include "paceline/mem.h"

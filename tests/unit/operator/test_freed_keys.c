@@ -11,7 +11,7 @@
 
 #include <openssl/evp.h>
 
-#include "operator/agents/agents.h"
+#include "operator/agents/agent_ops.h"
 #include "operator/masterkey.h"
 #include "operator/objects/keys.h"
 #include "operator/objects/objects.h"

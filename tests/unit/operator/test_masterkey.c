@@ -1,4 +1,4 @@
-// LINK: operator/masterkey.c operator/core/limit.c common
+// LINK: operator/masterkey.c operator/core/backoff.c common
 // LIBS: -lcrypto
 /* The key's state machine on a scripted API server. */
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-// LINK: operator/core/accounts.c operator/core/limit.c operator/core/table.c common/mem.c
+// LINK: operator/core/accounts.c operator/core/limit.c operator/core/hash_table.c common/mem.c
 #include "operator/core/accounts.h"
 
 #include "tests/test.h"

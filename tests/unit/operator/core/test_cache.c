@@ -1,9 +1,9 @@
-// LINK: operator/core/cache.c operator/core/table.c operator/api/meta.c operator/api/field.c
+// LINK: operator/core/cache.c operator/core/hash_table.c operator/api/meta.c operator/api/field.c
 // LINK: operator/api/pod.c operator/api/index_map.c common
 /* Orders of answers, events and lists, one by one; test_cache_orders.c draws them at random. */
 #include "operator/core/cache.h"
 
-#include "operator/core/table.h"
+#include "operator/core/hash_table.h"
 #include "tests/test.h"
 #include "tests/unit/cache_objects.h"
 
@@ -520,9 +520,10 @@ static void test_collisions(void)
     static const char *const job[] = {"job-cf646e7f", "job-36043780"};
     static const char *const uid[] = {"uid-5c08f99f", "uid-f94c4ecf"};
 
-    CHECK_INT(table_hash(ns[0], 0), table_hash(ns[1], 0));
-    CHECK_INT(table_hash(job[0], table_hash("ns", 0)), table_hash(job[1], table_hash("ns", 0)));
-    CHECK_INT(table_hash(uid[0], 0), table_hash(uid[1], 0));
+    CHECK_INT(hash_table_hash(ns[0], 0), hash_table_hash(ns[1], 0));
+    CHECK_INT(hash_table_hash(job[0], hash_table_hash("ns", 0)),
+              hash_table_hash(job[1], hash_table_hash("ns", 0)));
+    CHECK_INT(hash_table_hash(uid[0], 0), hash_table_hash(uid[1], 0));
     begin();
     for (int i = 0; i < 2; i++) {
         CHECK(put_in(ns[i], "j", i ? "B" : "A"));

@@ -1,4 +1,4 @@
-// LINK: operator/core/cache.c operator/core/table.c operator/api/meta.c operator/api/field.c
+// LINK: operator/core/cache.c operator/core/hash_table.c operator/api/meta.c operator/api/field.c
 // LINK: operator/api/pod.c operator/api/index_map.c common
 /*
  * The cache against everything that may come in any order: a server with a history, a watch that

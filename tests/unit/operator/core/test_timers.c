@@ -1,4 +1,4 @@
-// LINK: operator/core/timers.c operator/core/table.c common/mem.c
+// LINK: operator/core/timers.c operator/core/hash_table.c common/mem.c
 #include "operator/core/timers.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// LINK: operator/core/workqueue.c operator/core/timers.c operator/core/table.c common/mem.c
+// LINK: operator/core/workqueue.c operator/core/timers.c operator/core/hash_table.c common/mem.c
 #include "operator/core/workqueue.h"
 
 #include "tests/test.h"

@@ -1,5 +1,5 @@
-// LINK: operator/core/table.c common/mem.c
-#include "operator/core/table.h"
+// LINK: operator/core/hash_table.c common/mem.c
+#include "operator/core/hash_table.h"
 
 #include "paceline/mem.h"
 #include "tests/test.h"
@@ -34,7 +34,7 @@ static void check_all(const struct hash_table *t, const bool *in, const uint32_t
     size_t n = 0, slots = 0;
 
     for (int i = 0; i < NUMBERS; i++) {
-        const struct table_slot *slot = table_find(t, hash_of(i), &i);
+        const struct hash_table_slot *slot = hash_table_find(t, hash_of(i), &i);
         if (!slot != !in[i])
             TEST_FAIL("%d is %s", i, slot ? "there" : "not there");
         else if (slot && (slot->object != &numbers[i] || slot->word != words[i]))
@@ -58,13 +58,13 @@ static void test_model(void)
     for (int step = 0; step < 300000; step++) {
         int range = step < 150000 ? 12 : NUMBERS; /* in one small table, then in a large one */
         int i = (int)random_below((uint32_t)range);
-        struct table_slot *slot = table_find(&t, hash_of(i), &i);
+        struct hash_table_slot *slot = hash_table_find(&t, hash_of(i), &i);
 
         CHECK(!slot == !in[i]);
         if (slot) {
-            table_remove(&t, slot);
+            hash_table_remove(&t, slot);
         } else {
-            slot = table_add(&t, hash_of(i), &numbers[i]);
+            slot = hash_table_add(&t, hash_of(i), &numbers[i]);
             CHECK_INT(slot->word, 0);
             slot->word = words[i] = random_below(UINT32_MAX);
         }
@@ -73,11 +73,11 @@ static void test_model(void)
             check_all(&t, in, words);
     }
     check_all(&t, in, words);
-    table_release(&t);
-    CHECK(!table_find(&t, 0, &numbers[0]));
-    table_add(&t, 0, &numbers[0]); /* usable again */
+    hash_table_release(&t);
+    CHECK(!hash_table_find(&t, 0, &numbers[0]));
+    hash_table_add(&t, 0, &numbers[0]); /* usable again */
     CHECK_INT(t.n, 1);
-    table_release(&t);
+    hash_table_release(&t);
 }
 
 /* A walk by index that removes on the way meets every item. */
@@ -90,7 +90,7 @@ static void test_walk(void)
         int range = 4 + (int)random_below(44);
 
         for (int i = 0; i < range; i++) {
-            table_add(&t, hash_of(i), &numbers[i]);
+            hash_table_add(&t, hash_of(i), &numbers[i]);
             in[i] = true;
             odd[i] = random_below(2);
         }
@@ -101,12 +101,12 @@ static void test_walk(void)
                 continue;
             }
             in[*number] = false;
-            table_remove(&t, &t.slots[i]);
+            hash_table_remove(&t, &t.slots[i]);
         }
         for (int i = 0; i < range; i++)
             CHECK(in[i] == !odd[i]);
         check_all(&t, in, words);
-        table_release(&t);
+        hash_table_release(&t);
     }
 }
 
@@ -116,12 +116,13 @@ static void test_hash(void)
     unsigned most = 0;
     char uid[48];
 
-    CHECK(table_hash("j", table_hash("a", 0)) != table_hash("j", table_hash("b", 0)));
-    CHECK(table_hash("a", 0) != table_hash("b", 0));
-    CHECK(table_hash("", 0) != table_hash("a", 0));
+    CHECK(hash_table_hash("j", hash_table_hash("a", 0)) !=
+          hash_table_hash("j", hash_table_hash("b", 0)));
+    CHECK(hash_table_hash("a", 0) != hash_table_hash("b", 0));
+    CHECK(hash_table_hash("", 0) != hash_table_hash("a", 0));
     for (int i = 0; i < 4096; i++) {
         snprintf(uid, sizeof uid, "0b8e5f3a-1d2c-4c5e-9f70-%012d", i);
-        unsigned n = ++buckets[table_hash(uid, 0) % 4096];
+        unsigned n = ++buckets[hash_table_hash(uid, 0) % 4096];
         most = n > most ? n : most;
     }
     CHECK(most <= 10); /* 4096 balls in as many boxes: 10 in one has a chance of 1 in 2000 */

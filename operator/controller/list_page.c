@@ -1,21 +1,21 @@
-#include "operator/controller/page.h"
+#include "operator/controller/list_page.h"
 
 #define FIRST_PAGE 10 /* objects whose size nobody knows yet; etcd takes 1.5 MB each */
 #define PAGE_BYTES ((uint64_t)4 << 20)
 
-void page_begin(struct list_page *p)
+void list_page_begin(struct list_page *p)
 {
     p->later = false;
     if (!p->size || p->size > FIRST_PAGE)
         p->size = FIRST_PAGE;
 }
 
-int page_limit(const struct list_page *p, int most) { return p->size < most ? p->size : most; }
+int list_page_limit(const struct list_page *p, int most) { return p->size < most ? p->size : most; }
 
-void page_arrived(struct list_page *p, int most, int n, uint64_t bytes)
+void list_page_arrived(struct list_page *p, int most, int n, uint64_t bytes)
 {
     uint64_t each = n ? bytes / (uint64_t)n : 0, fit = PAGE_BYTES / (each ? each : 1);
-    uint64_t twice = 2 * (uint64_t)page_limit(p, most);
+    uint64_t twice = 2 * (uint64_t)list_page_limit(p, most);
 
     if (fit > twice)
         fit = twice;
@@ -25,13 +25,13 @@ void page_arrived(struct list_page *p, int most, int n, uint64_t bytes)
     p->later = true;
 }
 
-void page_failed(struct list_page *p, int most, uint64_t bytes)
+void list_page_failed(struct list_page *p, int most, uint64_t bytes)
 {
-    int size = page_limit(p, most);
+    int size = list_page_limit(p, most);
 
     p->size = size > 1 ? size / 2 : 1;
     if (p->later || bytes) /* an API server that is away says nothing of sizes */
         p->ceiling = p->size;
 }
 
-void page_complete(struct list_page *p) { p->ceiling = 0; }
+void list_page_complete(struct list_page *p) { p->ceiling = 0; }

@@ -1,4 +1,4 @@
-#include "agent/model.h"
+#include "agent/finished_model.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -45,8 +45,8 @@ static int write_file(const char *state, const char *name, const struct buf *tex
     return file_write_atomic(path, text->data, text->len, err);
 }
 
-int model_keep(const char *state, const struct world *world, const struct engine_report *report,
-               struct err *err)
+int finished_model_keep(const char *state, const struct world *world,
+                        const struct engine_report *report, struct err *err)
 {
     const char *path = event_text(report->last, "checkpoint"), *slash = strrchr(path, '/');
     const cJSON *metadata = cJSON_GetObjectItemCaseSensitive(world->job, "metadata");
@@ -67,7 +67,7 @@ int model_keep(const char *state, const struct world *world, const struct engine
     return write_file(state, "model.json", &text, err);
 }
 
-bool model_is_fetched(const char *state)
+bool finished_model_is_fetched(const char *state)
 {
     AUTO(auto_free) char *path = path_of(state, "fetched");
 
@@ -106,7 +106,7 @@ static int explain_absence(const char *state, struct err *err)
         "in other pods; the chief, worker 0, keeps the model");
 }
 
-/* Reads the model.json of model_keep, without members that are of no use elsewhere. */
+/* Reads the model.json of finished_model_keep, without members that are of no use elsewhere. */
 static int read_about(cJSON **about, char **file, const char *state, struct err *err)
 {
     AUTO(auto_free) char *path = path_of(state, "model.json");

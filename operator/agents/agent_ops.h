@@ -1,9 +1,9 @@
 /*
  * Connections to the agents of built-in jobs (docs/reference/agent.md), asynchronous.
- * operator/agents/net.c makes them, tests stand in for them; the controller knows only this.
+ * operator/agents/transport.c makes them, tests stand in for them; the controller knows only this.
  */
-#ifndef PACELINE_OPERATOR_AGENTS_AGENTS_H
-#define PACELINE_OPERATOR_AGENTS_AGENTS_H
+#ifndef PACELINE_OPERATOR_AGENTS_AGENT_OPS_H
+#define PACELINE_OPERATOR_AGENTS_AGENT_OPS_H
 
 #include <stdbool.h>
 

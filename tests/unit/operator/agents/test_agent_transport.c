@@ -4,7 +4,7 @@
  * The operator's connections to agents: what those cost that nobody answers, and those whose agent
  * sends too much, too slowly, or what is no message. Agents listen on loopback here.
  */
-#include "operator/agents/net.h"
+#include "operator/agents/transport.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -25,7 +25,7 @@
 #include "wire/tls.h"
 
 static const unsigned char key[KEY_BYTES] = {7, 1, 2};
-static struct agent_net *net;
+static struct agent_transport *net;
 static int64_t now = 1000;
 
 /* A program's own function goes before that of a shared library. */
@@ -69,16 +69,16 @@ static void on_end(void *arg, const char *why)
 static void open_link(struct told *t, const char *address)
 {
     *t = (struct told){0};
-    t->link =
-        agent_net_ops()->open(net, &(struct agent_target){address, key}, on_message, on_end, t);
+    t->link = agent_transport_ops()->open(net, &(struct agent_target){address, key}, on_message,
+                                          on_end, t);
 }
 
 static void begin(void)
 {
     struct err err;
 
-    CHECK_INT(agent_net_new(&net, &err), 0);
-    agent_net_step(net, now);
+    CHECK_INT(agent_transport_new(&net, &err), 0);
+    agent_transport_step(net, now);
 }
 
 static int count_fds(void)
@@ -121,8 +121,8 @@ static void test_nobody(void)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
     for (int i = 0; i < DIALS; i++) {
         open_link(&all[i], "127.0.77.1");
-        agent_net_step(net, now);
-        agent_net_step(net, ++now);
+        agent_transport_step(net, now);
+        agent_transport_step(net, ++now);
     }
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
     for (int i = 0; i < DIALS; i++) {
@@ -133,7 +133,7 @@ static void test_nobody(void)
     printf("a dial that nobody answers takes %.0f us of CPU\n",
            ((double)(to.tv_sec - from.tv_sec) * 1e6 + (double)(to.tv_nsec - from.tv_nsec) / 1e3) /
                DIALS);
-    agent_net_free(net);
+    agent_transport_free(net);
 }
 
 /* Packets that vanish: a backlog that is full takes no more connections. Of many links some dial,
@@ -153,20 +153,20 @@ static void test_silence(void)
     before = count_fds();
     for (int i = 0; i < LINKS; i++)
         open_link(&all[i], "127.0.77.2");
-    agent_net_step(net, now);
+    agent_transport_step(net, now);
     CHECK_INT(count_fds() - before, 256);
-    CHECK(agent_net_next_ms(net, now) > 0); /* no busy loop for those that wait */
+    CHECK(agent_transport_next_ms(net, now) > 0); /* no busy loop for those that wait */
     for (int round = 1; round <= 3; round++) {
         now += 251;
-        agent_net_step(net, now);
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
+        agent_transport_step(net, now);
         n_ends = 0;
         for (int i = 0; i < LINKS; i++)
             n_ends += all[i].n_ends;
         CHECK_INT(n_ends, round * 256 < LINKS ? round * 256 : LINKS);
     }
     CHECK_CONTAINS(all[0].why, "no connection within 250 ms");
-    agent_net_free(net);
+    agent_transport_free(net);
     for (size_t i = 0; i < ARRAY_LEN(fillers); i++)
         close(fillers[i]);
     close(fd);
@@ -192,7 +192,7 @@ static void liar_meet(struct liar *l, int listener)
 {
     *l = (struct liar){.fd = -1};
     for (int i = 0; i < 2000 && !l->ready; i++) {
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
         if (l->fd < 0)
             l->fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (l->fd >= 0 && !l->ssl)
@@ -260,11 +260,11 @@ static void test_flood(void)
     liar_meet(&l, listener);
     from = now;
     for (size_t at = 0; now - from < 20000; now += 5) {
-        struct pollfd wait = {agent_net_fd(net), POLLIN, 0};
+        struct pollfd wait = {agent_transport_fd(net), POLLIN, 0};
 
         at = (at + liar_send(&l, many + at, len - at)) % len;
         woken += poll(&wait, 1, 0) > 0;
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
     }
     /* 4 MiB at once and 512 KiB a second; a message counts for 128 bytes more. */
     CHECK(t.n_messages <= (4 + 10) * 1024 * 1024 / (int)(n + 128) + 10000);
@@ -272,7 +272,7 @@ static void test_flood(void)
     CHECK_INT(t.n_ends, 0);
     CHECK(woken < 20000 / 5 / 2); /* while it is paused it wakes nobody */
     liar_leave(&l);
-    agent_net_free(net);
+    agent_transport_free(net);
     close(listener);
 }
 
@@ -295,7 +295,7 @@ static void test_endless_messages(void)
     for (int round = 0; round < 200; round++, now += 5) {
         for (int i = 0; i < LIARS; i++)
             at[i] += liar_send(&liars[i], large + at[i], PART - at[i]);
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
         usleep(100);
     }
     for (int i = 0; i < LIARS; i++) {
@@ -310,7 +310,7 @@ static void test_endless_messages(void)
     liar_meet(&one, listener);
     for (int round = 0; round < 200; round++, now += 5) {
         sent += liar_send(&one, large + sent, n - sent);
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
         usleep(100);
     }
     CHECK_INT(honest.n_messages, 1);
@@ -319,7 +319,7 @@ static void test_endless_messages(void)
     for (int i = 0; i < LIARS; i++)
         liar_leave(&liars[i]);
     liar_leave(&one);
-    agent_net_free(net);
+    agent_transport_free(net);
     close(listener);
 }
 
@@ -346,7 +346,7 @@ static void test_nonsense(void)
         liar_meet(&l, listener);
         CHECK_INT(liar_send(&l, cases[i].bytes, cases[i].n), cases[i].n);
         for (int round = 0; round < 100 && !t.n_ends; round++) {
-            agent_net_step(net, ++now);
+            agent_transport_step(net, ++now);
             usleep(100);
         }
         CHECK_INT(t.n_ends, 1);
@@ -354,7 +354,7 @@ static void test_nonsense(void)
         CHECK_CONTAINS(t.why, cases[i].why);
         liar_leave(&l);
     }
-    agent_net_free(net);
+    agent_transport_free(net);
     close(listener);
 }
 
@@ -368,17 +368,20 @@ static void on_probe(void *arg, bool connected)
     t->n_connected += connected;
 }
 
-static bool probe(struct told *t) { return agent_net_ops()->probe(net, t->link, CANARY, on_probe); }
+static bool probe(struct told *t)
+{
+    return agent_transport_ops()->probe(net, t->link, CANARY, on_probe);
+}
 
 /* Steps as the loop does; true: an event has woken it. */
 static bool until_probed(const struct told *t)
 {
-    struct pollfd wait = {agent_net_fd(net), POLLIN, 0};
+    struct pollfd wait = {agent_transport_fd(net), POLLIN, 0};
     bool woken = false;
 
     for (int i = 0; i < 100 && !t->n_probes; i++) {
         woken |= poll(&wait, 1, 100) > 0;
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
     }
     CHECK_INT(t->n_probes, 1);
     return woken;
@@ -391,7 +394,7 @@ static void meet_and_hush(struct told *t, struct liar *l, const char *address, i
     open_link(t, address);
     liar_meet(l, listener);
     for (int i = 0; i < 20; i++) {
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
         usleep(1000);
     }
 }
@@ -418,7 +421,7 @@ static void test_probe(void)
     CHECK_INT(t.n_connected, 0);
     CHECK_INT(t.n_ends, 0); /* the connection to the agent goes on */
     liar_leave(&l);
-    agent_net_free(net);
+    agent_transport_free(net);
     close(listener);
 }
 
@@ -440,10 +443,10 @@ static void test_probe_silence(void)
     before = count_fds();
     CHECK(probe(&t));
     now += 1999;
-    agent_net_step(net, now);
-    CHECK_INT(agent_net_next_ms(net, now), 1);
+    agent_transport_step(net, now);
+    CHECK_INT(agent_transport_next_ms(net, now), 1);
     CHECK_INT(t.n_probes, 0);
-    agent_net_step(net, ++now);
+    agent_transport_step(net, ++now);
     CHECK_INT(t.n_probes, 1);
     CHECK_INT(t.n_connected, 0);
     CHECK_INT(count_fds(), before);
@@ -457,12 +460,12 @@ static void test_probe_silence(void)
     CHECK_INT(t.n_connected, 0);
 
     CHECK(probe(&t));
-    agent_net_ops()->close(net, t.link);
+    agent_transport_ops()->close(net, t.link);
     now += 2000;
-    agent_net_step(net, now);
+    agent_transport_step(net, now);
     CHECK_INT(t.n_probes, 1);
     liar_leave(&l);
-    agent_net_free(net);
+    agent_transport_free(net);
     CHECK_INT(count_fds(), before - 8);
     close(listener);
 }
@@ -480,16 +483,16 @@ static void test_many_probes(void)
         n += probe(&all[i]);
     }
     CHECK_INT(n, 64);
-    agent_net_ops()->close(net, all[0].link);
+    agent_transport_ops()->close(net, all[0].link);
     for (int i = 0; i < 100 && !all[1].n_probes; i++) {
-        agent_net_step(net, now);
+        agent_transport_step(net, now);
         usleep(1000);
     }
     CHECK_INT(all[0].n_probes, 0);
     for (int i = 1; i < 64; i++)
         CHECK_INT(all[i].n_probes, 1);
     CHECK(probe(&all[64]) && probe(&all[65]));
-    agent_net_free(net);
+    agent_transport_free(net);
     close(listener);
 }
 

@@ -1,4 +1,4 @@
-#include "operator/controller/templates.h"
+#include "operator/controller/accepted_templates.h"
 
 #include "operator/controller/job_state.h"
 #include "paceline/buf.h"
@@ -22,8 +22,8 @@ static uint64_t templates_hash_of(const struct tj *tj, enum cluster_role role)
     return hash_text(text.data);
 }
 
-bool templates_known(const struct templates *t, const struct tj *tj, enum cluster_role role,
-                     int64_t mono_ms)
+bool accepted_templates_known(const struct accepted_templates *t, const struct tj *tj,
+                              enum cluster_role role, int64_t mono_ms)
 {
     uint64_t hash = tj->stripped ? 0 : templates_hash_of(tj, role);
 
@@ -35,8 +35,8 @@ bool templates_known(const struct templates *t, const struct tj *tj, enum cluste
     return false;
 }
 
-void templates_note(struct templates *t, const struct tj *tj, enum cluster_role role,
-                    int64_t mono_ms)
+void accepted_templates_note(struct accepted_templates *t, const struct tj *tj,
+                             enum cluster_role role, int64_t mono_ms)
 {
     if (tj->stripped)
         return;

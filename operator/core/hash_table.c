@@ -1,4 +1,4 @@
-#include "operator/core/table.h"
+#include "operator/core/hash_table.h"
 
 #include <stdlib.h>
 
@@ -6,7 +6,7 @@
 
 #define FIRST_SLOTS 16
 
-uint32_t table_hash(const char *s, uint32_t before)
+uint32_t hash_table_hash(const char *s, uint32_t before)
 {
     uint32_t h = before ^ 2166136261u; /* FNV-1a */
 
@@ -18,7 +18,7 @@ uint32_t table_hash(const char *s, uint32_t before)
     return h ^ (h >> 16);
 }
 
-struct table_slot *table_find(const struct hash_table *t, uint32_t hash, const void *key)
+struct hash_table_slot *hash_table_find(const struct hash_table *t, uint32_t hash, const void *key)
 {
     if (t->cap == 0)
         return NULL;
@@ -29,7 +29,7 @@ struct table_slot *table_find(const struct hash_table *t, uint32_t hash, const v
     return NULL;
 }
 
-static struct table_slot *table_place(struct hash_table *t, struct table_slot slot)
+static struct hash_table_slot *table_place(struct hash_table *t, struct hash_table_slot slot)
 {
     size_t mask = t->cap - 1, i = slot.hash & mask;
 
@@ -41,7 +41,7 @@ static struct table_slot *table_place(struct hash_table *t, struct table_slot sl
 
 static void table_grow(struct hash_table *t)
 {
-    struct table_slot *old = t->slots;
+    struct hash_table_slot *old = t->slots;
     size_t old_cap = t->cap;
 
     t->cap = old_cap ? old_cap * 2 : FIRST_SLOTS;
@@ -52,15 +52,15 @@ static void table_grow(struct hash_table *t)
     free(old);
 }
 
-struct table_slot *table_add(struct hash_table *t, uint32_t hash, void *object)
+struct hash_table_slot *hash_table_add(struct hash_table *t, uint32_t hash, void *object)
 {
     if ((t->n + 1) * 4 > t->cap * 3)
         table_grow(t);
     t->n++;
-    return table_place(t, (struct table_slot){.object = object, .hash = hash});
+    return table_place(t, (struct hash_table_slot){.object = object, .hash = hash});
 }
 
-void table_remove(struct hash_table *t, struct table_slot *slot)
+void hash_table_remove(struct hash_table *t, struct hash_table_slot *slot)
 {
     size_t mask = t->cap - 1, hole = (size_t)(slot - t->slots);
 
@@ -72,11 +72,11 @@ void table_remove(struct hash_table *t, struct table_slot *slot)
         t->slots[hole] = t->slots[i];
         hole = i;
     }
-    t->slots[hole] = (struct table_slot){0};
+    t->slots[hole] = (struct hash_table_slot){0};
     t->n--;
 }
 
-void table_release(struct hash_table *t)
+void hash_table_release(struct hash_table *t)
 {
     free(t->slots);
     t->slots = NULL;

@@ -1,4 +1,4 @@
-#include "operator/controller/place.h"
+#include "operator/controller/whole_jobs.h"
 
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void place_fill(struct controller *c)
     }
 }
 
-bool place_take(struct executor *ex)
+bool whole_jobs_take(struct executor *ex)
 {
     struct controller *c = ex->c;
     struct job_state *m = job_state_of(ex);
@@ -95,7 +95,7 @@ bool place_take(struct executor *ex)
     return ex->holds_place;
 }
 
-void place_give_back(struct executor *ex)
+void whole_jobs_give_back(struct executor *ex)
 {
     stop_waiting(ex);
     if (!ex->holds_place)
@@ -111,12 +111,12 @@ void place_give_back(struct executor *ex)
     place_fill(ex->c);
 }
 
-bool place_is_used_up(const struct executor *ex)
+bool whole_jobs_is_used_up(const struct executor *ex)
 {
     return ex->holds_place && ex->n_made >= PLACE_REQUESTS && ex->c->n_waiting;
 }
 
-void place_step(struct controller *c)
+void whole_jobs_step(struct controller *c)
 {
     if (!c->n_waiting || c->now.mono_ms < c->review_mono_ms)
         return;
@@ -129,7 +129,7 @@ void place_step(struct controller *c)
         }
 }
 
-int64_t place_next_ms(const struct controller *c)
+int64_t whole_jobs_next_ms(const struct controller *c)
 {
     if (!c->n_waiting)
         return -1;

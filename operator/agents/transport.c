@@ -1,4 +1,4 @@
-#include "operator/agents/net.h"
+#include "operator/agents/transport.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -31,7 +31,7 @@
 #define PROBES_MAX 64 /* likewise for PROBE_MS */
 
 struct agent_link {
-    struct agent_net *net;
+    struct agent_transport *net;
     struct agent_link *next;
     char address[64];
     unsigned char key[KEY_BYTES]; /* until TLS needs it */
@@ -54,14 +54,14 @@ struct agent_link {
     bool closed;     /* by its owner, maybe from inside a callback */
 };
 
-struct agent_net {
+struct agent_transport {
     int epoll;
     struct agent_link *first;
     size_t n_dialing, n_waiting, n_probes, memory;
     int64_t now_ms;
 };
 
-int agent_net_new(struct agent_net **out, struct err *err)
+int agent_transport_new(struct agent_transport **out, struct err *err)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
 
@@ -91,7 +91,7 @@ static void link_free(struct agent_link *k)
     free(k);
 }
 
-void agent_net_free(struct agent_net *net)
+void agent_transport_free(struct agent_transport *net)
 {
     if (!net)
         return;
@@ -105,7 +105,7 @@ void agent_net_free(struct agent_net *net)
     free(net);
 }
 
-int agent_net_fd(const struct agent_net *net) { return net->epoll; }
+int agent_transport_fd(const struct agent_transport *net) { return net->epoll; }
 
 static int on_frame(void *arg, const cJSON *message, struct err *err)
 {
@@ -119,7 +119,7 @@ static int on_frame(void *arg, const cJSON *message, struct err *err)
 }
 
 /* TLS needs memory for each connection, so it waits until somebody has answered. */
-static int agent_net_begin_tls(struct agent_link *k, struct err *err)
+static int agent_transport_begin_tls(struct agent_link *k, struct err *err)
 {
     const int rc = channel_tls_new(&k->tls, k->key, sizeof k->key, err);
 
@@ -139,7 +139,7 @@ static void say_hello(struct agent_link *k)
     channel_send(k->channel, hello);
 }
 
-static void agent_net_dial(struct agent_link *k)
+static void agent_transport_dial(struct agent_link *k)
 {
     int fd = channel_dial(k->address, CHANNEL_PORT, &k->err);
 
@@ -154,7 +154,7 @@ static void agent_net_dial(struct agent_link *k)
 }
 
 /* Those that have waited longest are at the end. */
-static void dial_waiting(struct agent_net *net)
+static void dial_waiting(struct agent_transport *net)
 {
     while (net->n_waiting && net->n_dialing < DIALS_MAX) {
         struct agent_link *oldest = NULL;
@@ -164,14 +164,14 @@ static void dial_waiting(struct agent_net *net)
                 oldest = k;
         if (!oldest)
             return;
-        agent_net_dial(oldest);
+        agent_transport_dial(oldest);
     }
 }
 
 static struct agent_link *net_open(void *arg, const struct agent_target *target,
                                    agent_message_fn *message, agent_end_fn *end, void *owner)
 {
-    struct agent_net *net = arg;
+    struct agent_transport *net = arg;
     struct agent_link *k = xcalloc(1, sizeof *k);
 
     *k = (struct agent_link){.net = net,
@@ -186,7 +186,7 @@ static struct agent_link *net_open(void *arg, const struct agent_target *target,
     net->first = k;
     net->n_waiting++;
     if (net->n_dialing < DIALS_MAX)
-        agent_net_dial(k);
+        agent_transport_dial(k);
     return k;
 }
 
@@ -203,10 +203,10 @@ static void net_close(void *net, struct agent_link *k)
     k->closed = true; /* freed by the next step */
 }
 
-/* Its events name no link. They wake agent_net_step, which looks at all probes. */
+/* Its events name no link. They wake agent_transport_step, which looks at all probes. */
 static bool net_probe(void *arg, struct agent_link *k, int port, agent_probe_fn *done)
 {
-    struct agent_net *net = arg;
+    struct agent_transport *net = arg;
     struct epoll_event event = {.events = EPOLLOUT};
 
     if (k->probed || net->n_probes == PROBES_MAX)
@@ -221,12 +221,12 @@ static bool net_probe(void *arg, struct agent_link *k, int port, agent_probe_fn 
 
 static const struct agent_ops ops = {net_open, net_send, net_close, net_probe};
 
-const struct agent_ops *agent_net_ops(void) { return &ops; }
+const struct agent_ops *agent_transport_ops(void) { return &ops; }
 
 static bool is_paused(const struct agent_link *k) { return k->paused_until_ms > k->net->now_ms; }
 
 /* epoll follows what the channel waits for; nothing while it is paused. */
-static void agent_net_watch(struct agent_link *k)
+static void agent_transport_watch(struct agent_link *k)
 {
     struct epoll_event event = {.data.ptr = k};
     short wants = is_paused(k) ? 0 : channel_wants(k->channel);
@@ -278,13 +278,13 @@ static int step_channel(struct agent_link *k, short revents)
         return 0;
     k->dialing = false;
     k->net->n_dialing--;
-    if (agent_net_begin_tls(k, &k->err))
+    if (agent_transport_begin_tls(k, &k->err))
         return -1;
     return channel_step(k->channel, 0, k->net->now_ms, &k->err);
 }
 
 /* False: it is over. */
-static bool agent_net_step_link(struct agent_link *k)
+static bool agent_transport_step_link(struct agent_link *k)
 {
     short revents = k->revents;
     uint64_t bytes, messages;
@@ -298,13 +298,13 @@ static bool agent_net_step_link(struct agent_link *k)
         return false;
     pace(k, bytes, messages);
     weigh(k);
-    agent_net_watch(k);
+    agent_transport_watch(k);
     return true;
 }
 
 /* The one that has held much for longest makes room for the others: an honest message of a megabyte
  * is there within a second. */
-static void agent_net_make_room(struct agent_net *net)
+static void agent_transport_make_room(struct agent_transport *net)
 {
     struct agent_link *oldest = NULL;
 
@@ -321,7 +321,7 @@ static void agent_net_make_room(struct agent_net *net)
             "it sends a large message too slowly, or does not read: others need the memory");
 }
 
-static void agent_net_collect(struct agent_net *net)
+static void agent_transport_collect(struct agent_transport *net)
 {
     struct epoll_event events[64];
     int n = epoll_wait(net->epoll, events, ARRAY_LEN(events), 0);
@@ -338,7 +338,7 @@ static void agent_net_collect(struct agent_net *net)
     }
 }
 
-static void step_probes(struct agent_net *net)
+static void step_probes(struct agent_transport *net)
 {
     for (struct agent_link *k = net->first; k && net->n_probes; k = k->next) {
         agent_probe_fn *done = k->probed;
@@ -364,19 +364,19 @@ static bool is_due(const struct agent_link *k, int64_t now_ms)
            channel_next_ms(k->channel) <= now_ms;
 }
 
-void agent_net_step(struct agent_net *net, int64_t mono_ms)
+void agent_transport_step(struct agent_transport *net, int64_t mono_ms)
 {
     struct agent_link **at = &net->first;
 
     net->now_ms = mono_ms;
-    agent_net_collect(net);
+    agent_transport_collect(net);
     dial_waiting(net);
-    agent_net_make_room(net);
+    agent_transport_make_room(net);
     step_probes(net);
     while (*at) {
         struct agent_link *k = *at;
 
-        if (!is_due(k, mono_ms) || (!k->closed && agent_net_step_link(k))) {
+        if (!is_due(k, mono_ms) || (!k->closed && agent_transport_step_link(k))) {
             at = &k->next;
             continue;
         }
@@ -390,7 +390,7 @@ void agent_net_step(struct agent_net *net, int64_t mono_ms)
 }
 
 /* -1: no probe is under way. */
-static int64_t next_probe_ms(const struct agent_net *net, int64_t mono_ms)
+static int64_t next_probe_ms(const struct agent_transport *net, int64_t mono_ms)
 {
     int64_t next = -1;
 
@@ -404,7 +404,7 @@ static int64_t next_probe_ms(const struct agent_net *net, int64_t mono_ms)
     return next;
 }
 
-int64_t agent_net_next_ms(const struct agent_net *net, int64_t mono_ms)
+int64_t agent_transport_next_ms(const struct agent_transport *net, int64_t mono_ms)
 {
     int64_t next = next_probe_ms(net, mono_ms);
 
