@@ -93,7 +93,7 @@ static int window_derive(struct net_layer *l, const int stride[2], double *taps,
 static int conv_derive(const struct net *net, struct net_layer *l, struct err *err)
 {
     const struct layer_spec *s = &l->spec;
-    double taps;
+    double taps = 0;
 
     (void)net;
     if (check_units(l, "filters", err) || window_derive(l, (const int[]){1, 1}, &taps, err))
@@ -106,7 +106,7 @@ static int conv_derive(const struct net *net, struct net_layer *l, struct err *e
 
 static int pool_derive(const struct net *net, struct net_layer *l, struct err *err)
 {
-    double taps;
+    double taps = 0;
 
     (void)net;
     return window_derive(l, l->spec.kernel, &taps, err);
