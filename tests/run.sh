@@ -32,6 +32,9 @@ esac
 fixed=()
 if [[ $BUILD == *-thread ]] && setarch -R true 2>/dev/null; then fixed=(setarch -R); fi
 
+# Of each test: the time on the clock, and the time of CPU of the processes that it waited for.
+TIMEFORMAT="%1R s, CPU %1U+%1S s"
+
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 trap 'touch "$dir/stop"; wait; exit 130' INT TERM # what runs is let end, and cleans up
@@ -41,15 +44,17 @@ option() { sed -n "s/^\(\/\/\|#\) $2: *//p" "$1" | head -1; }
 
 # run_test NAME SOURCE COMMAND...: one line of verdict, the output only when it failed.
 run_test() {
-    local name=$1 source=$2 out status begin limit
+    local name=$1 source=$2 out status took times limit
     shift 2
     limit=$(option "$source" TIMEOUT)
     out="$dir/$BASHPID"
-    begin=$EPOCHREALTIME
-    { timeout -k 5 $((${limit:-300} * slower)) "${fixed[@]}" "$@" >"$out" 2>&1 </dev/null; } \
-        2>/dev/null # where bash would add its own line about a signal
+    took="$dir/took.$BASHPID"
+    {
+        # bash's own line about a signal goes to /dev/null, the times of `time` to a file
+        { time timeout -k 5 $((${limit:-300} * slower)) "${fixed[@]}" "$@" >"$out" 2>&1 </dev/null; } 2>"$took"
+    } 2>/dev/null
     status=$?
-    seconds=$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $begin }")
+    times=$(tail -n 1 "$took")
     case $status in
     0) verdict=passed ;;
     77) verdict=skipped ;;
@@ -60,18 +65,18 @@ run_test() {
         echo "$verdict" >>"$dir/results"
         case $verdict in
         passed)
-            echo "ok    $name (${seconds} s)"
+            echo "ok    $name ($times)"
             if [ -n "${SHOW:-}" ]; then sed 's/^/      /' "$out"; fi
             ;;
         skipped) echo "skip  $name: $(tail -1 "$out")" ;;
         failed)
             if [ $status -eq 124 ] || [ $status -eq 137 ]; then status="$status, out of time"; fi
-            echo "FAIL  $name (exit $status, ${seconds} s)"
+            echo "FAIL  $name (exit $status, $times)"
             tail -n 60 "$out" | sed 's/^/      /'
             ;;
         esac
     } 9>"$dir/lock"
-    rm -f "$out"
+    rm -f "$out" "$took"
 }
 
 jobs_max=$(nproc)
