@@ -2,7 +2,7 @@
 # Runs the tests named on the command line and ends with `N passed, N failed[, N skipped]`.
 #   BUILD=build/gcc tests/run.sh build/gcc/tests/unit/common/test_err tests/cli/test_run.sh ...
 # The kind follows from the folder: unit tests and fuzz targets (each replays its corpus) run side
-# by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash, in two lanes. Exit
+# by side, tests/mpi under mpirun once per rank count in `// MPI:`, scripts by bash, in three lanes. Exit
 # code 77 skips. Output is shown for failures only, and of all with SHOW=1; `TIMEOUT: N` in a test's source
 # changes its time limit.
 set -uo pipefail
@@ -96,11 +96,14 @@ for test in "$@"; do
 done
 wait
 
-# A lane runs its tests one after the other: `training` what starts ranks, which load the machine,
-# `waiting` the scripts that mostly wait for API servers, agents and each other.
+# A lane runs its tests one after the other: `training` what starts ranks, which load the machine, `api` what
+# has an API server, `waiting` the scripts that mostly wait, for agents and for each other. A script of
+# tests/cli chooses it with `LANE: waiting`.
 lane_of() {
     case $1 in
-    tests/mpi/* | tests/cli/*.sh) echo training ;;
+    tests/mpi/*) echo training ;;
+    tests/cli/*.sh) lane=$(option "$1" LANE) && echo "${lane:-training}" ;;
+    tests/api/*.sh) echo api ;;
     *.sh) echo waiting ;;
     esac
 }
@@ -124,13 +127,13 @@ run_lane() {
     done
     return 0
 }
-run_lane training "$@" &
-training=$!
-run_lane waiting "$@" &
-waiting=$!
 died=0
-wait $training || died=1
-wait $waiting || died=1
+lanes=()
+for lane in training api waiting; do
+    run_lane $lane "$@" &
+    lanes+=($!)
+done
+for lane in "${lanes[@]}"; do wait "$lane" || died=1; done
 
 count() { grep -c "$1" "$dir/results"; }
 passed=$(count passed) failed=$(count failed) skipped=$(count skipped)

@@ -2,6 +2,7 @@
 # TIMEOUT: 300
 # Bad input to the real engine, on one rank and on two: one clear sentence, the documented exit code,
 # the checkpoint of before untouched, no rank and no shared memory left behind.
+# LANE: waiting
 . tests/cli/lib.sh
 
 mkdir shm

@@ -1,6 +1,7 @@
 #!/bin/bash
 # README and docs: every command is tried or compared with --help, every file, field and link looked for.
 # What is new in the docs and no rule knows fails with a line that names the table of docs_rules.py for it.
+# LANE: waiting
 . tests/cli/lib.sh
 
 idx_data

@@ -2,6 +2,7 @@
 # TIMEOUT: 300
 # tests/fuzz.sh: what a run finds the next one begins with; it is bounded, reduced, and can be brought
 # into the seeds; a run that fails keeps nothing. On a target of its own, whose code is four letters deep.
+# LANE: waiting
 . tests/cli/lib.sh
 fuzz=$OLDPWD/tests/fuzz.sh
 for tool in clang flock; do

@@ -2,6 +2,7 @@
 # paceline get-model and its name as a plugin, against a kubectl that answers from files: whole and
 # verified or nothing, the pod is let go, and a sentence for every reason why there is no model.
 # shellcheck disable=SC2154 # lib.sh has repo
+# LANE: waiting
 . tests/cli/lib.sh
 # shellcheck source=tests/cli/kubectl.sh
 . "$repo/tests/cli/kubectl.sh"

@@ -2,6 +2,7 @@
 # TIMEOUT: 300
 # From data to a job: what init writes for folders of images, arrays and IDX files validates, trains and learns; what
 # it cannot write a job for it says in one sentence; and it overwrites nothing.
+# LANE: waiting
 . tests/cli/lib.sh
 
 above() { python3 -c 'import sys; sys.exit(not float(sys.argv[1]) > float(sys.argv[2]))' "$@"; }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Names from data may hold any byte: of classes, files, columns, and what stands in a field. Whoever reads an answer
 # in a pipe gets one line for each sample, and a terminal nothing that it obeys.
+# LANE: waiting
 . tests/cli/lib.sh
 
 title=$'\033]0;title\a'

@@ -2,6 +2,7 @@
 # TIMEOUT: 600
 # What a checkpoint says of files: of the test set, in any of its forms, the very classes that evaluation counts;
 # from the checkpoint alone, moved, without data and job; and one that cannot be read costs only its own answer.
+# LANE: waiting
 . tests/cli/lib.sh
 export PYTHONDONTWRITEBYTECODE=1
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Ctrl-C, SIGTERM and SIGHUP let the engine save a checkpoint. A second Ctrl-C kills it, and so does the death of the
 # command: no rank is left, the checkpoint stays.
+# LANE: waiting
 . tests/cli/lib.sh
 fake
 

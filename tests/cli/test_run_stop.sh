@@ -2,6 +2,7 @@
 # TIMEOUT: 300
 # Ctrl-C and SIGTERM with the real engine: the checkpoint of the next step, the report, and a run that goes on from
 # there to the bytes of one that was not stopped.
+# LANE: waiting
 . tests/cli/lib.sh
 
 idx_job stop 60 "everyEpochs: 0, best: false"

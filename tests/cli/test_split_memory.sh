@@ -3,6 +3,7 @@
 # A network that needs 1.6 times the memory of one worker trains on two, split: each may use 1,416 MiB of
 # address space, and the job needs more than 2,265 MiB. So does its checkpoint, of 2,211 MiB: it is written under the
 # limit, tensor by tensor, and resumed from, to the bytes of one worker without a limit.
+# LANE: waiting
 . tests/cli/lib.sh
 
 LIMIT_KIB=1450000

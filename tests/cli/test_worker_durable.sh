@@ -2,6 +2,7 @@
 # TIMEOUT: 300
 # The durable folder: it gets the job's own checkpoints, the job and the model, a run resumes from it
 # to the bytes of one that was never interrupted, and storage that fails is told of.
+# LANE: waiting
 . tests/cli/lib.sh
 
 idx_job kept 2 "everyEpochs: 0, everySteps: 3, keep: 1, best: false"

@@ -2,6 +2,7 @@
 # TIMEOUT: 300
 # Checkpoints of a world of several hosts, each with a folder of its own: the second copy, and which
 # of them a run continues from. Hosts are made of PACELINE_HOST, a folder per rank by a wrapper.
+# LANE: waiting
 . tests/cli/lib.sh
 
 idx_job mirror 2 "everyEpochs: 0, everySteps: 2, keep: 1"
