@@ -341,9 +341,8 @@ static void pack_columns(const struct dense *d, int chunk, operand *to, const fl
                 operand_store(row + k, operand_samples(from + k, floats, i + 1 < lanes->end[lane]));
             for (int p = 0; p < pieces; p++) {
                 const int t0 = piece_begin(kc, pieces, p), t1 = piece_begin(kc, pieces, p + 1);
-                operand *piece = to + (size_t)t0 * samples + (size_t)slot * (size_t)(t1 - t0);
-                for (int t = t0; t < t1; t++)
-                    *piece++ = row[t];
+                const size_t width = (size_t)(t1 - t0);
+                memcpy(to + (size_t)t0 * samples + slot * width, row + t0, width * sizeof *row);
             }
         }
     }
