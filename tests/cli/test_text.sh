@@ -110,7 +110,7 @@ check "too short" "$("$PACELINE" validate job.yaml --set training.batchSize=500 
 sed '/type: lstm/d; s/- {type: embedding.*/- {type: flatten}/' job.yaml >other.yaml
 check "no embedding" "$("$PACELINE" validate other.yaml 2>&1)" "so the first layer is an embedding"
 sed 's/- {type: tanh}/- {type: flatten}/' job.yaml >other.yaml
-check "no map" "$("$PACELINE" validate other.yaml 2>&1)" "layer flatten1: it gets a sequence of 7 positions; allowed there: lstm, dense"
+check "no map" "$("$PACELINE" validate other.yaml 2>&1)" "layer flatten1: it gets a sequence of 7 positions; allowed there: dense, layernorm, add, relu, sigmoid, tanh, gelu, dropout, lstm"
 sed 's/name: text, path: data, steps: 7/name: fashion-mnist/' job.yaml >other.yaml
 check "an image" "$("$PACELINE" validate other.yaml 2>&1)" "an embedding gets 1x28x28 values; it takes the samples themselves, of a text"
 check "shuffled" "$("$PACELINE" validate job.yaml --set dataset.shuffle=true 2>&1)" "shuffle"
