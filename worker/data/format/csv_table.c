@@ -18,14 +18,20 @@
 static const struct csv_need label_need = {
     .whole = true, .max = UINT16_MAX, .needed = "a class, a whole number from 0 to 65535"};
 
+struct named_column {
+    const char *name;
+    size_t at;
+};
+
 struct table {
     char *path;
     struct file_map map;
     uint8_t *unpacked; /* of a .gz file; NULL: the map is text */
     struct csv csv;
-    size_t label;    /* the column of the labels */
-    size_t *columns; /* [n_values] the others, in the order of the training table */
-    float *x;        /* [n][n_values] */
+    struct named_column *by_name; /* [csv.n_columns] in the order of the names */
+    size_t label;                 /* the column of the labels */
+    size_t *columns;              /* [n_values] the others, in the order of the training table */
+    float *x;                     /* [n][n_values] */
     uint16_t *labels;
     size_t n, room;
 };
@@ -46,6 +52,7 @@ static void tables_release(struct tables *t)
         file_map_close(&table->map);
         free(table->path);
         free(table->unpacked);
+        free(table->by_name);
         free(table->columns);
         free(table->x);
         free(table->labels);
@@ -106,24 +113,28 @@ static int table_open(struct table *t, const char *folder, const char *name, str
     return csv_open(&t->csv, t->unpacked, len, t->path, err);
 }
 
-static int name_order(const void *a, const void *b)
+static int column_order(const void *a, const void *b)
 {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return strcmp(((const struct named_column *)a)->name, ((const struct named_column *)b)->name);
 }
 
 /* Each column needs a name of its own, that a checkpoint can keep. */
-static int table_check_names(const struct csv *c, struct err *err)
+static int table_index_names(struct table *t, struct err *err)
 {
-    AUTO(auto_free) const char **names = xcalloc(c->n_columns, sizeof *names);
+    const struct csv *c = &t->csv;
 
-    memcpy(names, c->columns, c->n_columns * sizeof *names);
-    qsort(names, c->n_columns, sizeof *names, name_order);
+    t->by_name = xcalloc(c->n_columns, sizeof *t->by_name);
+    for (size_t i = 0; i < c->n_columns; i++)
+        t->by_name[i] = (struct named_column){c->columns[i], i};
+    qsort(t->by_name, c->n_columns, sizeof *t->by_name, column_order);
     for (size_t i = 0; i < c->n_columns; i++) {
-        if (i && strcmp(names[i - 1], names[i]) == 0)
+        const char *name = t->by_name[i].name;
+
+        if (i && strcmp(t->by_name[i - 1].name, name) == 0)
             return err_set(err, ERR_DAMAGED,
                            "%s:%zu: found two columns \"%.*s\"; each needs a name of its own",
-                           c->name, c->line, SHOWN, names[i]);
-        for (const char *p = names[i]; *p;) {
+                           c->name, c->line, SHOWN, name);
+        for (const char *p = name; *p;) {
             const size_t n = text_character(p, strlen(p));
 
             if (!n)
@@ -135,17 +146,12 @@ static int table_check_names(const struct csv *c, struct err *err)
     return 0;
 }
 
-/* The number of a column; -1: there is none. Most tables have columns in one order, so the search
- * begins where it is expected. */
-static ptrdiff_t table_find(const struct csv *c, const char *name, size_t begin)
+/* NULL: no column has the name. */
+static const struct named_column *table_find(const struct table *t, const char *name)
 {
-    for (size_t i = 0; i < c->n_columns; i++) {
-        const size_t at = (begin + i) % c->n_columns;
+    const struct named_column wanted = {.name = name};
 
-        if (strcmp(c->columns[at], name) == 0)
-            return (ptrdiff_t)at;
-    }
-    return -1;
+    return bsearch(&wanted, t->by_name, t->csv.n_columns, sizeof *t->by_name, column_order);
 }
 
 /* Finds the columns of a table in the order of the training table. */
@@ -153,12 +159,13 @@ static int table_find_columns(struct tables *t, int set, const char *label, stru
 {
     struct table *table = &t->of[set];
     const struct csv *c = &table->csv, *train = &t->of[SET_TRAIN].csv;
-    const ptrdiff_t at = table_find(c, label, 0);
+    const struct named_column *labels;
     size_t n = 0;
 
-    if (table_check_names(c, err))
+    if (table_index_names(table, err))
         return -1;
-    if (at < 0)
+    labels = table_find(table, label);
+    if (!labels)
         return err_set(err, ERR_DAMAGED,
                        "%s:%zu: found no column \"%.*s\"; spec.dataset.labelColumn names the "
                        "column of the labels",
@@ -166,16 +173,16 @@ static int table_find_columns(struct tables *t, int set, const char *label, stru
     if (c->n_columns != train->n_columns)
         return err_set(err, ERR_DAMAGED, "%s:%zu: found %zu columns; %s has %zu", c->name, c->line,
                        c->n_columns, train->name, train->n_columns);
-    table->label = (size_t)at;
+    table->label = labels->at;
     table->columns = xcalloc(c->n_columns, sizeof *table->columns);
     for (size_t i = 0; i < train->n_columns; i++) {
-        const ptrdiff_t found = table_find(c, train->columns[i], i);
+        const struct named_column *found = table_find(table, train->columns[i]);
 
-        if (found < 0)
+        if (!found)
             return err_set(err, ERR_DAMAGED, "%s:%zu: found no column \"%.*s\", which %s has",
                            c->name, c->line, SHOWN, train->columns[i], train->name);
-        if (found != at)
-            table->columns[n++] = (size_t)found;
+        if (found != labels)
+            table->columns[n++] = found->at;
     }
     return 0;
 }
@@ -238,12 +245,12 @@ static int tables_check_classes(const struct tables *t, struct err *err)
 
     for (size_t i = 0; i < train->n; i++)
         seen[train->labels[i]] = true;
-    for (int class = 0; class < t->classes; class ++)
-        if (!seen[class])
+    for (int label = 0; label < t->classes; label++)
+        if (!seen[label])
             return err_set(
                 err, ERR_DAMAGED,
                 "%s: column %.*s: no row has %d; needed: rows of each class from 0 to %d",
-                train->path, SHOWN, train->csv.columns[train->label], class, t->classes - 1);
+                train->path, SHOWN, train->csv.columns[train->label], label, t->classes - 1);
     return 0;
 }
 
