@@ -77,7 +77,7 @@ static void begin_controller(struct loop *l, const unsigned char *key, struct mo
     config.master_key = key;
     config.cpu_us = thread_us;
     config.agents = l->config->agents ? agent_transport_ops() : NULL;
-    config.net = l->config->agents;
+    config.transport = l->config->agents;
     l->controller = controller_new(&config, kube_client_ops(), l->config->client, now);
 }
 

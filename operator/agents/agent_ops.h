@@ -26,17 +26,17 @@ struct agent_target {
 
 struct agent_ops {
     /* Begins to connect, as control. No callback is called from inside these functions. */
-    struct agent_link *(*open)(void *net, const struct agent_target *target,
+    struct agent_link *(*open)(void *transport, const struct agent_target *target,
                                agent_message_fn *message, agent_end_fn *end, void *arg);
-    void (*send)(void *net, struct agent_link *link, const cJSON *message);
+    void (*send)(void *transport, struct agent_link *link, const cJSON *message);
     /* Ends it without callbacks. Safe from inside a callback. */
-    void (*close)(void *net, struct agent_link *link);
+    void (*close)(void *transport, struct agent_link *link);
     /*
      * Tries whether another TCP port of the link's address can be connected to, within 2 s. done
      * comes once, with open's arg, unless the link ends before. False: too many are under way, or
      * one of this link is; done does not come.
      */
-    bool (*probe)(void *net, struct agent_link *link, int port, agent_probe_fn *done);
+    bool (*probe)(void *transport, struct agent_link *link, int port, agent_probe_fn *done);
 };
 
 #endif

@@ -19,19 +19,19 @@
 
 /*
  * An agent may send anything. The cost of one connection is bounded by its rate, in which each
- * message counts as MESSAGE_BYTES more; the memory of all of them, by NET_MEMORY_MAX.
+ * message counts as MESSAGE_BYTES more; the memory of all of them, by MEMORY_MAX.
  */
 #define RATE_BYTES (512.0 * 1024) /* a second */
 #define BURST_BYTES (4.0 * 1024 * 1024)
 #define MESSAGE_BYTES 128
-#define NET_MEMORY_MAX ((size_t)16 << 20)
+#define MEMORY_MAX ((size_t)16 << 20)
 #define SMALL_MEMORY ((size_t)64 << 10) /* what any connection may hold for ever */
 /* Each takes a descriptor for CHANNEL_CONNECT_MS where nobody answers; more wait for their turn. */
 #define DIALS_MAX 256
 #define PROBES_MAX 64 /* likewise for PROBE_MS */
 
 struct agent_link {
-    struct agent_transport *net;
+    struct agent_transport *transport;
     struct agent_link *next;
     char address[64];
     unsigned char key[KEY_BYTES]; /* until TLS needs it */
@@ -74,7 +74,7 @@ int agent_transport_new(struct agent_transport **out, struct err *err)
 
 static void end_probe(struct agent_link *k)
 {
-    k->net->n_probes -= k->probed != NULL;
+    k->transport->n_probes -= k->probed != NULL;
     k->probed = NULL;
     probe_end(&k->probe);
 }
@@ -82,30 +82,30 @@ static void end_probe(struct agent_link *k)
 static void link_free(struct agent_link *k)
 {
     end_probe(k);
-    k->net->n_dialing -= k->dialing;
-    k->net->n_waiting -= !k->channel && !k->failed;
-    k->net->memory -= k->memory;
+    k->transport->n_dialing -= k->dialing;
+    k->transport->n_waiting -= !k->channel && !k->failed;
+    k->transport->memory -= k->memory;
     channel_free(k->channel);
     channel_tls_free(k->tls);
     OPENSSL_cleanse(k->key, sizeof k->key);
     free(k);
 }
 
-void agent_transport_free(struct agent_transport *net)
+void agent_transport_free(struct agent_transport *transport)
 {
-    if (!net)
+    if (!transport)
         return;
-    while (net->first) {
-        struct agent_link *k = net->first;
+    while (transport->first) {
+        struct agent_link *k = transport->first;
 
-        net->first = k->next;
+        transport->first = k->next;
         link_free(k);
     }
-    close(net->epoll);
-    free(net);
+    close(transport->epoll);
+    free(transport);
 }
 
-int agent_transport_fd(const struct agent_transport *net) { return net->epoll; }
+int agent_transport_fd(const struct agent_transport *transport) { return transport->epoll; }
 
 static int on_frame(void *arg, const cJSON *message, struct err *err)
 {
@@ -143,23 +143,23 @@ static void agent_transport_dial(struct agent_link *k)
 {
     int fd = channel_dial(k->address, CHANNEL_PORT, &k->err);
 
-    k->net->n_waiting--;
+    k->transport->n_waiting--;
     k->failed = fd < 0;
     if (k->failed)
         return;
-    k->channel = channel_connect(NULL, fd, on_frame, k, k->net->now_ms);
+    k->channel = channel_connect(NULL, fd, on_frame, k, k->transport->now_ms);
     k->dialing = true;
-    k->net->n_dialing++;
+    k->transport->n_dialing++;
     say_hello(k);
 }
 
 /* Those that have waited longest are at the end. */
-static void dial_waiting(struct agent_transport *net)
+static void dial_waiting(struct agent_transport *transport)
 {
-    while (net->n_waiting && net->n_dialing < DIALS_MAX) {
+    while (transport->n_waiting && transport->n_dialing < DIALS_MAX) {
         struct agent_link *oldest = NULL;
 
-        for (struct agent_link *k = net->first; k; k = k->next)
+        for (struct agent_link *k = transport->first; k; k = k->next)
             if (!k->channel && !k->failed)
                 oldest = k;
         if (!oldest)
@@ -168,62 +168,66 @@ static void dial_waiting(struct agent_transport *net)
     }
 }
 
-static struct agent_link *net_open(void *arg, const struct agent_target *target,
-                                   agent_message_fn *message, agent_end_fn *end, void *owner)
+static struct agent_link *transport_open(void *arg, const struct agent_target *target,
+                                         agent_message_fn *message, agent_end_fn *end, void *owner)
 {
-    struct agent_transport *net = arg;
+    struct agent_transport *transport = arg;
     struct agent_link *k = xcalloc(1, sizeof *k);
 
-    *k = (struct agent_link){.net = net,
-                             .next = net->first,
+    *k = (struct agent_link){.transport = transport,
+                             .next = transport->first,
                              .message = message,
                              .end = end,
                              .arg = owner,
                              .probe = {.fd = -1}};
     snprintf(k->address, sizeof k->address, "%s", target->address);
     memcpy(k->key, target->key, sizeof k->key);
-    limit_init(&k->rate, RATE_BYTES, BURST_BYTES, net->now_ms);
-    net->first = k;
-    net->n_waiting++;
-    if (net->n_dialing < DIALS_MAX)
+    limit_init(&k->rate, RATE_BYTES, BURST_BYTES, transport->now_ms);
+    transport->first = k;
+    transport->n_waiting++;
+    if (transport->n_dialing < DIALS_MAX)
         agent_transport_dial(k);
     return k;
 }
 
-static void net_send(void *net, struct agent_link *k, const cJSON *message)
+static void transport_send(void *transport, struct agent_link *k, const cJSON *message)
 {
-    (void)net;
+    (void)transport;
     if (k->channel)
         channel_send(k->channel, message);
 }
 
-static void net_close(void *net, struct agent_link *k)
+static void transport_close(void *transport, struct agent_link *k)
 {
-    (void)net;
+    (void)transport;
     k->closed = true; /* freed by the next step */
 }
 
 /* Its events name no link. They wake agent_transport_step, which looks at all probes. */
-static bool net_probe(void *arg, struct agent_link *k, int port, agent_probe_fn *done)
+static bool transport_probe(void *arg, struct agent_link *k, int port, agent_probe_fn *done)
 {
-    struct agent_transport *net = arg;
+    struct agent_transport *transport = arg;
     struct epoll_event event = {.events = EPOLLOUT};
 
-    if (k->probed || net->n_probes == PROBES_MAX)
+    if (k->probed || transport->n_probes == PROBES_MAX)
         return false;
     k->probed = done;
-    net->n_probes++;
-    probe_begin(&k->probe, k->address, port, net->now_ms);
+    transport->n_probes++;
+    probe_begin(&k->probe, k->address, port, transport->now_ms);
     if (k->probe.fd >= 0)
-        epoll_ctl(net->epoll, EPOLL_CTL_ADD, k->probe.fd, &event);
+        epoll_ctl(transport->epoll, EPOLL_CTL_ADD, k->probe.fd, &event);
     return true;
 }
 
-static const struct agent_ops ops = {net_open, net_send, net_close, net_probe};
+static const struct agent_ops ops = {transport_open, transport_send, transport_close,
+                                     transport_probe};
 
 const struct agent_ops *agent_transport_ops(void) { return &ops; }
 
-static bool is_paused(const struct agent_link *k) { return k->paused_until_ms > k->net->now_ms; }
+static bool is_paused(const struct agent_link *k)
+{
+    return k->paused_until_ms > k->transport->now_ms;
+}
 
 /* epoll follows what the channel waits for; nothing while it is paused. */
 static void agent_transport_watch(struct agent_link *k)
@@ -235,13 +239,13 @@ static void agent_transport_watch(struct agent_link *k)
         return;
     /* Errors and ends are told in any case, so one that waits for nothing is not watched at all. */
     if (!wants) {
-        epoll_ctl(k->net->epoll, EPOLL_CTL_DEL, channel_fd(k->channel), &event);
+        epoll_ctl(k->transport->epoll, EPOLL_CTL_DEL, channel_fd(k->channel), &event);
         k->waits_for = 0;
         return;
     }
     event.events = (wants & POLLIN ? EPOLLIN : 0u) | (wants & POLLOUT ? EPOLLOUT : 0u);
-    epoll_ctl(k->net->epoll, k->waits_for ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, channel_fd(k->channel),
-              &event);
+    epoll_ctl(k->transport->epoll, k->waits_for ? EPOLL_CTL_MOD : EPOLL_CTL_ADD,
+              channel_fd(k->channel), &event);
     k->waits_for = wants;
 }
 
@@ -250,18 +254,18 @@ static void weigh(struct agent_link *k)
 {
     size_t memory = channel_memory(k->channel);
 
-    k->net->memory += memory - k->memory;
+    k->transport->memory += memory - k->memory;
     k->memory = memory;
     if (memory <= SMALL_MEMORY)
         k->large_since_ms = 0;
     else if (!k->large_since_ms)
-        k->large_since_ms = k->net->now_ms;
+        k->large_since_ms = k->transport->now_ms;
 }
 
 /* Counts what came in the last step: more than its rate is read later. */
 static void pace(struct agent_link *k, uint64_t bytes, uint64_t messages)
 {
-    int64_t now = k->net->now_ms;
+    int64_t now = k->transport->now_ms;
 
     bytes = channel_received(k->channel) - bytes;
     messages = channel_messages(k->channel) - messages;
@@ -272,15 +276,15 @@ static void pace(struct agent_link *k, uint64_t bytes, uint64_t messages)
 /* One call of the channel, and a second one when TLS had to be made. */
 static int step_channel(struct agent_link *k, short revents)
 {
-    if (channel_step(k->channel, revents, k->net->now_ms, &k->err))
+    if (channel_step(k->channel, revents, k->transport->now_ms, &k->err))
         return -1;
     if (!channel_needs_tls(k->channel))
         return 0;
     k->dialing = false;
-    k->net->n_dialing--;
+    k->transport->n_dialing--;
     if (agent_transport_begin_tls(k, &k->err))
         return -1;
-    return channel_step(k->channel, 0, k->net->now_ms, &k->err);
+    return channel_step(k->channel, 0, k->transport->now_ms, &k->err);
 }
 
 /* False: it is over. */
@@ -304,13 +308,13 @@ static bool agent_transport_step_link(struct agent_link *k)
 
 /* The one that has held much for longest makes room for the others: an honest message of a megabyte
  * is there within a second. */
-static void agent_transport_make_room(struct agent_transport *net)
+static void agent_transport_make_room(struct agent_transport *transport)
 {
     struct agent_link *oldest = NULL;
 
-    if (net->memory <= NET_MEMORY_MAX)
+    if (transport->memory <= MEMORY_MAX)
         return;
-    for (struct agent_link *k = net->first; k; k = k->next)
+    for (struct agent_link *k = transport->first; k; k = k->next)
         if (k->large_since_ms && !k->closed && !k->failed &&
             (!oldest || k->large_since_ms <= oldest->large_since_ms))
             oldest = k;
@@ -321,10 +325,10 @@ static void agent_transport_make_room(struct agent_transport *net)
             "it sends a large message too slowly, or does not read: others need the memory");
 }
 
-static void agent_transport_collect(struct agent_transport *net)
+static void agent_transport_collect(struct agent_transport *transport)
 {
     struct epoll_event events[64];
-    int n = epoll_wait(net->epoll, events, ARRAY_LEN(events), 0);
+    int n = epoll_wait(transport->epoll, events, ARRAY_LEN(events), 0);
 
     for (int i = 0; i < n; i++) {
         struct agent_link *k = events[i].data.ptr;
@@ -338,15 +342,15 @@ static void agent_transport_collect(struct agent_transport *net)
     }
 }
 
-static void step_probes(struct agent_transport *net)
+static void step_probes(struct agent_transport *transport)
 {
-    for (struct agent_link *k = net->first; k && net->n_probes; k = k->next) {
+    for (struct agent_link *k = transport->first; k && transport->n_probes; k = k->next) {
         agent_probe_fn *done = k->probed;
         enum probe_result result;
 
         if (!done || k->closed)
             continue;
-        result = probe_step(&k->probe, net->now_ms);
+        result = probe_step(&k->probe, transport->now_ms);
         if (result == PROBE_WAITS)
             continue;
         end_probe(k);
@@ -364,15 +368,15 @@ static bool is_due(const struct agent_link *k, int64_t now_ms)
            channel_next_ms(k->channel) <= now_ms;
 }
 
-void agent_transport_step(struct agent_transport *net, int64_t mono_ms)
+void agent_transport_step(struct agent_transport *transport, int64_t mono_ms)
 {
-    struct agent_link **at = &net->first;
+    struct agent_link **at = &transport->first;
 
-    net->now_ms = mono_ms;
-    agent_transport_collect(net);
-    dial_waiting(net);
-    agent_transport_make_room(net);
-    step_probes(net);
+    transport->now_ms = mono_ms;
+    agent_transport_collect(transport);
+    dial_waiting(transport);
+    agent_transport_make_room(transport);
+    step_probes(transport);
     while (*at) {
         struct agent_link *k = *at;
 
@@ -390,11 +394,11 @@ void agent_transport_step(struct agent_transport *net, int64_t mono_ms)
 }
 
 /* -1: no probe is under way. */
-static int64_t next_probe_ms(const struct agent_transport *net, int64_t mono_ms)
+static int64_t next_probe_ms(const struct agent_transport *transport, int64_t mono_ms)
 {
     int64_t next = -1;
 
-    for (const struct agent_link *k = net->first; k && net->n_probes; k = k->next) {
+    for (const struct agent_link *k = transport->first; k && transport->n_probes; k = k->next) {
         int64_t wait =
             k->probe.fd < 0 || k->probe.until_ms < mono_ms ? 0 : k->probe.until_ms - mono_ms;
 
@@ -404,11 +408,11 @@ static int64_t next_probe_ms(const struct agent_transport *net, int64_t mono_ms)
     return next;
 }
 
-int64_t agent_transport_next_ms(const struct agent_transport *net, int64_t mono_ms)
+int64_t agent_transport_next_ms(const struct agent_transport *transport, int64_t mono_ms)
 {
-    int64_t next = next_probe_ms(net, mono_ms);
+    int64_t next = next_probe_ms(transport, mono_ms);
 
-    for (const struct agent_link *k = net->first; k; k = k->next) {
+    for (const struct agent_link *k = transport->first; k; k = k->next) {
         int64_t wait = 0;
 
         if (!k->channel && !k->failed && !k->closed) /* until another's dial has ended */

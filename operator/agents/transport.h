@@ -9,16 +9,16 @@ struct agent_transport;
 
 /* Fails (ERR_IO) when the system has no room for it. */
 MUST_CHECK int agent_transport_new(struct agent_transport **out, struct err *err);
-void agent_transport_free(struct agent_transport *net); /* ends all links without callbacks */
+void agent_transport_free(struct agent_transport *transport); /* ends all links without callbacks */
 
-/* The functions for a controller, with the net as `net`. */
+/* The functions for a controller, with the transport as their first argument. */
 const struct agent_ops *agent_transport_ops(void);
 
 /* Readable when agent_transport_step has something to do. */
-int agent_transport_fd(const struct agent_transport *net);
+int agent_transport_fd(const struct agent_transport *transport);
 /* Milliseconds until it must be called though nothing happens; -1: not at all. */
-int64_t agent_transport_next_ms(const struct agent_transport *net, int64_t mono_ms);
+int64_t agent_transport_next_ms(const struct agent_transport *transport, int64_t mono_ms);
 /* Receives and sends without waiting. The one place that callbacks are called from. */
-void agent_transport_step(struct agent_transport *net, int64_t mono_ms);
+void agent_transport_step(struct agent_transport *transport, int64_t mono_ms);
 
 #endif

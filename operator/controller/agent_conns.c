@@ -67,7 +67,7 @@ static void hang_up(struct agent_conn *k)
     struct controller *c = k->all->c;
 
     if (k->connection)
-        c->config.agents->close(c->config.net, k->connection);
+        c->config.agents->close(c->config.transport, k->connection);
     k->connection = NULL;
     k->greeted = false;
 }
@@ -182,8 +182,9 @@ static void agent_conn_dial(struct agent_conn *k)
 
     key_derive(key, c->config.master_key, k->uid);
     k->report = (struct run_report){0};
-    k->connection = c->config.agents->open(c->config.net, &(struct agent_target){k->address, key},
-                                           agent_conn_on_message, agent_conn_on_end, k);
+    k->connection =
+        c->config.agents->open(c->config.transport, &(struct agent_target){k->address, key},
+                               agent_conn_on_message, agent_conn_on_end, k);
     explicit_bzero(key, sizeof key);
 }
 
@@ -285,7 +286,8 @@ static void probe(struct agent_conn *k, const struct tj *tj)
         return;
     }
     k->probing_for = generation;
-    k->probing = c->config.agents->probe(c->config.net, k->connection, k->report.canary, on_probe);
+    k->probing =
+        c->config.agents->probe(c->config.transport, k->connection, k->report.canary, on_probe);
     if (!k->probing)
         workqueue_add_at(c->queue, k->key, c->now.mono_ms + PROBE_AGAIN_MS);
 }
@@ -378,7 +380,7 @@ static void agent_conn_tell(struct agent_conn *k, const cJSON *message)
 {
     struct controller *c = k->all->c;
 
-    c->config.agents->send(c->config.net, k->connection, message);
+    c->config.agents->send(c->config.transport, k->connection, message);
 }
 
 void agent_conns_launch(struct agent_conns *all, const char *key, const struct tj *tj,

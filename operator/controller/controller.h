@@ -36,7 +36,7 @@ struct controller_config {
     uint64_t seed;                  /* of jitter */
     int64_t (*cpu_us)(void);        /* CPU time of this thread; NULL: no budgets of time */
     const struct agent_ops *agents; /* NULL: no connections to agents */
-    void *net;                      /* theirs */
+    void *transport;                /* theirs */
     bool in_cluster;                /* the operator is a pod that jobs' NetworkPolicies name */
 };
 

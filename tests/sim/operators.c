@@ -57,7 +57,7 @@ void operator_start(struct sim_world *w, int n)
     config.seed = w->seed * 31 + (uint64_t)op->epoch * 2 + (uint64_t)n;
     world_trace(w, "op%d starts", n);
     w->settled_ms = 0; /* its lists are no requests about nothing */
-    config.net = op;
+    config.transport = op;
     op->c = controller_new(&config, &network_ops, op, moment_of(op));
     operator_step(w, n);
 }
